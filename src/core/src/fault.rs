@@ -1,0 +1,153 @@
+//! How something fails: one value for every failure that crosses a port or
+//! ends a task. Its category decides what happens next; its text never does.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+/// What kind of failure it is (`systems/common.md` 3.9). Retry and routing
+/// read the category alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// A bad request, setting or argument, found before the work.
+    Validation,
+    /// A missing field, a wrong type, an undeclared target.
+    State,
+    /// A model could not be reached, or answered 429 or 5xx.
+    ModelTransport,
+    /// A model answered with something that cannot be used.
+    ModelOutput,
+    /// A tool said no.
+    Tool,
+    /// A tool could not be reached.
+    ToolTransport,
+    /// A node, tool or run took too long.
+    Timeout,
+    /// A missing, wrong or refused credential.
+    Auth,
+    /// Something that is forbidden.
+    Policy,
+    /// An output that another step should have produced does not exist.
+    Reference,
+    /// Calls, tokens, steps or time are spent.
+    Budget,
+    /// The caller cancelled.
+    Cancelled,
+    /// A defect in antiphon or in a user's code.
+    Internal,
+}
+
+impl Category {
+    /// All categories, in the order of the specification.
+    pub const ALL: [Self; 13] = [
+        Self::Validation,
+        Self::State,
+        Self::ModelTransport,
+        Self::ModelOutput,
+        Self::Tool,
+        Self::ToolTransport,
+        Self::Timeout,
+        Self::Auth,
+        Self::Policy,
+        Self::Reference,
+        Self::Budget,
+        Self::Cancelled,
+        Self::Internal,
+    ];
+
+    /// The name on the wire, for instance `model_transport`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Validation => "validation",
+            Self::State => "state",
+            Self::ModelTransport => "model_transport",
+            Self::ModelOutput => "model_output",
+            Self::Tool => "tool",
+            Self::ToolTransport => "tool_transport",
+            Self::Timeout => "timeout",
+            Self::Auth => "auth",
+            Self::Policy => "policy",
+            Self::Reference => "reference",
+            Self::Budget => "budget",
+            Self::Cancelled => "cancelled",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// Whether the same work may well succeed when it is tried again.
+    pub const fn is_transient(self) -> bool {
+        matches!(self, Self::ModelTransport | Self::ToolTransport | Self::Timeout)
+    }
+}
+
+/// One failure. `message` is safe to show to a user; `details` are for the
+/// trace. Neither may hold a secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Decides retry and routing.
+    pub category: Category,
+    /// A stable name with a page in `docs/errors/`, for instance `model_unreachable`.
+    pub code: String,
+    /// One sentence for a reader: lower case, no full stop, the value last.
+    pub message: String,
+    /// What a reader can do about it, if there is something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Fields of this failure, by name.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub details: Map<String, Json>,
+    /// How long the other side asks us to wait before we try again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<Duration>,
+    /// The host's own object behind this failure (a Python exception), by the
+    /// number under which the host keeps it.
+    #[serde(skip)]
+    pub foreign: Option<u64>,
+}
+
+impl Fault {
+    /// A failure of `category` with its stable `code` and its sentence.
+    pub fn new(category: Category, code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            category,
+            code: code.into(),
+            message: message.into(),
+            hint: None,
+            details: Map::new(),
+            retry_after: None,
+            foreign: None,
+        }
+    }
+
+    /// Adds a field for the trace.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.details.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Says what the reader can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Passes on how long the other side asked us to wait.
+    #[must_use]
+    pub const fn retry_after(mut self, delay: Duration) -> Self {
+        self.retry_after = Some(delay);
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,86 @@
+//! What is asked of a model and what comes back (`systems/common.md` 3.5).
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Message, ToolCall};
+use crate::schema::Schema;
+use crate::tool::ToolSpec;
+
+/// One call of a model, free of any provider's vocabulary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelRequest {
+    /// The conversation so far.
+    pub messages: Vec<Message>,
+    /// The tools the model may ask for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
+    /// The shape the reply must have; none for free text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Schema>,
+    /// 0 is the least random; none leaves it to the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Where the reply is cut off, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// The longest a single transport attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// Run, node and attempt, for logs and scripted models; never sent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelReply {
+    /// The text; empty when the model only calls tools.
+    pub text: String,
+    /// The tools it wants called, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub finish: FinishReason,
+    /// What the call cost.
+    pub usage: Usage,
+    /// The model that answered, as the provider names it.
+    pub model: String,
+    /// Transport attempts, the first included.
+    pub attempts: u32,
+    /// From request to last byte, back-off included.
+    pub latency: Duration,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// It had said everything.
+    Stop,
+    /// The token limit cut it off.
+    Length,
+    /// It waits for tools.
+    ToolCalls,
+    /// A filter of the provider stepped in.
+    ContentFilter,
+}
+
+/// Tokens of one call, or of many added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+}

@@ -1,0 +1,63 @@
+//! Randomness that repeats: every draw is a pure function of the run's seed
+//! and of what it is drawn for, so that neither order nor timing matters.
+
+use serde::{Deserialize, Serialize};
+
+/// The source of a run's randomness. Drivers take it from the operating
+/// system; tests fix it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(u64);
+
+impl Seed {
+    /// The seed with that number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number this seed was made of.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The seed of something inside: a child run, a task, an attempt.
+    #[must_use]
+    pub const fn child(self, index: u64) -> Self {
+        Self(mix(self.0 ^ mix(index.wrapping_add(0x9E37_79B9_7F4A_7C15))))
+    }
+
+    /// The seed of something inside that has a name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        name.bytes().fold(self, |seed, byte| seed.child(u64::from(byte)))
+    }
+
+    /// A number in `0.0..1.0`, uniform.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
+    pub fn unit(self) -> f64 {
+        (mix(self.0) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A time-ordered UUID (version 7) as text.
+    pub fn uuid(self, now: crate::time::Time) -> String {
+        let millis = now.as_micros() / 1000;
+        let (high, low) = (mix(self.0), mix(self.0 ^ 0xA5A5_A5A5_A5A5_A5A5));
+        format!(
+            "{:08x}-{:04x}-7{:03x}-{:04x}-{:012x}",
+            (millis >> 16) & 0xFFFF_FFFF,
+            millis & 0xFFFF,
+            high & 0xFFF,
+            0x8000 | (high >> 12) & 0x3FFF,
+            low & 0xFFFF_FFFF_FFFF,
+        )
+    }
+}
+
+/// The finaliser of `SplitMix64`: each input bit changes half the output bits.
+const fn mix(mut bits: u64) -> u64 {
+    bits ^= bits >> 30;
+    bits = bits.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits ^= bits >> 27;
+    bits = bits.wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}

@@ -1,0 +1,121 @@
+//! System time, and time that a test moves by hand.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use antiphon_core::Time;
+use tokio::sync::oneshot;
+
+/// Where a driver takes the time from.
+pub trait Clock: Send + Sync {
+    /// The present instant; never earlier than the last one returned.
+    fn now(&self) -> Time;
+
+    /// Ends after `delay`.
+    fn sleep(&self, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+/// The machine's own time, steadied so that it never runs backwards.
+#[derive(Debug)]
+pub struct SystemClock {
+    started: Instant,
+    epoch: Time,
+}
+
+impl SystemClock {
+    /// Reads the wall clock once; from then on time only moves forward.
+    pub fn new() -> Self {
+        let since_epoch =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { started: Instant::now(), epoch: Time::default() + since_epoch }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Time {
+        self.epoch + self.started.elapsed()
+    }
+
+    fn sleep(&self, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(delay))
+    }
+}
+
+/// Time that stands still until a test moves it. A sleeper wakes as soon as
+/// its instant is reached, so no test ever waits.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    state: Mutex<Sleepers>,
+}
+
+#[derive(Debug, Default)]
+struct Sleepers {
+    now: Time,
+    next: u64,
+    waiting: BTreeMap<(Time, u64), oneshot::Sender<()>>,
+    automatic: bool,
+}
+
+impl ManualClock {
+    /// A clock that stands at `now`.
+    pub fn at(now: Time) -> Self {
+        Self { state: Mutex::new(Sleepers { now, ..Sleepers::default() }) }
+    }
+
+    /// A clock that jumps to the end of each sleep as soon as it is asked for.
+    pub fn jumping() -> Self {
+        Self { state: Mutex::new(Sleepers { automatic: true, ..Sleepers::default() }) }
+    }
+
+    /// Moves time forward and wakes whoever's instant is reached.
+    pub fn advance(&self, delay: Duration) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.now = state.now + delay;
+        let now = state.now;
+        let later = state.waiting.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut state.waiting, later);
+        drop(state);
+        for sleeper in due.into_values() {
+            // A sleeper that was dropped needs no waking.
+            let _ = sleeper.send(());
+        }
+    }
+
+    /// When the next sleeper wants to be woken.
+    pub fn next_wake(&self) -> Option<Time> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.waiting.first_key_value().map(|((at, _), _)| *at)
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Time {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).now
+    }
+
+    fn sleep(&self, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = state.now + delay;
+        if state.automatic || delay.is_zero() {
+            state.now = at;
+            return Box::pin(std::future::ready(()));
+        }
+        let (sender, woken) = oneshot::channel();
+        state.next += 1;
+        let key = (at, state.next);
+        state.waiting.insert(key, sender);
+        Box::pin(async move {
+            // The clock is gone: nobody will ever move the time again.
+            let _ = woken.await;
+        })
+    }
+}

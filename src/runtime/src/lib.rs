@@ -1,0 +1,13 @@
+//! What waits: the ports through which antiphon reaches the world, and the
+//! clock it lives by.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`] |
+//! | [`clock`] | system time, and time that a test moves by hand |
+
+pub mod clock;
+pub mod port;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use port::{CallContext, Chunk, Model, Tool};

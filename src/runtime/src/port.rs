@@ -1,0 +1,86 @@
+//! The traits that adapters implement. A future that is dropped must stop
+//! what it does: that is how cancellation reaches the world.
+
+use std::sync::Arc;
+
+use antiphon_core::{Fault, ModelReply, ModelRequest, Time, ToolOutcome, ToolSpec};
+use async_trait::async_trait;
+use serde_json::Value as Json;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::clock::Clock;
+
+/// A piece of a reply that is still being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chunk {
+    /// More of the text.
+    Text(String),
+    /// A transport attempt failed and will be repeated: its code and attempt number.
+    Retry {
+        /// Stable code of the fault.
+        code: String,
+        /// The attempt that failed; the first is 1.
+        attempt: u32,
+    },
+}
+
+/// What a call needs to know about the run it belongs to.
+#[derive(Clone)]
+pub struct CallContext {
+    /// Time, for pauses and deadlines.
+    pub clock: Arc<dyn Clock>,
+    /// When the call must have ended; its own time-out may be shorter.
+    pub deadline: Option<Time>,
+    /// Where to send pieces as they come; none if nobody watches, and the
+    /// adapter may then choose a form of the call that does not stream.
+    pub chunks: Option<UnboundedSender<Chunk>>,
+    /// Repeats on a retried call, so that the other side can recognise it.
+    pub idempotency_key: Option<String>,
+    /// Seeds the pauses between transport attempts.
+    pub seed: antiphon_core::Seed,
+}
+
+impl CallContext {
+    /// A call with no deadline that nobody watches.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            deadline: None,
+            chunks: None,
+            idempotency_key: None,
+            seed: antiphon_core::Seed::default(),
+        }
+    }
+
+    /// Passes a piece on, if somebody watches.
+    pub fn emit(&self, chunk: Chunk) {
+        if let Some(chunks) = &self.chunks {
+            // A watcher that has gone is no reason to stop the call.
+            let _ = chunks.send(chunk);
+        }
+    }
+}
+
+/// A language model behind some wire.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// What traces and people call it, for instance `openai:gpt-5-mini`.
+    fn name(&self) -> &str;
+
+    /// Asks once. Transport retries happen inside and are invisible.
+    ///
+    /// # Errors
+    /// A fault whose category says what went wrong: `ModelTransport`,
+    /// `ModelOutput` (refused or filtered), `Auth`, `Timeout`, `Validation`.
+    async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault>;
+}
+
+/// Something an agent can do.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// What models and the engine see.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Calls it with arguments that satisfy its schema.
+    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome;
+}
