@@ -42,7 +42,7 @@ impl Default for RetryPolicy {
             max_attempts: 3,
             initial: Duration::from_secs(1),
             factor: 2.0,
-            cap: Duration::from_secs(60),
+            cap: Duration::from_mins(1),
             jitter: Jitter::Full,
         }
     }
