@@ -2,6 +2,7 @@
 //! ends a task. Its category decides what happens next; its text never does.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -83,10 +84,16 @@ impl Category {
     }
 }
 
-/// One failure. `message` is safe to show to a user; `details` are for the
-/// trace. Neither may hold a secret.
+/// One failure, kept small where it is handed on: its [`Facts`] are reached
+/// as if they were its own fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fault {
+#[serde(transparent)]
+pub struct Fault(Box<Facts>);
+
+/// What is known of a failure. `message` is safe to show to a user; `details`
+/// are for the trace. Neither may hold a secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
     /// Decides retry and routing.
     pub category: Category,
     /// A stable name with a page in `docs/errors/`, for instance `model_unreachable`.
@@ -111,7 +118,7 @@ pub struct Fault {
 impl Fault {
     /// A failure of `category` with its stable `code` and its sentence.
     pub fn new(category: Category, code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Facts {
             category,
             code: code.into(),
             message: message.into(),
@@ -119,7 +126,7 @@ impl Fault {
             details: Map::new(),
             retry_after: None,
             foreign: None,
-        }
+        }))
     }
 
     /// Adds a field for the trace.
@@ -132,15 +139,29 @@ impl Fault {
     /// Says what the reader can do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.0.hint = Some(hint.into());
         self
     }
 
     /// Passes on how long the other side asked us to wait.
     #[must_use]
-    pub const fn retry_after(mut self, delay: Duration) -> Self {
-        self.retry_after = Some(delay);
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.0.retry_after = Some(delay);
         self
+    }
+}
+
+impl Deref for Fault {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.0
+    }
+}
+
+impl DerefMut for Fault {
+    fn deref_mut(&mut self) -> &mut Facts {
+        &mut self.0
     }
 }
 

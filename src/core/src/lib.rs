@@ -5,19 +5,37 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
-//! | [`fault`] | how something fails: category, code, sentence, details |
-//! | [`retry`], [`seed`] | when to try again; randomness that repeats |
-//! | [`time`] | instants and the arithmetic on them |
+//! | [`value`], [`channel`], [`state`] | what a state holds and how writes are merged into it |
+//! | [`graph`] | nodes, edges, branches and joins, validated once when built |
+//! | [`run`] | the machine; [`task`], [`command`], [`effect`] are what goes in and out |
+//! | [`rules`] | the call-outs: merge rules and routers of the host |
+//! | [`agent`] | the loop of model and tool calls |
+//! | [`budget`], [`retry`], [`seed`] | what may be spent; when to try again; randomness that repeats |
+//! | [`event`] | what a watcher sees |
+//! | [`message`], [`model`], [`tool`], [`schema`], [`reply`] | what passes between agents, models and tools, and how replies are read |
+//! | [`fault`], [`time`] | how something fails; instants |
 
+pub mod agent;
+pub mod budget;
+pub mod channel;
+pub mod command;
+pub mod effect;
+pub mod event;
 pub mod fault;
+pub mod graph;
 pub mod message;
 pub mod model;
+pub mod reply;
 pub mod retry;
+pub mod rules;
+pub mod run;
 pub mod schema;
 pub mod seed;
+pub mod state;
+pub mod task;
 pub mod time;
 pub mod tool;
+pub mod value;
 
 pub use fault::{Category, Fault};
 pub use message::{Message, Role, ToolCall};

@@ -1,0 +1,326 @@
+//! One conversation of an agent with its model and its tools.
+
+use std::sync::Arc;
+
+use super::{AgentSpec, AgentTool, Conclusion, Repair, ToolUse, feedback};
+use crate::fault::{Category, Fault};
+use crate::message::{Message, ToolCall};
+use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
+use crate::reply::{Level, Reading, Shape};
+use crate::seed::Seed;
+use crate::task::Invocation;
+use crate::tool::{SideEffect, ToolOutcome};
+
+/// What an agent needs next.
+#[derive(Debug)]
+pub enum Turn {
+    /// A reply of the model.
+    Ask(Box<ModelRequest>),
+    /// These tools to be called, all at once; each is answered by its position.
+    Act(Vec<(usize, Invocation)>),
+    /// Nothing more: this is what it has come to.
+    Conclude(Box<Conclusion>),
+    /// Nothing more: it has failed.
+    Fail(Fault),
+}
+
+/// A conversation under way.
+#[derive(Debug)]
+pub struct Dialogue {
+    spec: Arc<AgentSpec>,
+    seed: Seed,
+    messages: Vec<Message>,
+    opened: usize,
+    calls: Vec<Pending>,
+    tool_uses: Vec<ToolUse>,
+    usage: Usage,
+    turns: u32,
+    reasks: u32,
+    closing: bool,
+    model: String,
+    end: Option<Result<Box<Conclusion>, Fault>>,
+    repair: Option<Repair>,
+}
+
+/// A call the model asked for, until its answer is in the conversation.
+#[derive(Debug)]
+struct Pending {
+    call: ToolCall,
+    state: CallState,
+}
+
+#[derive(Debug)]
+enum CallState {
+    Ready(Box<Invocation>),
+    Out,
+    Answered(String, bool),
+}
+
+impl Dialogue {
+    /// Opens with these messages. `seed` makes the keys of tool calls.
+    pub fn new(spec: Arc<AgentSpec>, messages: Vec<Message>, seed: Seed) -> Self {
+        Self {
+            spec,
+            seed,
+            opened: messages.len(),
+            messages,
+            calls: Vec::new(),
+            tool_uses: Vec::new(),
+            usage: Usage::default(),
+            turns: 0,
+            reasks: 0,
+            closing: false,
+            model: String::new(),
+            end: None,
+            repair: None,
+        }
+    }
+
+    /// What it needs next. To be asked once all that was handed out is answered.
+    pub fn next_turn(&mut self) -> Turn {
+        if let Some(end) = self.end.take() {
+            return match end {
+                Ok(conclusion) => Turn::Conclude(conclusion),
+                Err(fault) => Turn::Fail(fault),
+            };
+        }
+        let ready = self.take_ready();
+        if !ready.is_empty() {
+            return Turn::Act(ready);
+        }
+        self.settle_calls();
+        if self.turns >= self.spec.max_turns {
+            return Turn::Fail(turns_spent(self.spec.max_turns));
+        }
+        self.turns += 1;
+        Turn::Ask(Box::new(self.request()))
+    }
+
+    /// The model has answered.
+    pub fn replied(&mut self, reply: ModelReply) {
+        self.usage += reply.usage;
+        self.model.clone_from(&reply.model);
+        if reply.finish == FinishReason::ContentFilter {
+            self.end = Some(Err(refused(&reply)));
+            return;
+        }
+        if reply.tool_calls.is_empty() || self.closes() {
+            return self.conclude(&reply);
+        }
+        let mut message = Message::assistant(reply.text);
+        message.tool_calls.clone_from(&reply.tool_calls);
+        self.messages.push(message);
+        for call in reply.tool_calls {
+            let state = self.admit(&call);
+            self.calls.push(Pending { call, state });
+        }
+    }
+
+    /// The tool call at `position` has ended. Returns whether its result was cut.
+    pub fn returned(&mut self, position: usize, outcome: &ToolOutcome) -> bool {
+        let Some(pending) = self.calls.get_mut(position) else { return false };
+        let tool = self.spec.tools.iter().find(|tool| tool.spec.name == pending.call.name);
+        let limit = tool.map_or(crate::tool::ToolSpec::MAX_RESULT, |tool| tool.spec.max_result);
+        let (text, cut) = feedback::result(outcome, limit);
+        pending.state = CallState::Answered(text, succeeded(outcome));
+        cut
+    }
+
+    /// The budget around this agent allows no more tool calls: the model gets
+    /// to conclude without them.
+    pub fn deny_tool(&mut self, position: usize) {
+        self.closing = true;
+        if let Some(pending) = self.calls.get_mut(position) {
+            pending.state = CallState::Answered(feedback::TOOL_BUDGET.to_owned(), false);
+        }
+    }
+
+    /// How the last reply could be read, if not as it was.
+    pub const fn take_repair(&mut self) -> Option<Repair> {
+        self.repair.take()
+    }
+
+    /// Calls of the model so far.
+    pub const fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    fn closes(&self) -> bool {
+        let spent = self.tool_uses.len() >= self.spec.max_tool_calls as usize;
+        self.closing || self.spec.tools.is_empty() || spent || self.turns >= self.spec.max_turns
+    }
+
+    fn request(&self) -> ModelRequest {
+        let closes = self.closes();
+        let tools = if closes { &[] } else { self.spec.tools.as_slice() };
+        // Few servers take tools and a schema at once: the schema waits for
+        // the turn that has no tools, and a reply that fits anyway ends before it.
+        let schema = self.spec.output.as_ref().filter(|_| tools.is_empty());
+        ModelRequest {
+            messages: self.messages.clone(),
+            tools: tools.iter().map(|tool| tool.spec.clone()).collect(),
+            schema: schema.map(|shape| shape.schema().clone()),
+            temperature: self.spec.temperature,
+            max_output_tokens: self.spec.max_output_tokens,
+            timeout: self.spec.model_timeout,
+            tags: self.spec.tags.clone(),
+        }
+    }
+
+    fn conclude(&mut self, reply: &ModelReply) {
+        let Some(shape) = self.spec.output.clone() else {
+            return self.conclude_text(reply);
+        };
+        match read(&shape, reply) {
+            Ok(reading) => {
+                if reading.level != Level::Strict || !reading.coerced.is_empty() {
+                    self.repair = Some(Repair { level: reading.level, coerced: reading.coerced });
+                }
+                self.close(reply, Some(reading.value));
+            }
+            Err(unreadable) if self.may_reask() => self.reask(reply, unreadable.feedback()),
+            Err(unreadable) => self.end = Some(Err(unreadable.into_fault())),
+        }
+    }
+
+    fn conclude_text(&mut self, reply: &ModelReply) {
+        if reply.text.trim().is_empty() {
+            if self.may_reask() {
+                return self.reask(reply, feedback::EMPTY_REPLY.to_owned());
+            }
+            let fault = Fault::new(
+                Category::ModelOutput,
+                "model_reply_empty",
+                "the model's reply is empty",
+            );
+            self.end = Some(Err(fault));
+            return;
+        }
+        self.close(reply, None);
+    }
+
+    /// A first reply that does not fit while tools are on offer is not held
+    /// against the agent: the schema was not yet asked for.
+    fn may_reask(&self) -> bool {
+        let counted = !self.closes() || self.reasks < self.spec.max_reasks;
+        counted && self.turns < self.spec.max_turns
+    }
+
+    fn reask(&mut self, reply: &ModelReply, feedback: String) {
+        self.reasks += u32::from(self.closes());
+        self.closing = true;
+        self.messages.push(Message::assistant(reply.text.clone()));
+        self.messages.push(Message::user(feedback));
+    }
+
+    fn close(&mut self, reply: &ModelReply, value: Option<serde_json::Value>) {
+        self.messages.push(Message::assistant(reply.text.clone()));
+        self.end = Some(Ok(Box::new(Conclusion {
+            text: reply.text.clone(),
+            value,
+            messages: self.messages.split_off(self.opened.min(self.messages.len())),
+            tool_uses: std::mem::take(&mut self.tool_uses),
+            usage: self.usage,
+            turns: self.turns,
+            model: std::mem::take(&mut self.model),
+        })));
+    }
+
+    /// Whether a call the model asks for can be made.
+    fn admit(&self, call: &ToolCall) -> CallState {
+        let denied = |text: String| CallState::Answered(text, false);
+        let position = self.tool_uses.len() + self.calls.len();
+        if position >= self.spec.max_tool_calls as usize {
+            return denied(feedback::TOOL_BUDGET.to_owned());
+        }
+        let Some(tool) = self.spec.tools.iter().find(|tool| tool.spec.name == call.name) else {
+            let known = self.spec.tools.iter().map(|tool| &tool.spec);
+            return denied(feedback::unknown_tool(&call.name, known));
+        };
+        if let Some(limit) = tool.spec.max_calls
+            && self.calls_of(&call.name) >= limit as usize
+        {
+            return denied(feedback::tool_limit(&call.name, limit));
+        }
+        match arguments(tool, call) {
+            Ok(reading) => CallState::Ready(Box::new(Invocation {
+                call: call.clone(),
+                arguments: reading.value,
+                idempotency_key: format!("{:016x}", self.seed.child(position as u64).number()),
+            })),
+            Err(unreadable) => denied(feedback::bad_arguments(&call.name, &unreadable.feedback())),
+        }
+    }
+
+    fn calls_of(&self, name: &str) -> usize {
+        let made = self.tool_uses.iter().filter(|used| used.name == name).count();
+        made + self.calls.iter().filter(|pending| pending.call.name == name).count()
+    }
+
+    /// Calls that can be made now: all, if none of them changes anything;
+    /// else the next in order, once those before it are answered.
+    fn take_ready(&mut self) -> Vec<(usize, Invocation)> {
+        let harmless = |pending: &Pending| match &pending.state {
+            CallState::Ready(_) | CallState::Out => self.is_harmless(&pending.call.name),
+            CallState::Answered(..) => true,
+        };
+        let at_once = if self.calls.iter().all(harmless) { usize::MAX } else { 1 };
+        let ready = self.calls.iter_mut().enumerate().filter_map(|(position, pending)| {
+            let CallState::Ready(_) = pending.state else { return None };
+            match std::mem::replace(&mut pending.state, CallState::Out) {
+                CallState::Ready(invocation) => Some((position, *invocation)),
+                CallState::Out | CallState::Answered(..) => None,
+            }
+        });
+        ready.take(at_once).collect()
+    }
+
+    fn is_harmless(&self, name: &str) -> bool {
+        let tool = self.spec.tools.iter().find(|tool| tool.spec.name == name);
+        tool.is_some_and(|tool| {
+            matches!(tool.spec.side_effect, SideEffect::None | SideEffect::Read)
+        })
+    }
+
+    /// Moves answered calls into the conversation, in the order they were asked for.
+    fn settle_calls(&mut self) {
+        for pending in self.calls.drain(..) {
+            let (text, ok) = match pending.state {
+                CallState::Answered(text, ok) => (text, ok),
+                CallState::Ready(_) | CallState::Out => continue,
+            };
+            let ToolCall { id, name, arguments } = pending.call;
+            self.messages.push(Message { name: Some(name.clone()), ..Message::tool(id, text) });
+            self.tool_uses.push(ToolUse { name, arguments, ok });
+        }
+    }
+}
+
+fn read(shape: &Shape, reply: &ModelReply) -> Result<Reading, crate::reply::Unreadable> {
+    shape.read(&reply.text)
+}
+
+/// An empty text stands for no arguments.
+fn arguments(tool: &AgentTool, call: &ToolCall) -> Result<Reading, crate::reply::Unreadable> {
+    let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
+    tool.arguments.read(text)
+}
+
+/// A tool that answers with nothing but an error has failed.
+fn succeeded(outcome: &ToolOutcome) -> bool {
+    match outcome {
+        Ok(serde_json::Value::Object(fields)) => fields.len() != 1 || !fields.contains_key("error"),
+        Ok(_) => true,
+        Err(_) => false,
+    }
+}
+
+fn refused(reply: &ModelReply) -> Fault {
+    let message = format!("the provider's filter stopped the reply of the model: {}", reply.model);
+    Fault::new(Category::ModelOutput, "model_refused", message)
+}
+
+fn turns_spent(limit: u32) -> Fault {
+    let message = format!("the agent came to no conclusion within its turns: {limit}");
+    Fault::new(Category::Budget, "agent_turns_exhausted", message).hint("raise `max_turns`")
+}

@@ -1,0 +1,42 @@
+//! The only sentences in Rust that a model reads: what went wrong with its
+//! last step, and what it can do now.
+
+use crate::fault::Fault;
+use crate::tool::ToolSpec;
+use serde_json::Value as Json;
+
+pub(super) fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a ToolSpec>) -> String {
+    let known: Vec<&str> = known.map(|tool| tool.name.as_str()).collect();
+    format!("error: there is no tool called {name:?}. Tools: {}", known.join(", "))
+}
+
+pub(super) fn bad_arguments(name: &str, problems: &str) -> String {
+    format!("error: the arguments for {name:?} do not fit, and it was not called.\n{problems}")
+}
+
+pub(super) fn tool_limit(name: &str, limit: u32) -> String {
+    format!("error: {name:?} may be called {limit} times and was not called again.")
+}
+
+pub(super) const TOOL_BUDGET: &str =
+    "error: no tool calls are left. Conclude now with what you know.";
+
+pub(super) const EMPTY_REPLY: &str = "Your reply was empty. Answer now.";
+
+/// A tool's answer as the model gets to read it, and whether it was cut.
+pub(super) fn result(outcome: &Result<Json, Fault>, limit: usize) -> (String, bool) {
+    let text = match outcome {
+        Ok(Json::String(text)) => text.clone(),
+        Ok(value) => value.to_string(),
+        Err(fault) => match &fault.hint {
+            Some(hint) => format!("error: {}\nhint: {hint}", fault.message),
+            None => format!("error: {}", fault.message),
+        },
+    };
+    let length = text.chars().count();
+    if length <= limit {
+        return (text, false);
+    }
+    let kept: String = text.chars().take(limit).collect();
+    (format!("{kept}\n[truncated: {limit} of {length} characters]"), true)
+}

@@ -1,0 +1,197 @@
+//! What a run, a graph within it or a node may spend (`systems/common.md` 3.10).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{Category, Fault};
+use crate::model::Usage;
+
+/// Something that can be counted and run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dimension {
+    /// Rounds of the graph.
+    Supersteps,
+    /// Calls of a model, transport retries not counted.
+    ModelCalls,
+    /// Calls of a tool.
+    ToolCalls,
+    /// Tokens read by models.
+    InputTokens,
+    /// Tokens written by models.
+    OutputTokens,
+    /// Repeated attempts of nodes.
+    Retries,
+    /// Time since the run began.
+    WallTime,
+}
+
+impl Dimension {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Supersteps,
+        Self::ModelCalls,
+        Self::ToolCalls,
+        Self::InputTokens,
+        Self::OutputTokens,
+        Self::Retries,
+        Self::WallTime,
+    ];
+
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Supersteps => "supersteps",
+            Self::ModelCalls => "model_calls",
+            Self::ToolCalls => "tool_calls",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::Retries => "retries",
+            Self::WallTime => "wall_time",
+        }
+    }
+}
+
+/// Upper limits; none means that nothing but the enclosing scope limits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Rounds of the graph.
+    pub supersteps: Option<u64>,
+    /// Calls of models.
+    pub model_calls: Option<u64>,
+    /// Calls of tools.
+    pub tool_calls: Option<u64>,
+    /// Tokens read.
+    pub input_tokens: Option<u64>,
+    /// Tokens written.
+    pub output_tokens: Option<u64>,
+    /// Repeated attempts of nodes.
+    pub retries: Option<u64>,
+    /// Time from the first step to the last.
+    pub wall_time: Option<Duration>,
+}
+
+/// What has been spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Rounds of the graph.
+    pub supersteps: u64,
+    /// Calls of models.
+    pub model_calls: u64,
+    /// Calls of tools.
+    pub tool_calls: u64,
+    /// Repeated attempts of nodes.
+    pub retries: u64,
+    /// Tokens.
+    pub usage: Usage,
+}
+
+/// Something a task wants to do that costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// One call of a model.
+    Model,
+    /// One call of a tool.
+    Tool,
+}
+
+/// Limits and what has been spent of them.
+#[derive(Clone, Debug, Default)]
+pub struct Budget {
+    limits: Limits,
+    spent: Spent,
+}
+
+impl Budget {
+    /// Nothing spent yet.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, spent: Spent::default() }
+    }
+
+    /// The limits.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What has been spent.
+    pub const fn spent(&self) -> &Spent {
+        &self.spent
+    }
+
+    /// Whether one more of it fits; nothing is counted.
+    ///
+    /// # Errors
+    /// The dimension that is spent.
+    pub fn allows(&self, intent: Intent) -> Result<(), Dimension> {
+        let tokens = [
+            (self.spent.usage.input_tokens, self.limits.input_tokens, Dimension::InputTokens),
+            (self.spent.usage.output_tokens, self.limits.output_tokens, Dimension::OutputTokens),
+        ];
+        let calls = match intent {
+            Intent::Model => {
+                (self.spent.model_calls, self.limits.model_calls, Dimension::ModelCalls)
+            }
+            Intent::Tool => (self.spent.tool_calls, self.limits.tool_calls, Dimension::ToolCalls),
+        };
+        let tokens = if intent == Intent::Model { &tokens[..] } else { &[] };
+        match std::iter::once(&calls)
+            .chain(tokens)
+            .find(|(spent, limit, _)| is_spent(*spent, *limit))
+        {
+            Some((_, _, dimension)) => Err(*dimension),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts what `allows` has let through.
+    pub const fn charge(&mut self, intent: Intent) {
+        match intent {
+            Intent::Model => self.spent.model_calls += 1,
+            Intent::Tool => self.spent.tool_calls += 1,
+        }
+    }
+
+    /// Counts tokens after the fact.
+    pub fn charge_usage(&mut self, usage: Usage) {
+        self.spent.usage += usage;
+    }
+
+    /// Counts one more round, if one is left.
+    pub(crate) fn take_superstep(&mut self) -> bool {
+        if is_spent(self.spent.supersteps, self.limits.supersteps) {
+            return false;
+        }
+        self.spent.supersteps += 1;
+        true
+    }
+
+    /// Counts one more attempt, if one is left.
+    pub(crate) fn take_retry(&mut self) -> bool {
+        if is_spent(self.spent.retries, self.limits.retries) {
+            return false;
+        }
+        self.spent.retries += 1;
+        true
+    }
+
+    /// Makes room for what follows an `on_budget` edge.
+    pub(crate) fn extend(&mut self, dimension: Dimension, supersteps: u64) {
+        if dimension == Dimension::Supersteps {
+            self.limits.supersteps = self.limits.supersteps.map(|limit| limit + supersteps);
+        }
+    }
+}
+
+fn is_spent(spent: u64, limit: Option<u64>) -> bool {
+    limit.is_some_and(|limit| spent >= limit)
+}
+
+/// The failure that a spent budget is.
+pub fn exhausted(dimension: Dimension) -> Fault {
+    let message = format!("the budget is spent: {}", dimension.as_str());
+    Fault::new(Category::Budget, "budget_exhausted", message)
+        .with("dimension", dimension.as_str())
+        .hint("raise the limit, or declare an `on_budget` target that concludes with what is known")
+}

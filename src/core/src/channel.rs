@@ -1,0 +1,132 @@
+//! Channels: the named slots of a state, each with the rule by which writes
+//! are merged into it (`systems/common.md` 3.1).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A channel of one graph, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ChannelId(pub u32);
+
+/// A named slot.
+#[derive(Clone, Debug)]
+pub struct Channel<V> {
+    /// The key under which nodes see it.
+    pub name: Arc<str>,
+    /// How writes are merged.
+    pub merge: Merge,
+    /// What it holds before the first write; nothing means the key is absent.
+    pub default: Option<V>,
+    /// What a write must be; checked at the node that wrote.
+    pub kind: Kind,
+}
+
+/// The rule by which a write meets what is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Merge {
+    /// The new value replaces the old; two writers in one superstep must agree.
+    Set,
+    /// The new value replaces the old; of two writers the later in order wins.
+    Last,
+    /// As `Set`, but a second write is an error.
+    Once,
+    /// Adds one element to a list.
+    Append,
+    /// Adds the elements of a list to a list.
+    Extend,
+    /// Merges an object into an object, one level deep.
+    Record,
+    /// Replaces the element with the same key, or appends; keeps the order.
+    Upsert {
+        /// The field that identifies an element.
+        key: String,
+    },
+    /// Writes one slot of a sparse list: the write is `[index, value]`.
+    Put,
+    /// Adds a number.
+    Sum,
+    /// Keeps the larger number.
+    Max,
+    /// A list of messages: a known id is replaced, a new one appended.
+    Messages,
+    /// A rule of the host, by the number under which the host keeps it.
+    Foreign(u32),
+}
+
+impl Merge {
+    /// Whether a write is a part of what the channel holds rather than all of it.
+    pub const fn takes_parts(&self) -> bool {
+        matches!(self, Self::Append | Self::Upsert { .. } | Self::Put | Self::Foreign(_))
+    }
+
+    /// Whether several tasks may write in one superstep without agreeing.
+    pub const fn joins(&self) -> bool {
+        !matches!(self, Self::Set | Self::Once)
+    }
+}
+
+/// What a write must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Anything.
+    #[default]
+    Any,
+    /// A text.
+    Text,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A list.
+    List,
+    /// An object.
+    Record,
+}
+
+impl Kind {
+    /// What it is called in a sentence.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Any => "anything",
+            Self::Text => "a text",
+            Self::Integer => "a whole number",
+            Self::Number => "a number",
+            Self::Boolean => "true or false",
+            Self::List => "a list",
+            Self::Record => "an object",
+        }
+    }
+}
+
+/// One write of one task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write<V> {
+    /// Where to.
+    pub channel: ChannelId,
+    /// What, and whether the rule applies.
+    pub op: Op<V>,
+}
+
+/// What a write does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op<V> {
+    /// Merges the value by the channel's rule.
+    Merge(V),
+    /// Replaces the channel, whatever its rule.
+    Replace(V),
+    /// Clears the channel to its default; merges of the same superstep follow.
+    Reset,
+}
+
+impl<V> Write<V> {
+    /// A write that the channel's rule merges.
+    pub const fn merge(channel: ChannelId, value: V) -> Self {
+        Self { channel, op: Op::Merge(value) }
+    }
+}

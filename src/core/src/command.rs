@@ -1,0 +1,65 @@
+//! What a task says when it is done: what to write and where to go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use smallvec::SmallVec;
+
+use crate::channel::Write;
+use crate::graph::NodeId;
+
+/// A finished task's answer.
+#[derive(Clone, Debug)]
+pub struct Update<V> {
+    /// Writes in the order they were made.
+    pub writes: SmallVec<[Write<V>; 2]>,
+    /// Where to go beside or instead of the edges.
+    pub route: Route<V>,
+}
+
+impl<V> Default for Update<V> {
+    fn default() -> Self {
+        Self { writes: SmallVec::new(), route: Route::Follow }
+    }
+}
+
+/// How a task's own wish meets the edges of its node.
+#[derive(Clone, Debug, Default)]
+pub enum Route<V> {
+    /// Edges and branches decide.
+    #[default]
+    Follow,
+    /// These targets and what the edges say.
+    Also(Vec<Choice<V>>),
+    /// These targets, and no edge or branch.
+    Only(Vec<Choice<V>>),
+    /// The graph ends with this superstep, whatever else was to follow.
+    End,
+}
+
+/// A target chosen while the graph runs.
+#[derive(Clone, Debug)]
+pub enum Choice<V> {
+    /// A node that the host has already looked up.
+    Node(NodeId),
+    /// A node, a label of the branch, or the end, by name.
+    Name(Arc<str>),
+    /// A task of its own with its own input, next superstep.
+    Send(Send<V>),
+    /// Nothing more on this path.
+    End,
+}
+
+/// An input on its way to a node, outside the state.
+#[derive(Clone, Debug)]
+pub struct Send<V> {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// What it gets to see instead of the state.
+    pub input: V,
+    /// Overrides the node's own time-out.
+    pub timeout: Option<Duration>,
+}
+
+/// The choices of one router call; nearly always one.
+pub type Choices<V> = SmallVec<[Choice<V>; 1]>;

@@ -1,0 +1,75 @@
+//! What a run asks of its driver.
+
+use smallvec::SmallVec;
+
+use crate::budget::Dimension;
+use crate::channel::ChannelId;
+use crate::command::Send;
+use crate::fault::Fault;
+use crate::graph::NodeId;
+use crate::task::{Task, TaskId};
+use crate::time::Time;
+
+/// The next thing to do. Exhaustive on purpose: a new effect must break every
+/// driver when it is compiled.
+#[derive(Debug)]
+pub enum Effect<V> {
+    /// Begin these and answer each with [`crate::run::Run::resolve`].
+    Start(SmallVec<[Task<V>; 1]>),
+    /// Stop these. Each still has to be answered, by whatever outcome.
+    Cancel(Vec<TaskId>),
+    /// Store this, then call [`crate::run::Run::committed`]; a driver without
+    /// a store calls it at once.
+    Commit(Box<Delta<V>>),
+    /// Nothing to do until a task is answered or this instant is reached.
+    Wait(Option<Time>),
+    /// Nothing runs, and these questions are open: call
+    /// [`crate::run::Run::answer`], or keep the run for later.
+    Paused(Vec<Question<V>>),
+    /// The run is over; its state is there to be read.
+    Done(Ending),
+    /// The run has failed; its state is that of the last full superstep.
+    Failed(Fault),
+}
+
+/// How a run ended that did not fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing was left to run.
+    Completed,
+    /// A budget was spent and no `on_budget` target was left to go to.
+    Budget(Dimension),
+    /// The caller cancelled, for this reason.
+    Cancelled(String),
+}
+
+/// A question from inside the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question<V> {
+    /// Answers are given by this id: 32 hexadecimal digits, the same whenever
+    /// the same run asks the same question.
+    pub id: String,
+    /// The names of the nodes that lead to the one that asks.
+    pub path: Vec<String>,
+    /// What is asked.
+    pub value: V,
+}
+
+/// What one superstep changed.
+#[derive(Clone, Debug)]
+pub struct Delta<V> {
+    /// Answered by [`crate::run::Run::committed`]; counts from 1.
+    pub id: u64,
+    /// The unit whose superstep it was; 0 is the run's own graph.
+    pub unit: u32,
+    /// Supersteps of that unit so far.
+    pub step: u64,
+    /// The channels that changed and what they hold now; none is absent.
+    pub changed: Vec<(ChannelId, Option<V>)>,
+    /// The nodes that run next.
+    pub next: Vec<NodeId>,
+    /// The sends that run next.
+    pub sends: Vec<Send<V>>,
+    /// How the run ended, if this is its last commit.
+    pub ending: Option<Ending>,
+}

@@ -1,0 +1,96 @@
+//! What a watcher sees of a run, in order (`systems/common.md` 3.12).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::time::Time;
+
+/// One thing that happened. `seq` has no gaps within a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts from 1.
+    pub seq: u64,
+    /// When.
+    pub at: Time,
+    /// The names of the nodes that lead to where it happened; empty for the run itself.
+    pub path: Vec<Arc<str>>,
+    /// What happened.
+    pub kind: EventKind,
+    /// The node, tool, model or custom event it is about.
+    pub name: Arc<str>,
+    /// Fields that depend on the kind.
+    pub data: Map<String, Json>,
+    /// How much it matters.
+    pub level: Level,
+    /// One per execution of a node and per call within it; 16 hexadecimal digits.
+    pub span_id: String,
+    /// The span that contains this one.
+    pub parent_span_id: Option<String>,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// The run began.
+    RunStarted,
+    /// The run ended: `outcome`.
+    RunFinished,
+    /// A node was started: `attempt`.
+    NodeStarted,
+    /// A node is done: `attempt`, `wrote`.
+    NodeFinished,
+    /// An edge was taken: `source`, `target`, `label`.
+    EdgeTaken,
+    /// A superstep was merged: `step`, `changed` (size by channel).
+    StateUpdated,
+    /// A model is called: `turn`.
+    ModelCall,
+    /// A model answered: `model`, `finish`, `usage`, `attempts`.
+    ModelReply,
+    /// A reply could be read only after repair or coercion: `level`, `coerced`.
+    OutputRepaired,
+    /// A tool is called: `call_id`, `arguments`.
+    ToolCall,
+    /// A tool returned: `call_id`, `ok`, `truncated`.
+    ToolResult,
+    /// An attempt failed and will be repeated: `attempt`, `code`, `delay_ms`.
+    Retry,
+    /// A budget is spent: `dimension`.
+    Budget,
+    /// A superstep was handed to the store: `id`, `step`.
+    Checkpoint,
+    /// A node asks: `id`.
+    Interrupt,
+    /// Something failed for good: `category`, `code`, `message`.
+    Error,
+    /// An event of a system or of a user's code.
+    Custom,
+    /// A piece of a reply; the only kind that may be dropped.
+    Chunk,
+    /// A slow watcher missed events: `count`.
+    Dropped,
+}
+
+impl EventKind {
+    /// Whether a slow watcher may miss it.
+    pub const fn is_droppable(self) -> bool {
+        matches!(self, Self::Chunk)
+    }
+}
+
+/// How much an event matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// For whoever looks closely.
+    Debug,
+    /// For whoever watches.
+    Info,
+    /// Something was worked around.
+    Warning,
+    /// Something failed.
+    Error,
+}

@@ -1,0 +1,54 @@
+//! The only call-outs of the engine: merge rules and routers that are the
+//! host's own.
+
+use crate::channel::ChannelId;
+use crate::command::Choices;
+use crate::fault::Fault;
+use crate::graph::Graph;
+use crate::state::View;
+
+/// Answered by the host: synchronous, at once, without side effects. No lock
+/// or borrow of the run is held across a call.
+pub trait Rules<V> {
+    /// Merges `new` into `old` by the host's rule number `rule`.
+    ///
+    /// # Errors
+    /// The failure of whoever wrote `new`.
+    fn reduce(&mut self, at: Site<'_, V>, old: Option<V>, new: V) -> Result<V, Fault>;
+
+    /// Where to go from here, by the host's router number `router`.
+    ///
+    /// # Errors
+    /// The failure of the task whose branch it is.
+    fn route(&mut self, router: u32, view: &View<'_, V>) -> Result<Choices<V>, Fault>;
+}
+
+/// Where a merge rule is applied.
+#[derive(Debug)]
+pub struct Site<'a, V> {
+    /// The graph that owns the channel.
+    pub graph: &'a Graph<V>,
+    /// The channel.
+    pub channel: ChannelId,
+    /// The number under which the host keeps the rule.
+    pub rule: u32,
+}
+
+/// A host with no rules of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoRules;
+
+impl<V> Rules<V> for NoRules {
+    fn reduce(&mut self, at: Site<'_, V>, _: Option<V>, _: V) -> Result<V, Fault> {
+        Err(missing("merge rule", at.rule))
+    }
+
+    fn route(&mut self, router: u32, _: &View<'_, V>) -> Result<Choices<V>, Fault> {
+        Err(missing("router", router))
+    }
+}
+
+fn missing(what: &str, number: u32) -> Fault {
+    let message = format!("the host has no {what} of that number: {number}");
+    Fault::new(crate::fault::Category::Internal, "rule_missing", message)
+}

@@ -1,0 +1,339 @@
+//! The machine: it owns every decision of a run and does no I/O.
+//!
+//! A driver asks [`Run::step`] what to do, does it, and answers: tasks with
+//! [`Run::resolve`], commits with [`Run::committed`], questions with
+//! [`Run::answer`]. Everything is synchronous and total: the same graph, seed,
+//! times and outcomes give the same bytes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::budget::{Budget, Dimension, Intent, Limits, exhausted};
+use crate::channel::{ChannelId, Write};
+use crate::command::Update;
+use crate::effect::{Delta, Effect, Ending};
+use crate::event::{Event, EventKind, Level};
+use crate::fault::{Category, Fault};
+use crate::graph::{Graph, Node, NodeId};
+use crate::rules::Rules;
+use crate::seed::Seed;
+use crate::state::State;
+use crate::task::{Outcome, TaskId};
+use crate::time::Time;
+use crate::value::Value;
+
+mod agent;
+mod barrier;
+mod desk;
+mod failure;
+mod frame;
+mod log;
+mod nested;
+mod pause;
+mod plan;
+mod route;
+mod stop;
+mod unit;
+
+use desk::Desk;
+use frame::Status;
+use unit::{Doom, Unit, Units};
+
+/// Settings of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names the run in events and ids.
+    pub run_id: String,
+    /// Where ids and jitter come from.
+    pub seed: Seed,
+    /// What the run may spend.
+    pub limits: Limits,
+    /// Whether supersteps are handed out as [`Effect::Commit`].
+    pub commits: bool,
+    /// Whether events are built, or only counted.
+    pub events: bool,
+}
+
+/// One run of one graph, from the first superstep to the last.
+#[derive(Debug)]
+pub struct Run<V> {
+    units: Units<V>,
+    desk: Desk<V>,
+}
+
+impl<V: Value> Run<V> {
+    /// Supersteps unless the limits say otherwise.
+    pub const SUPERSTEPS: u64 = 1_000;
+
+    /// A run of `graph` that begins with `input`. Nothing happens before the
+    /// first [`Run::step`].
+    pub fn new(graph: Arc<Graph<V>>, input: Vec<Write<V>>, options: Options, now: Time) -> Self {
+        let mut limits = options.limits;
+        limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
+        let deadline = limits.wall_time.map(|limit| now + limit);
+        let root = Unit::root(graph, Update { writes: input.into(), ..Update::default() });
+        let mut desk = Desk::new(Budget::new(limits), options.seed, deadline);
+        desk.commits = options.commits;
+        desk.log.recording = options.events;
+        desk.log.now = now;
+        desk.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
+        Self { units: Units::new(root), desk }
+    }
+
+    /// What to do next. `rules` are called at once, for merge rules and
+    /// routers that are the host's own.
+    pub fn step(&mut self, now: Time, rules: &mut impl Rules<V>) -> Effect<V> {
+        self.desk.log.now = now;
+        if self.desk.alarm.is_some_and(|alarm| now >= alarm) {
+            self.ring(now);
+        }
+        loop {
+            if let Some(effect) = self.desk.next_effect() {
+                return effect;
+            }
+            match self.desk.active.pop() {
+                Some(unit) => self.advance(unit, rules),
+                None => return self.rest(),
+            }
+        }
+    }
+
+    /// Answers a task. An answer to an attempt that is over changes nothing;
+    /// the return value says whether it was taken.
+    pub fn resolve(&mut self, id: TaskId, outcome: Outcome<V>, now: Time) -> bool {
+        self.desk.log.now = now;
+        if self.units.is_agent(id.unit) {
+            return self.resolve_call(id, outcome);
+        }
+        let Some(record) = self.units.record(id.unit, id.slot) else { return false };
+        if record.serial != id.serial {
+            return false;
+        }
+        match record.status {
+            Status::Running => {}
+            Status::Cancelling => {
+                record.status = Status::Void;
+                self.desk.running -= 1;
+                self.close(id.unit);
+                return true;
+            }
+            _ => return false,
+        }
+        self.desk.running -= 1;
+        match outcome {
+            Outcome::Done(update) => self.done(id.unit, id.slot, update),
+            Outcome::Ask(value) => self.pause(id.unit, id.slot, value),
+            Outcome::Failed(failure) => self.fail(id.unit, id.slot, *failure),
+            Outcome::Escalate(update) => self.escalate(id.unit, id.slot, update),
+            Outcome::Opened(_) | Outcome::Replied(_) | Outcome::Returned(_) => {
+                let fault = Fault::new(
+                    Category::Internal,
+                    "outcome_misplaced",
+                    "a driver answered a node with the outcome of another kind of work",
+                );
+                self.fail(id.unit, id.slot, fault.into());
+            }
+        }
+        true
+    }
+
+    /// Says that a commit is durable, or was accepted for later.
+    pub fn committed(&mut self, id: u64) {
+        if self.desk.awaiting == Some(id) {
+            self.desk.awaiting = None;
+        }
+    }
+
+    /// Asks whether a task may make one more call, and counts it if so.
+    ///
+    /// # Errors
+    /// A `Budget` fault, which the task should end with.
+    pub fn request(&mut self, id: TaskId, intent: Intent) -> Result<(), Fault> {
+        let spent =
+            self.units.scopes(id.unit, id.slot).find_map(|budget| budget.allows(intent).err());
+        if let Some(dimension) = spent.or_else(|| self.desk.budget.allows(intent).err()) {
+            return Err(exhausted(dimension));
+        }
+        self.units.charge(id.unit, id.slot, |budget| budget.charge(intent));
+        self.desk.budget.charge(intent);
+        Ok(())
+    }
+
+    /// Counts what a call of a task cost.
+    pub fn charge(&mut self, id: TaskId, usage: crate::model::Usage) {
+        self.units.charge(id.unit, id.slot, |budget| budget.charge_usage(usage));
+        self.desk.budget.charge_usage(usage);
+    }
+
+    /// Adds an event of the host or of a user's code to the trace of a task.
+    pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {
+        let Self { units, desk } = self;
+        desk.log.emit(|| {
+            let mut event = units.event(id.unit, id.slot, kind, Level::Info);
+            event.name = name.into();
+            event.data = match data {
+                serde_json::Value::Object(fields) => fields,
+                other => serde_json::Map::from_iter([("value".to_owned(), other)]),
+            };
+            event
+        });
+    }
+
+    /// Stops everything. The run ends as cancelled once every running task
+    /// has been answered.
+    pub fn cancel(&mut self, reason: &str, now: Time) {
+        self.desk.log.now = now;
+        if self.desk.ended.is_none() {
+            self.doom(0, Doom::Cancel(reason.to_owned()));
+        }
+    }
+
+    /// What has happened since the last call, in order.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.desk.log.events)
+    }
+
+    /// How many events there have been, built or not.
+    pub const fn event_count(&self) -> u64 {
+        self.desk.log.seq
+    }
+
+    /// The state of the run's own graph.
+    pub fn state(&self) -> &State<V> {
+        self.units.root_state()
+    }
+
+    /// The state of a unit, while it lasts.
+    pub fn unit_state(&self, unit: u32) -> Option<&State<V>> {
+        self.units.frame(unit).map(|frame| &frame.state)
+    }
+
+    /// The graph of a unit, while it lasts.
+    pub fn graph(&self, unit: u32) -> Option<&Arc<Graph<V>>> {
+        self.units.graph(unit)
+    }
+
+    /// The node a task is for.
+    pub fn node(&self, unit: u32, node: NodeId) -> Option<&Node<V>> {
+        self.units.graph(unit)?.node(node)
+    }
+
+    /// The names of the nodes that lead to a task, its own included.
+    pub fn path(&self, id: TaskId) -> Vec<Arc<str>> {
+        self.units.path(id.unit, id.slot)
+    }
+
+    /// The channels of a unit that changed since the last call.
+    pub fn take_changes(&mut self, unit: u32, mut each: impl FnMut(ChannelId, Option<&V>)) {
+        if let Some(frame) = self.units.frame_mut(unit) {
+            for &channel in frame.state.changed() {
+                each(channel, frame.state.get(channel));
+            }
+            frame.state.forget_changes();
+        }
+    }
+
+    /// Supersteps of the run's own graph so far.
+    pub fn supersteps(&self) -> u64 {
+        self.units.frame(0).map_or(0, |frame| frame.step)
+    }
+
+    /// What the run has spent and may spend.
+    pub const fn budget(&self) -> &Budget {
+        &self.desk.budget
+    }
+
+    /// Time left until the run's deadline; none if it has none.
+    pub fn remaining(&self, now: Time) -> Option<Duration> {
+        self.desk.deadline.map(|deadline| deadline.since(now))
+    }
+
+    /// Nothing more can be decided before something happens outside.
+    fn rest(&self) -> Effect<V> {
+        if self.desk.running + self.desk.sleeping > 0 {
+            return Effect::Wait(self.desk.alarm);
+        }
+        let questions = self.questions();
+        if questions.is_empty() {
+            return Effect::Failed(Fault::new(
+                Category::Internal,
+                "run_stalled",
+                "the run has nothing to do and has not ended",
+            ));
+        }
+        Effect::Paused(questions)
+    }
+
+    /// Takes a unit as far as it goes without the driver.
+    fn advance(&mut self, unit: u32, rules: &mut impl Rules<V>) {
+        if self.units.is_agent(unit) {
+            return self.advance_agent(unit);
+        }
+        let Some(frame) = self.units.frame(unit) else { return };
+        if frame.open > 0 {
+            return;
+        }
+        if frame.doom.is_some() {
+            return self.conclude(unit, rules);
+        }
+        if frame.paused == 0 && self.barrier(unit, rules) {
+            self.plan(unit);
+        }
+    }
+
+    /// One task of a unit is closed; the last one lets the unit go on.
+    fn close(&mut self, unit: u32) {
+        if let Some(frame) = self.units.frame_mut(unit) {
+            frame.open -= 1;
+            if frame.open == 0 {
+                self.desk.active.push(unit);
+            }
+        }
+    }
+
+    /// A task has succeeded.
+    fn done(&mut self, unit: u32, slot: u32, update: Update<V>) {
+        if let Err(fault) = self.units.check(unit, &update) {
+            return self.settle(unit, slot, fault);
+        }
+        let Self { units, desk } = self;
+        desk.log.emit(|| units.finished(unit, slot, &update));
+        if let Some(record) = self.units.record(unit, slot) {
+            record.status = Status::Done(update);
+        }
+        self.close(unit);
+    }
+
+    /// The last word: what the driver gets to see from now on.
+    fn end(&mut self, ended: Result<Ending, Fault>) {
+        let Self { units, desk } = self;
+        desk.log.emit(|| units.run_finished(&ended));
+        if desk.commits
+            && let Ok(ending) = &ended
+        {
+            let delta = units.delta(0, desk.next_commit(), Some(ending.clone()));
+            desk.deltas.extend(delta.map(Box::new));
+        }
+        desk.ended = Some(ended);
+    }
+
+    /// A budget is spent: the graph goes to its `on_budget` target once what
+    /// runs has been stopped.
+    fn exhaust(&mut self, unit: u32, dimension: Dimension) {
+        self.doom(unit, Doom::Budget(dimension));
+    }
+}
+
+impl<V: Value> Delta<V> {
+    pub(crate) const fn of(unit: u32, id: u64, step: u64) -> Self {
+        Self {
+            id,
+            unit,
+            step,
+            changed: Vec::new(),
+            next: Vec::new(),
+            sends: Vec::new(),
+            ending: None,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What a run has to hand out, and what it counts.
+
+use std::collections::VecDeque;
+
+use smallvec::SmallVec;
+
+use super::log::Log;
+use crate::budget::Budget;
+use crate::effect::{Delta, Effect, Ending};
+use crate::fault::Fault;
+use crate::seed::Seed;
+use crate::task::{Task, TaskId};
+use crate::time::Time;
+
+/// Everything of a run that is not inside a unit.
+#[derive(Debug)]
+pub(super) struct Desk<V> {
+    pub(super) seed: Seed,
+    pub(super) serial: u64,
+    /// Units that can go on.
+    pub(super) active: Vec<u32>,
+    pub(super) starts: SmallVec<[Task<V>; 1]>,
+    pub(super) cancels: Vec<TaskId>,
+    pub(super) deltas: VecDeque<Box<Delta<V>>>,
+    /// The commit that has been handed out and not been acknowledged.
+    pub(super) awaiting: Option<u64>,
+    pub(super) commits: bool,
+    commit: u64,
+    /// The next instant at which something is due.
+    pub(super) alarm: Option<Time>,
+    /// Tasks the driver has, and tasks that wait for their next attempt.
+    pub(super) running: usize,
+    pub(super) sleeping: usize,
+    pub(super) deadline: Option<Time>,
+    pub(super) budget: Budget,
+    pub(super) log: Log,
+    pub(super) ended: Option<Result<Ending, Fault>>,
+}
+
+impl<V> Desk<V> {
+    pub(super) fn new(budget: Budget, seed: Seed, deadline: Option<Time>) -> Self {
+        Self {
+            seed,
+            serial: 0,
+            active: vec![0],
+            starts: SmallVec::new(),
+            cancels: Vec::new(),
+            deltas: VecDeque::new(),
+            awaiting: None,
+            commits: false,
+            commit: 0,
+            alarm: deadline,
+            running: 0,
+            sleeping: 0,
+            deadline,
+            budget,
+            log: Log::default(),
+            ended: None,
+        }
+    }
+
+    /// What is ready to be handed out, the most urgent first.
+    pub(super) fn next_effect(&mut self) -> Option<Effect<V>> {
+        if !self.cancels.is_empty() {
+            return Some(Effect::Cancel(std::mem::take(&mut self.cancels)));
+        }
+        if self.awaiting.is_some() {
+            return Some(Effect::Wait(self.alarm));
+        }
+        if let Some(delta) = self.deltas.pop_front() {
+            self.awaiting = Some(delta.id);
+            return Some(Effect::Commit(delta));
+        }
+        match &self.ended {
+            Some(Ok(ending)) => return Some(Effect::Done(ending.clone())),
+            Some(Err(fault)) => return Some(Effect::Failed(fault.clone())),
+            None => {}
+        }
+        if self.starts.is_empty() || !self.active.is_empty() {
+            return None;
+        }
+        Some(Effect::Start(std::mem::take(&mut self.starts)))
+    }
+
+    pub(super) const fn next_commit(&mut self) -> u64 {
+        self.commit += 1;
+        self.commit
+    }
+
+    pub(super) const fn next_serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// Makes sure that the run is asked again at `at`.
+    pub(super) fn wake(&mut self, at: Time) {
+        self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
+    }
+}

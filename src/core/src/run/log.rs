@@ -1,0 +1,21 @@
+//! The trace of a run: every event is counted, and built only for a watcher.
+
+use crate::event::Event;
+use crate::time::Time;
+
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    pub(super) seq: u64,
+    pub(super) now: Time,
+    pub(super) recording: bool,
+    pub(super) events: Vec<Event>,
+}
+
+impl Log {
+    pub(super) fn emit(&mut self, build: impl FnOnce() -> Event) {
+        self.seq += 1;
+        if self.recording {
+            self.events.push(Event { seq: self.seq, at: self.now, ..build() });
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Questions: a task that waits for an answer from outside.
+
+use super::Run;
+use super::frame::Status;
+use crate::effect::Question;
+use crate::event::{EventKind, Level};
+use crate::fault::{Category, Fault};
+use crate::time::Time;
+use crate::value::Value;
+
+impl<V: Value> Run<V> {
+    /// A task asks. The others of its superstep go on.
+    pub(super) fn pause(&mut self, unit: u32, slot: u32, value: V) {
+        let seed = self.units.task_seed(unit, slot);
+        let seed = self.desk.seed.child(seed.number());
+        let path = self.units.path(unit, slot).iter().map(ToString::to_string).collect();
+        let Some(record) = self.units.record(unit, slot) else { return };
+        let asked = seed.child(record.answers.len() as u64);
+        let id = format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number());
+        let question = Question { id, path, value };
+        let Self { units, desk } = self;
+        desk.log.emit(|| {
+            let mut event = units.event(unit, slot, EventKind::Interrupt, Level::Info);
+            event.data.insert("id".into(), question.id.clone().into());
+            event.data.extend(question.value.to_json().map(|value| ("value".to_owned(), value)));
+            event
+        });
+        if let Some(frame) = self.units.frame_mut(unit) {
+            frame.paused += 1;
+            if let Some(record) = frame.records.get_mut(slot as usize) {
+                record.status = Status::Paused(Box::new(question));
+            }
+        }
+        self.close(unit);
+    }
+
+    /// All open questions, in the order of their tasks.
+    pub fn questions(&self) -> Vec<Question<V>> {
+        let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
+        let records = frames.flat_map(|frame| &frame.records);
+        let asked = records.filter_map(|record| match &record.status {
+            Status::Paused(question) => Some(Question::clone(question)),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    /// Answers a question. Its task begins again and finds the answers it was
+    /// given, in the order it asked.
+    ///
+    /// # Errors
+    /// A `Validation` fault if no open question has that id.
+    pub fn answer(&mut self, id: &str, value: V, now: Time) -> Result<(), Fault> {
+        self.desk.log.now = now;
+        for unit in self.units.indices() {
+            let Some(frame) = self.units.frame_mut(unit) else { continue };
+            let asks = |status: &Status<V>| matches!(status, Status::Paused(q) if q.id == id);
+            let Some(slot) = frame.records.iter().position(|record| asks(&record.status)) else {
+                continue;
+            };
+            frame.paused -= 1;
+            frame.open += 1;
+            if let Some(record) = frame.records.get_mut(slot) {
+                record.answers.push(value);
+                record.attempt -= 1;
+            }
+            self.start(unit, u32::try_from(slot).unwrap_or(u32::MAX));
+            return Ok(());
+        }
+        Err(Fault::new(
+            Category::Validation,
+            "question_unknown",
+            format!("no open question has the id: {id}"),
+        )
+        .hint("answer the ids that the paused result lists"))
+    }
+
+    /// The answers a task was given so far.
+    pub fn answers(&self, unit: u32, slot: u32) -> &[V] {
+        let record = self.units.frame(unit).and_then(|frame| frame.records.get(slot as usize));
+        record.map_or(&[], |record| &record.answers)
+    }
+
+    /// The failure that a task handles in another node's place, and that node's name.
+    pub fn handled(&self, unit: u32, slot: u32) -> Option<(std::sync::Arc<str>, &Fault)> {
+        let frame = self.units.frame(unit)?;
+        let (node, fault) = frame.records.get(slot as usize)?.handles.as_deref()?;
+        Some((frame.graph.node_name(Some(*node)), fault))
+    }
+}

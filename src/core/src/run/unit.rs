@@ -1,0 +1,294 @@
+//! Units: the graphs and agent loops that are at work within a run, each but
+//! the first on behalf of a task of another.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::agent::AgentUnit;
+use super::frame::{Frame, Record};
+use crate::budget::{Budget, Dimension};
+use crate::channel::Op;
+use crate::command::Update;
+use crate::effect::{Delta, Ending};
+use crate::event::{Event, EventKind, Level};
+use crate::fault::{Category, Fault};
+use crate::graph::Graph;
+use crate::seed::Seed;
+use crate::state::State;
+use crate::time::Time;
+use crate::value::Value;
+
+#[derive(Debug)]
+pub(super) struct Unit<V> {
+    /// The unit and slot on whose behalf it works.
+    pub(super) parent: Option<(u32, u32)>,
+    pub(super) path: Vec<Arc<str>>,
+    pub(super) seed: Seed,
+    pub(super) body: Body<V>,
+}
+
+#[derive(Debug)]
+pub(super) enum Body<V> {
+    Graph(Box<Frame<V>>),
+    Agent(Box<AgentUnit<V>>),
+}
+
+/// Why a unit ends before its time.
+#[derive(Debug)]
+pub(super) enum Doom<V> {
+    /// A task has failed for good.
+    Fault(Fault),
+    /// A budget is spent.
+    Budget(Dimension),
+    /// The caller has cancelled.
+    Cancel(String),
+    /// A task speaks for the whole graph.
+    Escalate(Update<V>),
+    /// Whoever asked for it no longer wants it.
+    Abandon,
+}
+
+impl<V: Value> Unit<V> {
+    pub(super) fn root(graph: Arc<Graph<V>>, input: Update<V>) -> Self {
+        let body = Body::Graph(Box::new(Frame::new(graph, input)));
+        Self { parent: None, path: Vec::new(), seed: Seed::default(), body }
+    }
+
+    /// An event about the unit itself.
+    pub(super) fn event(&self, kind: EventKind, name: &str) -> Event {
+        Event {
+            seq: 0,
+            at: Time::default(),
+            path: self.path.clone(),
+            kind,
+            name: name.into(),
+            data: serde_json::Map::new(),
+            level: Level::Info,
+            span_id: span(self.seed),
+            parent_span_id: None,
+        }
+    }
+}
+
+/// All units of a run; places of units that have ended are used again.
+#[derive(Debug)]
+pub(super) struct Units<V> {
+    list: Vec<Option<Unit<V>>>,
+    free: Vec<u32>,
+    blank: State<V>,
+}
+
+impl<V: Value> Units<V> {
+    pub(super) fn new(root: Unit<V>) -> Self {
+        Self { list: vec![Some(root)], free: Vec::new(), blank: State::default() }
+    }
+
+    pub(super) fn add(&mut self, unit: Unit<V>) -> u32 {
+        if let Some(index) = self.free.pop()
+            && let Some(place) = self.list.get_mut(index as usize)
+        {
+            *place = Some(unit);
+            return index;
+        }
+        self.list.push(Some(unit));
+        u32::try_from(self.list.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn remove(&mut self, index: u32) -> Option<Unit<V>> {
+        let unit = self.list.get_mut(index as usize)?.take()?;
+        self.free.push(index);
+        Some(unit)
+    }
+
+    pub(super) fn get(&self, index: u32) -> Option<&Unit<V>> {
+        self.list.get(index as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Unit<V>> {
+        self.list.get_mut(index as usize)?.as_mut()
+    }
+
+    pub(super) fn indices(&self) -> impl Iterator<Item = u32> + use<V> {
+        0..u32::try_from(self.list.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn is_agent(&self, index: u32) -> bool {
+        matches!(self.get(index), Some(Unit { body: Body::Agent(_), .. }))
+    }
+
+    pub(super) fn frame(&self, index: u32) -> Option<&Frame<V>> {
+        match &self.get(index)?.body {
+            Body::Graph(frame) => Some(frame),
+            Body::Agent(_) => None,
+        }
+    }
+
+    pub(super) fn frame_mut(&mut self, index: u32) -> Option<&mut Frame<V>> {
+        match &mut self.get_mut(index)?.body {
+            Body::Graph(frame) => Some(frame),
+            Body::Agent(_) => None,
+        }
+    }
+
+    pub(super) fn agent_mut(&mut self, index: u32) -> Option<&mut AgentUnit<V>> {
+        match &mut self.get_mut(index)?.body {
+            Body::Graph(_) => None,
+            Body::Agent(agent) => Some(agent),
+        }
+    }
+
+    pub(super) fn record(&mut self, unit: u32, slot: u32) -> Option<&mut Record<V>> {
+        self.frame_mut(unit)?.records.get_mut(slot as usize)
+    }
+
+    /// The graph whose state a task of this unit sees.
+    pub(super) fn graph(&self, index: u32) -> Option<&Arc<Graph<V>>> {
+        match self.get(index)? {
+            Unit { body: Body::Graph(frame), .. } => Some(&frame.graph),
+            Unit { parent: Some((parent, _)), .. } => self.graph(*parent),
+            Unit { parent: None, .. } => None,
+        }
+    }
+
+    pub(super) fn root_state(&self) -> &State<V> {
+        self.frame(0).map_or(&self.blank, |frame| &frame.state)
+    }
+
+    /// The tasks on whose behalf a task works, itself first.
+    fn lineage(&self, unit: u32, slot: u32) -> SmallVec<[(u32, u32); 4]> {
+        let mut line = SmallVec::from_slice(&[(unit, slot)]);
+        let mut at = unit;
+        while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {
+            line.push((parent, slot));
+            at = parent;
+        }
+        line
+    }
+
+    /// The budgets a task draws on, the narrowest first; the run's is not among them.
+    pub(super) fn scopes(&self, unit: u32, slot: u32) -> impl Iterator<Item = &Budget> {
+        self.lineage(unit, slot).into_iter().filter_map(|(unit, slot)| {
+            self.frame(unit)?.records.get(slot as usize)?.budget.as_deref()
+        })
+    }
+
+    pub(super) fn charge(&mut self, unit: u32, slot: u32, charge: impl Fn(&mut Budget)) {
+        for (unit, slot) in self.lineage(unit, slot) {
+            if let Some(budget) = self.record(unit, slot).and_then(|record| record.budget.as_mut())
+            {
+                charge(budget);
+            }
+        }
+    }
+
+    pub(super) fn path(&self, unit: u32, slot: u32) -> Vec<Arc<str>> {
+        let mut path = self.get(unit).map(|unit| unit.path.clone()).unwrap_or_default();
+        if let Some(frame) = self.frame(unit)
+            && let Some(record) = frame.records.get(slot as usize)
+        {
+            let name = frame.graph.node_name(Some(record.node));
+            path.push(match record.send {
+                Some(index) => format!("{name}#{index}").into(),
+                None => name,
+            });
+        }
+        path
+    }
+
+    /// An event about a task.
+    pub(super) fn event(&self, unit: u32, slot: u32, kind: EventKind, level: Level) -> Event {
+        let path = self.path(unit, slot);
+        let parent = self.get(unit).map(|unit| span(unit.seed));
+        Event {
+            seq: 0,
+            at: Time::default(),
+            name: path.last().cloned().unwrap_or_else(|| "".into()),
+            path,
+            kind,
+            data: serde_json::Map::new(),
+            level,
+            span_id: span(self.task_seed(unit, slot)),
+            parent_span_id: parent,
+        }
+    }
+
+    /// What the ids of a task derive from: the same whenever the same run
+    /// comes to the same place.
+    pub(super) fn task_seed(&self, unit: u32, slot: u32) -> Seed {
+        let seed = self.get(unit).map(|unit| unit.seed).unwrap_or_default();
+        let step = self.frame(unit).map_or(0, |frame| frame.step);
+        seed.child(step).child(u64::from(slot) + 1)
+    }
+
+    /// An event about a unit.
+    pub(super) fn unit_event(&self, unit: u32, kind: EventKind) -> Event {
+        match self.get(unit) {
+            Some(found) => found.event(kind, ""),
+            None => self.event(unit, 0, kind, Level::Info),
+        }
+    }
+
+    /// Checks an update against what its graph's channels take.
+    pub(super) fn check(&self, unit: u32, update: &Update<V>) -> Result<(), Fault> {
+        let Some(frame) = self.frame(unit) else { return Ok(()) };
+        for write in &update.writes {
+            let Some(channel) = frame.graph.channel(write.channel) else { continue };
+            let value = match &write.op {
+                // What is added to a list may be of another kind than the list.
+                Op::Merge(_) if channel.merge.takes_parts() => continue,
+                Op::Merge(value) | Op::Replace(value) => value,
+                Op::Reset => continue,
+            };
+            if !value.fits(channel.kind) {
+                let kind = channel.kind.as_str();
+                let message =
+                    format!("the key `{}` takes {kind}, and was given: {value:.80?}", channel.name);
+                return Err(Fault::new(Category::State, "write_mistyped", message)
+                    .with("key", &*channel.name));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finished(&self, unit: u32, slot: u32, update: &Update<V>) -> Event {
+        let mut event = self.event(unit, slot, EventKind::NodeFinished, Level::Info);
+        let Some(frame) = self.frame(unit) else { return event };
+        let attempt = frame.records.get(slot as usize).map_or(0, |record| record.attempt);
+        let wrote = update.writes.iter().filter_map(|write| frame.graph.channel(write.channel));
+        event.data.insert("attempt".into(), attempt.into());
+        event.data.insert("wrote".into(), wrote.map(|channel| channel.name.to_string()).collect());
+        event
+    }
+
+    pub(super) fn run_finished(&self, ended: &Result<Ending, Fault>) -> Event {
+        let (outcome, level) = match ended {
+            Ok(Ending::Completed) => ("completed", Level::Info),
+            Ok(Ending::Budget(_)) => ("budget", Level::Warning),
+            Ok(Ending::Cancelled(_)) => ("cancelled", Level::Warning),
+            Err(_) => ("error", Level::Error),
+        };
+        let root = self.get(0).map(|root| root.event(EventKind::RunFinished, ""));
+        let mut event = root.unwrap_or_else(|| self.event(0, 0, EventKind::RunFinished, level));
+        event.level = level;
+        event.data.insert("outcome".into(), outcome.into());
+        event
+    }
+
+    /// What a unit's superstep changed, for the store.
+    pub(super) fn delta(&self, unit: u32, id: u64, ending: Option<Ending>) -> Option<Delta<V>> {
+        let frame = self.frame(unit)?;
+        let mut delta = Delta::of(unit, id, frame.step);
+        let value = |channel| (channel, frame.state.get(channel).cloned());
+        delta.changed = frame.uncommitted.iter().copied().map(value).collect();
+        delta.next.clone_from(&frame.ready);
+        delta.sends = frame.sends.iter().map(|sent| sent.as_send(&frame.graph)).collect();
+        delta.ending = ending;
+        Some(delta)
+    }
+}
+
+/// A span id: 16 hexadecimal digits.
+pub(super) fn span(seed: Seed) -> String {
+    format!("{:016x}", seed.child(0).number())
+}

@@ -1,0 +1,112 @@
+//! The state of one graph within a run, and what routers see of it.
+
+use std::sync::Arc;
+
+use crate::channel::{Channel, ChannelId};
+use crate::graph::Graph;
+use crate::value::Value;
+
+/// The values of a graph's channels.
+#[derive(Clone, Debug)]
+pub struct State<V> {
+    slots: Arc<Vec<Option<V>>>,
+    changed: Vec<ChannelId>,
+}
+
+impl<V> Default for State<V> {
+    fn default() -> Self {
+        Self { slots: Arc::default(), changed: Vec::new() }
+    }
+}
+
+impl<V: Value> State<V> {
+    pub(crate) fn new(graph: &Graph<V>) -> Self {
+        let slots = graph.channels().iter().map(|channel| channel.default.clone()).collect();
+        Self { slots: Arc::new(slots), changed: Vec::new() }
+    }
+
+    /// What a channel holds; none if it was never written and has no default.
+    pub fn get(&self, id: ChannelId) -> Option<&V> {
+        self.slots.get(id.0 as usize)?.as_ref()
+    }
+
+    /// A copy that later supersteps do not change.
+    pub fn snapshot(&self) -> Arc<Vec<Option<V>>> {
+        Arc::clone(&self.slots)
+    }
+
+    pub(crate) fn slots(&self) -> &[Option<V>] {
+        &self.slots
+    }
+
+    pub(crate) fn take(&mut self, id: ChannelId) -> Option<V> {
+        Arc::make_mut(&mut self.slots).get_mut(id.0 as usize)?.take()
+    }
+
+    pub(crate) fn put(&mut self, id: ChannelId, value: Option<V>) {
+        if let Some(slot) = Arc::make_mut(&mut self.slots).get_mut(id.0 as usize) {
+            *slot = value;
+        }
+        if !self.changed.contains(&id) {
+            self.changed.push(id);
+        }
+    }
+
+    pub(crate) fn changed(&self) -> &[ChannelId] {
+        &self.changed
+    }
+
+    pub(crate) fn forget_changes(&mut self) {
+        self.changed.clear();
+    }
+}
+
+/// What a router gets to see: the state, and for [`crate::graph::Sight::Own`]
+/// the writes of its own task over it.
+#[derive(Debug)]
+pub struct View<'a, V> {
+    /// The unit whose state it is.
+    pub unit: u32,
+    /// The graph that gives the channels their names.
+    pub graph: &'a Graph<V>,
+    pub(crate) slots: &'a [Option<V>],
+    pub(crate) overlay: &'a [(ChannelId, V)],
+    pub(crate) changed: &'a [ChannelId],
+}
+
+impl<'a, V> View<'a, V> {
+    /// What a channel holds.
+    pub fn get(&self, id: ChannelId) -> Option<&'a V> {
+        let own = self.overlay.iter().rev().find(|(channel, _)| *channel == id);
+        match own {
+            Some((_, value)) => Some(value),
+            None => self.slots.get(id.0 as usize)?.as_ref(),
+        }
+    }
+
+    /// What the channel of that name holds.
+    pub fn named(&self, name: &str) -> Option<&'a V> {
+        self.get(self.graph.channel_id(name)?)
+    }
+
+    /// All channels that hold something.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a Channel<V>, &'a V)> + '_ {
+        let ids = (0_u32..).map(ChannelId);
+        self.graph
+            .channels()
+            .iter()
+            .zip(ids)
+            .filter_map(|(channel, id)| Some((channel, self.get(id)?)))
+    }
+
+    /// The channels that changed since the host last looked, for hosts that
+    /// keep the state in a form of their own.
+    pub const fn changed(&self) -> &'a [ChannelId] {
+        self.changed
+    }
+
+    /// The values that only this router's task has written so far.
+    pub const fn overlay(&self) -> &'a [(ChannelId, V)] {
+        self.overlay
+    }
+}
