@@ -218,6 +218,29 @@ impl<V: Value> Run<V> {
         self.units.graph(unit)?.node(node)
     }
 
+    /// The unit whose state a task of `unit` sees: its own, or for an agent
+    /// loop that of its node.
+    pub fn home(&self, unit: u32) -> u32 {
+        if self.units.is_agent(unit) { self.parent(unit).unwrap_or_default() } else { unit }
+    }
+
+    /// The node a task is for, while it lasts.
+    pub fn node_of(&self, id: TaskId) -> Option<NodeId> {
+        let frame = self.units.frame(id.unit)?;
+        frame.records.get(id.slot as usize).map(|record| record.node)
+    }
+
+    /// The unit on whose behalf a unit works.
+    pub fn parent(&self, unit: u32) -> Option<u32> {
+        self.units.get(unit)?.parent.map(|(parent, _)| parent)
+    }
+
+    /// Whether [`Run::step`] has something to decide or to hand out now.
+    pub fn is_ready(&self) -> bool {
+        let desk = &self.desk;
+        !desk.active.is_empty() || !desk.cancels.is_empty() || desk.ended.is_some()
+    }
+
     /// The names of the nodes that lead to a task, its own included.
     pub fn path(&self, id: TaskId) -> Vec<Arc<str>> {
         self.units.path(id.unit, id.slot)

@@ -79,6 +79,7 @@ struct Handler {
 
 #[derive(Clone, Copy, Debug)]
 enum Handling {
+    Record,
     Goto,
     Handle,
 }
@@ -168,6 +169,20 @@ impl<V> GraphBuilder<V> {
         };
         let router = Router { number: router, name: name.into(), targets: targets.map(pairs) };
         self.branches.push((source.into(), router));
+        self
+    }
+
+    /// When `node` fails for good, the failure is written to `channel` and its
+    /// edges are followed.
+    pub fn on_error_record(&mut self, node: impl Into<Arc<str>>, channel: ChannelId) -> &mut Self {
+        let node: Arc<str> = node.into();
+        let handler = Handler {
+            target: Arc::clone(&node),
+            node,
+            channel: Some(channel),
+            handling: Handling::Record,
+        };
+        self.handlers.push(handler);
         self
     }
 
@@ -316,6 +331,7 @@ impl<V> GraphBuilder<V> {
             let to = handler(names, &rule.node, &rule.target)?;
             if let Some(node) = self.nodes.get_mut(node.0 as usize) {
                 node.policy.on_error = match rule.handling {
+                    Handling::Record => rule.channel.map_or(OnError::Raise, OnError::Record),
                     Handling::Goto => OnError::Goto(to, rule.channel),
                     Handling::Handle => OnError::Handle(to),
                 };

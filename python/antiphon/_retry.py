@@ -1,0 +1,42 @@
+"""Which exceptions a retry policy covers unless it says otherwise."""
+
+from __future__ import annotations
+
+_DEFECTS = (
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    ImportError,
+    LookupError,
+    NameError,
+    SyntaxError,
+    RuntimeError,
+    ReferenceError,
+    StopIteration,
+    StopAsyncIteration,
+)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Say whether the same work may well succeed when it is tried again.
+
+    Connections and time-outs do; answers of a server with status 4xx and
+    exceptions that point at a defect in the code do not.
+    """
+    if not isinstance(error, Exception):
+        return False
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    status = _status(error)
+    if status is not None:
+        return status >= 500 or status == 429
+    return not isinstance(error, (*_DEFECTS, OSError))
+
+
+def _status(error: Exception) -> int | None:
+    """Read the HTTP status that httpx, requests and provider SDKs put on errors."""
+    for holder in (getattr(error, "response", None), error):
+        status = getattr(holder, "status_code", None)
+        if isinstance(status, int):
+            return status
+    return None

@@ -1,0 +1,168 @@
+//! What nodes and routers say beside plain dicts: `Send`, `Command`, `Overwrite`.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::PyTuple;
+
+/// An input on its way to a node: the node runs in the next superstep with
+/// `arg` instead of the state, once per `Send`.
+///
+/// Args:
+///     node: the node's name.
+///     arg: what it gets, unchanged.
+///     timeout: seconds; overrides the node's own.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Send {
+    #[pyo3(get)]
+    pub(crate) node: String,
+    #[pyo3(get)]
+    pub(crate) arg: Py<PyAny>,
+    #[pyo3(get)]
+    pub(crate) timeout: Option<f64>,
+}
+
+#[pymethods]
+impl Send {
+    #[new]
+    #[pyo3(signature = (node, arg, *, timeout=None))]
+    const fn new(node: String, arg: Py<PyAny>, timeout: Option<f64>) -> Self {
+        Self { node, arg, timeout }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Send(node={:?}, arg={})", self.node, self.arg.bind(py).repr()?))
+    }
+
+    fn __richcmp__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        op: CompareOp,
+    ) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        let other = other.get();
+        let same = self.node == other.node && self.arg.bind(py).eq(other.arg.bind(py))?;
+        match op {
+            CompareOp::Eq => Ok(same.into_pyobject(py)?.to_owned().into_any().unbind()),
+            CompareOp::Ne => Ok((!same).into_pyobject(py)?.to_owned().into_any().unbind()),
+            _ => Ok(py.NotImplemented()),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyTuple::new(
+            py,
+            [self.node.as_str().into_pyobject(py)?.into_any(), self.arg.bind(py).clone()],
+        )?
+        .hash()
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.arg)
+    }
+}
+
+/// Writes and directions in one: a node returns it, or a graph is resumed with it.
+///
+/// Args:
+///     graph: `Command.PARENT` addresses the enclosing graph.
+///     update: writes, as a dict or a list of pairs.
+///     resume: answers to open questions.
+///     goto: a node's name, a `Send`, or a sequence of those.
+///     only: `goto` replaces the edges of the node instead of adding to them.
+///     end: the graph ends with this superstep.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Command {
+    #[pyo3(get)]
+    pub(crate) graph: Option<String>,
+    #[pyo3(get)]
+    pub(crate) update: Option<Py<PyAny>>,
+    #[pyo3(get)]
+    pub(crate) resume: Option<Py<PyAny>>,
+    #[pyo3(get)]
+    pub(crate) goto: Py<PyAny>,
+    #[pyo3(get)]
+    pub(crate) only: bool,
+    #[pyo3(get)]
+    pub(crate) end: bool,
+}
+
+#[pymethods]
+impl Command {
+    /// Addresses the enclosing graph.
+    #[classattr]
+    const PARENT: &'static str = "__parent__";
+
+    #[new]
+    #[pyo3(signature = (*, graph=None, update=None, resume=None, goto=None, only=false, end=false))]
+    fn new(
+        py: Python<'_>,
+        graph: Option<String>,
+        update: Option<Py<PyAny>>,
+        resume: Option<Py<PyAny>>,
+        goto: Option<Py<PyAny>>,
+        only: bool,
+        end: bool,
+    ) -> PyResult<Self> {
+        if let Some(graph) = &graph
+            && graph != Self::PARENT
+        {
+            let message = format!("`graph` takes `Command.PARENT` or nothing, found: {graph}");
+            return Err(PyTypeError::new_err(message));
+        }
+        let goto = match goto {
+            Some(goto) => goto,
+            None => PyTuple::empty(py).into_any().unbind(),
+        };
+        Ok(Self { graph, update, resume, goto, only, end })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let mut parts = Vec::new();
+        if let Some(graph) = &self.graph {
+            parts.push(format!("graph={graph:?}"));
+        }
+        for (name, value) in [("update", &self.update), ("resume", &self.resume)] {
+            if let Some(value) = value {
+                parts.push(format!("{name}={}", value.bind(py).repr()?));
+            }
+        }
+        if self.goto.bind(py).is_truthy()? {
+            parts.push(format!("goto={}", self.goto.bind(py).repr()?));
+        }
+        Ok(format!("Command({})", parts.join(", ")))
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.update)?;
+        visit.call(&self.resume)?;
+        visit.call(&self.goto)
+    }
+}
+
+/// Replaces what a key holds, whatever its merge rule.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Overwrite {
+    #[pyo3(get)]
+    pub(crate) value: Py<PyAny>,
+}
+
+#[pymethods]
+impl Overwrite {
+    #[new]
+    const fn new(value: Py<PyAny>) -> Self {
+        Self { value }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Overwrite({})", self.value.bind(py).repr()?))
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.value)
+    }
+}

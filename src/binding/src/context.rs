@@ -1,0 +1,186 @@
+//! What a node can reach while it runs.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use antiphon_core::task::TaskId;
+use antiphon_core::{Fault, Time};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::fault::to_exception;
+use crate::inbox::Emitted;
+use crate::object::Object;
+use crate::run::Run;
+
+/// One task under way, as the code that runs for it sees it.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    pub(crate) run: Py<Run>,
+    pub(crate) id: TaskId,
+    pub(crate) name: Arc<str>,
+    pub(crate) path: Vec<Arc<str>>,
+    pub(crate) attempt: u32,
+    pub(crate) step: u64,
+    pub(crate) deadline: Option<Time>,
+    pub(crate) answers: Vec<Object>,
+    pub(crate) handled: Option<(Arc<str>, Fault)>,
+    asked: AtomicUsize,
+}
+
+impl Errand {
+    pub(crate) fn new(run: Py<Run>, id: TaskId, name: Arc<str>) -> Self {
+        Self {
+            run,
+            id,
+            name,
+            path: Vec::new(),
+            attempt: 1,
+            step: 0,
+            deadline: None,
+            answers: Vec::new(),
+            handled: None,
+            asked: AtomicUsize::new(0),
+        }
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Errand>>> = const { RefCell::new(None) };
+}
+
+/// Makes an errand the current one of this thread until it is dropped.
+pub(crate) struct Entered {
+    outer: Option<Arc<Errand>>,
+}
+
+impl Entered {
+    pub(crate) fn enter(errand: &Arc<Errand>) -> Self {
+        Self { outer: CURRENT.replace(Some(Arc::clone(errand))) }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.outer.take());
+    }
+}
+
+/// The context of the node that runs on this thread.
+#[pyfunction]
+pub(crate) fn current_context() -> PyResult<Context> {
+    let errand = CURRENT.with_borrow(Clone::clone);
+    let missing =
+        || PyRuntimeError::new_err("no node is running here: call this from within a node");
+    Ok(Context { errand: errand.ok_or_else(missing)? })
+}
+
+/// What a node can reach while it runs: who it is, what it was given to do,
+/// and the run around it.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) errand: Arc<Errand>,
+}
+
+#[pymethods]
+impl Context {
+    /// The run's id.
+    #[getter]
+    fn run_id(&self) -> &str {
+        &self.errand.run.get().id
+    }
+
+    /// The node's name.
+    #[getter]
+    fn node(&self) -> &str {
+        &self.errand.name
+    }
+
+    /// The names of the nodes that lead here, the node's own last.
+    #[getter]
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.errand.path.iter().map(|name| &**name))
+    }
+
+    /// 1 for the first attempt.
+    #[getter]
+    fn attempt(&self) -> u32 {
+        self.errand.attempt
+    }
+
+    /// The superstep, from 1.
+    #[getter]
+    fn step(&self) -> u64 {
+        self.errand.step
+    }
+
+    /// When the attempt will be given up, in seconds since the Unix epoch.
+    #[getter]
+    #[expect(clippy::cast_precision_loss, reason = "microseconds fit a double until the year 2255")]
+    fn deadline(&self) -> Option<f64> {
+        self.errand.deadline.map(|at| at.as_micros() as f64 / 1e6)
+    }
+
+    /// What the caller passed as `config`.
+    #[getter]
+    fn config(&self, py: Python<'_>) -> Py<PyAny> {
+        self.errand.run.get().config.clone_ref(py)
+    }
+
+    /// What the caller passed as `context`.
+    #[getter]
+    fn context(&self, py: Python<'_>) -> Py<PyAny> {
+        self.errand.run.get().context.clone_ref(py)
+    }
+
+    /// The failure that this node handles in another's place.
+    #[getter]
+    fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let (_, fault) = self.errand.handled.as_ref()?;
+        let kept = self.errand.run.get().kept_error(py, fault);
+        Some(kept.unwrap_or_else(|| to_exception(py, fault)).into_value(py).into_any())
+    }
+
+    /// The name of the node whose failure this one handles.
+    #[getter]
+    fn failed_node(&self) -> Option<&str> {
+        self.errand.handled.as_ref().map(|(name, _)| &**name)
+    }
+
+    /// The answers given to this node so far, in the order it asked.
+    #[getter]
+    fn answers(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        self.errand.answers.iter().map(|answer| answer.0.clone_ref(py)).collect()
+    }
+
+    /// The run this node belongs to.
+    #[getter]
+    fn run(&self, py: Python<'_>) -> Py<Run> {
+        self.errand.run.clone_ref(py)
+    }
+
+    /// The next answer, if this question was asked before and answered.
+    fn next_answer(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let index = self.errand.asked.fetch_add(1, Ordering::Relaxed);
+        self.errand.answers.get(index).map(|answer| answer.0.clone_ref(py))
+    }
+
+    /// Tells whoever watches the run.
+    #[pyo3(signature = (payload, name=None))]
+    fn emit(&self, py: Python<'_>, payload: Py<PyAny>, name: Option<String>) {
+        let emitted = Emitted { id: self.errand.id, name, payload };
+        self.errand.run.get().tell(py, emitted);
+    }
+
+    /// Counts a call of a model or tool against the budgets.
+    fn request(&self, py: Python<'_>, kind: &str) -> PyResult<()> {
+        self.errand.run.get().request(py, self.errand.id, kind)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Context(node={:?}, attempt={})", self.errand.name, self.errand.attempt)
+    }
+}

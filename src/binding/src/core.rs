@@ -1,0 +1,288 @@
+//! A run of the engine together with Python's side of it, and the one loop
+//! that all drivers of Python share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::command::Update;
+use antiphon_core::effect::{Effect, Ending, Question};
+use antiphon_core::event::EventKind;
+use antiphon_core::run::Run as Machine;
+use antiphon_core::task::{Outcome, Task, TaskId, Work};
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::{Clock, SystemClock};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
+
+use crate::engine::Engine;
+use crate::fault::failure;
+use crate::handle::Handle;
+use crate::host::{Host, PyRules};
+use crate::inbox::{Answer, Emitted, Inbox};
+use crate::object::Object;
+use crate::stream::Stream;
+use crate::update;
+
+/// How a run stands.
+#[derive(Debug)]
+pub(crate) enum Phase {
+    Running,
+    Paused(Vec<Question<Object>>),
+    Ended(Ending),
+    Failed(Fault),
+}
+
+/// What a driver is to do next.
+pub(crate) enum Next {
+    Start(SmallVec<[Task<Object>; 1]>),
+    Cancel(Vec<(TaskId, Handle)>),
+    Wait(Option<Duration>),
+    /// The run is paused or over.
+    Rest,
+}
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) machine: Machine<Object>,
+    pub(crate) host: Host,
+    pub(crate) clock: SystemClock,
+    pub(crate) stream: Stream,
+    pub(crate) phase: Phase,
+    /// How to stop what runs elsewhere.
+    pub(crate) handles: BTreeMap<TaskId, Handle>,
+    pub(crate) isolates: bool,
+}
+
+impl Core {
+    /// Goes on until the driver has something to do.
+    pub(crate) fn pump(&mut self, py: Python<'_>, run_id: &str, inbox: &Inbox) -> PyResult<Next> {
+        self.read_letters(py, inbox)?;
+        loop {
+            let now = self.clock.now();
+            let mut rules = PyRules { py, host: &mut self.host };
+            let effect = self.machine.step(now, &mut rules);
+            self.show(py, run_id)?;
+            match effect {
+                Effect::Start(tasks) => return Ok(Next::Start(tasks)),
+                Effect::Cancel(ids) => {
+                    let stopped = self.stop(ids);
+                    if !stopped.is_empty() {
+                        return Ok(Next::Cancel(stopped));
+                    }
+                }
+                Effect::Commit(delta) => self.machine.committed(delta.id),
+                Effect::Wait(until) => return Ok(Next::Wait(until.map(|at| at.since(now)))),
+                Effect::Paused(questions) => self.phase = Phase::Paused(questions),
+                Effect::Done(ending) => self.phase = Phase::Ended(ending),
+                Effect::Failed(fault) => self.phase = Phase::Failed(fault),
+            }
+            if !matches!(self.phase, Phase::Running) {
+                return Ok(Next::Rest);
+            }
+        }
+    }
+
+    fn read_letters(&mut self, py: Python<'_>, inbox: &Inbox) -> PyResult<()> {
+        let letters = inbox.take();
+        if let Some(reason) = letters.cancel {
+            self.machine.cancel(&reason, self.clock.now());
+        }
+        for emitted in letters.emitted {
+            self.emit(py, &emitted)?;
+        }
+        for (id, answer) in letters.answers {
+            self.answer(py, id, answer)?;
+        }
+        Ok(())
+    }
+
+    /// What stops the given tasks. Those that nothing can stop are given up
+    /// at once: whatever they still answer is ignored.
+    fn stop(&mut self, ids: Vec<TaskId>) -> Vec<(TaskId, Handle)> {
+        let mut stopped = Vec::new();
+        for id in ids {
+            match self.handles.remove(&id) {
+                Some(handle) if handle.answers_when_cancelled() => stopped.push((id, handle)),
+                _ => {
+                    let fault =
+                        Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
+                    self.machine.resolve(id, Outcome::failed(fault), self.clock.now());
+                }
+            }
+        }
+        stopped
+    }
+
+    /// Takes over what came of a task.
+    pub(crate) fn answer(&mut self, py: Python<'_>, id: TaskId, answer: Answer) -> PyResult<()> {
+        self.handles.remove(&id);
+        let Some(engine) = self.engine(py, id.unit) else { return Ok(()) };
+        let outcome = match answer {
+            Answer::Native(outcome) => *outcome,
+            Answer::Returned(value) => {
+                let outer = self.machine.parent(id.unit).and_then(|unit| self.engine(py, unit));
+                match update::outcome(&engine, outer.as_ref(), value.bind(py)) {
+                    Ok(outcome) => outcome,
+                    Err(error) => self.failed(py, &engine, id, error),
+                }
+            }
+            Answer::Raised(error) => self.failed(py, &engine, id, error),
+        };
+        if self.stream.modes.updates || self.stream.modes.tasks {
+            self.show_outcome(py, &engine, id, &outcome)?;
+        }
+        self.machine.resolve(id, outcome, self.clock.now());
+        Ok(())
+    }
+
+    fn failed(
+        &mut self,
+        py: Python<'_>,
+        engine: &Bound<'_, Engine>,
+        id: TaskId,
+        error: PyErr,
+    ) -> Outcome<Object> {
+        let question = error.value(py).getattr_opt(intern!(py, "__antiphon_question__"));
+        if let Ok(Some(question)) = question {
+            return Outcome::Ask(Object(question.unbind()));
+        }
+        let node = self.machine.node_of(id);
+        let retry =
+            node.and_then(|node| engine.get().node(node)).map_or(&[][..], |node| &node.retry);
+        failure(py, error, retry, &mut self.host.errors)
+    }
+
+    pub(crate) fn engine<'py>(&self, py: Python<'py>, unit: u32) -> Option<Bound<'py, Engine>> {
+        if unit == 0 {
+            return self.host.engines.first().map(|engine| engine.bind(py).clone());
+        }
+        let graph = Arc::clone(self.machine.graph(unit)?);
+        self.host.engine(py, &graph).ok().cloned()
+    }
+
+    /// The node's argument: the state as a dict of its own, or what was sent.
+    pub(crate) fn input<'py>(
+        &self,
+        engine: &Bound<'py, Engine>,
+        task: &Task<Object>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = engine.py();
+        let (Work::Node(input) | Work::Open(input)) = &task.work else {
+            return Ok(py.None().into_bound(py));
+        };
+        if let antiphon_core::task::Input::Sent(value) = input {
+            return Ok(value.0.bind(py).clone());
+        }
+        let unit = self.machine.home(task.id.unit);
+        let state = self.machine.unit_state(unit);
+        let dict = self.host.dict(engine, unit, |id| state.and_then(|state| state.get(id)))?;
+        if self.isolates {
+            Host::isolate(&dict)?;
+        }
+        let view = engine.get().node(task.node).and_then(|node| node.view.as_ref());
+        match view {
+            Some(view) => view.bind(py).call1((dict,)),
+            None => Ok(dict.into_any()),
+        }
+    }
+
+    /// Brings the dict up to date and shows what the superstep changed.
+    fn show(&mut self, py: Python<'_>, run_id: &str) -> PyResult<()> {
+        let Self { machine, host, stream, .. } = self;
+        let mut changed = false;
+        machine.take_changes(0, |channel, value| {
+            changed = true;
+            host.note(py, channel, value);
+        });
+        if changed && stream.modes.values {
+            let values = self.values(py)?;
+            self.stream.push(py, "values", &PyTuple::empty(py), values.as_any())?;
+        }
+        if self.stream.record || self.stream.modes.events {
+            let events = self.machine.take_events();
+            self.stream.take_events(py, run_id, events)?;
+        }
+        Ok(())
+    }
+
+    fn show_outcome(
+        &mut self,
+        py: Python<'_>,
+        engine: &Bound<'_, Engine>,
+        id: TaskId,
+        outcome: &Outcome<Object>,
+    ) -> PyResult<()> {
+        let (Outcome::Done(update) | Outcome::Escalate(update)) = outcome else { return Ok(()) };
+        let path = self.machine.path(id);
+        let Some(((_, enclosing), node)) = path.split_last().map(|(last, rest)| (((), rest), last))
+        else {
+            return Ok(());
+        };
+        let namespace = PyTuple::new(py, enclosing.iter().map(|name| &**name))?;
+        let node = node.split('#').next().unwrap_or_default();
+        if self.stream.modes.updates {
+            let payload = PyDict::new(py);
+            payload.set_item(node, written(py, engine, update)?)?;
+            self.stream.push(py, "updates", &namespace, payload.as_any())?;
+        }
+        Ok(())
+    }
+
+    /// The state of the run's own graph as a dict.
+    pub(crate) fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Some(engine) = self.engine(py, 0) else { return Ok(PyDict::new(py)) };
+        self.host.dict(&engine, 0, |id| self.machine.state().get(id))
+    }
+
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        for engine in &self.host.engines {
+            visit.call(engine)?;
+        }
+        self.stream.traverse(visit)?;
+        let slots = self.machine.state().snapshot();
+        slots.iter().flatten().try_for_each(|value| visit.call(&value.0))
+    }
+
+    fn emit(&mut self, py: Python<'_>, emitted: &Emitted) -> PyResult<()> {
+        let payload = emitted.payload.bind(py);
+        if self.stream.record || self.stream.modes.events {
+            let name = emitted.name.as_deref().unwrap_or("custom");
+            let data = pythonize::depythonize(payload);
+            let data = data.unwrap_or_else(|_| serde_json::Value::String(payload.to_string()));
+            self.machine.note(emitted.id, EventKind::Custom, name, data);
+        }
+        if self.stream.modes.custom {
+            let mut path = self.machine.path(emitted.id);
+            path.pop();
+            let namespace = PyTuple::new(py, path.iter().map(|name| &**name))?;
+            self.stream.push(py, "custom", &namespace, payload)?;
+        }
+        Ok(())
+    }
+}
+
+/// What an update writes, as a dict, or `None` if it writes nothing.
+fn written<'py>(
+    py: Python<'py>,
+    engine: &Bound<'py, Engine>,
+    update: &Update<Object>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    if update.writes.is_empty() {
+        return Ok(None);
+    }
+    let dict = PyDict::new(py);
+    for write in &update.writes {
+        let Some(key) = engine.get().key(write.channel) else { continue };
+        match &write.op {
+            antiphon_core::channel::Op::Merge(value)
+            | antiphon_core::channel::Op::Replace(value) => {
+                dict.set_item(&key.name, &value.0)?;
+            }
+            antiphon_core::channel::Op::Reset => dict.set_item(&key.name, py.None())?,
+        }
+    }
+    Ok(Some(dict))
+}

@@ -1,0 +1,195 @@
+//! Failures across the bridge: a user's exception keeps its object and its
+//! traceback, a fault of the engine becomes a class of `antiphon.errors`.
+
+use antiphon_core::retry::{Jitter, RetryPolicy};
+use antiphon_core::task::{Failure, Outcome, Verdict};
+use antiphon_core::{Category, Fault};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::object::Object;
+
+/// The fault as the dict that `antiphon.errors.from_fault` takes.
+pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict> {
+    let dict = PyDict::new(py);
+    let details = serde_json::Value::Object(fault.details.clone());
+    let set = |key: &Bound<'py, PyString>, value: Bound<'py, PyAny>| dict.set_item(key, value);
+    // Setting a string key of a fresh dict can only fail for lack of memory.
+    let _ = set(intern!(py, "category"), PyString::new(py, fault.category.as_str()).into_any());
+    let _ = set(intern!(py, "code"), PyString::new(py, &fault.code).into_any());
+    let _ = set(intern!(py, "message"), PyString::new(py, &fault.message).into_any());
+    if let Some(hint) = &fault.hint {
+        let _ = set(intern!(py, "hint"), PyString::new(py, hint).into_any());
+    }
+    if let Ok(details) = pythonize::pythonize(py, &details) {
+        let _ = set(intern!(py, "details"), details);
+    }
+    dict
+}
+
+/// The exception that a fault is raised as.
+pub(crate) fn to_exception(py: Python<'_>, fault: &Fault) -> PyErr {
+    let made = py
+        .import(intern!(py, "antiphon.errors"))
+        .and_then(|errors| errors.call_method1(intern!(py, "from_fault"), (as_dict(py, fault),)));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// What a task's exception means for the engine. The exception itself stays
+/// with the host, under a number.
+pub(crate) fn failure(
+    py: Python<'_>,
+    error: PyErr,
+    policies: &[Py<Retry>],
+    keep: &mut Vec<PyErr>,
+) -> Outcome<Object> {
+    let value = error.value(py);
+    let category = category(value).unwrap_or(Category::Internal);
+    let code = text(value, "code").unwrap_or_else(|| "node_failed".to_owned());
+    let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
+    let mut fault = Fault::new(category, code, format!("{kind}: {value}")).with("type", kind);
+    let chosen = policies.iter().find_map(|policy| {
+        let policy = policy.bind(py).get();
+        policy.covers(py, value).then(|| policy.policy.clone())
+    });
+    keep.push(error);
+    fault.foreign = u64::try_from(keep.len()).ok();
+    let verdict = chosen.map_or(Verdict::Never, Verdict::Again);
+    Outcome::Failed(Box::new(Failure { fault, verdict }))
+}
+
+fn category(value: &Bound<'_, PyAny>) -> Option<Category> {
+    let name = text(value, "category")?;
+    Category::ALL.into_iter().find(|category| category.as_str() == name)
+}
+
+/// An attribute that only our own exceptions have, if it is a text.
+fn text(value: &Bound<'_, PyAny>, name: &str) -> Option<String> {
+    let errors = value.py().import("antiphon.errors").ok()?;
+    let root = errors.getattr("AntiphonError").ok()?;
+    if !value.is_instance(&root).unwrap_or(false) {
+        return None;
+    }
+    value.getattr(name).ok()?.extract().ok()
+}
+
+/// How often a node is tried, and after which exceptions.
+///
+/// Intervals are in seconds. `retry_on` is an exception class, a sequence of
+/// classes, or a predicate of the exception.
+#[pyclass(name = "RetryPolicy", module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Retry {
+    pub(crate) policy: RetryPolicy,
+    #[pyo3(get)]
+    initial_interval: f64,
+    #[pyo3(get)]
+    backoff_factor: f64,
+    #[pyo3(get)]
+    max_interval: f64,
+    #[pyo3(get)]
+    max_attempts: u32,
+    #[pyo3(get)]
+    jitter: bool,
+    #[pyo3(get)]
+    retry_on: Py<PyAny>,
+}
+
+#[pymethods]
+impl Retry {
+    #[new]
+    #[pyo3(signature = (initial_interval=0.5, backoff_factor=2.0, max_interval=128.0, max_attempts=3, jitter=true, retry_on=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options of a public class")]
+    fn new(
+        py: Python<'_>,
+        initial_interval: f64,
+        backoff_factor: f64,
+        max_interval: f64,
+        max_attempts: u32,
+        jitter: bool,
+        retry_on: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let retry_on = match retry_on {
+            Some(retry_on) => retry_on,
+            None => py.import("antiphon._retry")?.getattr("is_transient")?.unbind(),
+        };
+        Ok(Self {
+            policy: RetryPolicy {
+                max_attempts: max_attempts.max(1),
+                initial: seconds("initial_interval", initial_interval)?,
+                factor: backoff_factor,
+                cap: seconds("max_interval", max_interval)?,
+                jitter: if jitter { Jitter::Additive } else { Jitter::None },
+            },
+            initial_interval,
+            backoff_factor,
+            max_interval,
+            max_attempts,
+            jitter,
+            retry_on: covered_by(py, retry_on)?,
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "RetryPolicy(initial_interval={}, backoff_factor={}, max_interval={}, max_attempts={}, jitter={})",
+            self.initial_interval,
+            self.backoff_factor,
+            self.max_interval,
+            self.max_attempts,
+            self.jitter
+        )
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.retry_on)
+    }
+}
+
+impl Retry {
+    fn covers(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> bool {
+        let rule = self.retry_on.bind(py);
+        if rule.is_instance_of::<pyo3::types::PyTuple>()
+            || rule.is_instance_of::<pyo3::types::PyType>()
+        {
+            return error.is_instance(rule).unwrap_or(false);
+        }
+        let covered = rule.call1((error,)).and_then(|answer| answer.is_truthy());
+        covered.unwrap_or(false)
+    }
+}
+
+/// A class, a tuple of classes or a predicate; other sequences become tuples.
+fn covered_by(py: Python<'_>, rule: Py<PyAny>) -> PyResult<Py<PyAny>> {
+    let bound = rule.bind(py);
+    if bound.is_callable() || bound.is_instance_of::<pyo3::types::PyTuple>() {
+        return Ok(rule);
+    }
+    match bound.try_iter().and_then(|items| items.collect::<PyResult<Vec<_>>>()) {
+        Ok(classes) => Ok(pyo3::types::PyTuple::new(py, classes)?.into_any().unbind()),
+        Err(_) => Err(pyo3::exceptions::PyTypeError::new_err(format!(
+            "`retry_on` takes an exception class, a sequence of classes or a predicate, found: {bound}"
+        ))),
+    }
+}
+
+/// A duration in seconds as users write it.
+pub(crate) fn seconds(name: &str, value: f64) -> PyResult<std::time::Duration> {
+    std::time::Duration::try_from_secs_f64(value).map_err(|_| {
+        pyo3::exceptions::PyValueError::new_err(format!(
+            "`{name}` takes a number of seconds that is not negative, found: {value}"
+        ))
+    })
+}
+
+/// A run that is being stepped right now cannot be asked anything.
+pub(crate) fn busy() -> PyErr {
+    PyRuntimeError::new_err(
+        "the run is deciding what comes next: routers and merge rules cannot reach into it",
+    )
+}

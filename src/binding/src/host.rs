@@ -1,0 +1,203 @@
+//! Python's side of a run: the state as a dict that nodes see, and the merge
+//! rules and routers that are Python callables.
+
+use antiphon_core::Fault;
+use antiphon_core::channel::ChannelId;
+use antiphon_core::command::{Choice, Choices};
+use antiphon_core::graph::Graph;
+use antiphon_core::rules::{Rules, Site};
+use antiphon_core::state::View;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use crate::command::Send;
+use crate::engine::{Engine, RouterEntry};
+use crate::object::{Object, isolate};
+use crate::update;
+
+/// What Python keeps for the length of a run.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// The run's own graph first, then all graphs nested in it.
+    pub(crate) engines: Vec<Py<Engine>>,
+    /// The keys of the run's own graph that are not merged in place; nodes get
+    /// a copy, which is cheaper than building a dict for each.
+    master: Py<PyDict>,
+    /// Exceptions that faults refer to, by number from 1.
+    pub(crate) errors: Vec<PyErr>,
+}
+
+impl Host {
+    pub(crate) fn new(py: Python<'_>, engine: &Bound<'_, Engine>) -> Self {
+        let nested = engine.get().nested.iter().map(|nested| nested.clone_ref(py));
+        let engines = std::iter::once(engine.clone().unbind()).chain(nested).collect();
+        Self { engines, master: PyDict::new(py).unbind(), errors: Vec::new() }
+    }
+
+    /// The Python half of a graph.
+    pub(crate) fn engine<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Graph<Object>,
+    ) -> PyResult<&Bound<'py, Engine>>
+    where
+        Self: 'py,
+    {
+        let found = self.engines.iter().map(|engine| engine.bind(py));
+        let mut found = found.filter(|engine| engine.get().graph.host() == graph.host());
+        found.next().ok_or_else(|| PyValueError::new_err("a run has met a graph it does not know"))
+    }
+
+    /// Takes a change of the run's own graph over.
+    pub(crate) fn note(&self, py: Python<'_>, channel: ChannelId, value: Option<&Object>) {
+        let Some(engine) = self.engines.first() else { return };
+        let Some(key) = engine.get().key(channel) else { return };
+        if key.owned {
+            return;
+        }
+        let master = self.master.bind(py);
+        // A string key and a live value: only lack of memory can fail.
+        let _ = match value {
+            Some(value) => master.set_item(&key.name, &value.0),
+            None => master.del_item(&key.name),
+        };
+    }
+
+    /// The state of a unit as a dict of its own.
+    pub(crate) fn dict<'py, 'v>(
+        &self,
+        engine: &Bound<'py, Engine>,
+        unit: u32,
+        get: impl Fn(ChannelId) -> Option<&'v Object>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = engine.py();
+        let root = unit == 0;
+        let dict = if root { self.master.bind(py).copy()? } else { PyDict::new(py) };
+        for (key, id) in engine.get().keys.iter().zip((0_u32..).map(ChannelId)) {
+            if (key.owned || !root)
+                && let Some(value) = get(id)
+            {
+                dict.set_item(&key.name, &value.0)?;
+            }
+        }
+        Ok(dict)
+    }
+
+    /// Gives each of several tasks containers of its own.
+    pub(crate) fn isolate(dict: &Bound<'_, PyDict>) -> PyResult<()> {
+        for (key, value) in dict.copy()? {
+            let own = isolate(value.clone())?;
+            if !own.is(&value) {
+                dict.set_item(key, own)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps an exception and gives the fault that stands for it.
+    pub(crate) fn fault(&mut self, py: Python<'_>, error: PyErr) -> Fault {
+        match crate::fault::failure(py, error, &[], &mut self.errors) {
+            antiphon_core::task::Outcome::Failed(failure) => failure.fault,
+            _ => Fault::new(antiphon_core::Category::Internal, "node_failed", "the node failed"),
+        }
+    }
+
+    fn reduce_now(
+        &self,
+        py: Python<'_>,
+        at: &Site<'_, Object>,
+        old: Option<Object>,
+        new: Object,
+    ) -> PyResult<Object> {
+        let engine = self.engine(py, at.graph)?;
+        let Some(old) = old else { return Ok(new) };
+        let rule = usize::try_from(at.rule).unwrap_or(usize::MAX);
+        let reducer = engine.get().reducers.get(rule);
+        let reducer = reducer.ok_or_else(|| PyValueError::new_err("unknown merge rule"))?;
+        Ok(Object(reducer.call1(py, (old.0, new.0))?))
+    }
+
+    fn route_now(
+        &self,
+        py: Python<'_>,
+        router: u32,
+        view: &View<'_, Object>,
+    ) -> PyResult<Choices<Object>> {
+        let engine = self.engine(py, view.graph)?;
+        let entry = engine.get().routers.get(router as usize);
+        let entry = entry.ok_or_else(|| PyValueError::new_err("unknown router"))?;
+        if view.unit == 0 {
+            for &channel in view.changed() {
+                self.note(py, channel, view.get(channel));
+            }
+        }
+        let dict = self.dict(engine, view.unit, |id| view.get(id))?;
+        if view.unit == 0 {
+            for (channel, value) in view.overlay() {
+                if let Some(key) = engine.get().key(*channel) {
+                    dict.set_item(&key.name, &value.0)?;
+                }
+            }
+        }
+        let state = match &entry.view {
+            Some(view) => view.bind(py).call1((dict,))?,
+            None => dict.into_any(),
+        };
+        choices(entry, &entry.call.bind(py).call1((state,))?)
+    }
+}
+
+/// The rules of a run, for as long as the interpreter is held.
+pub(crate) struct PyRules<'a, 'py> {
+    pub(crate) py: Python<'py>,
+    pub(crate) host: &'a mut Host,
+}
+
+impl Rules<Object> for PyRules<'_, '_> {
+    fn reduce(
+        &mut self,
+        at: Site<'_, Object>,
+        old: Option<Object>,
+        new: Object,
+    ) -> Result<Object, Fault> {
+        let merged = self.host.reduce_now(self.py, &at, old, new);
+        merged.map_err(|error| self.host.fault(self.py, error))
+    }
+
+    fn route(&mut self, router: u32, view: &View<'_, Object>) -> Result<Choices<Object>, Fault> {
+        let chosen = self.host.route_now(self.py, router, view);
+        chosen.map_err(|error| self.host.fault(self.py, error))
+    }
+}
+
+/// What a router answered: a name, a `Send`, or a sequence of those.
+fn choices(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choices<Object>> {
+    let mut choices = Choices::new();
+    if answer.is_instance_of::<PyList>() || answer.is_instance_of::<PyTuple>() {
+        for item in answer.try_iter()? {
+            choices.push(choice(entry, &item?)?);
+        }
+    } else {
+        choices.push(choice(entry, answer)?);
+    }
+    Ok(choices)
+}
+
+fn choice(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choice<Object>> {
+    if let Ok(send) = answer.cast::<Send>() {
+        return update::send(send.get(), answer.py()).map(Choice::Send);
+    }
+    if let Some(ends) = &entry.ends {
+        let name = ends.bind(answer.py()).get_item(answer)?;
+        // An unknown label goes to the engine as it is, which names the known ones.
+        let name = name.unwrap_or_else(|| answer.clone());
+        return Ok(Choice::Name(name.str()?.to_string().into()));
+    }
+    match answer.cast::<PyString>() {
+        Ok(name) => Ok(Choice::Name(name.to_string().into())),
+        Err(_) => Err(PyValueError::new_err(format!(
+            "a router returns a node's name, `Send`, `END` or a sequence of those, found: {answer}"
+        ))),
+    }
+}

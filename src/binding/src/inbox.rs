@@ -1,0 +1,123 @@
+//! What reaches a run from outside its driver: finished tasks, things to
+//! tell, a wish to stop. Safe to use from any thread.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::task::{Outcome, TaskId};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::object::Object;
+
+/// What came of a task, as the thread that did it knows it.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Returned(Py<PyAny>),
+    Raised(PyErr),
+    Native(Box<Outcome<Object>>),
+}
+
+/// Something a node tells whoever watches.
+#[derive(Debug)]
+pub(crate) struct Emitted {
+    pub(crate) id: TaskId,
+    pub(crate) name: Option<String>,
+    pub(crate) payload: Py<PyAny>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Letters {
+    pub(crate) answers: Vec<(TaskId, Answer)>,
+    pub(crate) emitted: Vec<Emitted>,
+    pub(crate) cancel: Option<String>,
+    /// How to wake an event loop that waits for letters.
+    waker: Option<Waker>,
+}
+
+impl Letters {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.emitted.is_empty() && self.cancel.is_none()
+    }
+}
+
+/// A future of an event loop that is to be completed once.
+#[derive(Debug)]
+struct Waker {
+    event_loop: Py<PyAny>,
+    wake: Py<PyAny>,
+    thread: std::thread::ThreadId,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    letters: Mutex<Letters>,
+    arrived: Condvar,
+}
+
+impl Inbox {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Letters> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts something in and wakes whoever waits for it.
+    pub(crate) fn put(&self, py: Python<'_>, put: impl FnOnce(&mut Letters)) {
+        let mut letters = self.lock();
+        put(&mut letters);
+        let waker = letters.waker.take();
+        drop(letters);
+        self.arrived.notify_all();
+        if let Some(waker) = waker {
+            waker.wake(py);
+        }
+    }
+
+    /// Takes everything out.
+    pub(crate) fn take(&self) -> Letters {
+        let mut letters = self.lock();
+        if letters.is_empty() {
+            return Letters::default();
+        }
+        let waker = letters.waker.take();
+        std::mem::replace(&mut *letters, Letters { waker, ..Letters::default() })
+    }
+
+    /// Waits on this thread, with the interpreter released, until something
+    /// is there or `limit` is over.
+    pub(crate) fn wait(&self, py: Python<'_>, limit: Duration) {
+        py.detach(|| {
+            let letters = self.lock();
+            if letters.is_empty() {
+                let waited =
+                    self.arrived.wait_timeout_while(letters, limit, |letters| letters.is_empty());
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            }
+        });
+    }
+
+    /// Calls `wake` on the event loop as soon as something is there. False if
+    /// something is there already.
+    pub(crate) fn on_arrival(&self, event_loop: Py<PyAny>, wake: Py<PyAny>) -> bool {
+        let mut letters = self.lock();
+        if !letters.is_empty() {
+            return false;
+        }
+        letters.waker = Some(Waker { event_loop, wake, thread: std::thread::current().id() });
+        true
+    }
+
+    pub(crate) fn forget_waker(&self) {
+        self.lock().waker = None;
+    }
+}
+
+impl Waker {
+    fn wake(self, py: Python<'_>) {
+        // The loop may be closed by now, and then nobody waits any more.
+        let _ = if self.thread == std::thread::current().id() {
+            self.wake.call0(py)
+        } else {
+            self.event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (self.wake,))
+        };
+    }
+}

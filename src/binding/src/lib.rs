@@ -1,0 +1,44 @@
+//! What Python sees of antiphon's engine. Nothing here decides anything: it
+//! defines classes, converts values, calls callables, and maps failures.
+
+use pyo3::prelude::*;
+
+mod blocking;
+mod builder;
+mod call;
+mod command;
+mod context;
+mod core;
+mod coroutine;
+mod drive;
+mod engine;
+mod event;
+mod fault;
+mod ffi;
+mod handle;
+mod host;
+mod inbox;
+mod limits;
+mod object;
+mod options;
+mod pool;
+mod run;
+mod stream;
+mod update;
+
+/// The native half of antiphon.
+#[pymodule]
+mod _antiphon {
+    #[pymodule_export]
+    use crate::{
+        builder::Builder,
+        command::{Command, Overwrite, Send},
+        context::{Context, current_context},
+        drive::advance,
+        engine::Engine,
+        event::Event,
+        fault::Retry,
+        pool::set_thread_limit,
+        run::Run,
+    };
+}

@@ -1,0 +1,39 @@
+//! Budgets as Python writes them.
+
+use antiphon_core::budget::Limits;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::fault::seconds;
+
+/// Reads a dict of limits; an unknown name is an error.
+pub(crate) fn limits(given: &Bound<'_, PyDict>) -> PyResult<Limits> {
+    let mut limits = Limits::default();
+    for (key, value) in given {
+        if value.is_none() {
+            continue;
+        }
+        let key: String = key.extract()?;
+        let slot = match key.as_str() {
+            "supersteps" => &mut limits.supersteps,
+            "model_calls" => &mut limits.model_calls,
+            "tool_calls" => &mut limits.tool_calls,
+            "input_tokens" => &mut limits.input_tokens,
+            "output_tokens" => &mut limits.output_tokens,
+            "retries" => &mut limits.retries,
+            "wall_time" => {
+                limits.wall_time = Some(seconds("wall_time", value.extract()?)?);
+                continue;
+            }
+            _ => return Err(PyValueError::new_err(format!("unknown limit: {key}"))),
+        };
+        let number = value.extract::<u64>().map_err(|_| {
+            PyValueError::new_err(format!(
+                "`{key}` takes a whole number that is not negative, found: {value}"
+            ))
+        })?;
+        *slot = Some(number);
+    }
+    Ok(limits)
+}

@@ -1,0 +1,126 @@
+//! Threads for functions that block. The lock of the interpreter is handed on
+//! rather than fought for: at most one further worker is on its way to it, and
+//! it gets there when the function that runs begins to wait.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+
+use crate::call::Call;
+use crate::inbox::Answer;
+use crate::run::Run;
+
+/// Calls of one run that wait for a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    waiting: Mutex<VecDeque<Call>>,
+    /// Whether a worker is on its way.
+    summoned: AtomicBool,
+}
+
+impl Calls {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, VecDeque<Call>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Pool {
+    state: Mutex<State>,
+    wanted: Condvar,
+}
+
+struct State {
+    /// Runs with calls that wait.
+    runs: VecDeque<Py<Run>>,
+    idle: usize,
+    threads: usize,
+}
+
+static POOL: Pool = Pool {
+    state: Mutex::new(State { runs: VecDeque::new(), idle: 0, threads: 0 }),
+    wanted: Condvar::new(),
+};
+
+/// The most threads there will be.
+static LIMIT: AtomicUsize = AtomicUsize::new(64);
+
+/// Sets how many threads may run blocking functions at once; 64 by default.
+#[pyfunction]
+pub(crate) fn set_thread_limit(limit: usize) {
+    LIMIT.store(limit.max(1), Ordering::Relaxed);
+}
+
+/// Asks for one thread to work for a run, unless one is on its way.
+pub(crate) fn summon(run: &Bound<'_, Run>) {
+    if run.get().calls.summoned.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.runs.push_back(run.clone().unbind());
+    let missing = state.idle < state.runs.len();
+    if missing && state.threads < LIMIT.load(Ordering::Relaxed) {
+        state.threads += 1;
+        drop(state);
+        let started = std::thread::Builder::new().name("antiphon".into()).spawn(work);
+        if started.is_err() {
+            // The threads there are will come to it.
+            POOL.state.lock().unwrap_or_else(PoisonError::into_inner).threads -= 1;
+        }
+        return;
+    }
+    drop(state);
+    POOL.wanted.notify_one();
+}
+
+/// The life of a worker. It stays known to the interpreter throughout, which
+/// makes coming back cheap.
+fn work() {
+    Python::attach(|py| {
+        loop {
+            let run = py.detach(next_run);
+            run.get().calls.summoned.store(false, Ordering::Release);
+            work_for(py, run.bind(py), false);
+        }
+    });
+}
+
+fn next_run() -> Py<Run> {
+    let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if let Some(run) = state.runs.pop_front() {
+            return run;
+        }
+        state.idle += 1;
+        state = POOL.wanted.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.idle -= 1;
+    }
+}
+
+/// Makes the calls of a run until none is left. The run's own thread passes
+/// `owner` and stops between calls to read what has arrived.
+pub(crate) fn work_for(py: Python<'_>, run: &Bound<'_, Run>, owner: bool) {
+    loop {
+        let mut calls = run.get().calls.lock();
+        let next = if owner {
+            let own = calls.iter().position(|call| call.kind != crate::call::Kind::Timed);
+            own.and_then(|place| calls.remove(place))
+        } else {
+            calls.pop_front()
+        };
+        let more = !calls.is_empty();
+        drop(calls);
+        let Some(call) = next else { return };
+        if more {
+            // Whoever comes next gets the interpreter when this call waits.
+            summon(run);
+        }
+        let answer = match call.make(py) {
+            Ok(value) => Answer::Returned(value.unbind()),
+            Err(error) => Answer::Raised(error),
+        };
+        let id = call.errand.id;
+        run.get().inbox.put(py, |letters| letters.answers.push((id, answer)));
+    }
+}

@@ -1,0 +1,394 @@
+//! One run of a compiled graph, as Python holds it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use antiphon_core::budget::Intent;
+use antiphon_core::command::Update;
+use antiphon_core::effect::Ending;
+use antiphon_core::run::{Options, Run as Machine};
+use antiphon_core::task::TaskId;
+use antiphon_core::{Fault, Seed};
+use antiphon_runtime::{Clock, SystemClock};
+use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::blocking;
+use crate::core::{Core, Phase};
+use crate::drive::Drive;
+use crate::engine::Engine;
+use crate::event::Event;
+use crate::fault::{busy, to_exception};
+use crate::host::Host;
+use crate::inbox::{Emitted, Inbox};
+use crate::limits::limits;
+use crate::object::Object;
+use crate::options::Keywords;
+use crate::pool::Calls;
+use crate::stream::{Modes, Stream};
+use crate::update;
+
+/// What a driver goes on for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// The next item of the stream.
+    Item,
+    /// The end, or a pause.
+    End,
+}
+
+/// One run. It can be waited for, awaited and iterated; it is driven by
+/// whoever does.
+#[pyclass(module = "antiphon._antiphon", frozen, weakref)]
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) id: String,
+    core: Mutex<Option<Box<Core>>>,
+    pub(crate) inbox: Inbox,
+    pub(crate) calls: Calls,
+    /// The caller's context variables; each attempt of a node gets a copy.
+    pub(crate) variables: Py<PyAny>,
+    pub(crate) config: Py<PyAny>,
+    pub(crate) context: Py<PyAny>,
+    driven: AtomicBool,
+}
+
+/// Marks a run as driven until it is dropped.
+pub(crate) struct Driving<'a>(&'a AtomicBool);
+
+impl Drop for Driving<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// What a run may be started with beside its input.
+const START: [&str; 7] = ["config", "context", "limits", "modes", "events", "run_id", "seed"];
+
+/// Starts a run of `engine`.
+pub(crate) fn start(
+    engine: &Bound<'_, Engine>,
+    input: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Run> {
+    let py = engine.py();
+    let options = Keywords::new(options, &START)?;
+    let mut update = Update::default();
+    if let Some(input) = input {
+        let input = input.cast::<PyDict>().map_err(|_| {
+            PyValueError::new_err(format!(
+                "the input of a graph is a dict, found: {}",
+                input.get_type()
+            ))
+        })?;
+        update::writes(engine, input, &mut update)?;
+    }
+    let clock = SystemClock::new();
+    let now = clock.now();
+    let seed = options.get("seed")?.unwrap_or_else(random);
+    let id = options.get("run_id")?.unwrap_or_else(|| Seed::new(seed).uuid(now));
+    let modes = Modes::read(&options.get::<Vec<String>>("modes")?.unwrap_or_default())?;
+    let record = options.get("events")?.unwrap_or(false);
+    let given = options.get::<Bound<'_, PyDict>>("limits")?;
+    let given = given.as_ref().map(limits).transpose()?;
+    let settings = Options {
+        run_id: id.clone(),
+        seed: Seed::new(seed),
+        limits: given.unwrap_or_default(),
+        commits: false,
+        events: record || modes.events,
+    };
+    let graph = std::sync::Arc::clone(&engine.get().graph);
+    let isolates = !graph.habits().exclusive;
+    let core = Core {
+        machine: Machine::new(graph, update.writes.into_vec(), settings, now),
+        host: Host::new(py, engine),
+        clock,
+        stream: Stream::new(modes, record),
+        phase: Phase::Running,
+        handles: BTreeMap::new(),
+        isolates,
+    };
+    let none = || py.None();
+    Ok(Run {
+        id,
+        core: Mutex::new(Some(Box::new(core))),
+        inbox: Inbox::default(),
+        calls: Calls::default(),
+        variables: copy_context(py)?,
+        config: options.get("config")?.unwrap_or_else(none),
+        context: options.get("context")?.unwrap_or_else(none),
+        driven: AtomicBool::new(false),
+    })
+}
+
+fn copy_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    static COPY: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+    COPY.import(py, "contextvars", "copy_context")?.call0().map(Bound::unbind)
+}
+
+/// Unpredictable enough for ids and jitter: the address space and the clock
+/// of this process, stirred.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+impl Run {
+    /// Works on the core. It is taken out meanwhile, so that no lock is held
+    /// while Python code runs; whoever comes in between is turned away.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Core) -> PyResult<T>) -> PyResult<T> {
+        let taken = self.core.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut core = taken.ok_or_else(busy)?;
+        let done = work(&mut core);
+        *self.core.lock().unwrap_or_else(PoisonError::into_inner) = Some(core);
+        done
+    }
+
+    pub(crate) fn begin(&self) -> PyResult<Driving<'_>> {
+        if self.driven.swap(true, Ordering::AcqRel) {
+            return Err(PyRuntimeError::new_err("the run is driven from somewhere else already"));
+        }
+        Ok(Driving(&self.driven))
+    }
+
+    /// Lets a node tell something to whoever watches.
+    pub(crate) fn tell(&self, py: Python<'_>, emitted: Emitted) {
+        self.inbox.put(py, |letters| letters.emitted.push(emitted));
+    }
+
+    pub(crate) fn request(&self, py: Python<'_>, id: TaskId, kind: &str) -> PyResult<()> {
+        let intent = match kind {
+            "model" => Intent::Model,
+            "tool" => Intent::Tool,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "a call is `model` or `tool`, found: {kind}"
+                )));
+            }
+        };
+        let granted = self.with(|core| Ok(core.machine.request(id, intent)))?;
+        granted.map_err(|fault| to_exception(py, &fault))
+    }
+
+    /// The user's own exception behind a fault.
+    pub(crate) fn kept_error(&self, py: Python<'_>, fault: &Fault) -> Option<PyErr> {
+        let number = usize::try_from(fault.foreign?).ok()?;
+        let kept = self.with(|core| {
+            let error = core.host.errors.get(number.saturating_sub(1));
+            Ok(error.map(|error| error.clone_ref(py)))
+        });
+        kept.ok().flatten()
+    }
+
+    /// Raises what the run failed with, if it did.
+    pub(crate) fn raise(&self, py: Python<'_>) -> PyResult<()> {
+        let fault = self.with(|core| {
+            Ok(match &core.phase {
+                Phase::Failed(fault) => Some(fault.clone()),
+                Phase::Running | Phase::Paused(_) | Phase::Ended(_) => None,
+            })
+        })?;
+        match fault {
+            None => Ok(()),
+            Some(fault) => {
+                Err(self.kept_error(py, &fault).unwrap_or_else(|| to_exception(py, &fault)))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// Waits for the end or a pause.
+    ///
+    /// Raises what a node raised, or the `antiphon.errors` class of the failure.
+    fn drain(slf: &Bound<'_, Self>) -> PyResult<()> {
+        blocking::drive(slf, Goal::End).map(|_| ())
+    }
+
+    fn __await__(slf: &Bound<'_, Self>) -> PyResult<Drive> {
+        Drive::new(slf, Goal::End)
+    }
+
+    const fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyAny>>> {
+        blocking::drive(slf, Goal::Item)
+    }
+
+    const fn __aiter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __anext__(slf: &Bound<'_, Self>) -> PyResult<Drive> {
+        let over = slf
+            .get()
+            .with(|core| Ok(core.stream.is_empty() && !matches!(core.phase, Phase::Running)))?;
+        if over {
+            slf.get().raise(slf.py())?;
+            return Err(PyStopAsyncIteration::new_err(()));
+        }
+        Drive::new(slf, Goal::Item)
+    }
+
+    /// The run's id.
+    #[getter]
+    fn run_id(&self) -> &str {
+        &self.id
+    }
+
+    /// `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
+    #[getter]
+    fn outcome(&self) -> PyResult<&'static str> {
+        self.with(|core| {
+            Ok(match &core.phase {
+                Phase::Running => "running",
+                Phase::Paused(_) => "paused",
+                Phase::Ended(Ending::Completed) => "completed",
+                Phase::Ended(Ending::Budget(_)) => "budget",
+                Phase::Ended(Ending::Cancelled(_)) => "cancelled",
+                Phase::Failed(_) => "failed",
+            })
+        })
+    }
+
+    /// The spent dimension, or the reason of the cancellation.
+    #[getter]
+    fn detail(&self) -> PyResult<String> {
+        self.with(|core| {
+            Ok(match &core.phase {
+                Phase::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
+                Phase::Ended(Ending::Cancelled(reason)) => reason.clone(),
+                Phase::Failed(fault) => fault.message.clone(),
+                Phase::Running | Phase::Paused(_) | Phase::Ended(Ending::Completed) => {
+                    String::new()
+                }
+            })
+        })
+    }
+
+    /// What the run failed with.
+    #[getter]
+    fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.raise(py).err().map(|error| error.into_value(py).into_any())
+    }
+
+    /// The state as it is now, as a dict of its own.
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.with(|core| core.values(py))
+    }
+
+    /// The open questions: id, path, value.
+    #[getter]
+    fn questions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.with(|core| {
+            let Phase::Paused(questions) = &core.phase else { return Ok(Vec::new()) };
+            let tuple = |question: &antiphon_core::effect::Question<Object>| {
+                let path = PyTuple::new(py, &question.path)?;
+                (&question.id, path, &question.value.0).into_pyobject(py)
+            };
+            questions.iter().map(tuple).collect()
+        })
+    }
+
+    /// Answers an open question; then wait for the run again.
+    fn answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
+        let answered = self.with(|core| {
+            let now = core.clock.now();
+            let answered = core.machine.answer(id, Object(value), now);
+            if answered.is_ok() {
+                core.phase = Phase::Running;
+            }
+            Ok(answered)
+        })?;
+        answered.map_err(|fault| to_exception(py, &fault))
+    }
+
+    /// Stops the run, from any thread; whoever drives it sees it end.
+    #[pyo3(signature = (reason="cancelled"))]
+    fn cancel(&self, py: Python<'_>, reason: &str) {
+        self.inbox.put(py, |letters| letters.cancel = Some(reason.to_owned()));
+    }
+
+    /// What has been spent so far, by dimension.
+    #[getter]
+    fn spent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.with(|core| {
+            let spent = core.machine.budget().spent();
+            let dict = PyDict::new(py);
+            for (name, count) in [
+                ("supersteps", spent.supersteps),
+                ("model_calls", spent.model_calls),
+                ("tool_calls", spent.tool_calls),
+                ("retries", spent.retries),
+                ("input_tokens", spent.usage.input_tokens),
+                ("output_tokens", spent.usage.output_tokens),
+            ] {
+                dict.set_item(name, count)?;
+            }
+            Ok(dict)
+        })
+    }
+
+    /// The recorded events, at most 10,000.
+    #[getter]
+    fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<Event>>> {
+        self.with(|core| Ok(core.stream.events.iter().map(|event| event.clone_ref(py)).collect()))
+    }
+
+    /// How many events were not recorded.
+    #[getter]
+    fn events_dropped(&self) -> PyResult<u64> {
+        self.with(|core| Ok(core.stream.dropped))
+    }
+
+    /// How many events there were, recorded or not.
+    #[getter]
+    fn event_count(&self) -> PyResult<u64> {
+        self.with(|core| Ok(core.machine.event_count()))
+    }
+
+    /// Supersteps so far.
+    #[getter]
+    fn steps(&self) -> PyResult<u64> {
+        self.with(|core| Ok(core.machine.supersteps()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Run(run_id={:?}, outcome={:?})", self.id, self.outcome().unwrap_or("running"))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.config)?;
+        visit.call(&self.context)?;
+        visit.call(&self.variables)?;
+        let Ok(core) = self.core.try_lock() else { return Ok(()) };
+        match core.as_ref() {
+            Some(core) => core.traverse(&visit),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(core) = core else { return };
+        if core.handles.is_empty() {
+            return;
+        }
+        // Nobody will ever drive it again: what still runs for it is stopped.
+        Python::attach(|py| {
+            for handle in core.handles.values() {
+                let _ = handle.cancel(py);
+            }
+        });
+    }
+}

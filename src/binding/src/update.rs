@@ -1,0 +1,234 @@
+//! What a node returned, as the engine's update.
+
+use std::sync::Arc;
+
+use antiphon_core::channel::{Op, Write};
+use antiphon_core::command::{Choice, Route, Send as CoreSend, Update};
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Fault};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use crate::command::{Command, Overwrite, Send};
+use crate::engine::Engine;
+use crate::fault::{seconds, to_exception};
+use crate::object::Object;
+
+/// Reads what a node returned. `outer` is the graph around the node's own, for
+/// commands that address it.
+pub(crate) fn outcome(
+    engine: &Bound<'_, Engine>,
+    outer: Option<&Bound<'_, Engine>>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Outcome<Object>> {
+    let mut update = Update::default();
+    if value.is_none() {
+        return Ok(Outcome::Done(update));
+    }
+    if let Ok(dict) = value.cast_exact::<PyDict>() {
+        writes(engine, dict, &mut update)?;
+        return Ok(Outcome::Done(update));
+    }
+    if let Ok(command) = value.cast::<Command>() {
+        return from_command(engine, outer, command.get());
+    }
+    let Some(adapt) = &engine.get().adapt else { return Err(unusable(value)) };
+    let adapted = adapt.bind(value.py()).call1((value,))?;
+    let Ok(list) = adapted.cast::<PyList>() else {
+        return plain(engine, outer, &adapted);
+    };
+    let mut all = Update::default();
+    for item in list {
+        match plain(engine, outer, &item)? {
+            Outcome::Done(one) => join(&mut all, one),
+            escalated => return Ok(escalated),
+        }
+    }
+    Ok(Outcome::Done(all))
+}
+
+/// What adapting may have come to: nothing, a dict or a command.
+fn plain(
+    engine: &Bound<'_, Engine>,
+    outer: Option<&Bound<'_, Engine>>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Outcome<Object>> {
+    if let Ok(command) = value.cast::<Command>() {
+        return from_command(engine, outer, command.get());
+    }
+    let mut update = Update::default();
+    if !value.is_none() {
+        writes(engine, value.cast::<PyDict>().map_err(|_| unusable(value))?, &mut update)?;
+    }
+    Ok(Outcome::Done(update))
+}
+
+fn from_command(
+    engine: &Bound<'_, Engine>,
+    outer: Option<&Bound<'_, Engine>>,
+    command: &Command,
+) -> PyResult<Outcome<Object>> {
+    let py = engine.py();
+    let up = command.graph.is_some();
+    let engine = match outer {
+        Some(outer) if up => outer,
+        _ => engine,
+    };
+    let mut update = Update::default();
+    if let Some(given) = &command.update {
+        write_all(engine, given.bind(py), &mut update)?;
+    }
+    let goto = targets(command.goto.bind(py))?;
+    update.route = match (command.end, command.only, goto.is_empty()) {
+        (true, _, _) => Route::End,
+        (false, true, _) => Route::Only(goto),
+        (false, false, false) => Route::Also(goto),
+        (false, false, true) => Route::Follow,
+    };
+    Ok(if up { Outcome::Escalate(update) } else { Outcome::Done(update) })
+}
+
+fn write_all(
+    engine: &Bound<'_, Engine>,
+    given: &Bound<'_, PyAny>,
+    update: &mut Update<Object>,
+) -> PyResult<()> {
+    if let Ok(dict) = given.cast::<PyDict>() {
+        return writes(engine, dict, update);
+    }
+    if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
+        for pair in given.try_iter()? {
+            let (key, value) = pair?.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+            write(engine, &key, &value, update)?;
+        }
+        return Ok(());
+    }
+    let Some(adapt) = &engine.get().adapt else { return Err(unusable(given)) };
+    let adapted = adapt.bind(given.py()).call1((given,))?;
+    writes(engine, adapted.cast::<PyDict>().map_err(|_| unusable(given))?, update)
+}
+
+/// The names and sends of a `goto`.
+fn targets(goto: &Bound<'_, PyAny>) -> PyResult<Vec<Choice<Object>>> {
+    let one = |item: &Bound<'_, PyAny>| {
+        if let Ok(node) = item.cast::<Send>() {
+            return Ok(Choice::Send(send(node.get(), item.py())?));
+        }
+        Ok(Choice::Name(item.cast::<PyString>()?.to_string().into()))
+    };
+    if goto.is_instance_of::<PyString>() || goto.is_instance_of::<Send>() {
+        return Ok(vec![one(goto)?]);
+    }
+    goto.try_iter()?.map(|item| one(&item?)).collect()
+}
+
+pub(crate) fn send(send: &Send, py: Python<'_>) -> PyResult<CoreSend<Object>> {
+    Ok(CoreSend {
+        node: Arc::from(send.node.as_str()),
+        input: Object(send.arg.clone_ref(py)),
+        timeout: send.timeout.map(|timeout| seconds("timeout", timeout)).transpose()?,
+    })
+}
+
+fn join(all: &mut Update<Object>, one: Update<Object>) {
+    all.writes.extend(one.writes);
+    all.route = match (std::mem::take(&mut all.route), one.route) {
+        (Route::Follow, route) | (route, Route::Follow) => route,
+        (Route::Also(mut first), Route::Also(second)) => {
+            first.extend(second);
+            Route::Also(first)
+        }
+        (Route::End, _) | (_, Route::End) => Route::End,
+        (Route::Only(mut first) | Route::Also(mut first), Route::Only(second))
+        | (Route::Only(mut first), Route::Also(second)) => {
+            first.extend(second);
+            Route::Only(first)
+        }
+    };
+}
+
+/// Reads a dict of writes.
+pub(crate) fn writes(
+    engine: &Bound<'_, Engine>,
+    dict: &Bound<'_, PyDict>,
+    update: &mut Update<Object>,
+) -> PyResult<()> {
+    for (key, value) in dict {
+        write(engine, &key, &value, update)?;
+    }
+    Ok(())
+}
+
+fn write(
+    engine: &Bound<'_, Engine>,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    update: &mut Update<Object>,
+) -> PyResult<()> {
+    let py = engine.py();
+    let inner = engine.get();
+    let Some(channel) = inner.channel(key) else {
+        if inner.is_strict() {
+            return Err(unknown_key(engine, key));
+        }
+        return Ok(());
+    };
+    let replaced = replacement(inner, value)?;
+    let entry = inner.key(channel);
+    if let Some(check) = entry.and_then(|entry| entry.check.as_ref())
+        && !replaced.as_ref().unwrap_or(value).is_instance(check.bind(py))?
+    {
+        return Err(mistyped(key, value, check.bind(py)));
+    }
+    let op = match replaced {
+        Some(value) => Op::Replace(Object(value.unbind())),
+        None => Op::Merge(Object::of(value)),
+    };
+    update.writes.push(Write { channel, op });
+    Ok(())
+}
+
+/// The value of an `Overwrite`, in each of its three forms.
+fn replacement<'py>(
+    engine: &Engine,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = value.py();
+    if let Ok(overwrite) = value.cast::<Overwrite>() {
+        return Ok(Some(overwrite.get().value.bind(py).clone()));
+    }
+    if engine.is_strict() {
+        return Ok(None);
+    }
+    let Ok(dict) = value.cast_exact::<PyDict>() else { return Ok(None) };
+    let mark = intern!(py, "__overwrite__");
+    if dict.len() == 1 {
+        return dict.get_item(mark);
+    }
+    let marked = dict.len() == 2
+        && dict.get_item(intern!(py, "type"))?.is_some_and(|kind| kind.eq(mark).unwrap_or(false));
+    if marked { dict.get_item(intern!(py, "value")) } else { Ok(None) }
+}
+
+fn unknown_key(engine: &Bound<'_, Engine>, key: &Bound<'_, PyAny>) -> PyErr {
+    let known: Vec<_> =
+        engine.get().graph.channels().iter().map(|channel| channel.name.to_string()).collect();
+    let message = format!("the state has no such key: {key}");
+    let fault = Fault::new(Category::State, "state_key_unknown", message)
+        .with("known", known.join(", "))
+        .hint(format!("declare it in the state's schema, or use one of: {}", known.join(", ")));
+    to_exception(engine.py(), &fault)
+}
+
+fn mistyped(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, check: &Bound<'_, PyAny>) -> PyErr {
+    let kind = value.get_type();
+    let message = format!("the key `{key}` takes {check}, and was given: {kind}");
+    to_exception(value.py(), &Fault::new(Category::State, "write_mistyped", message))
+}
+
+fn unusable(value: &Bound<'_, PyAny>) -> PyErr {
+    let kind = value.get_type();
+    let message = format!("a node returns a dict, a `Command` or nothing, found: {kind}");
+    to_exception(value.py(), &Fault::new(Category::State, "node_return_invalid", message))
+}
