@@ -1,0 +1,79 @@
+# One name per job; `make help` lists them.
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+PYTHON      ?= $(shell command -v python3.11 || command -v python3)
+VENV        ?= .venv
+PROFILE     ?= dev
+BIN         := $(abspath $(VENV))/bin
+export VIRTUAL_ENV := $(abspath $(VENV))
+# The extension is built by maturin, and has no tests on the Rust side: leaving
+# it out lets the rest share one set of dependencies.
+RUST_TESTED := --workspace --exclude antiphon-binding --locked
+CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
+
+.PHONY: help setup build format lint test test-rust test-python stubs bench docs deny all clean
+.DEFAULT_GOAL := help
+
+help: ## List the jobs
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/.tools: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+$(VENV)/.built-$(PROFILE): $(VENV)/.tools Cargo.toml Cargo.lock $(CRATES)
+	$(BIN)/maturin develop --quiet --profile $(PROFILE) --extras local
+	rm -f $(VENV)/.built-*
+	touch $@
+
+setup: $(VENV)/.built-$(PROFILE) ## Make .venv with the tools and an editable install (PROFILE=dev|release)
+
+build: $(VENV)/.tools ## Build the wheel that is published, into dist/
+	$(BIN)/maturin build --profile dist --out dist
+
+format: $(VENV)/.tools ## Format Rust and Python
+	cargo fmt --all
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+lint: setup ## Clippy, rustfmt, ruff and mypy, warnings being errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+test: test-rust test-python ## Install what is missing and pass every test
+
+test-rust: ## The crates' own tests (nextest if it is installed) and their examples
+	if command -v cargo-nextest >/dev/null; then \
+		cargo nextest run $(RUST_TESTED) && cargo test --doc $(RUST_TESTED); \
+	else \
+		cargo test $(RUST_TESTED); \
+	fi
+
+test-python: setup ## pytest: units, systems, house
+	$(BIN)/python -m pytest $(ARGS)
+
+stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the binding
+	rm -rf target/stubs
+	$(BIN)/maturin generate-stubs --features inspect --profile dev --out target/stubs
+	cp "$$(find target/stubs -name '_antiphon*.pyi' -o -name '__init__.pyi' -path '*_antiphon*' | head -n 1)" python/antiphon/_antiphon.pyi
+
+bench: ## Measure, on a release build
+	$(MAKE) setup PROFILE=release
+	$(BIN)/python -m pytest -m bench $(ARGS)
+
+docs: setup ## Build the Rust API pages and run every example
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
+	$(BIN)/python -m pytest tests/house/test_examples.py
+
+deny: ## cargo-deny: advisories, licences, sources (optional: needs cargo-deny and the network)
+	cargo deny check
+
+all: format lint test docs ## Everything a change must pass
+
+clean: ## Remove what the jobs above made
+	rm -rf $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis python/antiphon/_antiphon*.so

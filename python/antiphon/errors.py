@@ -1,0 +1,229 @@
+"""Everything that antiphon raises, one class per kind of failure.
+
+::
+
+    AntiphonError
+    ├── ValidationError           a request, setting or argument is wrong; nothing has run
+    ├── StateError                a field is missing, a type is wrong, a target is unknown
+    ├── ModelTransportError       a model could not be reached, or answered 429 or 5xx
+    ├── ModelOutputError          a model answered with something that cannot be used
+    ├── ToolError                 a tool said no
+    ├── ToolTransportError        a tool could not be reached
+    ├── RunTimeout                a node, a tool or the run took too long
+    ├── AuthError                 a credential is missing, wrong or refused
+    ├── PolicyError               something is forbidden
+    ├── UnresolvedReferenceError  an output that a step needs does not exist
+    ├── BudgetError               calls, tokens, steps or time are spent
+    ├── RunCancelled              the caller cancelled
+    └── InternalError             a defect in antiphon or in a callable it was given
+
+``antiphon.graph`` adds subclasses that carry LangGraph's names. Each ``code``
+has a page in ``docs/errors/``.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "BY_CATEGORY",
+    "AntiphonError",
+    "AuthError",
+    "BudgetError",
+    "FaultRecord",
+    "InternalError",
+    "ModelOutputError",
+    "ModelTransportError",
+    "PolicyError",
+    "RunCancelled",
+    "RunTimeout",
+    "StateError",
+    "ToolError",
+    "ToolTransportError",
+    "UnresolvedReferenceError",
+    "ValidationError",
+    "from_fault",
+]
+
+
+class AntiphonError(Exception):
+    """The root of the tree; catch it to catch everything antiphon raises.
+
+    Args:
+        message: one sentence for a reader; it may be shown to a user.
+        code: stable name of this failure, with a page in ``docs/errors/``.
+        details: fields of this failure by name, for programs and traces; they
+            appear in neither ``str`` nor ``repr``. Default: none.
+        hint: what the reader can do about it. Default: nothing to say.
+
+    Example:
+        >>> error = ToolError("the city is unknown: Atlantis", code="unknown_city")
+        >>> error.category, error.code
+        ('tool', 'unknown_city')
+    """
+
+    category: ClassVar[str]
+    """The row of the taxonomy, for instance ``model_transport``; retry and routing read it."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        details: Mapping[str, Any] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.details = dict(details or {})
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.message!r}, code={self.code!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickle would call the class with the message alone, and `code` has no default.
+        return _revive, (type(self), self.args), self.__dict__
+
+
+class ValidationError(AntiphonError):
+    """A request, setting or argument is wrong; nothing has run yet."""
+
+    category = "validation"
+
+
+class StateError(AntiphonError):
+    """A field is missing, a type is wrong, or a target is not declared."""
+
+    category = "state"
+
+
+class ModelTransportError(AntiphonError):
+    """A model could not be reached, or answered 429 or 5xx, until retries ended."""
+
+    category = "model_transport"
+
+
+class ModelOutputError(AntiphonError):
+    """A model answered, but refused or gave something that cannot be used."""
+
+    category = "model_output"
+
+
+class ToolError(AntiphonError):
+    """A tool was reached and said no."""
+
+    category = "tool"
+
+
+class ToolTransportError(AntiphonError):
+    """A tool could not be reached."""
+
+    category = "tool_transport"
+
+
+class RunTimeout(AntiphonError):
+    """A node, a tool or the whole run took longer than it may.
+
+    The plain name would shadow the builtin ``TimeoutError``, which is an
+    ``OSError``; this is none.
+    """
+
+    category = "timeout"
+
+
+class AuthError(AntiphonError):
+    """A credential is missing, wrong or refused."""
+
+    category = "auth"
+
+
+class PolicyError(AntiphonError):
+    """Something is forbidden: a statement, a path, an address, an action."""
+
+    category = "policy"
+
+
+class UnresolvedReferenceError(AntiphonError):
+    """An output that another step should have produced does not exist.
+
+    The plain name would shadow the builtin ``ReferenceError``.
+    """
+
+    category = "reference"
+
+
+class BudgetError(AntiphonError):
+    """Calls, tokens, steps or time are spent."""
+
+    category = "budget"
+
+
+class RunCancelled(AntiphonError):
+    """The caller cancelled the run.
+
+    The plain name would be taken for ``asyncio.CancelledError``; this is none.
+    """
+
+    category = "cancelled"
+
+
+class InternalError(AntiphonError):
+    """A defect in antiphon, or in a callable that it was given."""
+
+    category = "internal"
+
+
+BY_CATEGORY: Mapping[str, type[AntiphonError]] = MappingProxyType(
+    {kind.category: kind for kind in AntiphonError.__subclasses__()}
+)
+"""The class of each category, by the category's name on the wire."""
+
+
+class FaultRecord(TypedDict):
+    """A failure as the engine records it; `from_fault` reads these keys."""
+
+    category: str
+    code: str
+    message: str
+    hint: NotRequired[str | None]
+    details: NotRequired[Mapping[str, Any]]
+
+
+def from_fault(
+    fault: FaultRecord, by_code: Mapping[str, type[AntiphonError]] = MappingProxyType({})
+) -> AntiphonError:
+    """Builds the exception for a failure that the engine recorded.
+
+    Args:
+        fault: the record. A category that this version does not know becomes
+            an `InternalError` that names it in its details.
+        by_code: narrower classes by error code; they win over the category.
+
+    Returns:
+        The exception, ready to raise.
+
+    Example:
+        >>> from_fault({"category": "budget", "code": "steps", "message": "no step left: 7"})
+        BudgetError('no step left: 7', code='steps')
+    """
+    category, code = fault["category"], fault["code"]
+    details = dict(fault.get("details") or {})
+    kind = by_code.get(code) or BY_CATEGORY.get(category)
+    if kind is None:
+        kind = InternalError
+        details.setdefault("category", category)
+    return kind(fault["message"], code=code, details=details, hint=fault.get("hint"))
+
+
+def _revive(kind: type[AntiphonError], args: tuple[Any, ...]) -> AntiphonError:
+    """Makes an empty exception for pickle, which then fills its fields."""
+    return kind.__new__(kind, *args)

@@ -1,0 +1,53 @@
+"""Names that say nothing, and marks of unfinished work, stay out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from house.source import ROOT, Finding, files, finding, line_of, python, report, rust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BANNED = {"util", "helper", "common", "misc", "base", "manager"}
+
+_RUST = {
+    r"#!?\[allow\(": "write `#[expect(…, reason = …)]` in place of `allow`",
+    r"\b(todo|unimplemented)!\s*\(": "what is not built is absent: no `todo!`, no `unimplemented!`",
+    r"//.*\b(TODO|FIXME|XXX)\b": "what is not built is absent: no note to do it later",
+}
+_PYTHON = {
+    r"#.*\b(TODO|FIXME|XXX)\b": "what is not built is absent: no note to do it later",
+    r"\braise NotImplementedError\b": "what is not built is absent: no `NotImplementedError`",
+}
+
+
+def test_no_file_is_named_after_nothing() -> None:
+    report(vague_names(ROOT))
+
+
+def test_nothing_is_left_for_later() -> None:
+    report(unfinished(ROOT))
+
+
+def vague_names(root: Path) -> Iterator[Finding]:
+    """Files and folders whose name would fit any content."""
+    sources = [
+        path for top in ("src", "python", "tests") for path in files(root, top, ".rs", ".py")
+    ]
+    for path in sources:
+        for part in path.relative_to(root).with_suffix("").parts:
+            if part.strip("_").removesuffix("s") in BANNED:
+                yield finding(root, path, 1, f"name it after what it holds: {part}")
+
+
+def unfinished(root: Path) -> Iterator[Finding]:
+    """Marks of unfinished work, and lints switched off without a reason."""
+    for paths, rules in ((rust(root, tests=True), _RUST), (python(root), _PYTHON)):
+        for path in paths:
+            text = path.read_text(encoding="utf-8")
+            for pattern, rule in rules.items():
+                for match in re.finditer(pattern, text):
+                    yield finding(root, path, line_of(text, match.start()), rule)

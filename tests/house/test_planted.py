@@ -1,0 +1,84 @@
+"""The checks of the house can fail: each finds the fault that is planted for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from house import (
+    test_errors,
+    test_exports,
+    test_imports,
+    test_names,
+    test_prompts,
+    test_sizes,
+    test_variants,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from house.source import Finding
+
+_LONG = "def f():\n" + "    x = 1\n" * 60
+_DEEP = "def f():\n if a:\n  for b in c:\n   while d:\n    with e:\n     if g:\n      pass\n"
+_WIDE = "class A:\n    def f(self, a, b, c, d, e, f): ...\n"
+_EVENT = "pub enum EventKind {\n    /// Began.\n    RunStarted,\n}\n"
+_SYSTEM = "from antiphon._antiphon import Engine\n"
+
+CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
+    (test_sizes.long_files, "src/core/src/a.rs", "\n" * 501, 501, "501 lines"),
+    (test_sizes.hard_functions, "python/antiphon/a.py", _LONG, 1, "`f` has 61 lines"),
+    (test_sizes.hard_functions, "python/antiphon/a.py", _DEEP, 1, "nests 5 deep"),
+    (test_sizes.hard_functions, "python/antiphon/a.py", _WIDE, 2, "takes 6 positional"),
+    (test_sizes.loose_clippy, "clippy.toml", "", 1, "`too-many-lines-threshold` must be 60"),
+    (test_names.vague_names, "src/core/src/utils.rs", "", 1, "utils"),
+    (test_names.vague_names, "python/antiphon/_helpers/a.py", "", 1, "_helpers"),
+    (test_names.unfinished, "src/core/src/a.rs", "fn f() {\n    todo!()\n}", 2, "todo"),
+    (test_names.unfinished, "src/core/src/a.rs", "#[allow(dead_code)]", 1, "expect"),
+    (test_names.unfinished, "python/antiphon/a.py", "x = 1  # TODO: y", 1, "do it later"),
+    (test_imports.eager_imports, "python/antiphon/a.py", "import pydantic", 1, "pydantic"),
+    (test_imports.private_imports, "python/antiphon/systems/a.py", _SYSTEM, 1, "Engine"),
+    (test_exports.wrong_exports, "python/antiphon/a.py", "x = 1", 1, "needs `__all__`"),
+    (test_exports.wrong_exports, "python/antiphon/_a.py", "__all__ = ['f']", 1, "unknown names"),
+    (test_exports.wrong_exports, "python/antiphon/_a.py", "__all__ = []\nX = 1", 1, "lacks"),
+    (test_errors.undocumented, "src/core/src/a.rs", 'f(Category::Tool, "no_page")', 1, "ToolError"),
+    (test_errors.undocumented, "python/antiphon/a.py", "ToolError('', code='x')", 1, "errors/x.md"),
+    (test_errors.orphaned, "docs/errors/gone.md", "# gone", 1, "gone"),
+    (test_prompts.unloaded, "src/systems/prompts/critic.md", "You judge.", 1, "critic.md"),
+    (test_variants.untested, "src/core/src/event.rs", _EVENT, 3, "EventKind::RunStarted"),
+]
+
+
+@pytest.mark.parametrize(("check", "path", "text", "line", "words"), CASES)
+def test_a_planted_fault_is_found(
+    check: Callable[[Path], Iterator[Finding]],
+    path: str,
+    text: str,
+    line: int,
+    words: str,
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    found = [str(one) for one in check(tmp_path)]
+    assert any(one.startswith(f"{path}:{line}: ") and words in one for one in found), found
+
+
+def test_what_the_rules_allow_is_not_reported(tmp_path: Path) -> None:
+    module = tmp_path / "python/antiphon/a.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(
+        '"""A module."""\n'
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    import pydantic\n"
+        "__all__ = ['LIMIT', 'Thing', 'make']\n"
+        "LIMIT = 1\n"
+        "class Thing:\n    def f(self, a, b, c, d, e, *, g): ...\n"
+        "def make():\n    import pydantic\n"
+    )
+    checks = (test_sizes.hard_functions, test_imports.eager_imports, test_exports.wrong_exports)
+    assert [str(found) for check in checks for found in check(tmp_path)] == []
