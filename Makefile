@@ -24,7 +24,7 @@ $(VENV)/.tools: pyproject.toml
 	touch $@
 
 $(VENV)/.built-$(PROFILE): $(VENV)/.tools Cargo.toml Cargo.lock $(CRATES)
-	$(BIN)/maturin develop --quiet --profile $(PROFILE) --extras local
+	$(BIN)/maturin develop --profile $(PROFILE) --extras local
 	rm -f $(VENV)/.built-*
 	touch $@
 
@@ -60,7 +60,7 @@ test-python: setup ## pytest: units, systems, house
 stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the binding
 	rm -rf target/stubs
 	$(BIN)/maturin generate-stubs --features inspect --profile dev --out target/stubs
-	cp "$$(find target/stubs -name '_antiphon*.pyi' -o -name '__init__.pyi' -path '*_antiphon*' | head -n 1)" python/antiphon/_antiphon.pyi
+	cp target/stubs/antiphon/_antiphon.pyi python/antiphon/_antiphon.pyi
 
 bench: ## Measure, on a release build
 	$(MAKE) setup PROFILE=release

@@ -77,8 +77,12 @@ def _is_private(root: Path, path: Path) -> bool:
 
 def _listed(tree: ast.Module) -> tuple[int, list[str]] | None:
     for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return node.lineno, list(ast.literal_eval(node.value))
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id="__all__")], value=ast.expr() as value)
+                | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
+            ):
+                return node.lineno, list(ast.literal_eval(value))
     return None
 
 
