@@ -1,0 +1,223 @@
+//! Everything a wire must know about the server it talks to.
+
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault};
+use antiphon_net::{Redactor, Secret, Url, is_this_machine, shown};
+use serde_json::{Map, Value as Json};
+
+use crate::name::ModelName;
+use crate::provider::Provider;
+use crate::settings::Settings;
+
+/// Where a chat endpoint is, what opens it, and which dialect it speaks.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The full name, for people.
+    pub name: String,
+    /// What the server calls the model.
+    pub model: String,
+    /// The address of the chat method.
+    pub url: Url,
+    /// Headers to send; each may hold a key.
+    pub headers: Vec<(String, Secret)>,
+    /// Fields to send along in every body.
+    pub extra_body: Map<String, Json>,
+    /// How replies are asked for.
+    pub dialect: Dialect,
+    /// The longest one attempt may take.
+    pub timeout: Duration,
+    /// The longest a stream may be silent.
+    pub idle_timeout: Duration,
+    /// The most bytes a reply may have.
+    pub max_reply_bytes: usize,
+    /// Strikes the endpoint's secrets from whatever its server says.
+    pub redactor: Redactor,
+}
+
+/// Where servers of the same wire differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// How a reply in JSON is asked for.
+    pub structured: Structured,
+    /// Whether a stream must be asked for its token counts.
+    pub stream_options: bool,
+    /// The field that limits the reply's tokens.
+    pub max_tokens_field: &'static str,
+}
+
+/// How a reply in JSON is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structured {
+    /// A schema rewritten to the strict subset, which the server then guarantees.
+    Strict,
+    /// The schema as it is. Servers with grammars follow it; others do their best.
+    Schema,
+    /// Only "some JSON"; the schema goes into the instructions.
+    Object,
+}
+
+impl Endpoint {
+    /// Fills in what `settings` leave open from the environment and the
+    /// provider's row. Only api.openai.com gets strict schemas: elsewhere the
+    /// rewritten schema would lose keywords and gain no guarantee.
+    ///
+    /// # Errors
+    /// See [`crate::open()`].
+    pub fn resolve(
+        name: &ModelName,
+        settings: &Settings,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Fault> {
+        let env =
+            |variable: &str| env(variable).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+        let ModelName { provider, model } = name;
+        let base = base_url(provider, settings, &env)?;
+        let key = key(provider, settings, &base, &env)?;
+        check_extra(&settings.extra_body)?;
+        let headers = headers(provider, key, settings, &env);
+        let official = base.host_str() == Some("api.openai.com");
+        let structured = match (official, provider.takes_schema) {
+            (true, _) => Structured::Strict,
+            (false, true) => Structured::Schema,
+            (false, false) => Structured::Object,
+        };
+        let max_tokens_field =
+            if official { "max_completion_tokens" } else { provider.max_tokens_field };
+        Ok(Self {
+            redactor: Redactor::new(secrets(&headers)),
+            url: chat_url(base),
+            headers,
+            extra_body: settings.extra_body.clone(),
+            dialect: Dialect {
+                structured,
+                stream_options: provider.stream_options,
+                max_tokens_field,
+            },
+            timeout: settings.timeout,
+            idle_timeout: settings.idle_timeout,
+            max_reply_bytes: settings.max_reply_bytes,
+            model: model.clone(),
+            name: name.to_string(),
+        })
+    }
+}
+
+fn base_url(
+    provider: &Provider,
+    settings: &Settings,
+    env: &impl Fn(&str) -> Option<String>,
+) -> Result<Url, Fault> {
+    let from_env = || provider.base_url_env.iter().find_map(|variable| env(variable));
+    let text = settings.base_url.clone().or_else(from_env);
+    let text = text.or_else(|| provider.base_url.map(str::to_owned));
+    let text = text.ok_or_else(|| base_url_missing(provider))?;
+    let bare = !text.contains("://");
+    let full = if bare { format!("http://{text}") } else { text };
+    let mut url = Url::parse(&full).map_err(|error| base_url_invalid(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(base_url_invalid(&format!("its scheme is `{}`", url.scheme())));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(base_url_invalid("it holds a user or a password"));
+    }
+    if bare && url.port().is_none() {
+        // Cannot fail for a URL that has a host.
+        let _ = url.set_port(provider.default_port);
+    }
+    if matches!(url.host_str(), Some("0.0.0.0" | "[::]")) {
+        // Where a server listens on all addresses, a client asks the loopback.
+        let _ = url.set_host(Some("127.0.0.1"));
+    }
+    if url.path() == "/" {
+        url.set_path(provider.default_path);
+    }
+    Ok(url)
+}
+
+fn base_url_missing(provider: &Provider) -> Fault {
+    let message = format!("no address is known for the model provider: `{}`", provider.name);
+    let variables = provider.base_url_env.join("` or `");
+    Fault::new(Category::Validation, "model_base_url_missing", message)
+        .hint(format!("set `{variables}`, or pass `base_url`"))
+}
+
+/// The address itself stays unnamed: it may hold a password.
+fn base_url_invalid(reason: &str) -> Fault {
+    let message = format!("the base URL of the model cannot be used: {reason}");
+    Fault::new(Category::Validation, "model_base_url_invalid", message)
+        .hint("write it like `https://host/v1`, and pass a key as `api_key`")
+}
+
+fn chat_url(mut base: Url) -> Url {
+    let path = format!("{}/chat/completions", base.path().trim_end_matches('/'));
+    base.set_path(&path);
+    base
+}
+
+fn key(
+    provider: &Provider,
+    settings: &Settings,
+    base: &Url,
+    env: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<Secret>, Fault> {
+    let from_env = || provider.key_env.iter().find_map(|variable| env(variable)).map(Secret::new);
+    let key = settings.api_key.clone().or_else(from_env);
+    if key.is_none() && provider.needs_key && !is_this_machine(base) {
+        return Err(key_missing(provider, base));
+    }
+    Ok(key)
+}
+
+fn key_missing(provider: &Provider, base: &Url) -> Fault {
+    let variables = provider.key_env.join("` or `");
+    let message =
+        format!("no key for the model provider `{}`, expected in: `{variables}`", provider.name);
+    Fault::new(Category::Auth, "model_key_missing", message)
+        .with("provider", provider.name)
+        .with("address", shown(base))
+        .hint(format!("set the environment variable `{variables}`, or pass `api_key`"))
+}
+
+fn headers(
+    provider: &Provider,
+    key: Option<Secret>,
+    settings: &Settings,
+    env: &impl Fn(&str) -> Option<String>,
+) -> Vec<(String, Secret)> {
+    let key = key.map(|key| match provider.key_header {
+        Some(header) => (header.to_owned(), key),
+        None => {
+            ("authorization".to_owned(), Secret::new(format!("Bearer {}", key.expose().trim())))
+        }
+    });
+    let from_env = provider.env_headers.iter().filter_map(|(variable, header)| {
+        env(variable).map(|value| ((*header).to_owned(), Secret::new(value)))
+    });
+    let own = settings.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+    key.into_iter().chain(from_env).chain(own).collect()
+}
+
+/// The values, without the scheme before a credential: servers echo it alone.
+fn secrets(headers: &[(String, Secret)]) -> impl Iterator<Item = Secret> {
+    headers.iter().map(|(_, value)| {
+        let credential = ["Bearer ", "Basic ", "Token "]
+            .into_iter()
+            .find_map(|scheme| value.expose().strip_prefix(scheme));
+        credential.map_or_else(|| value.clone(), Secret::from)
+    })
+}
+
+/// Fields that the wire fills in itself: a second value would be ignored or
+/// break the reading of the reply.
+const OWN_FIELDS: [&str; 7] =
+    ["model", "messages", "tools", "response_format", "stream", "stream_options", "n"];
+
+fn check_extra(extra: &Map<String, Json>) -> Result<(), Fault> {
+    let Some(field) = OWN_FIELDS.iter().find(|field| extra.contains_key(**field)) else {
+        return Ok(());
+    };
+    let message =
+        format!("`extra_body` must not hold a field that the request itself has: `{field}`");
+    Err(Fault::new(Category::Validation, "model_setting_invalid", message).with("field", *field))
+}

@@ -1,0 +1,221 @@
+//! How a wire's troubles become faults: category by kind, a stable code, and
+//! no text of a server that still holds a secret.
+
+use antiphon_core::{Category, Fault, Time};
+use antiphon_net::{HttpError, HttpReply, StatusKind, retry_after, shown};
+use serde_json::Value as Json;
+
+use crate::endpoint::Endpoint;
+
+/// So much of an error page is read.
+const PAGE: usize = 64 << 10;
+/// So many characters of a server's own words go into a message.
+const QUOTE: usize = 300;
+
+/// Makes the faults of one endpoint.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'e> {
+    endpoint: &'e Endpoint,
+}
+
+/// What a server says about its refusal, in its own words.
+#[derive(Debug, Default)]
+struct Complaint {
+    message: String,
+    code: String,
+    kind: String,
+}
+
+impl<'e> Failure<'e> {
+    /// For the faults of `endpoint`.
+    pub const fn of(endpoint: &'e Endpoint) -> Self {
+        Self { endpoint }
+    }
+
+    /// No reply came about.
+    pub fn unanswered(self, error: &HttpError) -> Fault {
+        match error {
+            HttpError::Unreachable { cause, .. } | HttpError::Cut { cause, .. } => {
+                let what =
+                    format!("the model cannot be reached at `{}`", shown(&self.endpoint.url));
+                self.fault(Category::ModelTransport, "model_unreachable", &what, cause)
+                    .hint("check the address, and that the server is running")
+            }
+            HttpError::BadHeader(name) => {
+                let what = "a header of the model request holds characters that HTTP forbids";
+                self.fault(Category::Validation, "model_setting_invalid", what, name)
+            }
+            other => {
+                let what = "the model request could not be sent";
+                self.fault(Category::Validation, "model_setting_invalid", what, &other.to_string())
+            }
+        }
+    }
+
+    /// The reply broke off or grew too large.
+    pub fn unread(self, error: &HttpError) -> Fault {
+        match error {
+            HttpError::TooLarge { limit } => self.too_large(*limit),
+            HttpError::Cut { cause, .. } => self.cut(cause),
+            other => self.unanswered(other),
+        }
+    }
+
+    /// The reply broke off.
+    pub fn cut(self, cause: &str) -> Fault {
+        let what = "the reply of the model broke off";
+        self.fault(Category::ModelTransport, "model_reply_cut", what, cause)
+    }
+
+    /// The reply has more than `limit` bytes.
+    pub fn too_large(self, limit: usize) -> Fault {
+        let what = "the reply of the model is larger than the limit in bytes";
+        self.fault(Category::ModelOutput, "model_reply_too_large", what, &limit.to_string())
+    }
+
+    /// The reply is not what the wire promises; `reason` says in which way.
+    pub fn malformed(self, reason: &str) -> Fault {
+        let what = "the reply of the model is not in the form of the OpenAI chat wire";
+        self.fault(Category::ModelTransport, "model_reply_malformed", what, reason)
+    }
+
+    /// The model, or a filter around it, will not answer; in its own words.
+    pub fn refused(self, words: &str) -> Fault {
+        let what = "the model refused to answer";
+        self.fault(Category::ModelOutput, "model_refused", what, words)
+    }
+
+    /// Time is over: `limit` is the name of what set it, `attempt`, `idle` or `deadline`.
+    pub fn late(self, limit: &str, seconds: f64) -> Fault {
+        let what = match limit {
+            "idle" => "the stream of the model was silent for too long, in seconds",
+            "deadline" => "the deadline passed before the model had answered, after seconds",
+            _ => "the model took longer than the time-out, in seconds",
+        };
+        self.fault(Category::Timeout, "model_timeout", what, &format!("{seconds:.3}"))
+            .with("limit", limit)
+    }
+
+    /// The server answered with a status that is no success.
+    pub async fn status(self, reply: HttpReply, now: Time) -> Fault {
+        let status = reply.status();
+        let pause = retry_after(|name| reply.header(name), now);
+        let request_id = reply.header("x-request-id").map(|id| self.quote(id));
+        let page = reply.beginning(PAGE).await;
+        let complaint = Complaint::read(&String::from_utf8_lossy(&page));
+        let mut fault = self.complaint(status, &complaint).with("status", status);
+        if let Some(id) = request_id {
+            fault = fault.with("request_id", id);
+        }
+        match pause {
+            Some(pause) => fault.retry_after(pause),
+            None => fault,
+        }
+    }
+
+    /// The body of a success, or an event of a stream, holds an error instead.
+    pub fn reported(self, error: &Json) -> Fault {
+        let status = error.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
+        let status = status.filter(|status| (400..600).contains(status)).unwrap_or(500);
+        self.complaint(status, &Complaint::of(error)).with("status", status)
+    }
+
+    fn complaint(self, status: u16, complaint: &Complaint) -> Fault {
+        let (category, code, what) = verdict(status, complaint);
+        let words = match complaint.message.as_str() {
+            "" => format!("status {status}"),
+            words => words.to_owned(),
+        };
+        let mut fault = self.fault(category, code, what, &words);
+        for (key, value) in [("provider_code", &complaint.code), ("provider_type", &complaint.kind)]
+        {
+            if !value.is_empty() {
+                fault = fault.with(key, self.quote(value));
+            }
+        }
+        fault
+    }
+
+    fn fault(self, category: Category, code: &str, what: &str, value: &str) -> Fault {
+        Fault::new(category, code, format!("{what}: {}", self.quote(value)))
+            .with("model", self.endpoint.name.as_str())
+    }
+
+    /// A stranger's words: no secrets, no control characters, not too many.
+    fn quote(self, words: &str) -> String {
+        let words = self.endpoint.redactor.clean(words);
+        let mut quote: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        quote.retain(|c| !c.is_control());
+        if let Some((end, _)) = quote.char_indices().nth(QUOTE) {
+            quote.truncate(end);
+            quote.push('…');
+        }
+        quote
+    }
+}
+
+/// What a status and the words that came with it mean.
+fn verdict(status: u16, complaint: &Complaint) -> (Category, &'static str, &'static str) {
+    let says = |word: &str| complaint.code == word || complaint.kind == word;
+    match StatusKind::of(status) {
+        StatusKind::RateLimited if says("insufficient_quota") => quota(),
+        StatusKind::PaymentRequired => quota(),
+        StatusKind::RateLimited => {
+            (Category::ModelTransport, "model_rate_limited", "the model is asked too often")
+        }
+        StatusKind::TimedOut => {
+            (Category::Timeout, "model_timeout", "the model server gave up waiting")
+        }
+        StatusKind::ServerError => {
+            (Category::ModelTransport, "model_server_error", "the model server failed")
+        }
+        StatusKind::Unauthorized => {
+            (Category::Auth, "model_key_refused", "the model server refused the key")
+        }
+        StatusKind::NotFound => (
+            Category::Validation,
+            "model_not_found",
+            "the server does not know the model, or nothing is at its address",
+        ),
+        StatusKind::Refused if says("content_filter") => {
+            (Category::ModelOutput, "model_refused", "a filter of the provider stepped in")
+        }
+        StatusKind::Redirect => (
+            Category::Validation,
+            "model_redirected",
+            "the model server points elsewhere, and a key must not follow",
+        ),
+        StatusKind::Refused | StatusKind::Success => {
+            (Category::Validation, "model_request_refused", "the model server refused the request")
+        }
+    }
+}
+
+const fn quota() -> (Category, &'static str, &'static str) {
+    (Category::Budget, "model_quota_exhausted", "nothing is left of the quota at the provider")
+}
+
+impl Complaint {
+    /// Reads an error page: JSON as providers write it, or anything else as
+    /// its own message, unless it is markup.
+    fn read(page: &str) -> Self {
+        match serde_json::from_str::<Json>(page) {
+            Ok(json) => Self::of(json.get("error").unwrap_or(&json)),
+            Err(_) if page.trim_start().starts_with('<') => Self::default(),
+            Err(_) => Self { message: page.to_owned(), ..Self::default() },
+        }
+    }
+
+    fn of(error: &Json) -> Self {
+        if let Json::String(message) = error {
+            return Self { message: message.clone(), ..Self::default() };
+        }
+        let field = |name: &str| match error.get(name) {
+            Some(Json::String(text)) => text.clone(),
+            Some(Json::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        let message = ["message", "detail"].map(field).into_iter().find(|text| !text.is_empty());
+        Self { message: message.unwrap_or_default(), code: field("code"), kind: field("type") }
+    }
+}

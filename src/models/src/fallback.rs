@@ -1,0 +1,72 @@
+//! A layer that asks somewhere else when a model cannot be had.
+
+use std::sync::Arc;
+
+use antiphon_core::{Fault, ModelReply, ModelRequest};
+use antiphon_runtime::{CallContext, Chunk, Model};
+use async_trait::async_trait;
+use serde_json::{Value as Json, json};
+
+use crate::retrying::is_transient;
+
+/// Models in the order of preference. The next one is asked when one fails
+/// with a transient fault (`ModelTransport`, `Timeout`) while there is time
+/// left; a refused key or request fails at once, since it wants mending.
+///
+/// The watcher is told by [`Chunk::Retry`] that the text begins anew. The
+/// reply names the model that answered; a last fault lists in `tried` who
+/// failed, and how.
+pub struct Fallback {
+    name: String,
+    first: Arc<dyn Model>,
+    others: Vec<Arc<dyn Model>>,
+}
+
+impl Fallback {
+    /// Asks `first`, then `others` in their order.
+    pub fn new(first: Arc<dyn Model>, others: impl IntoIterator<Item = Arc<dyn Model>>) -> Self {
+        let others: Vec<_> = others.into_iter().collect();
+        let names: Vec<&str> =
+            std::iter::once(&first).chain(&others).map(|model| model.name()).collect();
+        Self { name: names.join(" | "), first, others }
+    }
+}
+
+#[async_trait]
+impl Model for Fallback {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
+        let started = cx.clock.now();
+        let (mut model, mut others) = (&self.first, self.others.iter());
+        let mut before = 0_u32;
+        let mut tried = Vec::new();
+        loop {
+            let fault = match model.call(request, cx).await {
+                Ok(mut reply) => {
+                    reply.attempts = reply.attempts.saturating_add(before);
+                    reply.latency = cx.clock.now().since(started);
+                    return Ok(reply);
+                }
+                Err(fault) => fault,
+            };
+            before = before.saturating_add(attempts(&fault));
+            tried.push(json!({"model": model.name(), "code": fault.code}));
+            let in_time = cx.deadline.is_none_or(|deadline| cx.clock.now() < deadline);
+            let next = if in_time && is_transient(&fault) { others.next() } else { None };
+            let Some(next) = next else {
+                return Err(fault.with("attempts", before).with("tried", tried));
+            };
+            cx.emit(Chunk::Retry { code: fault.code, attempt: before });
+            model = next;
+        }
+    }
+}
+
+/// Transport attempts behind a fault.
+fn attempts(fault: &Fault) -> u32 {
+    let attempts = fault.details.get("attempts").and_then(Json::as_u64);
+    attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(1)
+}

@@ -1,0 +1,63 @@
+//! How people name a model.
+
+use std::fmt;
+
+use antiphon_core::{Category, Fault};
+
+use crate::provider::Provider;
+
+/// A model of a provider, for instance `openai:gpt-5-mini`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelName {
+    /// Who serves it.
+    pub provider: &'static Provider,
+    /// What the provider calls it; may itself hold `:` and `/`.
+    pub model: String,
+}
+
+impl ModelName {
+    /// Reads `provider:model`, or `provider/model`; the first separator counts.
+    ///
+    /// ```
+    /// let name = antiphon_models::ModelName::parse("openrouter:meta-llama/llama-4:free").unwrap();
+    /// assert_eq!(name.provider.name, "openrouter");
+    /// assert_eq!(name.model, "meta-llama/llama-4:free");
+    /// ```
+    ///
+    /// # Errors
+    /// `Validation`: `model_name_malformed` when there is no provider or no
+    /// model, `model_provider_unknown` when nobody is called that.
+    pub fn parse(name: &str) -> Result<Self, Fault> {
+        let (prefix, model) = name.trim().split_once([':', '/']).unwrap_or(("", name));
+        let (prefix, model) = (prefix.trim(), model.trim());
+        if prefix.is_empty() || model.is_empty() {
+            return Err(malformed(name));
+        }
+        let provider = Provider::find(prefix).ok_or_else(|| unknown(prefix))?;
+        Ok(Self { provider, model: model.to_owned() })
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.provider.name, self.model)
+    }
+}
+
+fn malformed(name: &str) -> Fault {
+    let message = format!("a model name needs a provider and a model: `{name}`");
+    Fault::new(Category::Validation, "model_name_malformed", message)
+        .with("name", name)
+        .hint("write it as `provider:model`, for instance `openai:gpt-5-mini`")
+}
+
+fn unknown(prefix: &str) -> Fault {
+    let known = Provider::names().collect::<Vec<_>>().join(", ");
+    let message = format!("no model provider has that name: `{prefix}`");
+    Fault::new(Category::Validation, "model_provider_unknown", message)
+        .with("provider", prefix)
+        .hint(format!(
+            "choose one of {known}; for another server that speaks the OpenAI chat wire, use \
+             `openai:…` and set its base URL"
+        ))
+}

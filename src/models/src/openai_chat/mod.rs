@@ -1,0 +1,164 @@
+//! The wire most providers speak: `POST …/chat/completions`, answered by one
+//! JSON object or by a stream of events.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`mod@request`] | a request as the wire's JSON |
+//! | [`strict_schema`] | a schema cut to what strict mode takes, and what was cut |
+//! | [`wire`] | the shapes of replies, read leniently |
+//! | [`reply`], [`stream`] | a whole reply; a reply put together from pieces |
+
+pub mod reply;
+pub mod request;
+pub mod stream;
+pub mod strict_schema;
+pub mod wire;
+
+use std::time::Duration;
+
+use antiphon_core::{Fault, ModelReply, ModelRequest};
+use antiphon_net::{HttpClient, HttpReply, HttpRequest, SseParser, StatusKind, within};
+use antiphon_runtime::{CallContext, Chunk, Model};
+use async_trait::async_trait;
+
+use crate::endpoint::Endpoint;
+use crate::failure::Failure;
+use crate::openai_chat::stream::{Piece, Pieces};
+
+pub use strict_schema::{Dropped, StrictSchema, Unfit};
+
+/// A model behind an endpoint that speaks the OpenAI chat wire. One call is
+/// one attempt; [`crate::Retrying`] makes more of it.
+#[derive(Clone, Debug)]
+pub struct OpenAiChat {
+    endpoint: Endpoint,
+    http: HttpClient,
+}
+
+impl OpenAiChat {
+    /// The model at `endpoint`, asked over `http`.
+    pub const fn new(endpoint: Endpoint, http: HttpClient) -> Self {
+        Self { endpoint, http }
+    }
+
+    async fn exchange(
+        &self,
+        request: &ModelRequest,
+        cx: &CallContext,
+    ) -> Result<ModelReply, Fault> {
+        let streamed = cx.chunks.is_some();
+        let failure = Failure::of(&self.endpoint);
+        let message = self.message(request, cx, streamed)?;
+        let sent = self.http.send(&message).await;
+        let reply = sent.map_err(|error| failure.unanswered(&error))?;
+        if StatusKind::of(reply.status()) != StatusKind::Success {
+            return Err(failure.status(reply, cx.clock.now()).await);
+        }
+        // A server may answer whole though it was asked for a stream.
+        if streamed && is_stream(&reply) {
+            return self.read_stream(reply, cx).await;
+        }
+        let body = reply.body(self.endpoint.max_reply_bytes).await;
+        let reply = reply::decode(&body.map_err(|error| failure.unread(&error))?, failure)?;
+        cx.emit(Chunk::Text(reply.text.clone()));
+        Ok(reply)
+    }
+
+    fn message(
+        &self,
+        request: &ModelRequest,
+        cx: &CallContext,
+        streamed: bool,
+    ) -> Result<HttpRequest, Fault> {
+        let body = request::encode(request, &self.endpoint, streamed);
+        let build = || {
+            let mut message = HttpRequest::post_json(self.endpoint.url.clone(), body.to_string());
+            if let Some(key) = &cx.idempotency_key {
+                message = message.header("idempotency-key", key)?;
+            }
+            for (name, value) in &self.endpoint.headers {
+                message = message.secret_header(name, value)?;
+            }
+            Ok(message)
+        };
+        build().map_err(|error| Failure::of(&self.endpoint).unanswered(&error))
+    }
+
+    async fn read_stream(
+        &self,
+        mut reply: HttpReply,
+        cx: &CallContext,
+    ) -> Result<ModelReply, Fault> {
+        let failure = Failure::of(&self.endpoint);
+        let (limit, idle) = (self.endpoint.max_reply_bytes, self.endpoint.idle_timeout);
+        let mut parser = SseParser::new(limit);
+        let mut pieces = Pieces::new(failure);
+        let mut size = 0;
+        loop {
+            let piece = within(&*cx.clock, Some(idle), reply.chunk()).await;
+            let piece = piece.ok_or_else(|| failure.late("idle", idle.as_secs_f64()))?;
+            let Some(bytes) = piece.map_err(|error| failure.unread(&error))? else { break };
+            size += bytes.len();
+            let events = if size > limit { None } else { parser.push(&bytes).ok() };
+            for event in events.ok_or_else(|| failure.too_large(limit))? {
+                if pass_on(pieces.take(&event)?, cx) {
+                    return pieces.finish();
+                }
+            }
+        }
+        if let Some(event) = parser.finish() {
+            pass_on(pieces.take(&event)?, cx);
+        }
+        pieces.finish()
+    }
+}
+
+/// Tells the watcher of a piece, and the caller whether it was the last one.
+fn pass_on(piece: Piece, cx: &CallContext) -> bool {
+    match piece {
+        Piece::Text(text) => cx.emit(Chunk::Text(text)),
+        Piece::Silent => {}
+        Piece::Done => return true,
+    }
+    false
+}
+
+fn is_stream(reply: &HttpReply) -> bool {
+    !reply.header("content-type").is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+#[async_trait]
+impl Model for OpenAiChat {
+    fn name(&self) -> &str {
+        &self.endpoint.name
+    }
+
+    async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
+        let started = cx.clock.now();
+        let (limit, cause) = self.limit(request, cx);
+        let failure = Failure::of(&self.endpoint);
+        let late = || failure.late(cause, limit.as_secs_f64());
+        if limit.is_zero() {
+            return Err(late());
+        }
+        let work = Box::pin(self.exchange(request, cx));
+        let reply = within(&*cx.clock, Some(limit), work).await;
+        let mut reply = reply.ok_or_else(late)??;
+        reply.latency = cx.clock.now().since(started);
+        if reply.model.is_empty() {
+            reply.model.clone_from(&self.endpoint.model);
+        }
+        Ok(reply)
+    }
+}
+
+impl OpenAiChat {
+    /// How long this attempt may take, and what sets that limit.
+    fn limit(&self, request: &ModelRequest, cx: &CallContext) -> (Duration, &'static str) {
+        let own = request.timeout.unwrap_or(self.endpoint.timeout).min(self.endpoint.timeout);
+        match cx.deadline.map(|deadline| deadline.since(cx.clock.now())) {
+            Some(left) if left < own => (left, "deadline"),
+            _ => (own, "attempt"),
+        }
+    }
+}

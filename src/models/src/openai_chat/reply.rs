@@ -1,0 +1,76 @@
+//! A whole reply.
+
+use std::time::Duration;
+
+use antiphon_core::{Fault, FinishReason, ModelReply, ToolCall, Usage};
+
+use crate::failure::Failure;
+use crate::openai_chat::wire::{Call, Completion, call_id, finish_reason};
+
+/// Reads the body of a success.
+///
+/// # Errors
+/// `ModelTransport` `model_reply_malformed` when it is not what the wire
+/// promises; what the body reports, when that is an error; `ModelOutput`
+/// `model_refused` when the model or a filter refused.
+pub fn decode(body: &[u8], failure: Failure<'_>) -> Result<ModelReply, Fault> {
+    let completion: Completion =
+        serde_json::from_slice(body).map_err(|error| failure.malformed(&error.to_string()))?;
+    if let Some(error) = completion.error.filter(|error| !error.is_null()) {
+        return Err(failure.reported(&error));
+    }
+    let choice = completion.choices.into_iter().next();
+    let choice = choice.ok_or_else(|| failure.malformed("there is no choice"))?;
+    let mut said = choice.message.ok_or_else(|| failure.malformed("the choice has no message"))?;
+    let draft = Draft {
+        text: said.text(),
+        refusal: said.refusal.take().unwrap_or_default(),
+        tool_calls: calls(said.tool_calls.unwrap_or_default(), failure)?,
+        finish: choice.finish_reason.unwrap_or_default(),
+        usage: completion.usage.map(Usage::from).unwrap_or_default(),
+        model: completion.model.unwrap_or_default(),
+    };
+    draft.conclude(failure)
+}
+
+fn calls(calls: Vec<Call>, failure: Failure<'_>) -> Result<Vec<ToolCall>, Fault> {
+    let call = |(position, call): (usize, Call)| {
+        let mut function = call.function?;
+        let name = function.name.take()?;
+        Some(ToolCall { id: call_id(call.id, position), name, arguments: function.arguments() })
+    };
+    let named: Option<Vec<ToolCall>> = calls.into_iter().enumerate().map(call).collect();
+    named.ok_or_else(|| failure.malformed("a tool call has no function name"))
+}
+
+/// A reply all of whose parts have come.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) text: String,
+    pub(crate) refusal: String,
+    pub(crate) tool_calls: Vec<ToolCall>,
+    pub(crate) finish: String,
+    pub(crate) usage: Usage,
+    pub(crate) model: String,
+}
+
+impl Draft {
+    pub(crate) fn conclude(self, failure: Failure<'_>) -> Result<ModelReply, Fault> {
+        if !self.refusal.is_empty() {
+            return Err(failure.refused(&self.refusal));
+        }
+        let finish = finish_reason(&self.finish, &self.tool_calls);
+        if finish == FinishReason::ContentFilter {
+            return Err(failure.refused("a content filter stepped in"));
+        }
+        Ok(ModelReply {
+            text: self.text,
+            tool_calls: self.tool_calls,
+            finish,
+            usage: self.usage,
+            model: self.model,
+            attempts: 1,
+            latency: Duration::ZERO,
+        })
+    }
+}

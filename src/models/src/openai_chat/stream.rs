@@ -1,0 +1,163 @@
+//! A reply put together from the events of a stream.
+
+use antiphon_core::{Fault, ModelReply, ToolCall, Usage};
+use antiphon_net::SseEvent;
+use serde_json::Value as Json;
+
+use crate::failure::Failure;
+use crate::openai_chat::reply::Draft;
+use crate::openai_chat::wire::{Call, Choice, Completion, Said, Tokens, call_id};
+
+/// More calls than this in one reply are a server's mistake.
+const CALLS: usize = 1024;
+
+/// What one event brings for whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// More text.
+    Text(String),
+    /// Nothing to show: a part of a tool call, token counts, a sign of life.
+    Silent,
+    /// The stream says it is over.
+    Done,
+}
+
+/// Puts pieces together.
+#[derive(Debug)]
+pub struct Pieces<'e> {
+    failure: Failure<'e>,
+    draft: Draft,
+    calls: Vec<PartialCall>,
+    finished: bool,
+}
+
+#[derive(Debug, Default)]
+struct PartialCall {
+    id: Option<String>,
+    name: String,
+    arguments: String,
+}
+
+impl<'e> Pieces<'e> {
+    /// Nothing has come yet.
+    pub const fn new(failure: Failure<'e>) -> Self {
+        let draft = Draft {
+            text: String::new(),
+            refusal: String::new(),
+            tool_calls: Vec::new(),
+            finish: String::new(),
+            usage: Usage { input_tokens: 0, output_tokens: 0 },
+            model: String::new(),
+        };
+        Self { failure, draft, calls: Vec::new(), finished: false }
+    }
+
+    /// Takes one event.
+    ///
+    /// # Errors
+    /// `model_reply_malformed` when it is not what the wire promises; the
+    /// error that the event reports instead.
+    pub fn take(&mut self, event: &SseEvent) -> Result<Piece, Fault> {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            self.finished = true;
+            return Ok(Piece::Done);
+        }
+        if data.is_empty() {
+            return Ok(Piece::Silent);
+        }
+        let malformed = |error: serde_json::Error| self.failure.malformed(&error.to_string());
+        if event.event == "error" {
+            let error: Json = serde_json::from_str(data).map_err(malformed)?;
+            return Err(self.failure.reported(error.get("error").unwrap_or(&error)));
+        }
+        let completion: Completion = serde_json::from_str(data).map_err(malformed)?;
+        if let Some(error) = completion.error.filter(|error| !error.is_null()) {
+            return Err(self.failure.reported(&error));
+        }
+        self.read(completion.model, completion.usage, completion.choices)
+    }
+
+    fn read(
+        &mut self,
+        model: Option<String>,
+        usage: Option<Tokens>,
+        choices: Vec<Choice>,
+    ) -> Result<Piece, Fault> {
+        if let Some(model) = model.filter(|model| !model.is_empty()) {
+            self.draft.model = model;
+        }
+        // Some servers count up with every event: the last one holds the sum.
+        if let Some(tokens) = usage {
+            self.draft.usage = tokens.into();
+        }
+        let mut text = String::new();
+        for choice in choices.into_iter().filter(|choice| choice.index == 0) {
+            text.push_str(&self.say(choice.delta.or(choice.message).unwrap_or_default())?);
+            if let Some(word) = choice.finish_reason {
+                self.draft.finish = word;
+                self.finished = true;
+            }
+        }
+        Ok(if text.is_empty() { Piece::Silent } else { Piece::Text(text) })
+    }
+
+    fn say(&mut self, mut said: Said) -> Result<String, Fault> {
+        let text = said.text();
+        self.draft.text.push_str(&text);
+        self.draft.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
+        for call in said.tool_calls.unwrap_or_default() {
+            self.extend(call)?;
+        }
+        Ok(text)
+    }
+
+    fn extend(&mut self, piece: Call) -> Result<(), Fault> {
+        let index = piece.index.unwrap_or_else(|| self.position(piece.id.as_deref()));
+        if index >= CALLS {
+            return Err(self.failure.malformed("a tool call has an index out of all bounds"));
+        }
+        if index >= self.calls.len() {
+            self.calls.resize_with(index + 1, PartialCall::default);
+        }
+        let (Some(call), Some(mut function)) = (self.calls.get_mut(index), piece.function) else {
+            return Ok(());
+        };
+        if call.id.is_none() {
+            call.id = piece.id;
+        }
+        // A name comes whole; some servers repeat it with every piece.
+        if let (Some(name), true) = (function.name.take(), call.name.is_empty()) {
+            call.name = name;
+        }
+        call.arguments.push_str(&function.arguments());
+        Ok(())
+    }
+
+    /// Which call a piece without an index belongs to: the one of its id, a
+    /// new one for a new id, the last one without any.
+    fn position(&self, id: Option<&str>) -> usize {
+        let Some(id) = id else { return self.calls.len().saturating_sub(1) };
+        let same = self.calls.iter().position(|call| call.id.as_deref() == Some(id));
+        same.unwrap_or(self.calls.len())
+    }
+
+    /// The reply, now that the stream is over.
+    ///
+    /// # Errors
+    /// `model_reply_cut` when the stream ended before the reply did;
+    /// `model_reply_malformed`; `model_refused`.
+    pub fn finish(mut self) -> Result<ModelReply, Fault> {
+        if !self.finished {
+            return Err(self.failure.cut("the stream ended before the reply did"));
+        }
+        for (position, call) in self.calls.into_iter().enumerate() {
+            if call.name.is_empty() {
+                return Err(self.failure.malformed("a tool call has no function name"));
+            }
+            let PartialCall { id, name, arguments } = call;
+            self.draft.tool_calls.push(ToolCall { id: call_id(id, position), name, arguments });
+        }
+        self.draft.conclude(self.failure)
+    }
+}

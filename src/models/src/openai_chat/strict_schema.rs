@@ -1,0 +1,262 @@
+//! A JSON schema cut to the subset that OpenAI's strict mode takes. Whoever
+//! validates the reply must use the whole schema: what is cut here is reported,
+//! not lost.
+
+use std::fmt;
+
+use serde_json::{Map, Value as Json, json};
+
+/// Deeper schemas are not rewritten; the provider would refuse them anyway.
+const DEPTH: usize = 64;
+
+/// A schema in the strict subset: every object lists all its properties as
+/// required and takes no others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StrictSchema {
+    /// The schema to send.
+    pub json: Json,
+    /// What it says less than the original.
+    pub dropped: Vec<Dropped>,
+}
+
+/// A keyword that strict mode does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Where it stood: a JSON pointer to the schema around it.
+    pub path: String,
+    /// The keyword.
+    pub keyword: String,
+}
+
+/// Why a schema has no strict form at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// Where: a JSON pointer.
+    pub path: String,
+    /// What stands there, for people.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, at `{}`", self.reason, self.path)
+    }
+}
+
+impl StrictSchema {
+    /// Rewrites `schema`.
+    ///
+    /// ```
+    /// use antiphon_models::openai_chat::StrictSchema;
+    /// use serde_json::json;
+    /// let schema = json!({"type": "object", "properties": {"name": {"type": "string", "minLength": 1}}});
+    /// let strict = StrictSchema::of(&schema).unwrap();
+    /// assert_eq!(strict.json["required"], json!(["name"]));
+    /// assert_eq!(strict.dropped[0].keyword, "minLength");
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unfit`] when strict mode cannot express it at all: an object with
+    /// free keys, a tuple, an untyped value, a root that is no object.
+    pub fn of(schema: &Json) -> Result<Self, Unfit> {
+        let mut rewriter = Rewriter { path: Vec::new(), dropped: Vec::new() };
+        let root = inline_root(schema);
+        let json = rewriter.schema(&root)?;
+        if json.get("type") != Some(&json!("object")) {
+            return Err(rewriter.unfit("the root is not an object"));
+        }
+        Ok(Self { json, dropped: rewriter.dropped })
+    }
+}
+
+/// A root that only points into its own definitions becomes what it points to.
+fn inline_root(schema: &Json) -> Json {
+    let target = schema.get("$ref").and_then(Json::as_str);
+    let pointed = target.and_then(|target| schema.pointer(target.strip_prefix('#')?));
+    let (Some(Json::Object(pointed)), Json::Object(fields)) = (pointed, schema) else {
+        return schema.clone();
+    };
+    let mut root = fields.clone();
+    root.shift_remove("$ref");
+    root.extend(pointed.clone());
+    Json::Object(root)
+}
+
+struct Rewriter {
+    path: Vec<String>,
+    dropped: Vec<Dropped>,
+}
+
+impl Rewriter {
+    fn schema(&mut self, schema: &Json) -> Result<Json, Unfit> {
+        let Json::Object(fields) = schema else {
+            return Err(self.unfit("a schema that allows anything or nothing"));
+        };
+        if self.path.len() > DEPTH {
+            return Err(self.unfit("a schema that is too deep"));
+        }
+        if let Some(only) = single_all_of(fields) {
+            return self.schema(&only);
+        }
+        let mut strict = Map::new();
+        for (keyword, value) in fields {
+            self.keyword(keyword, value, fields, &mut strict)?;
+        }
+        self.close(fields, &mut strict)?;
+        let says_what = ["type", "enum", "const", "$ref", "anyOf"];
+        if says_what.iter().any(|keyword| strict.contains_key(*keyword)) {
+            Ok(Json::Object(strict))
+        } else {
+            Err(self.unfit("a value without a type"))
+        }
+    }
+
+    fn keyword(
+        &mut self,
+        keyword: &str,
+        value: &Json,
+        fields: &Map<String, Json>,
+        strict: &mut Map<String, Json>,
+    ) -> Result<(), Unfit> {
+        // Beside a reference only its definitions may stand.
+        let beside_ref = fields.contains_key("$ref") && !matches!(keyword, "$ref" | "$defs");
+        let kept = match keyword {
+            _ if beside_ref => None,
+            "properties" | "$defs" | "definitions" => Some(self.each(keyword, value)?),
+            "items" => Some(self.at(keyword, |inner| inner.schema(value))?),
+            "anyOf" => Some(self.any_of(keyword, value)?),
+            // "Exactly one of" becomes "one of", which is weaker: report it.
+            "oneOf" => {
+                self.drop(keyword);
+                let any = self.any_of(keyword, value)?;
+                strict.insert("anyOf".to_owned(), any);
+                return Ok(());
+            }
+            "allOf" | "prefixItems" => return Err(self.unfit("an `allOf` or a tuple")),
+            "required" | "additionalProperties" => return Ok(()),
+            _ => takes(keyword, value).then(|| value.clone()),
+        };
+        match kept {
+            Some(kept) => drop(strict.insert(keyword.to_owned(), kept)),
+            None => self.drop(keyword),
+        }
+        Ok(())
+    }
+
+    fn each(&mut self, keyword: &str, schemas: &Json) -> Result<Json, Unfit> {
+        let Json::Object(schemas) = schemas else {
+            return Err(self.unfit("a keyword that should hold schemas by name"));
+        };
+        let mut strict = Map::new();
+        for (name, schema) in schemas {
+            let inner = self.at(keyword, |outer| outer.at(name, |inner| inner.schema(schema)))?;
+            strict.insert(name.clone(), inner);
+        }
+        Ok(Json::Object(strict))
+    }
+
+    fn any_of(&mut self, keyword: &str, schemas: &Json) -> Result<Json, Unfit> {
+        let Json::Array(schemas) = schemas else {
+            return Err(self.unfit("a keyword that should hold a list of schemas"));
+        };
+        let mut strict = Vec::with_capacity(schemas.len());
+        for (index, schema) in schemas.iter().enumerate() {
+            let index = index.to_string();
+            strict.push(self.at(keyword, |outer| outer.at(&index, |inner| inner.schema(schema)))?);
+        }
+        Ok(Json::Array(strict))
+    }
+
+    /// Makes an object list all its properties and refuse others.
+    fn close(
+        &mut self,
+        fields: &Map<String, Json>,
+        strict: &mut Map<String, Json>,
+    ) -> Result<(), Unfit> {
+        if !is_object(fields) {
+            return Ok(());
+        }
+        let names: Vec<&String> = fields
+            .get("properties")
+            .and_then(Json::as_object)
+            .into_iter()
+            .flat_map(Map::keys)
+            .collect();
+        let free = fields.get("additionalProperties");
+        if matches!(free, Some(Json::Object(_)))
+            || (names.is_empty() && free != Some(&json!(false)))
+        {
+            return Err(self.unfit("an object with free keys"));
+        }
+        if free == Some(&json!(true)) {
+            self.drop("additionalProperties");
+        }
+        strict.insert("required".to_owned(), json!(names));
+        strict.insert("additionalProperties".to_owned(), json!(false));
+        Ok(())
+    }
+
+    fn at<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(format!("/{}", step.replace('~', "~0").replace('/', "~1")));
+        let result = work(self);
+        self.path.pop();
+        result
+    }
+
+    fn drop(&mut self, keyword: &str) {
+        self.dropped.push(Dropped { path: self.pointer(), keyword: keyword.to_owned() });
+    }
+
+    fn unfit(&self, reason: &'static str) -> Unfit {
+        Unfit { path: self.pointer(), reason }
+    }
+
+    fn pointer(&self) -> String {
+        self.path.concat()
+    }
+}
+
+/// pydantic wraps a single schema so to give it a description.
+fn single_all_of(fields: &Map<String, Json>) -> Option<Json> {
+    let [Json::Object(only)] = fields.get("allOf")?.as_array()?.as_slice() else { return None };
+    let mut merged = fields.clone();
+    merged.shift_remove("allOf");
+    merged.extend(only.clone());
+    Some(Json::Object(merged))
+}
+
+fn is_object(fields: &Map<String, Json>) -> bool {
+    match fields.get("type") {
+        Some(Json::String(kind)) => kind == "object",
+        Some(Json::Array(kinds)) => kinds.contains(&json!("object")),
+        _ => fields.contains_key("properties"),
+    }
+}
+
+/// Whether strict mode takes a keyword that holds no schema.
+fn takes(keyword: &str, value: &Json) -> bool {
+    const KEYWORDS: [&str; 13] = [
+        "type",
+        "enum",
+        "const",
+        "$ref",
+        "description",
+        "title",
+        "multipleOf",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minItems",
+        "maxItems",
+    ];
+    const FORMATS: [&str; 9] =
+        ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+    const LOOK_AROUND: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
+    let text = value.as_str().unwrap_or_default();
+    match keyword {
+        "format" => FORMATS.contains(&text),
+        "pattern" => !LOOK_AROUND.iter().any(|group| text.contains(group)),
+        _ => KEYWORDS.contains(&keyword),
+    }
+}

@@ -1,0 +1,117 @@
+//! The shapes of replies. Servers differ in what they leave out, so nothing
+//! is required here that a reply can be understood without.
+
+use antiphon_core::{FinishReason, ToolCall, Usage};
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+/// A whole reply, or one event of a stream.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Completion {
+    pub(crate) model: Option<String>,
+    #[serde(default)]
+    pub(crate) choices: Vec<Choice>,
+    pub(crate) usage: Option<Tokens>,
+    pub(crate) error: Option<Json>,
+}
+
+/// The answer, of which we ask for one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Choice {
+    #[serde(default)]
+    pub(crate) index: u32,
+    /// Of a whole reply.
+    pub(crate) message: Option<Said>,
+    /// Of a stream's event.
+    pub(crate) delta: Option<Said>,
+    pub(crate) finish_reason: Option<String>,
+}
+
+/// What the model said, or a piece of it.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Said {
+    pub(crate) content: Option<Content>,
+    pub(crate) refusal: Option<String>,
+    pub(crate) tool_calls: Option<Vec<Call>>,
+}
+
+/// Text, or a list of parts of which some are text.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+/// One part of a content; a part that is no text (a thought) has none.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Part {
+    pub(crate) text: Option<String>,
+}
+
+/// A tool call, or a piece of one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) index: Option<usize>,
+    pub(crate) id: Option<String>,
+    pub(crate) function: Option<Function>,
+}
+
+/// What is called, with arguments as JSON text; some servers send them as JSON.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Function {
+    pub(crate) name: Option<String>,
+    pub(crate) arguments: Option<Json>,
+}
+
+/// Token counts.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Tokens {
+    pub(crate) prompt_tokens: Option<u64>,
+    pub(crate) completion_tokens: Option<u64>,
+}
+
+impl Said {
+    pub(crate) fn text(&mut self) -> String {
+        match self.content.take() {
+            Some(Content::Text(text)) => text,
+            Some(Content::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
+            None => String::new(),
+        }
+    }
+}
+
+impl Function {
+    pub(crate) fn arguments(&mut self) -> String {
+        match self.arguments.take() {
+            Some(Json::String(text)) => text,
+            Some(Json::Null) | None => String::new(),
+            Some(json) => json.to_string(),
+        }
+    }
+}
+
+impl From<Tokens> for Usage {
+    fn from(tokens: Tokens) -> Self {
+        Self {
+            input_tokens: tokens.prompt_tokens.unwrap_or_default(),
+            output_tokens: tokens.completion_tokens.unwrap_or_default(),
+        }
+    }
+}
+
+/// The wire's word for why it stopped. A model that asks for tools waits for
+/// them, whatever its server calls that.
+pub(crate) fn finish_reason(word: &str, calls: &[ToolCall]) -> FinishReason {
+    match word {
+        "length" => FinishReason::Length,
+        "content_filter" => FinishReason::ContentFilter,
+        _ if !calls.is_empty() => FinishReason::ToolCalls,
+        _ => FinishReason::Stop,
+    }
+}
+
+/// An id for a call whose server gave none.
+pub(crate) fn call_id(id: Option<String>, position: usize) -> String {
+    id.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("call_{position}"))
+}

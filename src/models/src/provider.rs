@@ -1,0 +1,199 @@
+//! Who serves models over the OpenAI chat wire: one row of parameters each.
+
+/// A service or local server that speaks the OpenAI chat wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// The name before the colon.
+    pub name: &'static str,
+    /// Other spellings of the name.
+    pub aliases: &'static [&'static str],
+    /// Where it listens, unless told otherwise; none if every user has an own address.
+    pub base_url: Option<&'static str>,
+    /// Environment variables that may hold the address, the first one set counts.
+    pub base_url_env: &'static [&'static str],
+    /// The path of an address that has none.
+    pub default_path: &'static str,
+    /// The port of an address that has neither scheme nor port.
+    pub default_port: Option<u16>,
+    /// Environment variables that may hold the key, the first one set counts.
+    pub key_env: &'static [&'static str],
+    /// Whether there is no answer without a key.
+    pub needs_key: bool,
+    /// The header that carries the key as it is; none for `Authorization: Bearer`.
+    pub key_header: Option<&'static str>,
+    /// Environment variables whose value becomes a header, if set.
+    pub env_headers: &'static [(&'static str, &'static str)],
+    /// Whether it takes a JSON schema for the reply, or only the wish for JSON.
+    pub takes_schema: bool,
+    /// Whether it must be asked to count tokens in a stream. Some refuse the
+    /// question and count anyway.
+    pub stream_options: bool,
+    /// The field that limits the reply's tokens.
+    pub max_tokens_field: &'static str,
+}
+
+impl Provider {
+    /// The provider of that name or alias, in any case.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        PROVIDERS.iter().find(|row| is(&row.name) || row.aliases.iter().any(is))
+    }
+
+    /// All names, in the order of the table.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        PROVIDERS.iter().map(|row| row.name)
+    }
+}
+
+/// A service in the network that wants a key.
+const HOSTED: Provider = Provider {
+    name: "",
+    aliases: &[],
+    base_url: None,
+    base_url_env: &[],
+    default_path: "",
+    default_port: None,
+    key_env: &[],
+    needs_key: true,
+    key_header: None,
+    env_headers: &[],
+    takes_schema: true,
+    stream_options: true,
+    max_tokens_field: "max_tokens",
+};
+
+/// A server that people run themselves.
+const LOCAL: Provider = Provider { needs_key: false, default_path: "/v1", ..HOSTED };
+
+/// Every provider that can be named.
+pub const PROVIDERS: &[Provider] = &[
+    Provider {
+        name: "openai",
+        aliases: &["openai-chat"],
+        base_url: Some("https://api.openai.com/v1"),
+        base_url_env: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        key_env: &["OPENAI_API_KEY"],
+        env_headers: &[
+            ("OPENAI_ORG_ID", "OpenAI-Organization"),
+            ("OPENAI_PROJECT_ID", "OpenAI-Project"),
+        ],
+        ..HOSTED
+    },
+    Provider {
+        name: "azure",
+        aliases: &["azure_openai"],
+        base_url_env: &["AZURE_OPENAI_ENDPOINT"],
+        default_path: "/openai/v1",
+        key_env: &["AZURE_OPENAI_API_KEY"],
+        key_header: Some("api-key"),
+        max_tokens_field: "max_completion_tokens",
+        ..HOSTED
+    },
+    Provider {
+        name: "google",
+        aliases: &["google_genai", "gemini"],
+        base_url: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
+        key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "mistral",
+        aliases: &["mistralai"],
+        base_url: Some("https://api.mistral.ai/v1"),
+        base_url_env: &["MISTRAL_BASE_URL"],
+        key_env: &["MISTRAL_API_KEY"],
+        stream_options: false,
+        ..HOSTED
+    },
+    Provider {
+        name: "groq",
+        base_url: Some("https://api.groq.com/openai/v1"),
+        base_url_env: &["GROQ_BASE_URL"],
+        key_env: &["GROQ_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "together",
+        base_url: Some("https://api.together.xyz/v1"),
+        base_url_env: &["TOGETHER_BASE_URL"],
+        key_env: &["TOGETHER_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "fireworks",
+        base_url: Some("https://api.fireworks.ai/inference/v1"),
+        base_url_env: &["FIREWORKS_BASE_URL"],
+        key_env: &["FIREWORKS_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "deepseek",
+        base_url: Some("https://api.deepseek.com/v1"),
+        base_url_env: &["DEEPSEEK_BASE_URL"],
+        key_env: &["DEEPSEEK_API_KEY"],
+        takes_schema: false,
+        ..HOSTED
+    },
+    Provider {
+        name: "openrouter",
+        base_url: Some("https://openrouter.ai/api/v1"),
+        base_url_env: &["OPENROUTER_BASE_URL"],
+        key_env: &["OPENROUTER_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "xai",
+        aliases: &["grok"],
+        base_url: Some("https://api.x.ai/v1"),
+        base_url_env: &["XAI_BASE_URL"],
+        key_env: &["XAI_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "cerebras",
+        base_url: Some("https://api.cerebras.ai/v1"),
+        base_url_env: &["CEREBRAS_BASE_URL"],
+        key_env: &["CEREBRAS_API_KEY"],
+        ..HOSTED
+    },
+    Provider {
+        name: "huggingface",
+        base_url: Some("https://router.huggingface.co/v1"),
+        key_env: &["HF_TOKEN"],
+        ..HOSTED
+    },
+    Provider {
+        name: "ollama",
+        base_url: Some("http://127.0.0.1:11434/v1"),
+        base_url_env: &["OLLAMA_BASE_URL", "OLLAMA_HOST"],
+        default_port: Some(11434),
+        key_env: &["OLLAMA_API_KEY"],
+        ..LOCAL
+    },
+    Provider {
+        name: "vllm",
+        base_url: Some("http://127.0.0.1:8000/v1"),
+        base_url_env: &["VLLM_BASE_URL"],
+        default_port: Some(8000),
+        key_env: &["VLLM_API_KEY"],
+        ..LOCAL
+    },
+    Provider {
+        name: "lmstudio",
+        aliases: &["lm_studio"],
+        base_url: Some("http://127.0.0.1:1234/v1"),
+        base_url_env: &["LM_STUDIO_API_BASE"],
+        default_port: Some(1234),
+        key_env: &["LM_STUDIO_API_KEY"],
+        ..LOCAL
+    },
+    Provider {
+        name: "llamacpp",
+        aliases: &["llama_cpp", "llama.cpp"],
+        base_url: Some("http://127.0.0.1:8080/v1"),
+        base_url_env: &["LLAMACPP_BASE_URL"],
+        default_port: Some(8080),
+        key_env: &["LLAMA_API_KEY"],
+        ..LOCAL
+    },
+];

@@ -1,0 +1,71 @@
+//! A row of scripted answers, and the requests it is for.
+
+use std::collections::VecDeque;
+
+use antiphon_core::ModelRequest;
+
+use crate::scripted::reply::ScriptedReply;
+
+/// Replies for the requests it claims, in order.
+pub struct Lane {
+    claim: Claim,
+    replies: VecDeque<ScriptedReply>,
+    repeats: Option<ScriptedReply>,
+}
+
+enum Claim {
+    Any,
+    Tag { key: String, value: String },
+    When(Box<dyn Fn(&ModelRequest) -> bool + Send + Sync>),
+}
+
+impl Lane {
+    /// For every request.
+    pub fn any() -> Self {
+        Self::of(Claim::Any)
+    }
+
+    /// For requests tagged `key` = `value`, for instance `role` = `critic`.
+    pub fn tag(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self::of(Claim::Tag { key: key.into(), value: value.into() })
+    }
+
+    /// For requests of which `claims` holds. It must depend on the request alone.
+    pub fn when(claims: impl Fn(&ModelRequest) -> bool + Send + Sync + 'static) -> Self {
+        Self::of(Claim::When(Box::new(claims)))
+    }
+
+    /// Adds replies.
+    #[must_use]
+    pub fn replies<R: Into<ScriptedReply>>(mut self, replies: impl IntoIterator<Item = R>) -> Self {
+        self.replies.extend(replies.into_iter().map(Into::into));
+        self
+    }
+
+    /// What it answers again and again once the other replies are used up.
+    #[must_use]
+    pub fn then_always(mut self, reply: impl Into<ScriptedReply>) -> Self {
+        self.repeats = Some(reply.into());
+        self
+    }
+
+    const fn of(claim: Claim) -> Self {
+        Self { claim, replies: VecDeque::new(), repeats: None }
+    }
+
+    pub(crate) fn claims(&self, request: &ModelRequest) -> bool {
+        match &self.claim {
+            Claim::Any => true,
+            Claim::Tag { key, value } => request.tags.get(key) == Some(value),
+            Claim::When(claims) => claims(request),
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Option<ScriptedReply> {
+        self.replies.pop_front().or_else(|| self.repeats.clone())
+    }
+
+    pub(crate) fn remaining(&self) -> usize {
+        self.replies.len()
+    }
+}

@@ -1,0 +1,127 @@
+//! The HTTP client: connections that are kept and shared.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::{Client, ClientBuilder, Url, redirect};
+
+use crate::error::{HttpError, innermost};
+use crate::reply::HttpReply;
+use crate::request::HttpRequest;
+
+/// How a client keeps its connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpOptions {
+    /// The longest a connection may take to come about, TLS included; 10 seconds.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept; 90 seconds.
+    pub idle: Duration,
+    /// How many unused connections are kept for each host; 32.
+    pub idle_per_host: usize,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            idle: Duration::from_secs(90),
+            idle_per_host: 32,
+        }
+    }
+}
+
+/// A pool of connections. Clones share it. It belongs to the tokio runtime
+/// that first uses it.
+///
+/// It follows no redirect, so that a key never reaches a host that was not
+/// meant. Certificates are judged by the operating system's roots; proxies come
+/// from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, except that plain HTTP to
+/// this machine goes straight.
+#[derive(Clone, Debug, Default)]
+pub struct HttpClient {
+    pools: Arc<Pools>,
+}
+
+#[derive(Debug, Default)]
+struct Pools {
+    options: HttpOptions,
+    /// Made on first use: reading the root certificates takes a while, and a
+    /// machine that only talks to itself may have none.
+    outside: OnceLock<Result<Client, String>>,
+    inside: OnceLock<Result<Client, String>>,
+}
+
+impl HttpClient {
+    /// A client with no connection yet.
+    pub fn new(options: HttpOptions) -> Self {
+        Self { pools: Arc::new(Pools { options, ..Pools::default() }) }
+    }
+
+    /// Sends `request` and waits for the head of the reply. Any status is a
+    /// reply. There is no time-out but that on connecting: see [`crate::within`].
+    ///
+    /// # Errors
+    /// [`HttpError::Setup`], [`HttpError::BadUrl`], [`HttpError::Unreachable`],
+    /// [`HttpError::Cut`].
+    pub async fn send(&self, request: &HttpRequest) -> Result<HttpReply, HttpError> {
+        let url = &request.url;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(HttpError::BadUrl(shown(url)));
+        }
+        let client = self.client(url)?;
+        let builder = match &request.body {
+            Some(body) => client.post(url.clone()).body(body.clone()),
+            None => client.get(url.clone()),
+        };
+        let host = url.origin().ascii_serialization();
+        match builder.headers(request.headers.clone()).send().await {
+            Ok(reply) => Ok(HttpReply::new(reply, host)),
+            Err(error) => Err(HttpError::from_reqwest(error, &host)),
+        }
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, HttpError> {
+        let Pools { options, outside, inside } = &*self.pools;
+        let client = if url.scheme() == "http" && is_this_machine(url) {
+            inside.get_or_init(|| build(options, |b| b.no_proxy().tls_certs_only([])))
+        } else {
+            outside.get_or_init(|| build(options, |builder| builder))
+        };
+        client.as_ref().map_err(|cause| HttpError::Setup(cause.clone()))
+    }
+}
+
+/// Whether the host of `url` is this machine by its loopback address or name.
+pub fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    match address.parse::<std::net::IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+/// `url` without user, password, query and fragment, which may hold secrets.
+pub fn shown(url: &Url) -> String {
+    if url.has_host() {
+        format!("{}{}", url.origin().ascii_serialization(), url.path())
+    } else {
+        format!("{}:…", url.scheme())
+    }
+}
+
+fn build(
+    options: &HttpOptions,
+    adapt: impl FnOnce(ClientBuilder) -> ClientBuilder,
+) -> Result<Client, String> {
+    // Whoever came first has chosen; any provider will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = Client::builder()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(options.connect_timeout)
+        .pool_idle_timeout(options.idle)
+        .pool_max_idle_per_host(options.idle_per_host);
+    adapt(builder).build().map_err(|error| innermost(&error))
+}

@@ -1,0 +1,112 @@
+//! Strikes secrets from text that leaves: servers like to echo the key they
+//! refuse, whole or in part.
+
+use std::fmt::Write as _;
+
+use crate::secret::Secret;
+
+const MASK: &str = "***";
+/// So many leading characters of a secret are enough to strike what follows.
+const TELLING: usize = 8;
+
+/// Knows the secrets of one endpoint and strikes them from any text.
+///
+/// ```
+/// use antiphon_net::{Redactor, Secret};
+/// let redactor = Redactor::new([Secret::new("sk-live-4f9a")]);
+/// assert_eq!(redactor.clean("bad key: sk-live-4f9a"), "bad key: ***");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    /// Each secret in each spelling that a server may echo.
+    spellings: Vec<Secret>,
+}
+
+impl Redactor {
+    /// Watches for `secrets`; empty ones are left out.
+    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        let mut spellings: Vec<String> = Vec::new();
+        for secret in secrets {
+            let plain = secret.expose().trim();
+            for spelling in [plain.to_owned(), json_escaped(plain), percent_encoded(plain)] {
+                if !spelling.is_empty() && !spellings.contains(&spelling) {
+                    spellings.push(spelling);
+                }
+            }
+        }
+        // The longest first, or a secret inside another would leave the rest readable.
+        spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
+        Self { spellings: spellings.into_iter().map(Secret::new).collect() }
+    }
+
+    /// `text` with `***` in place of each secret, of any beginning of one that
+    /// is long enough to tell (8 characters), and of any bearer token.
+    pub fn clean(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for spelling in &self.spellings {
+            text = strike(&text, spelling.expose());
+        }
+        strike_bearer(&text)
+    }
+}
+
+fn strike(text: &str, secret: &str) -> String {
+    let telling = secret.char_indices().nth(TELLING).map_or(secret, |(end, _)| &secret[..end]);
+    let mut cleaned = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, found)) = rest.split_once(telling) {
+        cleaned.push_str(before);
+        cleaned.push_str(MASK);
+        let tail = secret.strip_prefix(telling).unwrap_or_default();
+        rest = &found[shared_prefix(found, tail)..];
+    }
+    cleaned.push_str(rest);
+    cleaned
+}
+
+/// Bytes that both texts begin with, ending between characters.
+fn shared_prefix(left: &str, right: &str) -> usize {
+    left.chars().zip(right.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+}
+
+/// Masks the word after each `Bearer `: whatever it is, it opens a door.
+fn strike_bearer(text: &str) -> String {
+    const SCHEME: &str = "bearer ";
+    let lower = text.to_ascii_lowercase();
+    let mut cleaned = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (at, _) in lower.match_indices(SCHEME) {
+        let start = at + SCHEME.len();
+        let Some(token) = text.get(start..) else { continue };
+        let length = token.find(|c: char| !is_token(c)).unwrap_or(token.len());
+        if start < copied || length < TELLING {
+            continue;
+        }
+        cleaned.push_str(text.get(copied..start).unwrap_or_default());
+        cleaned.push_str(MASK);
+        copied = start + length;
+    }
+    cleaned.push_str(text.get(copied..).unwrap_or_default());
+    cleaned
+}
+
+const fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~' | '+' | '/' | '=')
+}
+
+fn json_escaped(plain: &str) -> String {
+    plain.replace('\\', "\\\\").replace('"', "\\\"").replace('/', "\\/")
+}
+
+fn percent_encoded(plain: &str) -> String {
+    let mut encoded = String::with_capacity(plain.len());
+    for byte in plain.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}

@@ -1,0 +1,71 @@
+//! One HTTP reply, its body still on the way.
+
+use bytes::Bytes;
+
+use crate::error::HttpError;
+
+/// A reply whose head has come. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct HttpReply {
+    inner: reqwest::Response,
+    host: String,
+}
+
+impl HttpReply {
+    pub(crate) const fn new(inner: reqwest::Response, host: String) -> Self {
+        Self { inner, host }
+    }
+
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    /// The header of that name (any case), if it is there and is plain text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers().get(name)?.to_str().ok()
+    }
+
+    /// The next piece of the body; none at its end.
+    ///
+    /// # Errors
+    /// [`HttpError::Cut`] when the connection breaks before the end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        let piece = self.inner.chunk().await;
+        piece.map_err(|error| HttpError::from_reqwest(error, &self.host))
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// [`HttpError::TooLarge`] when it has more than `limit` bytes, known from
+    /// its announced length or found while reading; [`HttpError::Cut`].
+    pub async fn body(mut self, limit: usize) -> Result<Vec<u8>, HttpError> {
+        let announced = self.inner.content_length().unwrap_or_default();
+        if usize::try_from(announced).map_or(true, |length| length > limit) {
+            return Err(HttpError::TooLarge { limit });
+        }
+        let mut body = Vec::new();
+        while let Some(piece) = self.chunk().await? {
+            if body.len() + piece.len() > limit {
+                return Err(HttpError::TooLarge { limit });
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
+    /// As much of the body as comes, up to `limit` bytes: for a look at an
+    /// error page, where half is better than nothing.
+    pub async fn beginning(mut self, limit: usize) -> Vec<u8> {
+        let mut body = Vec::new();
+        while let Ok(Some(piece)) = self.chunk().await {
+            body.extend_from_slice(&piece);
+            if body.len() >= limit {
+                body.truncate(limit);
+                break;
+            }
+        }
+        body
+    }
+}

@@ -1,0 +1,56 @@
+//! One HTTP request.
+
+use bytes::Bytes;
+use reqwest::Url;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+
+use crate::error::HttpError;
+use crate::secret::Secret;
+
+/// A request that is ready to be sent, as often as one likes.
+#[derive(Clone, Debug)]
+pub struct HttpRequest {
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    /// None for a GET.
+    pub(crate) body: Option<Bytes>,
+}
+
+impl HttpRequest {
+    /// Asks for `url`.
+    pub fn get(url: Url) -> Self {
+        Self { url, headers: HeaderMap::new(), body: None }
+    }
+
+    /// Sends `body`, which is JSON text, to `url`.
+    pub fn post_json(url: Url, body: impl Into<Bytes>) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Self { url, headers, body: Some(body.into()) }
+    }
+
+    /// Adds a header, in place of one of the same name.
+    ///
+    /// # Errors
+    /// Name or value hold characters that HTTP does not allow.
+    pub fn header(self, name: &str, value: &str) -> Result<Self, HttpError> {
+        self.insert(name, value, false)
+    }
+
+    /// Adds a header whose value must not show in logs.
+    ///
+    /// # Errors
+    /// Name or value hold characters that HTTP does not allow.
+    pub fn secret_header(self, name: &str, value: &Secret) -> Result<Self, HttpError> {
+        self.insert(name, value.expose(), true)
+    }
+
+    fn insert(mut self, name: &str, value: &str, sensitive: bool) -> Result<Self, HttpError> {
+        let refused = || HttpError::BadHeader(name.to_owned());
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| refused())?;
+        value.set_sensitive(sensitive);
+        self.headers.insert(key, value);
+        Ok(self)
+    }
+}
