@@ -27,7 +27,7 @@ async fn requests_one_after_another_share_a_connection() {
         let body = client.send(&request).await.unwrap().body(100).await.unwrap();
         assert_eq!(body, expected.as_bytes());
     }
-    assert_eq!(server.connections(), 1);
+    assert_eq!((server.connections(), server.open()), (1, 1));
     assert_eq!(server.seen()[1].body, "{\"a\": 1}");
 }
 
@@ -105,4 +105,13 @@ async fn patience_ends_by_the_callers_clock() {
     let move_on = async { clock.advance(minute) };
     let (waited, ()) = tokio::join!(wait, move_on);
     assert!(waited.is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_unreachable_over_https() {
+    let server = Server::start([]).await;
+    let mut url = url(&server, "/");
+    url.set_scheme("https").unwrap();
+    let error = HttpClient::default().send(&HttpRequest::get(url)).await.unwrap_err();
+    assert!(matches!(error, HttpError::Unreachable { .. }), "{error:?}");
 }

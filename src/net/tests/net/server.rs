@@ -76,6 +76,7 @@ struct State {
     answers: VecDeque<Answer>,
     seen: Vec<Seen>,
     connections: usize,
+    open: usize,
 }
 
 impl Server {
@@ -83,12 +84,18 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answers = answers.into_iter().collect();
-        let state = Arc::new(Mutex::new(State { answers, seen: Vec::new(), connections: 0 }));
+        let state =
+            Arc::new(Mutex::new(State { answers, seen: Vec::new(), connections: 0, open: 0 }));
         let shared = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                shared.lock().unwrap().connections += 1;
-                tokio::spawn(serve(stream, Arc::clone(&shared)));
+                let state = Arc::clone(&shared);
+                state.lock().unwrap().connections += 1;
+                state.lock().unwrap().open += 1;
+                tokio::spawn(async move {
+                    serve(stream, &state).await;
+                    state.lock().unwrap().open -= 1;
+                });
             }
         });
         Self { address, state }
@@ -102,12 +109,18 @@ impl Server {
         self.state.lock().unwrap().seen.clone()
     }
 
+    /// Connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.state.lock().unwrap().connections
     }
+
+    /// Connections that nobody has closed yet.
+    pub(crate) fn open(&self) -> usize {
+        self.state.lock().unwrap().open
+    }
 }
 
-async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) {
+async fn serve(mut stream: TcpStream, state: &Mutex<State>) {
     while let Some(seen) = read(&mut stream).await {
         let answer = {
             let mut state = state.lock().unwrap();

@@ -1,0 +1,172 @@
+//! What goes wrong, by kind.
+
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault};
+use antiphon_models::Settings;
+use serde_json::json;
+
+use crate::answers::{KEY, ask, completes, cx, fails, opened, question, says, settings};
+use crate::server::{Answer, Server};
+
+async fn fault(answer: Answer) -> Fault {
+    ask(answer).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn each_status_has_its_category_and_code() {
+    let table = [
+        (400, Category::Validation, "model_request_refused"),
+        (401, Category::Auth, "model_key_refused"),
+        (402, Category::Budget, "model_quota_exhausted"),
+        (403, Category::Auth, "model_key_refused"),
+        (404, Category::Validation, "model_not_found"),
+        (408, Category::Timeout, "model_timeout"),
+        (422, Category::Validation, "model_request_refused"),
+        (429, Category::ModelTransport, "model_rate_limited"),
+        (500, Category::ModelTransport, "model_server_error"),
+        (503, Category::ModelTransport, "model_server_error"),
+        (529, Category::ModelTransport, "model_server_error"),
+    ];
+    for (status, category, code) in table {
+        let fault = fault(fails(status, "", "no luck")).await;
+        assert_eq!((fault.category, fault.code.as_str()), (category, code), "{status}");
+        assert!(fault.message.ends_with(": no luck"), "{}", fault.message);
+        assert_eq!(fault.details["status"], status);
+        assert_eq!(fault.details["model"], "openai:m-1");
+    }
+}
+
+#[tokio::test]
+async fn a_spent_quota_is_no_rate_limit() {
+    let fault = fault(fails(429, "insufficient_quota", "pay first")).await;
+    assert_eq!((fault.category, fault.code.as_str()), (Category::Budget, "model_quota_exhausted"));
+    assert_eq!(fault.details["provider_code"], "insufficient_quota");
+}
+
+#[tokio::test]
+async fn a_wish_to_wait_and_the_id_of_the_request_are_passed_on() {
+    let answer =
+        fails(429, "", "slow down").header("retry-after", "7").header("x-request-id", "r-1");
+    let fault = fault(answer).await;
+    assert_eq!(fault.retry_after, Some(Duration::from_secs(7)));
+    assert_eq!(fault.details["request_id"], "r-1");
+}
+
+#[tokio::test]
+async fn error_pages_of_all_forms_are_read() {
+    let page = |body: &str| Answer::pieces(500, "text/plain", [body.to_owned()]);
+    for (body, words) in [
+        (r#"{"error": "out of memory"}"#, "out of memory"),
+        (r#"{"message": "out of memory"}"#, "out of memory"),
+        (r#"{"detail": [{"msg": "bad"}]}"#, r#"[{"msg":"bad"}]"#),
+        ("out\nof \u{7}memory", "out of memory"),
+        ("<html><body>Bad gateway</body></html>", "status 500"),
+        ("", "status 500"),
+    ] {
+        let fault = fault(page(body)).await;
+        assert_eq!(fault.message, format!("the model server failed: {words}"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_error_page_is_quoted_in_short() {
+    let fault = fault(Answer::pieces(500, "text/plain", ["ä".repeat(200_000)])).await;
+    assert!(fault.message.chars().count() < 400, "{}", fault.message.len());
+}
+
+#[tokio::test]
+async fn an_error_with_status_200_is_a_fault_and_never_text() {
+    let fault = fault(Answer::json(200, &json!({"error": {"message": "busy", "code": 503}}))).await;
+    assert_eq!(
+        (fault.code.as_str(), &fault.details["status"]),
+        ("model_server_error", &json!(503))
+    );
+}
+
+#[tokio::test]
+async fn refusals_and_filters_are_output_faults() {
+    let refusal = completes(&json!({"content": null, "refusal": "I will not"}), "stop");
+    let filtered = completes(&json!({"content": "half of"}), "content_filter");
+    let prompt = fails(400, "content_filter", "the prompt was filtered");
+    for answer in [refusal, filtered, prompt] {
+        let fault = fault(answer).await;
+        assert_eq!((fault.category, fault.code.as_str()), (Category::ModelOutput, "model_refused"));
+    }
+}
+
+#[tokio::test]
+async fn malformed_bodies_are_transport_faults() {
+    for body in ["", "<html>", "{\"choices\": []}", "{\"choices\": [{}]}", "[]", "{\"choi"] {
+        let fault = fault(Answer::pieces(200, "application/json", [body.to_owned()])).await;
+        assert_eq!(fault.code, "model_reply_malformed", "{body}");
+        assert_eq!(fault.category, Category::ModelTransport);
+    }
+}
+
+#[tokio::test]
+async fn half_a_body_is_a_transport_fault() {
+    let fault = fault(Answer::pieces(200, "application/json", ["{\"choices\""]).cut()).await;
+    assert_eq!(
+        (fault.category, fault.code.as_str()),
+        (Category::ModelTransport, "model_reply_cut")
+    );
+}
+
+#[tokio::test]
+async fn a_huge_reply_is_an_output_fault() {
+    let server = Server::start([says(&"x".repeat(10_000))]).await;
+    let settings = Settings { max_reply_bytes: 9_999, ..settings(&server) };
+    let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
+    assert_eq!(
+        (fault.category, fault.code.as_str()),
+        (Category::ModelOutput, "model_reply_too_large")
+    );
+    assert!(fault.message.ends_with(": 9999"), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn a_closed_port_is_unreachable() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let server = Server::start([]).await;
+    let base_url = Some(format!("http://{address}/v1"));
+    let settings = Settings { base_url, ..settings(&server) };
+    let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
+    assert_eq!(
+        (fault.category, fault.code.as_str()),
+        (Category::ModelTransport, "model_unreachable")
+    );
+    assert!(fault.message.contains(&address.to_string()), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_without_a_word_is_unreachable() {
+    let server = Server::start([]).await;
+    let fault = opened(&settings(&server)).call(&question(), &cx()).await.unwrap_err();
+    assert_eq!(fault.code, "model_unreachable");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_the_key_stays() {
+    let elsewhere = Server::start([says("42")]).await;
+    let redirect =
+        Answer::json(307, &"").header("location", &elsewhere.url("/v1/chat/completions"));
+    let fault = fault(redirect).await;
+    assert_eq!((fault.category, fault.code.as_str()), (Category::Validation, "model_redirected"));
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_key_that_no_header_can_carry_is_a_validation_fault() {
+    let server = Server::start([]).await;
+    let settings = Settings { api_key: Some(format!("{KEY}\nx").into()), ..settings(&server) };
+    let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
+    assert_eq!(
+        (fault.category, fault.code.as_str()),
+        (Category::Validation, "model_setting_invalid")
+    );
+    assert!(!format!("{fault:?}").contains("sk-test"));
+    assert_eq!(server.connections(), 0);
+}

@@ -1,0 +1,175 @@
+//! From a name to a model.
+
+use antiphon_core::{Category, Fault};
+use antiphon_models::endpoint::{Endpoint, Structured};
+use antiphon_models::{ModelName, PROVIDERS, Provider, Settings, open};
+use serde_json::json;
+
+fn resolve(name: &str, settings: &Settings, env: &[(&str, &str)]) -> Result<Endpoint, Fault> {
+    let env = |variable: &str| {
+        env.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned())
+    };
+    Endpoint::resolve(&ModelName::parse(name)?, settings, &env)
+}
+
+fn url(name: &str, env: &[(&str, &str)]) -> String {
+    let settings = Settings { api_key: Some("k".into()), ..Settings::default() };
+    resolve(name, &settings, env).unwrap().url.to_string()
+}
+
+#[test]
+fn the_first_separator_counts() {
+    for (name, shown) in [
+        ("openai:gpt-5-mini", "openai:gpt-5-mini"),
+        ("groq/openai/gpt-oss:20b", "groq:openai/gpt-oss:20b"),
+        ("ollama:qwen2.5:0.5b", "ollama:qwen2.5:0.5b"),
+        (" MistralAI : large ", "mistral:large"),
+        ("google_genai:gemini", "google:gemini"),
+    ] {
+        assert_eq!(ModelName::parse(name).unwrap().to_string(), shown);
+    }
+}
+
+#[test]
+fn a_name_without_provider_or_model_is_malformed() {
+    for name in ["gpt-5-mini", "openai:", ":gpt", "", "openai/ "] {
+        let fault = ModelName::parse(name).unwrap_err();
+        assert_eq!(
+            (fault.category, fault.code.as_str()),
+            (Category::Validation, "model_name_malformed")
+        );
+        assert!(fault.message.ends_with(&format!("`{name}`")), "{}", fault.message);
+    }
+}
+
+#[test]
+fn an_unknown_provider_is_told_who_is_known() {
+    let fault = ModelName::parse("acme:one").unwrap_err();
+    assert_eq!(
+        (fault.category, fault.code.as_str()),
+        (Category::Validation, "model_provider_unknown")
+    );
+    let hint = fault.hint.unwrap();
+    assert!(Provider::names().all(|name| hint.contains(name)), "{hint}");
+}
+
+#[test]
+fn the_table_is_sound() {
+    let mut names: Vec<&str> = Vec::new();
+    for row in PROVIDERS {
+        names.push(row.name);
+        names.extend(row.aliases);
+        assert!(row.base_url.is_some() || !row.base_url_env.is_empty(), "{}", row.name);
+        assert!(!row.key_env.is_empty(), "{}", row.name);
+        let base = row.base_url.unwrap_or("https://x");
+        assert!(base.starts_with("https://") || !row.needs_key, "{}", row.name);
+        assert!(!base.ends_with('/'), "{}", row.name);
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "a name stands twice");
+}
+
+#[test]
+fn a_missing_key_names_its_variable() {
+    let fault = open("openai:m", &Settings::default(), &|_| None).err().unwrap();
+    assert_eq!((fault.category, fault.code.as_str()), (Category::Auth, "model_key_missing"));
+    assert!(fault.message.ends_with("`OPENAI_API_KEY`"), "{}", fault.message);
+    let blank = open("openai:m", &Settings::default(), &|_| Some(" ".into())).err().unwrap();
+    assert_eq!(blank.code, "model_key_missing");
+}
+
+#[test]
+fn servers_on_this_machine_need_no_key() {
+    for (name, env) in [
+        ("ollama:m", vec![]),
+        ("openai:m", vec![("OPENAI_BASE_URL", "http://127.0.0.1:8130/v1")]),
+        ("openai:m", vec![("OPENAI_BASE_URL", "http://[::1]:8130/v1")]),
+        ("groq:m", vec![("GROQ_BASE_URL", "http://localhost:1/v1")]),
+    ] {
+        assert!(resolve(name, &Settings::default(), &env).is_ok(), "{name} {env:?}");
+    }
+    let far = [("OPENAI_BASE_URL", "http://127.0.0.1.example.com/v1")];
+    assert_eq!(
+        resolve("openai:m", &Settings::default(), &far).unwrap_err().code,
+        "model_key_missing"
+    );
+}
+
+#[test]
+fn arguments_come_before_the_environment_and_that_before_the_table() {
+    assert_eq!(url("openai:m", &[]), "https://api.openai.com/v1/chat/completions");
+    let env = [("OPENAI_BASE_URL", "https://env.example/x/")];
+    assert_eq!(url("openai:m", &env), "https://env.example/x/chat/completions");
+    let base_url = Some("https://arg.example".to_owned());
+    let settings = Settings { base_url, api_key: Some("k".into()), ..Settings::default() };
+    let endpoint = resolve("openai:m", &settings, &env).unwrap();
+    assert_eq!(endpoint.url.as_str(), "https://arg.example/chat/completions");
+    let env = [("GOOGLE_API_KEY", "second"), ("GEMINI_API_KEY", "first")];
+    let endpoint = resolve("google:m", &Settings::default(), &env).unwrap();
+    assert_eq!(endpoint.headers[0].1.expose(), "Bearer first");
+}
+
+#[test]
+fn addresses_of_local_servers_are_read_in_all_their_forms() {
+    for (host, expected) in [
+        ("192.168.1.5", "http://192.168.1.5:11434/v1/chat/completions"),
+        ("0.0.0.0:9999", "http://127.0.0.1:9999/v1/chat/completions"),
+        ("https://ollama.example", "https://ollama.example/v1/chat/completions"),
+        ("http://box:11434/", "http://box:11434/v1/chat/completions"),
+        ("http://box/api/v1", "http://box/api/v1/chat/completions"),
+    ] {
+        assert_eq!(url("ollama:m", &[("OLLAMA_HOST", host)]), expected);
+    }
+    let azure = [("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")];
+    assert_eq!(url("azure:m", &azure), "https://me.openai.azure.com/openai/v1/chat/completions");
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
+    for base in ["http://", "ftp://host/v1", "https://me:hush@host/v1", "http://a b/hush"] {
+        let settings = Settings { base_url: Some(base.into()), ..Settings::default() };
+        let fault = resolve("openai:m", &settings, &[]).unwrap_err();
+        assert_eq!(
+            (fault.category, fault.code.as_str()),
+            (Category::Validation, "model_base_url_invalid")
+        );
+        assert!(!format!("{fault:?}").contains("hush"), "{fault:?}");
+    }
+    let fault = resolve("azure:m", &Settings::default(), &[]).unwrap_err();
+    assert_eq!(fault.code, "model_base_url_missing");
+    assert!(fault.hint.unwrap().contains("AZURE_OPENAI_ENDPOINT"));
+}
+
+#[test]
+fn only_the_official_server_gets_strict_schemas() {
+    let env = [("OPENAI_API_KEY", "k"), ("DEEPSEEK_API_KEY", "k")];
+    let structured = |name: &str, env: &[(&str, &str)]| {
+        let dialect = resolve(name, &Settings::default(), env).unwrap().dialect;
+        (dialect.structured, dialect.max_tokens_field)
+    };
+    assert_eq!(structured("openai:m", &env), (Structured::Strict, "max_completion_tokens"));
+    assert_eq!(structured("deepseek:m", &env), (Structured::Object, "max_tokens"));
+    let proxy = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "https://proxy.example/v1")];
+    assert_eq!(structured("openai:m", &proxy), (Structured::Schema, "max_tokens"));
+}
+
+#[test]
+fn organisation_and_project_come_from_the_environment() {
+    let env = [("OPENAI_API_KEY", "k"), ("OPENAI_PROJECT_ID", "p-1"), ("OPENAI_ORG_ID", "o-1")];
+    let endpoint = resolve("openai:m", &Settings::default(), &env).unwrap();
+    let names: Vec<&str> = endpoint.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["authorization", "OpenAI-Organization", "OpenAI-Project"]);
+}
+
+#[test]
+fn a_field_of_the_request_cannot_be_set_twice() {
+    let extra_body = [("stream".to_owned(), json!(true))].into_iter().collect();
+    let settings = Settings { extra_body, ..Settings::default() };
+    let fault = resolve("ollama:m", &settings, &[]).unwrap_err();
+    assert_eq!(
+        (fault.category, fault.code.as_str()),
+        (Category::Validation, "model_setting_invalid")
+    );
+}

@@ -1,0 +1,137 @@
+//! The layer that asks again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault, Jitter, ModelReply, RetryPolicy, Time};
+use antiphon_models::{Retrying, ScriptedModel, ScriptedReply, Settings};
+use antiphon_runtime::{CallContext, Chunk, Clock as _, ManualClock, Model as _};
+use serde_json::json;
+
+use crate::answers::{chunks, delta, fails, opened, question, says, settings, streams, watched};
+use crate::server::Server;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn fault(category: Category, code: &str) -> Fault {
+    Fault::new(category, code, "no luck")
+}
+
+fn exact() -> RetryPolicy {
+    RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() }
+}
+
+/// Asks a scripted model through the layer; the result and the time it took.
+async fn ask(
+    replies: impl IntoIterator<Item = ScriptedReply>,
+    deadline: Option<Duration>,
+) -> (Result<ModelReply, Fault>, Duration) {
+    let model = Retrying::new(Arc::new(ScriptedModel::new(replies)), exact());
+    let clock = Arc::new(ManualClock::jumping());
+    let mut cx = CallContext::new(clock.clone());
+    cx.deadline = deadline.map(|deadline| Time::default() + deadline);
+    let result = model.call(&question(), &cx).await;
+    (result, clock.now().since(Time::default()))
+}
+
+#[tokio::test]
+async fn transient_faults_are_tried_again_with_growing_pauses() {
+    let replies = [
+        fault(Category::ModelTransport, "model_server_error").into(),
+        fault(Category::Timeout, "model_timeout").into(),
+        "42".into(),
+    ];
+    let (reply, took) = ask(replies, None).await;
+    let reply = reply.unwrap();
+    assert_eq!((reply.text.as_str(), reply.attempts), ("42", 3));
+    assert_eq!((took, reply.latency), (3 * SECOND, 3 * SECOND));
+}
+
+#[tokio::test]
+async fn the_last_fault_counts_its_attempts() {
+    let replies: Vec<ScriptedReply> =
+        (0..3).map(|_| fault(Category::ModelTransport, "model_server_error").into()).collect();
+    let (result, took) = ask(replies, None).await;
+    assert_eq!(result.unwrap_err().details["attempts"], 3);
+    assert_eq!(took, 3 * SECOND);
+}
+
+#[tokio::test]
+async fn other_faults_are_final() {
+    for category in Category::ALL {
+        if matches!(category, Category::ModelTransport | Category::Timeout) {
+            continue;
+        }
+        let (result, took) = ask([fault(category, "x").into(), "42".into()], None).await;
+        assert_eq!(result.unwrap_err().details["attempts"], 1, "{category:?}");
+        assert_eq!(took, Duration::ZERO);
+    }
+}
+
+#[tokio::test]
+async fn no_pause_reaches_past_the_deadline() {
+    let replies = || {
+        let limited = fault(Category::ModelTransport, "model_rate_limited");
+        [limited.retry_after(5 * SECOND).into(), "42".into()]
+    };
+    let (result, took) = ask(replies(), Some(5 * SECOND)).await;
+    assert_eq!(result.unwrap_err().code, "model_rate_limited");
+    assert_eq!(took, Duration::ZERO);
+    let (result, took) = ask(replies(), Some(6 * SECOND)).await;
+    assert_eq!((result.unwrap().attempts, took), (2, 5 * SECOND));
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_day() {
+    let limited = fault(Category::ModelTransport, "model_rate_limited");
+    let (result, took) =
+        ask([limited.retry_after(86_400 * SECOND).into(), "42".into()], None).await;
+    assert_eq!(result.unwrap_err().retry_after, Some(86_400 * SECOND));
+    assert_eq!(took, Duration::ZERO);
+}
+
+#[tokio::test]
+async fn e08_rate_limit_hint_is_honoured() {
+    let limited = fails(429, "", "slow down").header("retry-after", "2");
+    let server = Server::start([limited, says("42")]).await;
+    let settings = Settings { retry: RetryPolicy::default(), ..settings(&server) };
+    let clock = Arc::new(ManualClock::default());
+    let model = opened(&settings);
+    let cx = CallContext::new(clock.clone());
+    let call = tokio::spawn(async move { model.call(&question(), &cx).await });
+    let two = Time::default() + 2 * SECOND;
+    while clock.next_wake() != Some(two) {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.seen().len(), 1);
+    clock.advance(2 * SECOND);
+    let reply = call.await.unwrap().unwrap();
+    assert_eq!((reply.text.as_str(), reply.attempts), ("42", 2));
+    assert!(reply.latency >= 2 * SECOND);
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_stream_that_broke_begins_anew_and_the_watcher_is_told() {
+    let broken = streams([delta(&json!({"content": "4"}), None)]).cut();
+    let whole = streams([delta(&json!({"content": "42"}), Some("stop")), "[DONE]".to_owned()]);
+    let server = Server::start([broken, whole]).await;
+    let retry = RetryPolicy { initial: Duration::ZERO, ..RetryPolicy::default() };
+    let settings = Settings { retry, ..settings(&server) };
+    let (cx, mut watcher) = watched(crate::answers::cx());
+    let reply = opened(&settings).call(&question(), &cx).await.unwrap();
+    assert_eq!((reply.text.as_str(), reply.attempts), ("42", 2));
+    let again = Chunk::Retry { code: "model_reply_cut".into(), attempt: 1 };
+    let expected = [Chunk::Text("4".into()), again, Chunk::Text("42".into())];
+    assert_eq!(chunks(&mut watcher), expected);
+}
+
+#[tokio::test]
+async fn a_spent_quota_is_asked_once() {
+    let quota = || fails(429, "insufficient_quota", "pay first");
+    let server = Server::start([quota(), quota()]).await;
+    let settings = Settings { retry: RetryPolicy::default(), ..settings(&server) };
+    let fault = opened(&settings).call(&question(), &crate::answers::cx()).await.unwrap_err();
+    assert_eq!(fault.code, "model_quota_exhausted");
+    assert_eq!(server.seen().len(), 1);
+}

@@ -1,0 +1,44 @@
+//! E16: a key never shows, whatever a server does with it.
+
+use antiphon_models::endpoint::Endpoint;
+use antiphon_models::{ModelName, OpenAiChat, Settings};
+use antiphon_net::HttpClient;
+
+use crate::answers::{KEY, ask, ask_streamed, fails, streams};
+use crate::server::{Answer, Server};
+
+#[tokio::test]
+async fn e16_a_key_echoed_by_a_server_is_in_no_fault() {
+    let words = format!("key {KEY} and sk-test-0123… and Bearer {KEY}");
+    let answers = || {
+        [
+            fails(401, KEY, &words),
+            fails(400, "", &words).header("x-request-id", KEY),
+            Answer::pieces(500, "text/plain", [words.clone()]),
+            Answer::pieces(200, "application/json", [format!("\"{KEY}\"")]),
+            Answer::json(200, &serde_json::json!({"error": words})),
+        ]
+    };
+    for answer in answers() {
+        let fault = ask(answer).await.unwrap_err();
+        let all = format!("{fault} {fault:?} {}", serde_json::to_string(&fault).unwrap());
+        assert!(!all.contains("sk-test"), "{all}");
+    }
+    let frame = serde_json::json!({"error": {"message": words, "type": KEY}});
+    let fault = ask_streamed(streams([frame])).await.unwrap_err();
+    assert!(!format!("{fault} {fault:?}").contains("sk-test"));
+}
+
+#[tokio::test]
+async fn e16_settings_endpoints_and_models_print_no_key() {
+    let server = Server::start([]).await;
+    let settings = Settings {
+        headers: [("x-other".to_owned(), KEY.into())].into(),
+        ..crate::answers::settings(&server)
+    };
+    let name = ModelName::parse("openai:m-1").unwrap();
+    let endpoint = Endpoint::resolve(&name, &settings, &|_| None).unwrap();
+    let model = OpenAiChat::new(endpoint.clone(), HttpClient::default());
+    let all = format!("{settings:?} {endpoint:?} {model:?}");
+    assert!(all.contains("***") && !all.contains("sk-test"), "{all}");
+}
