@@ -124,7 +124,7 @@ fn pass_on(piece: Piece, cx: &CallContext) -> bool {
 }
 
 fn is_stream(reply: &HttpReply) -> bool {
-    !reply.header("content-type").is_some_and(|kind| kind.starts_with("application/json"))
+    reply.header("content-type").is_none_or(|kind| kind.starts_with("text/event-stream"))
 }
 
 #[async_trait]

@@ -151,6 +151,10 @@ impl<'e> Pieces<'e> {
         if !self.finished {
             return Err(self.failure.cut("the stream ended before the reply did"));
         }
+        let empty = self.draft.text.is_empty() && self.draft.refusal.is_empty();
+        if empty && self.calls.is_empty() && self.draft.finish.is_empty() {
+            return Err(self.failure.malformed("there is no choice"));
+        }
         for (position, call) in self.calls.into_iter().enumerate() {
             if call.name.is_empty() {
                 return Err(self.failure.malformed("a tool call has no function name"));

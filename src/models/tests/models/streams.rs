@@ -126,6 +126,15 @@ async fn frames_that_are_no_json_are_malformed() {
 }
 
 #[tokio::test]
+async fn a_stream_of_nothing_and_a_web_page_are_malformed() {
+    let nothing = streams(["[DONE]"]);
+    let page = Answer::pieces(200, "text/html", ["<html>hello</html>"]);
+    for answer in [nothing, page] {
+        assert_eq!(ask_streamed(answer).await.unwrap_err().code, "model_reply_malformed");
+    }
+}
+
+#[tokio::test]
 async fn an_absurd_index_of_a_tool_call_is_malformed_and_costs_no_memory() {
     let call = json!({"index": 4_000_000_000_u32, "function": {"name": "a"}});
     let event = delta(&json!({"tool_calls": [call]}), None);

@@ -1,5 +1,6 @@
 use antiphon_net::{HttpClient, HttpError, HttpRequest, Secret, Url, within};
 use antiphon_runtime::ManualClock;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::server::{Answer, Server};
 
@@ -109,9 +110,14 @@ async fn patience_ends_by_the_callers_clock() {
 
 #[tokio::test]
 async fn a_server_that_speaks_no_tls_is_unreachable_over_https() {
-    let server = Server::start([]).await;
-    let mut url = url(&server, "/");
-    url.set_scheme("https").unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("https://{}/", listener.local_addr().unwrap())).unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        // Open until the client has had enough.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
     let error = HttpClient::default().send(&HttpRequest::get(url)).await.unwrap_err();
     assert!(matches!(error, HttpError::Unreachable { .. }), "{error:?}");
 }
