@@ -59,7 +59,7 @@ impl Model for Fallback {
             let Some(next) = next else {
                 return Err(fault.with("attempts", before).with("tried", tried));
             };
-            cx.emit(Chunk::Retry { code: fault.code, attempt: before });
+            cx.emit(Chunk::Retry { code: fault.code.clone(), attempt: before });
             model = next;
         }
     }

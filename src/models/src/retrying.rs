@@ -40,7 +40,7 @@ impl Retrying {
 }
 
 /// Whether a model may answer though it has just failed with `fault`.
-pub(crate) const fn is_transient(fault: &Fault) -> bool {
+pub(crate) fn is_transient(fault: &Fault) -> bool {
     matches!(fault.category, Category::ModelTransport | Category::Timeout)
 }
 
@@ -66,7 +66,7 @@ impl Model for Retrying {
                 return Err(fault.with("attempts", attempt));
             };
             tracing::debug!(model = self.name(), code = fault.code, attempt, ?pause, "retry");
-            cx.emit(Chunk::Retry { code: fault.code, attempt });
+            cx.emit(Chunk::Retry { code: fault.code.clone(), attempt });
             cx.clock.sleep(pause).await;
             attempt += 1;
         }

@@ -49,7 +49,7 @@ fn an_unknown_provider_is_told_who_is_known() {
         (fault.category, fault.code.as_str()),
         (Category::Validation, "model_provider_unknown")
     );
-    let hint = fault.hint.unwrap();
+    let hint = fault.hint.clone().unwrap();
     assert!(Provider::names().all(|name| hint.contains(name)), "{hint}");
 }
 
@@ -139,7 +139,7 @@ fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
     }
     let fault = resolve("azure:m", &Settings::default(), &[]).unwrap_err();
     assert_eq!(fault.code, "model_base_url_missing");
-    assert!(fault.hint.unwrap().contains("AZURE_OPENAI_ENDPOINT"));
+    assert!(fault.hint.as_ref().unwrap().contains("AZURE_OPENAI_ENDPOINT"));
 }
 
 #[test]
