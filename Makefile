@@ -59,7 +59,7 @@ test-python: setup ## pytest: units, systems, house
 
 stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the binding
 	rm -rf target/stubs
-	$(BIN)/maturin generate-stubs --features inspect --profile dev --out target/stubs
+	$(BIN)/maturin generate-stubs --features pyo3/experimental-inspect --profile dev --out target/stubs
 	cp target/stubs/antiphon/_antiphon.pyi python/antiphon/_antiphon.pyi
 
 bench: ## Measure, on a release build

@@ -1,0 +1,404 @@
+"""
+The native half of antiphon.
+"""
+
+from _typeshed import Incomplete
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Overwrite", "RetryPolicy", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
+
+@final
+class Builder:
+    """
+    Collects a graph; `build` checks and freezes it.
+    """
+    def __new__(cls, /, name: str, *, by_name: bool = False, own_sight: bool = False, lenient: bool = False, exclusive: bool = False, full_output: bool = False, adapt: Any | None = None) -> Builder: ...
+    def branch(self, /, source: str, name: str, router: Any, *, ends: dict | None = None, view: Any | None = None) -> None:
+        """
+        After `source` comes what `router` says.
+        """
+    def build(self, /) -> Engine:
+        """
+        Checks everything and freezes it.
+        """
+    def channel(self, /, name: str, merge: Any | None = None, *, default: Incomplete = ..., check: Any | None = None) -> None:
+        """
+        Adds a key of the state.
+        """
+    def edge(self, /, source: str, target: str) -> None:
+        """
+        After `source` comes `target`.
+        """
+    def join(self, /, sources: Sequence[str], target: str) -> None:
+        """
+        Once all of `sources` have run comes `target`.
+        """
+    def node(self, /, name: str, call: Any, **options) -> None:
+        """
+        Adds a callable as a node.
+        """
+    def on_budget(self, /, target: str) -> None:
+        """
+        Where the graph goes when its budget is spent.
+        """
+    def on_error(self, /, node: str, policy: str, *, target: str | None = None, channel: str | None = None) -> None:
+        """
+        Says what happens when `node` fails for good.
+        """
+    def subgraph(self, /, name: str, engine: Engine, **options) -> None:
+        """
+        Adds a compiled graph as a node.
+        """
+
+@final
+class Command:
+    """
+    Writes and directions in one: a node returns it, or a graph is resumed with it.
+
+    Args:
+        graph: `Command.PARENT` addresses the enclosing graph.
+        update: writes, as a dict or a list of pairs.
+        resume: answers to open questions.
+        goto: a node's name, a `Send`, or a sequence of those.
+        only: `goto` replaces the edges of the node instead of adding to them.
+        end: the graph ends with this superstep.
+    """
+    PARENT: Final = "__parent__"
+    """
+    Addresses the enclosing graph.
+    """
+    def __new__(cls, /, *, graph: str | None = None, update: Any | None = None, resume: Any | None = None, goto: Any | None = None, only: bool = False, end: bool = False) -> Command: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def end(self, /) -> bool: ...
+    @property
+    def goto(self, /) -> Any: ...
+    @property
+    def graph(self, /) -> str | None: ...
+    @property
+    def only(self, /) -> bool: ...
+    @property
+    def resume(self, /) -> Any | None: ...
+    @property
+    def update(self, /) -> Any | None: ...
+
+@final
+class Context:
+    """
+    What a node can reach while it runs: who it is, what it was given to do,
+    and the run around it.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def answers(self, /) -> list[Any]:
+        """
+        The answers given to this node so far, in the order it asked.
+        """
+    @property
+    def attempt(self, /) -> int:
+        """
+        1 for the first attempt.
+        """
+    @property
+    def config(self, /) -> Any:
+        """
+        What the caller passed as `config`.
+        """
+    @property
+    def context(self, /) -> Any:
+        """
+        What the caller passed as `context`.
+        """
+    @property
+    def deadline(self, /) -> float | None:
+        """
+        When the attempt will be given up, in seconds since the Unix epoch.
+        """
+    def emit(self, /, payload: Any, name: str | None = None) -> None:
+        """
+        Tells whoever watches the run.
+        """
+    @property
+    def error(self, /) -> Any | None:
+        """
+        The failure that this node handles in another's place.
+        """
+    @property
+    def failed_node(self, /) -> str | None:
+        """
+        The name of the node whose failure this one handles.
+        """
+    def next_answer(self, /) -> Any | None:
+        """
+        The next answer, if this question was asked before and answered.
+        """
+    @property
+    def node(self, /) -> str:
+        """
+        The node's name.
+        """
+    @property
+    def path(self, /) -> tuple:
+        """
+        The names of the nodes that lead here, the node's own last.
+        """
+    def request(self, /, kind: str) -> None:
+        """
+        Counts a call of a model or tool against the budgets.
+        """
+    @property
+    def run(self, /) -> Run:
+        """
+        The run this node belongs to.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        The run's id.
+        """
+    @property
+    def step(self, /) -> int:
+        """
+        The superstep, from 1.
+        """
+
+@final
+class Engine:
+    """
+    A compiled graph; immutable, and shareable between threads and runs.
+    """
+    def describe(self, /) -> dict:
+        """
+        Nodes, edges, joins, branches and channels, for drawing.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The graph's name.
+        """
+    def start(self, /, input: Any | None = None, **options) -> Run:
+        """
+        Starts a run. Nothing happens before it is waited for, awaited or iterated.
+        """
+
+@final
+class Event:
+    """
+    One thing that happened in a run.
+
+    `seq` counts from 1 without gaps, `at` is in seconds since the Unix epoch,
+    `path` names the nodes that lead to where it happened.
+    """
+    def __repr__(self, /) -> str: ...
+    def as_dict(self, /) -> dict:
+        """
+        All of it as a dict of JSON values; `at` is RFC 3339 text.
+        """
+    @property
+    def at(self, /) -> float:
+        """
+        Seconds since the Unix epoch.
+        """
+    @property
+    def data(self, /) -> Any:
+        """
+        Fields that depend on the kind.
+        """
+    @property
+    def kind(self, /) -> Any:
+        """
+        What happened, for instance `node_finished`.
+        """
+    @property
+    def level(self, /) -> Any:
+        """
+        `debug`, `info`, `warning` or `error`.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The node, tool, model or custom event it is about.
+        """
+    @property
+    def parent_span_id(self, /) -> str | None:
+        """
+        The span that contains this one.
+        """
+    @property
+    def path(self, /) -> tuple:
+        """
+        The names of the nodes that lead to where it happened.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        The run it belongs to.
+        """
+    @property
+    def seq(self, /) -> int:
+        """
+        Counts from 1 within the run.
+        """
+    @property
+    def span_id(self, /) -> str:
+        """
+        One per execution of a node; 16 hexadecimal digits.
+        """
+
+@final
+class Overwrite:
+    """
+    Replaces what a key holds, whatever its merge rule.
+    """
+    def __new__(cls, /, value: Any) -> Overwrite: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def value(self, /) -> Any: ...
+
+@final
+class RetryPolicy:
+    """
+    How often a node is tried, and after which exceptions.
+
+    Intervals are in seconds. `retry_on` is an exception class, a sequence of
+    classes, or a predicate of the exception.
+    """
+    def __new__(cls, /, initial_interval: float = 0.5, backoff_factor: float = 2.0, max_interval: float = 128.0, max_attempts: int = 3, jitter: bool = True, retry_on: Any | None = None) -> RetryPolicy: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def backoff_factor(self, /) -> float: ...
+    @property
+    def initial_interval(self, /) -> float: ...
+    @property
+    def jitter(self, /) -> bool: ...
+    @property
+    def max_attempts(self, /) -> int: ...
+    @property
+    def max_interval(self, /) -> float: ...
+    @property
+    def retry_on(self, /) -> Any: ...
+
+@final
+class Run:
+    """
+    One run. It can be waited for, awaited and iterated; it is driven by
+    whoever does.
+    """
+    def __aiter__(self, /) -> Run: ...
+    def __anext__(self, /) -> Any: ...
+    def __await__(self, /) -> Any: ...
+    def __iter__(self, /) -> Run: ...
+    def __next__(self, /) -> Any: ...
+    def __repr__(self, /) -> str: ...
+    def answer(self, /, id: str, value: Any) -> None:
+        """
+        Answers an open question; then wait for the run again.
+        """
+    def cancel(self, /, reason: str = "cancelled") -> None:
+        """
+        Stops the run, from any thread; whoever drives it sees it end.
+        """
+    @property
+    def detail(self, /) -> str:
+        """
+        The spent dimension, or the reason of the cancellation.
+        """
+    def drain(self, /) -> None:
+        """
+        Waits for the end or a pause.
+
+        Raises what a node raised, or the `antiphon.errors` class of the failure.
+        """
+    @property
+    def error(self, /) -> Any | None:
+        """
+        What the run failed with.
+        """
+    @property
+    def event_count(self, /) -> int:
+        """
+        How many events there were, recorded or not.
+        """
+    @property
+    def events(self, /) -> list[Event]:
+        """
+        The recorded events, at most 10,000.
+        """
+    @property
+    def events_dropped(self, /) -> int:
+        """
+        How many events were not recorded.
+        """
+    @property
+    def outcome(self, /) -> str:
+        """
+        `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
+        """
+    @property
+    def questions(self, /) -> list[tuple]:
+        """
+        The open questions: id, path, value.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        The run's id.
+        """
+    @property
+    def spent(self, /) -> dict:
+        """
+        What has been spent so far, by dimension.
+        """
+    @property
+    def steps(self, /) -> int:
+        """
+        Supersteps so far.
+        """
+    @property
+    def values(self, /) -> dict:
+        """
+        The state as it is now, as a dict of its own.
+        """
+
+@final
+class Send:
+    """
+    An input on its way to a node: the node runs in the next superstep with
+    `arg` instead of the state, once per `Send`.
+
+    Args:
+        node: the node's name.
+        arg: what it gets, unchanged.
+        timeout: seconds; overrides the node's own.
+    """
+    def __eq__(self, other: object, /) -> Any: ...
+    def __ge__(self, other: object, /) -> Any: ...
+    def __gt__(self, other: object, /) -> Any: ...
+    def __hash__(self, /) -> int: ...
+    def __le__(self, other: object, /) -> Any: ...
+    def __lt__(self, other: object, /) -> Any: ...
+    def __ne__(self, other: object, /) -> Any: ...
+    def __new__(cls, /, node: str, arg: Any, *, timeout: float | None = None) -> Send: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def arg(self, /) -> Any: ...
+    @property
+    def node(self, /) -> str: ...
+    @property
+    def timeout(self, /) -> float | None: ...
+
+def _advance(inner: Any, value: Any) -> tuple[bool, Any]:
+    """
+    One step of a coroutine: whether it is done, and what it gave.
+    """
+
+def current_context() -> Context:
+    """
+    The context of the node that runs on this thread.
+    """
+
+def set_thread_limit(limit: int) -> None:
+    """
+    Sets how many threads may run blocking functions at once; 64 by default.
+    """
