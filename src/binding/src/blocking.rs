@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use antiphon_core::task::Task;
+use antiphon_core::task::TaskId;
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::call::{Call, Kind, is_awaitable, steppable};
-use crate::core::Next;
+use crate::core::{Calls, Next};
 use crate::coroutine::NodeCoroutine;
 use crate::handle::Handle;
 use crate::inbox::Answer;
-use crate::object::Object;
 use crate::pool;
 use crate::run::{Goal, Run};
 
@@ -24,6 +23,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
     let this = run.get();
     let _driving = this.begin()?;
     let mut interrupted = None;
+    let mut done = None;
     loop {
         if let Err(error) = py.check_signals() {
             // A second Ctrl-C does not wait for anything any more.
@@ -33,60 +33,35 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
             interrupted = Some(error);
             this.inbox.put(py, |letters| letters.cancel = Some("interrupted".to_owned()));
         }
-        if goal == Goal::Item
-            && interrupted.is_none()
-            && let Some(item) = this.with(|core| Ok(core.stream.next()))?
-        {
-            return Ok(Some(item));
-        }
-        let next = this.with(|core| core.pump(py, &this.id, &this.inbox))?;
-        match next {
-            Next::Start(tasks) => start(run, &tasks)?,
-            Next::Cancel(stopped) => {
-                for (id, handle) in stopped {
-                    handle.cancel(py)?;
-                    this.with(|core| Ok(core.handles.insert(id, handle)))?;
-                }
-            }
+        let goal = if interrupted.is_some() { Goal::End } else { goal };
+        match this.with(|core| core.turn(run, goal, done.take()))? {
+            Next::Start { calls, alone } => done = start(run, calls, alone)?,
+            Next::Cancel(stopped) => cancel(run, stopped)?,
             Next::Wait(limit) => {
                 let limit = limit.map_or(PATIENCE, |limit| limit.min(PATIENCE));
                 this.inbox.wait(py, limit.max(Duration::from_micros(100)));
             }
-            Next::Rest => return rest(this, py, goal, interrupted),
+            Next::Item(item) => return Ok(Some(item)),
+            Next::Rest => {
+                interrupted.map_or(Ok(()), Err)?;
+                this.raise(py)?;
+                return Ok(None);
+            }
         }
     }
 }
 
-fn rest(
-    run: &Run,
-    py: Python<'_>,
-    goal: Goal,
-    interrupted: Option<PyErr>,
-) -> PyResult<Option<Py<PyAny>>> {
-    if let Some(error) = interrupted {
-        return Err(error);
-    }
-    if goal == Goal::Item
-        && let Some(item) = run.with(|core| Ok(core.stream.next()))?
-    {
-        return Ok(Some(item));
-    }
-    run.raise(py)?;
-    Ok(None)
-}
-
-fn start(run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<()> {
-    let alone = tasks.len() == 1 && run.get().with(|core| Ok(core.handles.is_empty()))?;
-    let mut here = Vec::new();
+/// Makes calls, or sends them where they can be made. What a single call came
+/// to goes straight into the next turn.
+fn start(run: &Bound<'_, Run>, calls: Calls, alone: bool) -> PyResult<Option<(TaskId, Answer)>> {
+    let mut here = Calls::new();
     let mut pooled = false;
-    for task in tasks {
-        let Some(call) = prepare(run, task)? else { continue };
+    for call in calls {
         match call.kind {
-            Kind::Coroutine | Kind::TimedCoroutine => start_coroutine(run, call)?,
-            Kind::Inline => here.push(call),
+            Kind::Coroutine | Kind::TimedCoroutine | Kind::Inline => here.push(call),
             Kind::Blocking if alone => here.push(call),
             Kind::Blocking | Kind::Timed => {
-                keep(run, &call, Handle::Pooled)?;
+                keep(run, call.errand.id, Handle::Pooled)?;
                 run.get().calls.lock().push_back(call);
                 pooled = true;
             }
@@ -95,52 +70,45 @@ fn start(run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<()> {
     if pooled {
         pool::summon(run);
     }
+    let mut done = None;
     for call in here {
-        make(run, call)?;
+        let made = make(run, call)?;
+        if let Some((id, answer)) = std::mem::replace(&mut done, made) {
+            run.get().with(|core| core.answer(run.py(), id, answer))?;
+        }
     }
     if pooled {
         pool::work_for(run.py(), run, true);
     }
+    Ok(done)
+}
+
+pub(crate) fn keep(run: &Bound<'_, Run>, id: TaskId, handle: Handle) -> PyResult<()> {
+    run.get().with(|core| Ok(core.handles.insert(id, handle))).map(|_| ())
+}
+
+/// Tells tasks to stop; each stays known until it has answered.
+pub(crate) fn cancel(run: &Bound<'_, Run>, stopped: Vec<(TaskId, Handle)>) -> PyResult<()> {
+    for (id, handle) in stopped {
+        handle.cancel(run.py())?;
+        keep(run, id, handle)?;
+    }
     Ok(())
 }
 
-fn prepare(run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {
-    let this = run.get();
-    let call = this.with(|core| Ok(Call::new(run, core, task)))?;
-    match call {
-        Ok(call) => Ok(call),
-        Err(error) => {
-            let answer = Answer::Raised(error);
-            this.with(|core| core.answer(run.py(), task.id, answer))?;
-            Ok(None)
-        }
-    }
-}
-
-pub(crate) fn keep(run: &Bound<'_, Run>, call: &Call, handle: Handle) -> PyResult<()> {
-    run.get().with(|core| Ok(core.handles.insert(call.errand.id, handle))).map(|_| ())
-}
-
 /// Calls a node on this thread.
-fn make(run: &Bound<'_, Run>, call: Call) -> PyResult<()> {
+fn make(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answer)>> {
     let py = run.py();
     let id = call.errand.id;
     let answer = match call.make(py) {
-        Ok(value) if is_awaitable(&value) => return await_elsewhere(run, call, &value),
+        Ok(value) if is_awaitable(&value) => {
+            await_elsewhere(run, call, &value)?;
+            return Ok(None);
+        }
         Ok(value) => Answer::Returned(value.unbind()),
         Err(error) => Answer::Raised(error),
     };
-    run.get().with(|core| core.answer(py, id, answer))
-}
-
-fn start_coroutine(run: &Bound<'_, Run>, call: Call) -> PyResult<()> {
-    let py = run.py();
-    let id = call.errand.id;
-    match call.make(py) {
-        Ok(value) if is_awaitable(&value) => await_elsewhere(run, call, &value),
-        Ok(value) => run.get().with(|core| core.answer(py, id, Answer::Returned(value.unbind()))),
-        Err(error) => run.get().with(|core| core.answer(py, id, Answer::Raised(error))),
-    }
+    Ok(Some((id, answer)))
 }
 
 /// This thread has no event loop of its own to spare: awaitables go to one
@@ -150,7 +118,6 @@ fn await_elsewhere(run: &Bound<'_, Run>, call: Call, value: &Bound<'_, PyAny>) -
     let id = call.errand.id;
     let event_loop =
         py.import(intern!(py, "antiphon._loop"))?.call_method0(intern!(py, "running"))?;
-    let inner = steppable(value)?;
-    let coroutine = NodeCoroutine::spawn_elsewhere(&event_loop, call, inner)?;
-    run.get().with(|core| Ok(core.handles.insert(id, Handle::Coroutine(coroutine)))).map(|_| ())
+    let coroutine = NodeCoroutine::spawn_elsewhere(&event_loop, call, steppable(value)?)?;
+    keep(run, id, Handle::Coroutine(coroutine))
 }

@@ -172,12 +172,18 @@ impl Builder {
                 | Merge::Put
                 | Merge::Sum
         );
+        let merged = !matches!(merge, Merge::Set | Merge::Once | Merge::Last);
         let default = match default {
             Given::Nothing => None,
             Given::Value(value) => Some(Object(value)),
         };
         parts.graph.add_channel(Channel { name: name.into(), merge, default, kind: Kind::Any });
-        parts.keys.push(KeyEntry { name: PyString::intern(py, name).unbind(), owned, check });
+        parts.keys.push(KeyEntry {
+            name: PyString::intern(py, name).unbind(),
+            owned,
+            merged,
+            check,
+        });
         parts.names.push(name.to_owned());
         Ok(())
     }
@@ -240,13 +246,15 @@ impl Builder {
     }
 
     /// After `source` comes what `router` says.
-    #[pyo3(signature = (source, name, router, *, ends=None, view=None))]
+    #[pyo3(signature = (source, name, router, *, wants_ctx=false, ends=None, view=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn branch(
         &mut self,
         py: Python<'_>,
         source: &str,
         name: &str,
         router: Py<PyAny>,
+        wants_ctx: bool,
         ends: Option<Py<PyDict>>,
         view: Option<Py<PyAny>>,
     ) -> PyResult<()> {
@@ -260,7 +268,7 @@ impl Builder {
             .as_ref()
             .map(|all| all.iter().map(|name| (name.as_str(), name.as_str())).collect());
         parts.graph.branch(source, name, number, pairs.as_deref());
-        parts.routers.push(RouterEntry { call: router, ends, view });
+        parts.routers.push(RouterEntry { call: router, wants_ctx, ends, view });
         Ok(())
     }
 

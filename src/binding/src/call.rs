@@ -5,6 +5,7 @@ use std::sync::Arc;
 use antiphon_core::task::Task;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
 use crate::context::{Context, Entered, Errand};
@@ -64,11 +65,12 @@ impl Call {
             errand.handled = handled.map(|(name, fault)| (name, fault.clone()));
         }
         let errand = Arc::new(errand);
+        let variables = context_method(py, &COPY, "copy")?.call1((&run.get().variables,))?.unbind();
         let arguments = if entry.wants_ctx {
             let context = Context { errand: Arc::clone(&errand) };
-            (callable.clone_ref(py), input, context).into_pyobject(py)?
+            (&variables, callable, input, context).into_pyobject(py)?
         } else {
-            (callable.clone_ref(py), input).into_pyobject(py)?
+            (&variables, callable, input).into_pyobject(py)?
         };
         let kind = match (entry.asynchronous, entry.inline, entry.timed) {
             (true, _, false) => Kind::Coroutine,
@@ -77,7 +79,6 @@ impl Call {
             (false, true, false) => Kind::Inline,
             (false, false, false) => Kind::Blocking,
         };
-        let variables = run.get().variables.call_method0(py, intern!(py, "copy"))?;
         Ok(Some(Self {
             errand,
             kind,
@@ -90,7 +91,7 @@ impl Call {
     /// Calls the node here and now.
     pub(crate) fn make<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let _entered = Entered::enter(&self.errand);
-        self.variables.bind(py).call_method1(intern!(py, "run"), self.arguments.bind(py))
+        context_method(py, &RUN, "run")?.call1(self.arguments.bind(py))
     }
 
     /// Calls an async node: its coroutine, not yet begun.
@@ -103,6 +104,22 @@ impl Call {
         let name = self.callable.bind(py).getattr_opt(intern!(py, "__qualname__"));
         name.ok().flatten().map_or_else(|| self.errand.name.to_string(), |name| name.to_string())
     }
+}
+
+/// Methods of context variables, looked up once: calling them unbound spares
+/// a method object per call.
+static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+fn context_method<'py>(
+    py: Python<'py>,
+    method: &PyOnceLock<Py<PyAny>>,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let found = method.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("contextvars")?.getattr("Context")?.getattr(name)?.unbind())
+    })?;
+    Ok(found.bind(py).clone())
 }
 
 /// What can be sent to: a coroutine as it is, another awaitable's iterator.

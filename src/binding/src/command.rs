@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyTuple, PyType};
 
 /// An input on its way to a node: the node runs in the next superstep with
 /// `arg` instead of the state, once per `Send`.
@@ -118,6 +118,15 @@ impl Command {
             None => PyTuple::empty(py).into_any().unbind(),
         };
         Ok(Self { graph, update, resume, goto, only, end })
+    }
+
+    /// `Command[Literal["a", "b"]]` as a return annotation.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        cls.py().import("types")?.getattr("GenericAlias")?.call1((cls, item))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_core::task::TaskId;
 use antiphon_core::{Fault, Time};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyBaseException, PyRuntimeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -46,6 +47,13 @@ impl Errand {
         }
     }
 }
+
+pyo3::create_exception!(
+    _antiphon,
+    Interrupted,
+    PyBaseException,
+    "Leaves a node that waits for an answer; no error, and not to be caught."
+);
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Errand>>> = const { RefCell::new(None) };
@@ -166,6 +174,17 @@ impl Context {
     fn next_answer(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let index = self.errand.asked.fetch_add(1, Ordering::Relaxed);
         self.errand.answers.get(index).map(|answer| answer.0.clone_ref(py))
+    }
+
+    /// Asks whoever runs the graph. Gives the answer if there is one; else the
+    /// run pauses, and the node begins again once it is answered.
+    fn ask(&self, py: Python<'_>, question: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        if let Some(answer) = self.next_answer(py) {
+            return Ok(answer);
+        }
+        let pause = Interrupted::new_err("the run pauses for an answer");
+        pause.value(py).setattr(intern!(py, "__antiphon_question__"), question)?;
+        Err(pause)
     }
 
     /// Tells whoever watches the run.

@@ -10,19 +10,21 @@ use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Outcome, Task, TaskId, Work};
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
+use crate::call::Call;
 use crate::engine::Engine;
 use crate::fault::failure;
 use crate::handle::Handle;
 use crate::host::{Host, PyRules};
 use crate::inbox::{Answer, Emitted, Inbox};
 use crate::object::Object;
+use crate::run::{Goal, Run};
 use crate::stream::Stream;
 use crate::update;
 
@@ -37,18 +39,28 @@ pub(crate) enum Phase {
 
 /// What a driver is to do next.
 pub(crate) enum Next {
-    Start(SmallVec<[Task<Object>; 1]>),
+    /// Make these calls; `alone` if nothing else of the run is under way.
+    Start { calls: Calls, alone: bool },
+    /// Stop these; each still answers.
     Cancel(Vec<(TaskId, Handle)>),
+    /// Wait for a letter, or for so long.
     Wait(Option<Duration>),
+    /// Hand this to whoever iterates.
+    Item(Py<PyAny>),
     /// The run is paused or over.
     Rest,
 }
+
+/// Calls to make; nearly always one.
+pub(crate) type Calls = SmallVec<[Call; 1]>;
 
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) machine: Machine<Object>,
     pub(crate) host: Host,
     pub(crate) clock: SystemClock,
+    /// The instant of the present turn.
+    pub(crate) now: Time,
     pub(crate) stream: Stream,
     pub(crate) phase: Phase,
     /// How to stop what runs elsewhere.
@@ -57,16 +69,40 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Goes on until the driver has something to do.
-    pub(crate) fn pump(&mut self, py: Python<'_>, run_id: &str, inbox: &Inbox) -> PyResult<Next> {
-        self.read_letters(py, inbox)?;
+    /// Takes over what the driver has just done, and goes on until there is
+    /// something for it to do again.
+    pub(crate) fn turn(
+        &mut self,
+        run: &Bound<'_, Run>,
+        goal: Goal,
+        done: Option<(TaskId, Answer)>,
+    ) -> PyResult<Next> {
+        let py = run.py();
+        self.now = self.clock.now();
+        self.read_letters(py, &run.get().inbox)?;
+        if let Some((id, answer)) = done {
+            self.answer(py, id, answer)?;
+        }
         loop {
-            let now = self.clock.now();
+            if goal == Goal::Item
+                && let Some(item) = self.stream.next()
+            {
+                return Ok(Next::Item(item));
+            }
+            if !matches!(self.phase, Phase::Running) {
+                return Ok(Next::Rest);
+            }
             let mut rules = PyRules { py, host: &mut self.host };
-            let effect = self.machine.step(now, &mut rules);
-            self.show(py, run_id)?;
+            let effect = self.machine.step(self.now, &mut rules);
+            self.show(py, &run.get().id)?;
             match effect {
-                Effect::Start(tasks) => return Ok(Next::Start(tasks)),
+                Effect::Start(tasks) => {
+                    let alone = tasks.len() == 1 && self.handles.is_empty();
+                    let calls = self.prepare(run, &tasks)?;
+                    if !calls.is_empty() {
+                        return Ok(Next::Start { calls, alone });
+                    }
+                }
                 Effect::Cancel(ids) => {
                     let stopped = self.stop(ids);
                     if !stopped.is_empty() {
@@ -74,21 +110,31 @@ impl Core {
                     }
                 }
                 Effect::Commit(delta) => self.machine.committed(delta.id),
-                Effect::Wait(until) => return Ok(Next::Wait(until.map(|at| at.since(now)))),
+                Effect::Wait(until) => {
+                    return Ok(Next::Wait(until.map(|at| at.since(self.now))));
+                }
                 Effect::Paused(questions) => self.phase = Phase::Paused(questions),
                 Effect::Done(ending) => self.phase = Phase::Ended(ending),
                 Effect::Failed(fault) => self.phase = Phase::Failed(fault),
             }
-            if !matches!(self.phase, Phase::Running) {
-                return Ok(Next::Rest);
+        }
+    }
+
+    fn prepare(&mut self, run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<Calls> {
+        let mut calls = Calls::new();
+        for task in tasks {
+            match Call::new(run, self, task) {
+                Ok(call) => calls.extend(call),
+                Err(error) => self.answer(run.py(), task.id, Answer::Raised(error))?,
             }
         }
+        Ok(calls)
     }
 
     fn read_letters(&mut self, py: Python<'_>, inbox: &Inbox) -> PyResult<()> {
         let letters = inbox.take();
         if let Some(reason) = letters.cancel {
-            self.machine.cancel(&reason, self.clock.now());
+            self.machine.cancel(&reason, self.now);
         }
         for emitted in letters.emitted {
             self.emit(py, &emitted)?;
@@ -109,7 +155,7 @@ impl Core {
                 _ => {
                     let fault =
                         Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
-                    self.machine.resolve(id, Outcome::failed(fault), self.clock.now());
+                    self.machine.resolve(id, Outcome::failed(fault), self.now);
                 }
             }
         }
@@ -134,7 +180,7 @@ impl Core {
         if self.stream.modes.updates || self.stream.modes.tasks {
             self.show_outcome(py, &engine, id, &outcome)?;
         }
-        self.machine.resolve(id, outcome, self.clock.now());
+        self.machine.resolve(id, outcome, self.now);
         Ok(())
     }
 
@@ -148,6 +194,13 @@ impl Core {
         let question = error.value(py).getattr_opt(intern!(py, "__antiphon_question__"));
         if let Ok(Some(question)) = question {
             return Outcome::Ask(Object(question.unbind()));
+        }
+        let command = error.value(py).getattr_opt(intern!(py, "__antiphon_command__"));
+        if let Ok(Some(command)) = command {
+            match update::outcome(engine, None, &command) {
+                Ok(outcome) => return outcome,
+                Err(error) => return failure(py, error, &[], &mut self.host.errors),
+            }
         }
         let node = self.machine.node_of(id);
         let retry =
@@ -216,16 +269,11 @@ impl Core {
         outcome: &Outcome<Object>,
     ) -> PyResult<()> {
         let (Outcome::Done(update) | Outcome::Escalate(update)) = outcome else { return Ok(()) };
-        let path = self.machine.path(id);
-        let Some(((_, enclosing), node)) = path.split_last().map(|(last, rest)| (((), rest), last))
-        else {
-            return Ok(());
-        };
-        let namespace = PyTuple::new(py, enclosing.iter().map(|name| &**name))?;
-        let node = node.split('#').next().unwrap_or_default();
+        let namespace = PyTuple::new(py, self.machine.namespace(id.unit))?;
+        let node = engine.get().graph.node_name(self.machine.node_of(id));
         if self.stream.modes.updates {
             let payload = PyDict::new(py);
-            payload.set_item(node, written(py, engine, update)?)?;
+            payload.set_item(&*node, written(py, engine, update)?)?;
             self.stream.push(py, "updates", &namespace, payload.as_any())?;
         }
         Ok(())
@@ -255,9 +303,7 @@ impl Core {
             self.machine.note(emitted.id, EventKind::Custom, name, data);
         }
         if self.stream.modes.custom {
-            let mut path = self.machine.path(emitted.id);
-            path.pop();
-            let namespace = PyTuple::new(py, path.iter().map(|name| &**name))?;
+            let namespace = PyTuple::new(py, self.machine.namespace(emitted.id.unit))?;
             self.stream.push(py, "custom", &namespace, payload)?;
         }
         Ok(())

@@ -5,24 +5,24 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use antiphon_core::task::{Task, TaskId};
-use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
+use antiphon_core::task::TaskId;
+use pyo3::exceptions::{PyException, PyStopAsyncIteration, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::blocking::keep;
+use crate::blocking::{cancel, keep};
 use crate::call::{Call, Kind, is_awaitable};
-use crate::context::Entered;
-use crate::core::Next;
+use crate::core::{Calls, Next};
 use crate::coroutine::{NodeCoroutine, returned};
 use crate::ffi::{self, Step};
 use crate::handle::Handle;
 use crate::inbox::Answer;
-use crate::object::Object;
 use crate::pool;
 use crate::run::{Goal, Run};
+use crate::step::{raised_by, step, throw};
+use crate::wake::Wake;
 
 /// Supersteps, and time, after which other tasks of the loop get their turn.
 const SUPERSTEPS: u32 = 64;
@@ -43,7 +43,6 @@ struct State {
     event_loop: Option<Py<PyAny>>,
     /// Raised once the run has come to rest: the caller was cancelled.
     cancelled: Option<PyErr>,
-    begun: bool,
 }
 
 /// What is awaited right now.
@@ -53,7 +52,16 @@ enum Current {
     /// A node, stepped in the caller's own task.
     Node(Call, Py<PyAny>),
     /// A future that something outside completes, and the timer beside it.
-    Arrival(Py<PyAny>, Option<Py<PyAny>>),
+    Arrival(Option<Py<PyAny>>),
+}
+
+/// What doing something came to.
+enum Came {
+    Nothing,
+    /// The caller's loop is to wait for this.
+    Waits(Py<PyAny>),
+    /// A node is done, not yet taken over.
+    Done(TaskId, Answer),
 }
 
 impl Drive {
@@ -68,15 +76,13 @@ impl Drive {
                 current: Current::Nothing,
                 event_loop: None,
                 cancelled: None,
-                begun: false,
             }),
         })
     }
 
     fn take(&self) -> State {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let blank =
-            State { current: Current::Nothing, event_loop: None, cancelled: None, begun: true };
+        let blank = State { current: Current::Nothing, event_loop: None, cancelled: None };
         std::mem::replace(&mut *state, blank)
     }
 
@@ -100,13 +106,6 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    fn run<'py>(&self, py: Python<'py>) -> &Bound<'py, Run>
-    where
-        Self: 'py,
-    {
-        self.drive.run.bind(py)
-    }
-
     fn event_loop<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static RUNNING: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
         if let Some(event_loop) = &self.state.event_loop {
@@ -121,35 +120,32 @@ impl Turn<'_> {
         let run = self.drive.run.bind(py);
         let this = run.get();
         let _driving = this.begin()?;
-        if let Some(waits) = self.step_current(py, value)? {
-            return Ok(waits);
-        }
+        let mut done = match self.step_current(py, value)? {
+            Came::Waits(waits) => return Ok(waits),
+            Came::Done(id, answer) => Some((id, answer)),
+            Came::Nothing => None,
+        };
         let begun = Instant::now();
         let mut supersteps = 0;
         loop {
-            if self.drive.goal == Goal::Item
-                && self.state.cancelled.is_none()
-                && let Some(item) = this.with(|core| Ok(core.stream.next()))?
-            {
-                return Err(PyStopIteration::new_err((item,)));
-            }
-            let next = this.with(|core| core.pump(py, &this.id, &this.inbox))?;
-            match next {
-                Next::Start(tasks) => {
-                    if let Some(waits) = self.start(py, &tasks)? {
-                        return Ok(waits);
-                    }
-                }
-                Next::Cancel(stopped) => self.cancel(py, stopped)?,
-                Next::Wait(limit) => {
-                    if let Some(waits) = self.wait(py, limit)? {
-                        return Ok(waits);
-                    }
-                }
+            let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
+            let came = match this.with(|core| core.turn(run, goal, done.take()))? {
+                Next::Start { calls, alone } => self.start(py, calls, alone)?,
+                Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
+                Next::Wait(limit) => self.wait(py, limit)?,
+                Next::Item(item) => return Err(PyStopIteration::new_err((item,))),
                 Next::Rest => return Err(self.rest(py)?),
+            };
+            match came {
+                Came::Waits(waits) => return Ok(waits),
+                Came::Done(id, answer) => done = Some((id, answer)),
+                Came::Nothing => {}
             }
             supersteps += 1;
             if supersteps >= SUPERSTEPS || (supersteps % 8 == 0 && begun.elapsed() >= TIME) {
+                if let Some((id, answer)) = done {
+                    this.with(|core| core.answer(py, id, answer))?;
+                }
                 return Ok(py.None());
             }
         }
@@ -160,166 +156,125 @@ impl Turn<'_> {
         if let Some(error) = self.state.cancelled.take() {
             return Ok(error);
         }
-        let this = self.drive.run.bind(py).get();
-        if self.drive.goal == Goal::Item
-            && let Some(item) = this.with(|core| Ok(core.stream.next()))?
-        {
-            return Ok(PyStopIteration::new_err((item,)));
-        }
-        this.raise(py)?;
+        self.drive.run.bind(py).get().raise(py)?;
         Ok(match self.drive.goal {
             Goal::Item => PyStopAsyncIteration::new_err(()),
             Goal::End => PyStopIteration::new_err(()),
         })
     }
 
-    /// Steps what is awaited; gives what it waits for in turn.
-    fn step_current(
-        &mut self,
-        py: Python<'_>,
-        value: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<Py<PyAny>>> {
+    fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Came> {
         match std::mem::replace(&mut self.state.current, Current::Nothing) {
-            Current::Nothing => Ok(None),
+            Current::Nothing => Ok(Came::Nothing),
             Current::Node(call, inner) => {
                 let stepped = step(py, &call, inner.bind(py), value);
-                self.stepped(py, call, inner, stepped)
+                Ok(self.stepped(call, inner, stepped))
             }
-            Current::Arrival(future, timer) => {
-                self.arrived(py, timer)?;
-                drop(future);
-                Ok(None)
-            }
+            Current::Arrival(timer) => self.arrived(py, timer).map(|()| Came::Nothing),
         }
     }
 
     fn arrived(&self, py: Python<'_>, timer: Option<Py<PyAny>>) -> PyResult<()> {
-        self.run(py).get().inbox.forget_waker();
+        self.drive.run.bind(py).get().inbox.forget_waker();
         if let Some(timer) = timer {
             timer.call_method0(py, intern!(py, "cancel"))?;
         }
         Ok(())
     }
 
-    fn stepped(
-        &mut self,
-        py: Python<'_>,
-        call: Call,
-        inner: Py<PyAny>,
-        stepped: PyResult<Step<'_>>,
-    ) -> PyResult<Option<Py<PyAny>>> {
-        let id = call.errand.id;
-        let answer = match stepped {
+    fn stepped(&mut self, call: Call, inner: Py<PyAny>, stepped: PyResult<Step<'_>>) -> Came {
+        match stepped {
             Ok(Step::Yield(value)) => {
                 self.state.current = Current::Node(call, inner);
-                return Ok(Some(value.unbind()));
+                Came::Waits(value.unbind())
             }
-            Ok(Step::Return(value)) => Answer::Returned(value.unbind()),
-            Err(error) => Answer::Raised(error),
-        };
-        drop(call);
-        self.run(py).get().with(|core| core.answer(py, id, answer))?;
-        Ok(None)
+            Ok(Step::Return(value)) => Came::Done(call.errand.id, Answer::Returned(value.unbind())),
+            Err(error) => Came::Done(call.errand.id, Answer::Raised(error)),
+        }
     }
 
-    fn start(&mut self, py: Python<'_>, tasks: &[Task<Object>]) -> PyResult<Option<Py<PyAny>>> {
+    fn start(&mut self, py: Python<'_>, calls: Calls, alone: bool) -> PyResult<Came> {
         let run = self.drive.run.bind(py).clone();
         let this = run.get();
-        let busy = this.with(|core| Ok(!core.handles.is_empty() || core.stream.modes.is_live()))?;
-        let alone = tasks.len() == 1 && !busy;
+        let alone = alone && !this.live;
         let mut pooled = false;
-        let mut delegated = None;
-        for task in tasks {
-            let call = match this.with(|core| Ok(Call::new(&run, core, task)))? {
-                Ok(Some(call)) => call,
-                Ok(None) => continue,
-                Err(error) => {
-                    this.with(|core| core.answer(py, task.id, Answer::Raised(error)))?;
-                    continue;
-                }
-            };
-            match call.kind {
-                Kind::Coroutine if alone => delegated = Some(call),
+        let mut came = Came::Nothing;
+        for call in calls {
+            let made = match call.kind {
+                Kind::Coroutine if alone => self.delegate(py, call),
                 Kind::Coroutine | Kind::TimedCoroutine => self.spawn(py, call)?,
                 Kind::Inline => self.call_here(py, call)?,
                 Kind::Blocking | Kind::Timed => {
-                    keep(&run, &call, Handle::Pooled)?;
+                    keep(&run, call.errand.id, Handle::Pooled)?;
                     this.calls.lock().push_back(call);
                     pooled = true;
+                    Came::Nothing
                 }
+            };
+            if let Came::Done(id, answer) = std::mem::replace(&mut came, made) {
+                this.with(|core| core.answer(py, id, answer))?;
             }
         }
         if pooled {
             pool::summon(&run);
         }
-        match delegated {
-            Some(call) => self.delegate(py, call),
-            None => Ok(None),
-        }
+        Ok(came)
     }
 
     /// Steps a node in the caller's own task.
-    fn delegate(&mut self, py: Python<'_>, call: Call) -> PyResult<Option<Py<PyAny>>> {
-        let id = call.errand.id;
+    fn delegate(&mut self, py: Python<'_>, call: Call) -> Came {
         match call.begin(py) {
             Ok(inner) => {
                 let stepped = step(py, &call, &inner, py.None().bind(py));
-                self.stepped(py, call, inner.unbind(), stepped)
+                self.stepped(call, inner.unbind(), stepped)
             }
-            Err(error) => {
-                self.run(py).get().with(|core| core.answer(py, id, Answer::Raised(error)))?;
-                Ok(None)
-            }
+            Err(error) => Came::Done(call.errand.id, Answer::Raised(error)),
         }
     }
 
-    fn spawn(&mut self, py: Python<'_>, call: Call) -> PyResult<()> {
-        let id = call.errand.id;
+    fn spawn(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
         match call.begin(py) {
             Ok(inner) => self.spawn_begun(py, call, inner),
-            Err(error) => {
-                self.run(py).get().with(|core| core.answer(py, id, Answer::Raised(error)))
-            }
+            Err(error) => Ok(Came::Done(call.errand.id, Answer::Raised(error))),
         }
     }
 
-    fn spawn_begun(&mut self, py: Python<'_>, call: Call, inner: Bound<'_, PyAny>) -> PyResult<()> {
+    fn spawn_begun(
+        &mut self,
+        py: Python<'_>,
+        call: Call,
+        inner: Bound<'_, PyAny>,
+    ) -> PyResult<Came> {
         let id = call.errand.id;
         let event_loop = self.event_loop(py)?;
         let coroutine = NodeCoroutine::spawn(&event_loop, call, inner)?;
-        let handle = Handle::Coroutine(coroutine);
-        self.run(py).get().with(|core| Ok(core.handles.insert(id, handle))).map(|_| ())
+        keep(self.drive.run.bind(py), id, Handle::Coroutine(coroutine))?;
+        Ok(Came::Nothing)
     }
 
-    fn call_here(&mut self, py: Python<'_>, call: Call) -> PyResult<()> {
+    fn call_here(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
         let id = call.errand.id;
-        let answer = match call.make(py) {
-            Ok(value) if is_awaitable(&value) => {
-                let inner = crate::call::steppable(&value)?;
-                return self.spawn_begun(py, call, inner);
-            }
-            Ok(value) => Answer::Returned(value.unbind()),
-            Err(error) => Answer::Raised(error),
-        };
-        self.run(py).get().with(|core| core.answer(py, id, answer))
-    }
-
-    fn cancel(&mut self, py: Python<'_>, stopped: Vec<(TaskId, Handle)>) -> PyResult<()> {
-        for (id, handle) in stopped {
-            handle.cancel(py)?;
-            self.run(py).get().with(|core| Ok(core.handles.insert(id, handle)))?;
-        }
-        Ok(())
+        Ok(Came::Done(
+            id,
+            match call.make(py) {
+                Ok(value) if is_awaitable(&value) => {
+                    let inner = crate::call::steppable(&value)?;
+                    return self.spawn_begun(py, call, inner);
+                }
+                Ok(value) => Answer::Returned(value.unbind()),
+                Err(error) => Answer::Raised(error),
+            },
+        ))
     }
 
     /// Gives the loop a future that is completed by whatever comes first.
-    fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<Option<Py<PyAny>>> {
+    fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<Came> {
         let event_loop = self.event_loop(py)?;
         let future = event_loop.call_method0(intern!(py, "create_future"))?;
         let wake = Py::new(py, Wake { future: future.clone().unbind() })?.into_any();
         let this = self.drive.run.bind(py).get();
         if !this.inbox.on_arrival(event_loop.clone().unbind(), wake.clone_ref(py)) {
-            return Ok(None);
+            return Ok(Came::Nothing);
         }
         let timer = match limit {
             Some(limit) => {
@@ -331,140 +286,54 @@ impl Turn<'_> {
         let iterator = future.call_method0(intern!(py, "__await__"))?;
         let yielded = match ffi::send(&iterator, py.None().bind(py))? {
             Step::Yield(yielded) => yielded,
-            Step::Return(_) => return Ok(None),
+            Step::Return(_) => return Ok(Came::Nothing),
         };
-        self.state.current = Current::Arrival(future.unbind(), timer);
-        Ok(Some(yielded.unbind()))
+        self.state.current = Current::Arrival(timer);
+        Ok(Came::Waits(yielded.unbind()))
     }
 
-    /// The caller's task was cancelled, or something was thrown into it.
-    fn thrown(&mut self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let run = self.drive.run.bind(py).clone();
-        let this = run.get();
+    /// The caller's task was cancelled, or something was thrown into it. Gives
+    /// what a node that caught it waits for instead.
+    fn thrown(
+        &mut self,
+        py: Python<'_>,
+        error: &Bound<'_, PyTuple>,
+    ) -> PyResult<Option<Py<PyAny>>> {
         let raised = raised_by(error)?;
-        match std::mem::replace(&mut self.state.current, Current::Nothing) {
-            Current::Node(call, inner) => {
-                let thrown = {
-                    let _entered = Entered::enter(&call.errand);
-                    let run = call.variables.bind(py).getattr(intern!(py, "run"))?;
-                    let throw = inner.bind(py).getattr(intern!(py, "throw"))?;
-                    run.call1((throw, raised.value(py)))
-                };
-                match thrown {
-                    Ok(value) => {
-                        self.state.current = Current::Node(call, inner);
-                        return Err(Yielded::carry(py, value));
-                    }
-                    Err(error) => {
-                        let answer = match returned(py, &error) {
-                            Some(value) => Answer::Returned(value),
-                            None => {
-                                if is_exit(py, &error) {
-                                    self.state.cancelled = Some(error.clone_ref(py));
-                                    this.inbox.put(py, |letters| {
-                                        letters.cancel = Some("cancelled".into())
-                                    });
-                                }
-                                Answer::Raised(error)
-                            }
-                        };
-                        this.with(|core| core.answer(py, call.errand.id, answer))
-                    }
+        let call = match std::mem::replace(&mut self.state.current, Current::Nothing) {
+            Current::Node(call, inner) => match throw(py, &call, inner.bind(py), &raised) {
+                Ok(value) => {
+                    self.state.current = Current::Node(call, inner);
+                    return Ok(Some(value.unbind()));
                 }
-            }
-            current => {
-                if let Current::Arrival(_, timer) = current {
-                    self.arrived(py, timer)?;
-                }
-                self.state.cancelled = Some(raised);
-                this.inbox.put(py, |letters| letters.cancel = Some("cancelled".into()));
-                Ok(())
-            }
-        }
-    }
-}
-
-/// One step of a node, in its own copy of the context variables.
-fn step<'py>(
-    py: Python<'py>,
-    call: &Call,
-    inner: &Bound<'py, PyAny>,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<Step<'py>> {
-    static ADVANCE: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-    let advance = ADVANCE.import(py, "antiphon._antiphon", "_advance")?;
-    let _entered = Entered::enter(&call.errand);
-    let stepped =
-        call.variables.bind(py).call_method1(intern!(py, "run"), (advance, inner, value))?;
-    let (done, value) = stepped.extract::<(bool, Bound<'py, PyAny>)>()?;
-    Ok(if done { Step::Return(value) } else { Step::Yield(value) })
-}
-
-/// One step of a coroutine: whether it is done, and what it gave.
-#[pyfunction]
-#[pyo3(name = "_advance")]
-pub(crate) fn advance<'py>(
-    inner: &Bound<'py, PyAny>,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<(bool, Bound<'py, PyAny>)> {
-    Ok(match ffi::send(inner, value)? {
-        Step::Yield(value) => (false, value),
-        Step::Return(value) => (true, value),
-    })
-}
-
-/// Completes a future unless something else has.
-#[pyclass(module = "antiphon._antiphon", frozen)]
-#[derive(Debug)]
-struct Wake {
-    future: Py<PyAny>,
-}
-
-#[pymethods]
-impl Wake {
-    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
-        let future = self.future.bind(py);
-        if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
-            future.call_method1(intern!(py, "set_result"), (py.None(),))?;
-        }
-        Ok(())
-    }
-}
-
-/// A value that a thrown-into coroutine yielded, on its way up.
-struct Yielded;
-
-impl Yielded {
-    fn carry(py: Python<'_>, value: Bound<'_, PyAny>) -> PyErr {
-        let error = PyRuntimeError::new_err("yielded");
-        // A fresh exception takes any attribute.
-        let _ = error.value(py).setattr(intern!(py, "yielded"), value);
-        error
-    }
-
-    fn unpack(py: Python<'_>, error: &PyErr) -> Option<Py<PyAny>> {
-        error.value(py).getattr_opt(intern!(py, "yielded")).ok().flatten().map(Bound::unbind)
-    }
-}
-
-/// The exception that `throw` was given, in any of its forms.
-fn raised_by(error: &Bound<'_, PyTuple>) -> PyResult<PyErr> {
-    let first = error.get_item(0)?;
-    if first.is_instance_of::<pyo3::types::PyType>() {
-        let value = error.get_item(1).ok().filter(|value| !value.is_none());
-        let value = match value {
-            Some(value) if value.is_instance(&first)? => value,
-            Some(value) => first.call1((value,))?,
-            None => first.call0()?,
+                Err(error) => Some((call, error)),
+            },
+            Current::Arrival(timer) => self.arrived(py, timer).map(|()| None)?,
+            Current::Nothing => None,
         };
-        return Ok(PyErr::from_value(value));
+        let Some((call, error)) = call else {
+            self.leave(py, raised);
+            return Ok(None);
+        };
+        let answer = match returned(py, &error) {
+            Some(value) => Answer::Returned(value),
+            None => {
+                if !error.is_instance_of::<PyException>(py) {
+                    self.leave(py, error.clone_ref(py));
+                }
+                Answer::Raised(error)
+            }
+        };
+        self.drive.run.bind(py).get().with(|core| core.answer(py, call.errand.id, answer))?;
+        Ok(None)
     }
-    Ok(PyErr::from_value(first))
-}
 
-/// Whether an exception means that the caller wants to leave.
-fn is_exit(py: Python<'_>, error: &PyErr) -> bool {
-    !error.is_instance_of::<pyo3::exceptions::PyException>(py)
+    /// The caller wants to leave: everything is stopped, and awaited, first.
+    fn leave(&mut self, py: Python<'_>, error: PyErr) {
+        self.state.cancelled = Some(error);
+        let inbox = &self.drive.run.get().inbox;
+        inbox.put(py, |letters| letters.cancel = Some("cancelled".to_owned()));
+    }
 }
 
 #[pymethods]
@@ -490,12 +359,9 @@ impl Drive {
         let mut state = self.take();
         let thrown = Turn { drive: self, state: &mut state }.thrown(py, error);
         self.put(state);
-        match thrown {
-            Ok(()) => self.go(py, py.None().bind(py)),
-            Err(error) => match Yielded::unpack(py, &error) {
-                Some(value) => Ok(value),
-                None => Err(error),
-            },
+        match thrown? {
+            Some(waits) => Ok(waits),
+            None => self.go(py, py.None().bind(py)),
         }
     }
 
@@ -514,7 +380,7 @@ impl Drive {
         let Ok(state) = self.state.try_lock() else { return Ok(()) };
         match &state.current {
             Current::Node(_, inner) => visit.call(inner),
-            Current::Nothing | Current::Arrival(..) => Ok(()),
+            Current::Nothing | Current::Arrival(_) => Ok(()),
         }
     }
 }

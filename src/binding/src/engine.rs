@@ -46,6 +46,7 @@ pub(crate) struct NodeEntry {
 #[derive(Debug)]
 pub(crate) struct RouterEntry {
     pub(crate) call: Py<PyAny>,
+    pub(crate) wants_ctx: bool,
     pub(crate) ends: Option<Py<PyDict>>,
     pub(crate) view: Option<Py<PyAny>>,
 }
@@ -56,6 +57,8 @@ pub(crate) struct KeyEntry {
     pub(crate) name: Py<PyString>,
     /// Merged in place, so that nothing but the engine may hold the value.
     pub(crate) owned: bool,
+    /// Has a merge rule, so that a write may ask to replace instead.
+    pub(crate) merged: bool,
     pub(crate) check: Option<Py<PyAny>>,
 }
 
@@ -96,11 +99,11 @@ impl Engine {
 
     /// Starts a run. Nothing happens before it is waited for, awaited or iterated.
     #[pyo3(signature = (input=None, **options))]
-    fn start(
-        slf: &Bound<'_, Self>,
+    fn start<'py>(
+        slf: &Bound<'py, Self>,
         input: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Run> {
+    ) -> PyResult<Bound<'py, Run>> {
         crate::run::start(slf, input, options)
     }
 

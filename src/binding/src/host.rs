@@ -1,19 +1,25 @@
 //! Python's side of a run: the state as a dict that nodes see, and the merge
 //! rules and routers that are Python callables.
 
-use antiphon_core::Fault;
+use std::sync::Arc;
+
 use antiphon_core::channel::ChannelId;
 use antiphon_core::command::{Choice, Choices};
-use antiphon_core::graph::Graph;
+use antiphon_core::graph::{END, Graph, START};
 use antiphon_core::rules::{Rules, Site};
 use antiphon_core::state::View;
+use antiphon_core::task::TaskId;
+use antiphon_core::{Category, Fault};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::command::Send;
+use crate::context::{Context, Errand};
 use crate::engine::{Engine, RouterEntry};
+use crate::fault::to_exception;
 use crate::object::{Object, isolate};
+use crate::run::Run;
 use crate::update;
 
 /// What Python keeps for the length of a run.
@@ -26,13 +32,15 @@ pub(crate) struct Host {
     master: Py<PyDict>,
     /// Exceptions that faults refer to, by number from 1.
     pub(crate) errors: Vec<PyErr>,
+    /// The run that owns this, for routers that want to reach it.
+    pub(crate) run: Option<Py<PyWeakrefReference>>,
 }
 
 impl Host {
     pub(crate) fn new(py: Python<'_>, engine: &Bound<'_, Engine>) -> Self {
         let nested = engine.get().nested.iter().map(|nested| nested.clone_ref(py));
         let engines = std::iter::once(engine.clone().unbind()).chain(nested).collect();
-        Self { engines, master: PyDict::new(py).unbind(), errors: Vec::new() }
+        Self { engines, master: PyDict::new(py).unbind(), errors: Vec::new(), run: None }
     }
 
     /// The Python half of a graph.
@@ -144,7 +152,22 @@ impl Host {
             Some(view) => view.bind(py).call1((dict,))?,
             None => dict.into_any(),
         };
-        choices(entry, &entry.call.bind(py).call1((state,))?)
+        let call = entry.call.bind(py);
+        let answer = if entry.wants_ctx {
+            call.call1((state, self.context(py, view)?))?
+        } else {
+            call.call1((state,))?
+        };
+        choices(entry, &answer)
+    }
+
+    /// What a router can reach: the run, and the task whose branch it is.
+    fn context(&self, py: Python<'_>, view: &View<'_, Object>) -> PyResult<Context> {
+        let run = self.run.as_ref().and_then(|run| run.bind(py).upgrade());
+        let run = run.ok_or_else(|| PyValueError::new_err("the run is gone"))?;
+        let id = TaskId { unit: view.unit, slot: view.slot, serial: 0 };
+        let errand = Errand::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
+        Ok(Context { errand: Arc::new(errand) })
     }
 }
 
@@ -186,18 +209,33 @@ fn choices(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choices<O
 
 fn choice(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choice<Object>> {
     if let Ok(send) = answer.cast::<Send>() {
+        if send.get().node == END {
+            return Err(sent_to_end(answer.py()));
+        }
         return update::send(send.get(), answer.py()).map(Choice::Send);
     }
     if let Some(ends) = &entry.ends {
         let name = ends.bind(answer.py()).get_item(answer)?;
-        // An unknown label goes to the engine as it is, which names the known ones.
-        let name = name.unwrap_or_else(|| answer.clone());
+        let name = name.ok_or_else(|| unknown_label(ends.bind(answer.py()), answer))?;
         return Ok(Choice::Name(name.str()?.to_string().into()));
     }
     match answer.cast::<PyString>() {
-        Ok(name) => Ok(Choice::Name(name.to_string().into())),
-        Err(_) => Err(PyValueError::new_err(format!(
+        Ok(name) if name.to_string() != START => Ok(Choice::Name(name.to_string().into())),
+        _ => Err(PyValueError::new_err(format!(
             "a router returns a node's name, `Send`, `END` or a sequence of those, found: {answer}"
         ))),
     }
+}
+
+fn unknown_label(ends: &Bound<'_, PyDict>, answer: &Bound<'_, PyAny>) -> PyErr {
+    let known = ends.keys();
+    let message = format!("a router answered with a label it does not declare: {answer}");
+    let fault = Fault::new(Category::State, "label_unknown", message)
+        .hint(format!("add it to the path map, or answer one of: {known}"));
+    to_exception(answer.py(), &fault)
+}
+
+fn sent_to_end(py: Python<'_>) -> PyErr {
+    let message = format!("nothing can be sent to the end of a graph: {END}");
+    to_exception(py, &Fault::new(Category::State, "send_to_end", message))
 }

@@ -23,8 +23,10 @@ mod object;
 mod options;
 mod pool;
 mod run;
+mod step;
 mod stream;
 mod update;
+mod wake;
 
 /// The native half of antiphon.
 #[pymodule]
@@ -33,12 +35,12 @@ mod _antiphon {
     use crate::{
         builder::Builder,
         command::{Command, Overwrite, Send},
-        context::{Context, current_context},
-        drive::advance,
+        context::{Context, Interrupted, current_context},
         engine::Engine,
         event::Event,
         fault::Retry,
         pool::set_thread_limit,
         run::Run,
+        step::advance,
     };
 }

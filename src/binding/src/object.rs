@@ -28,6 +28,13 @@ impl Clone for Object {
 }
 
 impl Value for Object {
+    fn fresh(&self) -> Self {
+        Python::attach(|py| {
+            let shared = self.0.bind(py);
+            Self(isolate(shared.clone()).unwrap_or_else(|_| shared.clone()).unbind())
+        })
+    }
+
     fn same(&self, other: &Self) -> bool {
         Python::attach(|py| {
             let (one, two) = (self.0.bind(py), other.0.bind(py));

@@ -13,7 +13,7 @@ use antiphon_core::{Fault, Seed};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::blocking;
@@ -53,6 +53,8 @@ pub(crate) struct Run {
     pub(crate) variables: Py<PyAny>,
     pub(crate) config: Py<PyAny>,
     pub(crate) context: Py<PyAny>,
+    /// Whether items of the stream can appear in the middle of a superstep.
+    pub(crate) live: bool,
     driven: AtomicBool,
 }
 
@@ -69,11 +71,11 @@ impl Drop for Driving<'_> {
 const START: [&str; 7] = ["config", "context", "limits", "modes", "events", "run_id", "seed"];
 
 /// Starts a run of `engine`.
-pub(crate) fn start(
-    engine: &Bound<'_, Engine>,
+pub(crate) fn start<'py>(
+    engine: &Bound<'py, Engine>,
     input: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Run> {
+) -> PyResult<Bound<'py, Run>> {
     let py = engine.py();
     let options = Keywords::new(options, &START)?;
     let mut update = Update::default();
@@ -107,13 +109,14 @@ pub(crate) fn start(
         machine: Machine::new(graph, update.writes.into_vec(), settings, now),
         host: Host::new(py, engine),
         clock,
+        now,
         stream: Stream::new(modes, record),
         phase: Phase::Running,
         handles: BTreeMap::new(),
         isolates,
     };
     let none = || py.None();
-    Ok(Run {
+    let run = Run {
         id,
         core: Mutex::new(Some(Box::new(core))),
         inbox: Inbox::default(),
@@ -121,8 +124,17 @@ pub(crate) fn start(
         variables: copy_context(py)?,
         config: options.get("config")?.unwrap_or_else(none),
         context: options.get("context")?.unwrap_or_else(none),
+        live: modes.is_live(),
         driven: AtomicBool::new(false),
-    })
+    };
+    let run = Bound::new(py, run)?;
+    // Weak, because the run owns what holds it.
+    let weak = PyWeakrefReference::new(&run)?.unbind();
+    run.get().with(|core| {
+        core.host.run = Some(weak);
+        Ok(())
+    })?;
+    Ok(run)
 }
 
 fn copy_context(py: Python<'_>) -> PyResult<Py<PyAny>> {

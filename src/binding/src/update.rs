@@ -31,7 +31,7 @@ pub(crate) fn outcome(
         return Ok(Outcome::Done(update));
     }
     if let Ok(command) = value.cast::<Command>() {
-        return from_command(engine, outer, command.get());
+        return from_command(engine, outer, command);
     }
     let Some(adapt) = &engine.get().adapt else { return Err(unusable(value)) };
     let adapted = adapt.bind(value.py()).call1((value,))?;
@@ -55,7 +55,7 @@ fn plain(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<Outcome<Object>> {
     if let Ok(command) = value.cast::<Command>() {
-        return from_command(engine, outer, command.get());
+        return from_command(engine, outer, command);
     }
     let mut update = Update::default();
     if !value.is_none() {
@@ -67,14 +67,16 @@ fn plain(
 fn from_command(
     engine: &Bound<'_, Engine>,
     outer: Option<&Bound<'_, Engine>>,
-    command: &Command,
+    command: &Bound<'_, Command>,
 ) -> PyResult<Outcome<Object>> {
     let py = engine.py();
-    let up = command.graph.is_some();
+    let up = command.get().graph.is_some();
     let engine = match outer {
         Some(outer) if up => outer,
+        None if up => return Err(no_parent(command)),
         _ => engine,
     };
+    let command = command.get();
     let mut update = Update::default();
     if let Some(given) = &command.update {
         write_all(engine, given.bind(py), &mut update)?;
@@ -174,8 +176,9 @@ fn write(
         }
         return Ok(());
     };
-    let replaced = replacement(inner, value)?;
     let entry = inner.key(channel);
+    let merged = entry.is_some_and(|entry| entry.merged);
+    let replaced = replacement(value, merged && !inner.is_strict())?;
     if let Some(check) = entry.and_then(|entry| entry.check.as_ref())
         && !replaced.as_ref().unwrap_or(value).is_instance(check.bind(py))?
     {
@@ -189,16 +192,13 @@ fn write(
     Ok(())
 }
 
-/// The value of an `Overwrite`, in each of its three forms.
-fn replacement<'py>(
-    engine: &Engine,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// The value of an `Overwrite`, in each of its three forms where `dicts` count.
+fn replacement<'py>(value: &Bound<'py, PyAny>, dicts: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = value.py();
     if let Ok(overwrite) = value.cast::<Overwrite>() {
         return Ok(Some(overwrite.get().value.bind(py).clone()));
     }
-    if engine.is_strict() {
+    if !dicts {
         return Ok(None);
     }
     let Ok(dict) = value.cast_exact::<PyDict>() else { return Ok(None) };
@@ -225,6 +225,17 @@ fn mistyped(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, check: &Bound<'_, 
     let kind = value.get_type();
     let message = format!("the key `{key}` takes {check}, and was given: {kind}");
     to_exception(value.py(), &Fault::new(Category::State, "write_mistyped", message))
+}
+
+/// The exception carries the command, for a caller that is a node itself.
+fn no_parent(command: &Bound<'_, Command>) -> PyErr {
+    let message = "a node addressed the enclosing graph, but there is none";
+    let fault = Fault::new(Category::State, "parent_missing", message)
+        .hint("only a node of a nested graph can address its parent");
+    let error = to_exception(command.py(), &fault);
+    // Exceptions written in Python take any attribute.
+    let _ = error.value(command.py()).setattr(intern!(command.py(), "command"), command);
+    error
 }
 
 fn unusable(value: &Bound<'_, PyAny>) -> PyErr {

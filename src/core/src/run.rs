@@ -230,6 +230,12 @@ impl<V: Value> Run<V> {
         frame.records.get(id.slot as usize).map(|record| record.node)
     }
 
+    /// The tasks on whose behalf a unit works, as `node:span`; empty for the
+    /// run's own graph.
+    pub fn namespace(&self, unit: u32) -> Vec<String> {
+        self.units.namespace(unit)
+    }
+
     /// The unit on whose behalf a unit works.
     pub fn parent(&self, unit: u32) -> Option<u32> {
         self.units.get(unit)?.parent.map(|(parent, _)| parent)

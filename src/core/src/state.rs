@@ -21,7 +21,8 @@ impl<V> Default for State<V> {
 
 impl<V: Value> State<V> {
     pub(crate) fn new(graph: &Graph<V>) -> Self {
-        let slots = graph.channels().iter().map(|channel| channel.default.clone()).collect();
+        let slots =
+            graph.channels().iter().map(|channel| channel.default.as_ref().map(V::fresh)).collect();
         Self { slots: Arc::new(slots), changed: Vec::new() }
     }
 
@@ -67,6 +68,8 @@ impl<V: Value> State<V> {
 pub struct View<'a, V> {
     /// The unit whose state it is.
     pub unit: u32,
+    /// The task whose branch is asked, by its place in the superstep.
+    pub slot: u32,
     /// The graph that gives the channels their names.
     pub graph: &'a Graph<V>,
     pub(crate) slots: &'a [Option<V>],

@@ -36,7 +36,8 @@ impl Add<Duration> for Time {
 
     /// Saturates at the end of time, so that "no limit" can be a huge duration.
     fn add(self, delay: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX)))
+        let micros = delay.as_secs().saturating_mul(1_000_000);
+        Self(self.0.saturating_add(micros).saturating_add(delay.subsec_micros().into()))
     }
 }
 

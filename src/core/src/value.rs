@@ -13,6 +13,12 @@ mod json;
 /// that is possible; merging takes the old value over, so that a sole owner
 /// can change it in place.
 pub trait Value: Clone + fmt::Debug {
+    /// A copy for a state of its own: nothing done to it in place reaches the original.
+    #[must_use]
+    fn fresh(&self) -> Self {
+        self.clone()
+    }
+
     /// Whether two writers of one `set` channel agree: the same object, or equal JSON.
     fn same(&self, other: &Self) -> bool;
 

@@ -218,7 +218,7 @@ impl<V: Value> Frame<V> {
     }
 
     fn default(&self, channel: ChannelId) -> Option<V> {
-        self.graph.channel(channel)?.default.clone()
+        self.graph.channel(channel)?.default.as_ref().map(V::fresh)
     }
 
     fn is_reset(&self, channel: ChannelId) -> bool {

@@ -92,7 +92,8 @@ impl<V: Value> Frame<V> {
         let branches = if ask { graph.branches(node) } else { &[] };
         for branch in branches {
             let (slots, changed) = (self.state.slots(), self.state.changed());
-            let view = View { unit, graph: &graph, slots, overlay, changed };
+            let slot = index(slot);
+            let view = View { unit, slot, graph: &graph, slots, overlay, changed };
             let choices = rules.route(branch.router, &view).map_err(blame)?;
             resolve(&graph, node, Some(branch), choices, &mut hops).map_err(blame)?;
         }

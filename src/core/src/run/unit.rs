@@ -213,6 +213,22 @@ impl<V: Value> Units<V> {
         }
     }
 
+    pub(super) fn namespace(&self, unit: u32) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut at = unit;
+        while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {
+            let node = self.frame(parent).and_then(|frame| {
+                let record = frame.records.get(slot as usize)?;
+                Some(frame.graph.node_name(Some(record.node)))
+            });
+            let span = span(self.task_seed(parent, slot));
+            names.push(format!("{}:{span}", node.as_deref().unwrap_or_default()));
+            at = parent;
+        }
+        names.reverse();
+        names
+    }
+
     /// What the ids of a task derive from: the same whenever the same run
     /// comes to the same place.
     pub(super) fn task_seed(&self, unit: u32, slot: u32) -> Seed {
