@@ -12,7 +12,8 @@
 //! | [`agent`] | the loop of model and tool calls |
 //! | [`budget`], [`retry`], [`seed`] | what may be spent; when to try again; randomness that repeats |
 //! | [`event`] | what a watcher sees |
-//! | [`message`], [`model`], [`tool`], [`schema`], [`reply`] | what passes between agents, models and tools, and how replies are read |
+//! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
+//! | [`reply`] | from what a model wrote to a value that fits a schema |
 //! | [`fault`], [`time`] | how something fails; instants |
 
 pub mod agent;
@@ -40,6 +41,7 @@ pub mod value;
 pub use fault::{Category, Fault};
 pub use message::{Message, Role, ToolCall};
 pub use model::{FinishReason, ModelReply, ModelRequest, Usage};
+pub use reply::{Reading, Shape, Unreadable, Violation};
 pub use retry::{Jitter, RetryPolicy};
 pub use schema::Schema;
 pub use seed::Seed;

@@ -1,43 +1,53 @@
-//! stub
-use crate::{Category, Fault, Schema};
-use serde_json::Value as Json;
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    Strict,
-    Repaired,
-}
-impl Level {
-    pub fn as_str(self) -> &'static str {
-        "x"
-    }
-}
-#[derive(Debug)]
-pub struct Shape {
-    schema: Schema,
-}
-#[derive(Debug)]
-pub struct Reading {
-    pub value: Json,
-    pub level: Level,
-    pub coerced: Vec<String>,
-}
-#[derive(Debug)]
-pub struct Unreadable {}
-impl Unreadable {
-    pub fn feedback(&self) -> String {
-        String::new()
-    }
-    pub fn into_fault(self) -> Fault {
-        Fault::new(Category::ModelOutput, "", "")
-    }
-}
-impl Shape {
-    pub fn schema(&self) -> &Schema {
-        &self.schema
-    }
-    pub fn read(&self, t: &str) -> Result<Reading, Unreadable> {
-        serde_json::from_str(t)
-            .map(|value| Reading { value, level: Level::Strict, coerced: vec![] })
-            .map_err(|_| Unreadable {})
-    }
-}
+//! From what a model wrote to a value that fits a schema
+//! (`systems/common.md` 3.5, levels 2 to 6 of the cascade, and the words of
+//! the question at level 7).
+//!
+//! ```
+//! use antiphon_core::{Schema, Shape};
+//! use serde_json::json;
+//!
+//! let schema = Schema::new(
+//!     "verdict",
+//!     json!({
+//!         "type": "object",
+//!         "properties": {"verdict": {"enum": ["approve", "reject"]}},
+//!         "required": ["verdict"],
+//!     }),
+//! );
+//! let shape = Shape::compile(&schema)?;
+//! let reading = shape.read("Gladly:\n```json\n{'verdict': 'APPROVE',}\n```").unwrap();
+//! assert_eq!(reading.value, json!({"verdict": "approve"}));
+//! assert!(reading.repaired());
+//! assert_eq!(reading.coerced, ["/verdict"]);
+//!
+//! let refused = shape.read(r#"{"verdict": "maybe"}"#).unwrap_err();
+//! assert!(refused.feedback().contains("`/verdict`"));
+//! # Ok::<(), antiphon_core::Fault>(())
+//! ```
+//!
+//! A reply is hostile until proven otherwise: work is linear in its length,
+//! recursion stops at 127 levels, and a schema never makes anything load.
+
+mod cascade;
+mod coerce;
+mod cycle;
+mod defaults;
+mod depth;
+mod excerpt;
+mod fence;
+mod mend;
+mod passage;
+mod reading;
+mod repair;
+mod rules;
+mod shape;
+mod strict;
+mod token;
+mod unescape;
+mod unreadable;
+mod violation;
+
+pub use reading::{Level, Reading};
+pub use shape::Shape;
+pub use unreadable::Unreadable;
+pub use violation::Violation;

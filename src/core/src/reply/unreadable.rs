@@ -1,0 +1,100 @@
+//! A reply that could not be read: the words for the model that is asked
+//! again, and the failure when it is not.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::fault::{Category, Fault};
+
+use super::excerpt::{count, short};
+use super::violation::Violation;
+
+/// A reply without a value that fits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreadable {
+    /// The reply, whole.
+    pub raw: String,
+    /// What is wrong with the value that came closest; at least one.
+    pub errors: Vec<Violation>,
+}
+
+impl Unreadable {
+    /// Errors that a model is told of, and that a fault carries.
+    pub const SHOWN: usize = 12;
+
+    /// Characters of the reply that a fault carries.
+    pub const RAW: usize = 4_000;
+
+    /// What to tell the model so that it can do better. It is a few thousand
+    /// characters at most, whatever the reply was; what it quotes of the reply
+    /// is shortened and stays on one line.
+    ///
+    /// ```
+    /// # use antiphon_core::{Unreadable, Violation};
+    /// let error = Violation {
+    ///     path: "/score".into(),
+    ///     expected: "a whole number".into(),
+    ///     found: "\"high\"".into(),
+    /// };
+    /// let feedback = Unreadable { raw: String::new(), errors: vec![error] }.feedback();
+    /// assert!(feedback.contains("1. `/score`: expected a whole number, found \"high\""));
+    /// ```
+    pub fn feedback(&self) -> String {
+        let mut text = format!(
+            "Your last reply could not be used. {} in it did not match what was asked for:\n",
+            count(self.errors.len(), "thing"),
+        );
+        for (index, error) in self.errors.iter().take(Self::SHOWN).enumerate() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}. {error}", index + 1);
+        }
+        let hidden = self.errors.len().saturating_sub(Self::SHOWN);
+        if hidden > 0 {
+            let _ = writeln!(text, "and {hidden} more of this kind.");
+        }
+        text.push_str(
+            "Paths are JSON pointers into your reply. Give the whole answer again, corrected, \
+             as one JSON value and nothing else: no explanation, no code fence.",
+        );
+        text
+    }
+
+    /// The failure for a node whose model is not asked again: category
+    /// `model_output`, code `model_output_invalid`, with `raw` (shortened) and
+    /// `errors` as details.
+    pub fn into_fault(self) -> Fault {
+        let errors: Vec<Json> = self
+            .errors
+            .iter()
+            .take(Self::SHOWN)
+            .map(|error| json!({"path": error.path, "expected": error.expected, "found": error.found}))
+            .collect();
+        Fault::new(Category::ModelOutput, "model_output_invalid", self.to_string())
+            .with("raw", short(&self.raw, Self::RAW))
+            .with("errors", errors)
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.errors.first() {
+            Some(Violation { path, expected, found }) if path.is_empty() => {
+                write!(f, "the model's reply should be {expected} but is: {found}")
+            }
+            Some(error) => {
+                let (place, wanted) = (error.place(), &error.expected);
+                write!(
+                    f,
+                    "the model's reply should have {wanted} at {place} but has: {}",
+                    error.found
+                )
+            }
+            None => f.write_str("the model's reply does not fit its schema"),
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
