@@ -29,7 +29,7 @@ pub(super) fn has_defaults(schema: &Json) -> bool {
 /// model had to say it.
 pub(super) fn fill(schema: &Json, rules: &Rules, value: &mut Json) {
     let mut filler = Filler { schema, rules, visits: VISITS };
-    filler.visit(Part { pointer: String::new(), schema, hops: HOPS }, value);
+    filler.visit(&Part { pointer: String::new(), schema, hops: HOPS }, value);
 }
 
 /// A part of the schema, with its JSON pointer.
@@ -60,18 +60,18 @@ struct Filler<'s> {
 }
 
 impl<'s> Filler<'s> {
-    fn visit(&mut self, part: Part<'s>, value: &mut Json) {
+    fn visit(&mut self, part: &Part<'s>, value: &mut Json) {
         let Some(left) = self.visits.checked_sub(1) else { return };
         self.visits = left;
-        if let Some(target) = self.refer(&part) {
-            self.visit(target, value);
+        if let Some(target) = self.refer(part) {
+            self.visit(&target, value);
         }
-        for other in self.alongside(&part, value) {
-            self.visit(other, value);
+        for other in self.alongside(part, value) {
+            self.visit(&other, value);
         }
         match value {
-            Json::Object(fields) => self.object(&part, fields),
-            Json::Array(items) => self.list(&part, items),
+            Json::Object(fields) => self.object(part, fields),
+            Json::Array(items) => self.list(part, items),
             _ => {}
         }
     }
@@ -108,7 +108,7 @@ impl<'s> Filler<'s> {
             let escaped = name.replace('~', "~0").replace('/', "~1");
             let below = part.down(&format!("properties/{escaped}"), schema);
             if let Some(field) = fields.get_mut(name) {
-                self.visit(below, field);
+                self.visit(&below, field);
             } else if !is_required(part.schema, name)
                 && let Some(default) = self.default(below)
             {
@@ -118,7 +118,7 @@ impl<'s> Filler<'s> {
         let Some(schema) = part.schema.get("additionalProperties") else { return };
         for (name, field) in fields.iter_mut() {
             if properties.is_none_or(|properties| !properties.contains_key(name)) {
-                self.visit(part.down("additionalProperties", schema), field);
+                self.visit(&part.down("additionalProperties", schema), field);
             }
         }
     }
@@ -130,9 +130,9 @@ impl<'s> Filler<'s> {
         for (index, item) in items.iter_mut().enumerate() {
             match (first.get(index), rest) {
                 (Some(schema), _) => {
-                    self.visit(part.down(&format!("prefixItems/{index}"), schema), item);
+                    self.visit(&part.down(&format!("prefixItems/{index}"), schema), item);
                 }
-                (None, Some(schema)) => self.visit(part.down("items", schema), item),
+                (None, Some(schema)) => self.visit(&part.down("items", schema), item),
                 (None, None) => {}
             }
         }

@@ -26,8 +26,19 @@ fn retype(kind: &TypeKind, found: &Json) -> Option<Json> {
         Json::Number(number) if wants(JsonType::String) => Some(number.to_string().into()),
         _ => None,
     };
-    let single = !found.is_null() && !found.is_array();
-    scalar.or_else(|| (single && wants(JsonType::Array)).then(|| Json::Array(vec![found.clone()])))
+    let single = says_list(kind) && !found.is_null() && !found.is_array();
+    scalar.or_else(|| single.then(|| Json::Array(vec![found.clone()])))
+}
+
+/// Whether a list is all that is wanted, or a list or null.
+fn says_list(kind: &TypeKind) -> bool {
+    match kind {
+        TypeKind::Single(only) => *only == JsonType::Array,
+        TypeKind::Multiple(set) => {
+            let plain = |one| matches!(one, JsonType::Array | JsonType::Null);
+            set.contains(JsonType::Array) && set.iter().all(plain)
+        }
+    }
 }
 
 /// The number that a text is, white space aside. A whole number that would

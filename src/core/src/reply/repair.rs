@@ -54,8 +54,7 @@ impl<'a> Parser<'a> {
         let mut fields = Map::new();
         while let Some(placed) = self.tokens.next() {
             let key = match placed.token {
-                Token::Close(Bracket::Brace) => break,
-                Token::Quoted { closed: false, .. } => break,
+                Token::Close(Bracket::Brace) | Token::Quoted { closed: false, .. } => break,
                 Token::Quoted { body, .. } => unescape(body, true),
                 Token::Word(word) => word.to_owned(),
                 _ => return Err(Flaw { at: placed.start, wanted: "a field name or `}`" }),

@@ -84,7 +84,9 @@ impl Rules {
             return vec![Violation::new("", "a value that fits the schema", describe(value))];
         };
         let mut violations = Vec::new();
-        errors.iter().for_each(|error| explain(error, &mut violations));
+        for error in &errors {
+            explain(error, &mut violations);
+        }
         violations
     }
 }

@@ -45,9 +45,9 @@ impl Shape {
         Ok(Self { inner: Arc::new(Inner { schema: schema.clone(), rules, defaults }) })
     }
 
-    /// The schema's name.
-    pub fn name(&self) -> &str {
-        &self.inner.schema.name
+    /// The schema that was compiled.
+    pub fn schema(&self) -> &Schema {
+        &self.inner.schema
     }
 
     /// Reads the text of a model: strictly, from a fence, from amid prose, or
@@ -158,6 +158,6 @@ impl Shape {
 
 impl fmt::Debug for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shape").field("name", &self.name()).finish_non_exhaustive()
+        f.debug_struct("Shape").field("name", &self.inner.schema.name).finish_non_exhaustive()
     }
 }

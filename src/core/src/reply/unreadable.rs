@@ -28,6 +28,9 @@ impl Unreadable {
     /// Characters of the reply that a fault carries.
     pub const RAW: usize = 4_000;
 
+    /// Characters of a path that a fault carries.
+    const PATH: usize = 200;
+
     /// What to tell the model so that it can do better. It is a few thousand
     /// characters at most, whatever the reply was; what it quotes of the reply
     /// is shortened and stays on one line.
@@ -70,7 +73,7 @@ impl Unreadable {
             .errors
             .iter()
             .take(Self::SHOWN)
-            .map(|error| json!({"path": error.path, "expected": error.expected, "found": error.found}))
+            .map(|error| json!({"path": short(&error.path, Self::PATH), "expected": error.expected, "found": error.found}))
             .collect();
         Fault::new(Category::ModelOutput, "model_output_invalid", self.to_string())
             .with("raw", short(&self.raw, Self::RAW))
