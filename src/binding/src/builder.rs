@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::agent::{AgentEntry, OPTIONS};
 use crate::engine::{Engine, KeyEntry, NodeEntry, RouterEntry};
 use crate::fault::{Retry, seconds, to_exception};
 use crate::limits::limits;
@@ -206,8 +207,25 @@ impl Builder {
             timed: policy.timeout.is_some(),
             retry: options.retries()?,
             view: options.0.get("view")?,
+            agent: None,
         };
         self.parts()?.add_node(name, NodeWork::Call, policy, entry);
+        Ok(())
+    }
+
+    /// Adds an agent as a node: its loop of model and tool calls runs natively.
+    #[pyo3(signature = (name, **options))]
+    fn agent(&mut self, name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let options = NodeOptions(Keywords::new(options, &OPTIONS)?);
+        let (agent, spec) = AgentEntry::read(&options.0)?;
+        let entry = NodeEntry {
+            retry: options.retries()?,
+            view: options.0.get("view")?,
+            agent: Some(Box::new(agent)),
+            ..NodeEntry::default()
+        };
+        let policy = options.policy()?;
+        self.parts()?.add_node(name, NodeWork::Agent(Arc::new(spec)), policy, entry);
         Ok(())
     }
 

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use antiphon_core::task::Task;
+use antiphon_core::task::{Task, Work};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
+use crate::agent::{self, AgentEntry, ModelEntry, Purpose};
 use crate::context::{Context, Entered, Errand};
 use crate::core::Core;
+use crate::engine::Engine;
 use crate::object::Object;
 use crate::run::Run;
 
@@ -18,7 +20,6 @@ use crate::run::Run;
 pub(crate) struct Call {
     pub(crate) errand: Arc<Errand>,
     pub(crate) kind: Kind,
-    callable: Py<PyAny>,
     arguments: Py<PyTuple>,
     /// A copy of the caller's context variables: what a node sets stays in it.
     pub(crate) variables: Py<PyAny>,
@@ -40,37 +41,35 @@ pub(crate) enum Kind {
 }
 
 impl Call {
+    /// What a task asks Python to do; none for a task that Python has no part in.
     pub(crate) fn new(
         run: &Bound<'_, Run>,
-        core: &Core,
+        core: &mut Core,
         task: &Task<Object>,
     ) -> PyResult<Option<Self>> {
         let py = run.py();
-        let Some(engine) = core.engine(py, core.machine.home(task.id.unit)) else {
+        let Some(engine) = core.engine(py, task.id.unit) else { return Ok(None) };
+        let inner = engine.get();
+        let (Some(entry), Some(node)) = (inner.node(task.node), inner.graph.node(task.node)) else {
             return Ok(None);
         };
-        let inner = engine.get();
-        let Some(entry) = inner.node(task.node) else { return Ok(None) };
-        let Some(callable) = &entry.call else { return Ok(None) };
-        let Some(node) = inner.graph.node(task.node) else { return Ok(None) };
-        let input = core.input(&engine, task)?;
         let mut errand = Errand::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
         errand.attempt = task.attempt;
         errand.deadline = task.deadline;
-        errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
-        if entry.wants_ctx {
-            errand.path = core.machine.path(task.id);
-            errand.step = core.machine.supersteps();
-            let handled = core.machine.handled(task.id.unit, task.id.slot);
-            errand.handled = handled.map(|(name, fault)| (name, fault.clone()));
-        }
-        let errand = Arc::new(errand);
         let variables = context_method(py, &COPY, "copy")?.call1((&run.get().variables,))?.unbind();
-        let arguments = if entry.wants_ctx {
+        let Some(call) = &entry.call else {
+            let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
+            let request = Request { engine: &engine, task, agent, variables };
+            return request.call(core, errand);
+        };
+        errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
+        let input = core.input(&engine, task)?;
+        let (errand, arguments) = if entry.wants_ctx {
+            let errand = core.introduce(errand);
             let context = Context { errand: Arc::clone(&errand) };
-            (&variables, callable, input, context).into_pyobject(py)?
+            (errand, (&variables, call, input, context).into_pyobject(py)?)
         } else {
-            (&variables, callable, input).into_pyobject(py)?
+            (Arc::new(errand), (&variables, call, input).into_pyobject(py)?)
         };
         let kind = match (entry.asynchronous, entry.inline, entry.timed) {
             (true, _, false) => Kind::Coroutine,
@@ -79,13 +78,7 @@ impl Call {
             (false, true, false) => Kind::Inline,
             (false, false, false) => Kind::Blocking,
         };
-        Ok(Some(Self {
-            errand,
-            kind,
-            callable: callable.clone_ref(py),
-            arguments: arguments.unbind(),
-            variables,
-        }))
+        Ok(Some(Self { errand, kind, arguments: arguments.unbind(), variables }))
     }
 
     /// Calls the node here and now.
@@ -99,10 +92,52 @@ impl Call {
         let made = self.make(py)?;
         steppable(&made)
     }
+}
 
-    pub(crate) fn name(&self, py: Python<'_>) -> String {
-        let name = self.callable.bind(py).getattr_opt(intern!(py, "__qualname__"));
-        name.ok().flatten().map_or_else(|| self.errand.name.to_string(), |name| name.to_string())
+/// A call of an agent, on its way to Python.
+struct Request<'a, 'py> {
+    engine: &'a Bound<'py, Engine>,
+    task: &'a Task<Object>,
+    agent: &'a AgentEntry,
+    variables: Py<PyAny>,
+}
+
+impl Request<'_, '_> {
+    fn call(self, core: &mut Core, errand: Errand) -> PyResult<Option<Call>> {
+        let py = self.engine.py();
+        let errand = core.introduce(errand);
+        let context = Context { errand: Arc::clone(&errand) };
+        let variables = &self.variables;
+        let (purpose, kind, arguments) = match &self.task.work {
+            Work::Open(_) => {
+                let input = core.input(self.engine, self.task)?;
+                let arguments = (variables, &self.agent.open, input, context).into_pyobject(py)?;
+                (Purpose::Open, Kind::Inline, arguments)
+            }
+            Work::Close(came) => {
+                let state = core.input(self.engine, self.task)?;
+                let came = agent::conclusion(py, came)?;
+                let arguments = (variables, &self.agent.close, state, came, context);
+                (Purpose::Close, Kind::Inline, arguments.into_pyobject(py)?)
+            }
+            Work::Model(request) => {
+                let ModelEntry::Callable(model) = &self.agent.model else { return Ok(None) };
+                let request = pythonize::pythonize(py, request)?;
+                let arguments = (variables, &model.call, request).into_pyobject(py)?;
+                (Purpose::Model, model.kind(), arguments)
+            }
+            Work::Tool(invocation) => {
+                let Some(tool) = self.agent.tool(&invocation.call.name) else { return Ok(None) };
+                let given = pythonize::pythonize(py, &invocation.arguments)?;
+                let about = agent::about(py, invocation)?;
+                let arguments = (variables, &tool.call, given, about).into_pyobject(py)?;
+                (Purpose::Tool, tool.kind(), arguments)
+            }
+            Work::Node(_) => return Ok(None),
+        };
+        core.purposes.insert(self.task.id, purpose);
+        let arguments = arguments.unbind();
+        Ok(Some(Call { errand, kind, arguments, variables: self.variables }))
     }
 }
 

@@ -9,7 +9,7 @@ use antiphon_core::command::Update;
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::Run as Machine;
-use antiphon_core::task::{Outcome, Task, TaskId, Work};
+use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::intern;
@@ -17,12 +17,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
+use crate::agent::{self, ModelEntry, Purpose};
 use crate::call::Call;
+use crate::context::Errand;
 use crate::engine::Engine;
 use crate::fault::failure;
 use crate::handle::Handle;
 use crate::host::{Host, PyRules};
 use crate::inbox::{Answer, Emitted, Inbox};
+use crate::model::Model;
+use crate::native;
 use crate::object::Object;
 use crate::run::{Goal, Run};
 use crate::stream::Stream;
@@ -58,7 +62,7 @@ pub(crate) type Calls = SmallVec<[Call; 1]>;
 pub(crate) struct Core {
     pub(crate) machine: Machine<Object>,
     pub(crate) host: Host,
-    pub(crate) clock: SystemClock,
+    pub(crate) clock: Arc<SystemClock>,
     /// The instant of the present turn.
     pub(crate) now: Time,
     pub(crate) stream: Stream,
@@ -66,6 +70,8 @@ pub(crate) struct Core {
     /// How to stop what runs elsewhere.
     pub(crate) handles: BTreeMap<TaskId, Handle>,
     pub(crate) isolates: bool,
+    /// How the values of an agent's calls are to be read.
+    pub(crate) purposes: BTreeMap<TaskId, Purpose>,
 }
 
 impl Core {
@@ -120,9 +126,33 @@ impl Core {
         }
     }
 
+    fn native_model(&self, py: Python<'_>, task: &Task<Object>) -> Option<Py<Model>> {
+        let engine = self.engine(py, task.id.unit)?;
+        match &engine.get().node(task.node)?.agent.as_deref()?.model {
+            ModelEntry::Native(model) => Some(model.clone_ref(py)),
+            ModelEntry::Callable(_) => None,
+        }
+    }
+
+    /// Tells an errand where it stands, for code that wants to know.
+    pub(crate) fn introduce(&self, mut errand: Errand) -> Arc<Errand> {
+        let TaskId { unit, slot, .. } = errand.id;
+        errand.path = self.machine.path(errand.id);
+        errand.step = self.machine.supersteps();
+        let handled = self.machine.handled(unit, slot);
+        errand.handled = handled.map(|(name, fault)| (name, fault.clone()));
+        Arc::new(errand)
+    }
+
     fn prepare(&mut self, run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<Calls> {
         let mut calls = Calls::new();
         for task in tasks {
+            if let Work::Model(request) = &task.work
+                && let Some(model) = self.native_model(run.py(), task)
+            {
+                native::ask(self, run, task, model, request);
+                continue;
+            }
             match Call::new(run, self, task) {
                 Ok(call) => calls.extend(call),
                 Err(error) => self.answer(run.py(), task.id, Answer::Raised(error))?,
@@ -135,6 +165,9 @@ impl Core {
         let letters = inbox.take();
         if let Some(reason) = letters.cancel {
             self.machine.cancel(&reason, self.now);
+        }
+        for (id, chunk) in letters.chunks {
+            native::note(self, id, &chunk);
         }
         for emitted in letters.emitted {
             self.emit(py, &emitted)?;
@@ -152,7 +185,10 @@ impl Core {
         for id in ids {
             match self.handles.remove(&id) {
                 Some(handle) if handle.answers_when_cancelled() => stopped.push((id, handle)),
-                _ => {
+                given_up => {
+                    if let Some(Handle::Native(task)) = given_up {
+                        task.abort();
+                    }
                     let fault =
                         Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
                     self.machine.resolve(id, Outcome::failed(fault), self.now);
@@ -165,9 +201,21 @@ impl Core {
     /// Takes over what came of a task.
     pub(crate) fn answer(&mut self, py: Python<'_>, id: TaskId, answer: Answer) -> PyResult<()> {
         self.handles.remove(&id);
+        let purpose = self.purposes.remove(&id);
         let Some(engine) = self.engine(py, id.unit) else { return Ok(()) };
         let outcome = match answer {
             Answer::Native(outcome) => *outcome,
+            Answer::Returned(value) if purpose.is_some_and(|purpose| purpose != Purpose::Close) => {
+                let purpose = purpose.unwrap_or(Purpose::Tool);
+                match agent::outcome(purpose, value.bind(py)) {
+                    Ok(outcome) => outcome,
+                    Err(error) if purpose == Purpose::Tool => agent::tool_failed(py, &error),
+                    Err(error) => self.failed(py, &engine, id, error),
+                }
+            }
+            Answer::Raised(error) if purpose == Some(Purpose::Tool) => {
+                agent::tool_failed(py, &error)
+            }
             Answer::Returned(value) => {
                 let outer = self.machine.parent(id.unit).and_then(|unit| self.engine(py, unit));
                 match update::outcome(&engine, outer.as_ref(), value.bind(py)) {
@@ -223,10 +271,7 @@ impl Core {
         task: &Task<Object>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = engine.py();
-        let (Work::Node(input) | Work::Open(input)) = &task.work else {
-            return Ok(py.None().into_bound(py));
-        };
-        if let antiphon_core::task::Input::Sent(value) = input {
+        if let Work::Node(Input::Sent(value)) | Work::Open(Input::Sent(value)) = &task.work {
             return Ok(value.0.bind(py).clone());
         }
         let unit = self.machine.home(task.id.unit);

@@ -169,8 +169,8 @@ impl NodeCoroutine {
     }
 
     #[getter]
-    fn __qualname__(&self, py: Python<'_>) -> String {
-        self.call.name(py)
+    fn __qualname__(&self) -> &str {
+        &self.call.errand.name
     }
 
     #[getter]

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::agent::AgentEntry;
 use crate::fault::Retry;
 use crate::object::Object;
 use crate::run::Run;
@@ -40,6 +41,7 @@ pub(crate) struct NodeEntry {
     pub(crate) timed: bool,
     pub(crate) retry: Vec<Py<Retry>>,
     pub(crate) view: Option<Py<PyAny>>,
+    pub(crate) agent: Option<Box<AgentEntry>>,
 }
 
 /// What Python keeps for a branch.
@@ -162,6 +164,9 @@ impl Engine {
         for node in &self.nodes {
             visit.call(&node.call)?;
             visit.call(&node.view)?;
+            if let Some(agent) = &node.agent {
+                agent.traverse(&visit)?;
+            }
             for policy in &node.retry {
                 visit.call(policy)?;
             }

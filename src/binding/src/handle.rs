@@ -9,6 +9,8 @@ use crate::coroutine::NodeCoroutine;
 pub(crate) enum Handle {
     /// A coroutine in a task of an event loop.
     Coroutine(Py<NodeCoroutine>),
+    /// A native task.
+    Native(tokio::task::AbortHandle),
     /// A call on the pool: it cannot be stopped, only given up.
     Pooled,
 }
@@ -24,6 +26,7 @@ impl Handle {
             Self::Coroutine(coroutine) => {
                 coroutine.call_method0(py, intern!(py, "cancel"))?;
             }
+            Self::Native(task) => task.abort(),
             Self::Pooled => {}
         }
         Ok(())

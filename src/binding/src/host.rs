@@ -107,7 +107,7 @@ impl Host {
     pub(crate) fn fault(&mut self, py: Python<'_>, error: PyErr) -> Fault {
         match crate::fault::failure(py, error, &[], &mut self.errors) {
             antiphon_core::task::Outcome::Failed(failure) => failure.fault,
-            _ => Fault::new(antiphon_core::Category::Internal, "node_failed", "the node failed"),
+            _ => Fault::new(Category::Internal, "node_failed", "the node failed"),
         }
     }
 

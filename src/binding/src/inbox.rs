@@ -5,6 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::task::{Outcome, TaskId};
+use antiphon_runtime::Chunk;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -30,6 +31,7 @@ pub(crate) struct Emitted {
 pub(crate) struct Letters {
     pub(crate) answers: Vec<(TaskId, Answer)>,
     pub(crate) emitted: Vec<Emitted>,
+    pub(crate) chunks: Vec<(TaskId, Chunk)>,
     pub(crate) cancel: Option<String>,
     /// How to wake an event loop that waits for letters.
     waker: Option<Waker>,
@@ -37,7 +39,10 @@ pub(crate) struct Letters {
 
 impl Letters {
     pub(crate) fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.emitted.is_empty() && self.cancel.is_none()
+        self.answers.is_empty()
+            && self.emitted.is_empty()
+            && self.chunks.is_empty()
+            && self.cancel.is_none()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use pyo3::prelude::*;
 
+mod agent;
 mod blocking;
 mod builder;
 mod call;
@@ -19,6 +20,8 @@ mod handle;
 mod host;
 mod inbox;
 mod limits;
+mod model;
+mod native;
 mod object;
 mod options;
 mod pool;
@@ -26,6 +29,7 @@ mod run;
 mod step;
 mod stream;
 mod update;
+mod wait;
 mod wake;
 
 /// The native half of antiphon.
@@ -39,6 +43,7 @@ mod _antiphon {
         engine::Engine,
         event::Event,
         fault::Retry,
+        model::Model,
         pool::set_thread_limit,
         run::Run,
         step::advance,

@@ -20,6 +20,11 @@ impl<'a, 'py> Keywords<'a, 'py> {
         Ok(Self(given))
     }
 
+    /// Any options at all.
+    pub(crate) const fn open(given: &'a Bound<'py, PyDict>) -> Self {
+        Self(Some(given))
+    }
+
     /// The option of that name; none if it is absent or `None`.
     pub(crate) fn get<T>(&self, name: &str) -> PyResult<Option<T>>
     where

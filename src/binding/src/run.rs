@@ -88,7 +88,7 @@ pub(crate) fn start<'py>(
         })?;
         update::writes(engine, input, &mut update)?;
     }
-    let clock = SystemClock::new();
+    let clock = std::sync::Arc::new(SystemClock::new());
     let now = clock.now();
     let seed = options.get("seed")?.unwrap_or_else(random);
     let id = options.get("run_id")?.unwrap_or_else(|| Seed::new(seed).uuid(now));
@@ -114,6 +114,7 @@ pub(crate) fn start<'py>(
         phase: Phase::Running,
         handles: BTreeMap::new(),
         isolates,
+        purposes: BTreeMap::new(),
     };
     let none = || py.None();
     let run = Run {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{AgentSpec, AgentTool, Conclusion, Repair, ToolUse, feedback};
+use super::{AgentSpec, Conclusion, Repair, ToolUse, feedback};
 use crate::fault::{Category, Fault};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
-use crate::reply::{Level, Reading, Shape};
+use crate::reply::Level;
 use crate::seed::Seed;
 use crate::task::Invocation;
 use crate::tool::{SideEffect, ToolOutcome};
@@ -107,11 +107,12 @@ impl Dialogue {
         if reply.tool_calls.is_empty() || self.closes() {
             return self.conclude(&reply);
         }
+        let cut = reply.finish == FinishReason::Length;
         let mut message = Message::assistant(reply.text);
         message.tool_calls.clone_from(&reply.tool_calls);
         self.messages.push(message);
         for call in reply.tool_calls {
-            let state = self.admit(&call);
+            let state = self.admit(&call, cut);
             self.calls.push(Pending { call, state });
         }
     }
@@ -171,7 +172,7 @@ impl Dialogue {
         let Some(shape) = self.spec.output.clone() else {
             return self.conclude_text(reply);
         };
-        match read(&shape, reply) {
+        match shape.read_reply(reply) {
             Ok(reading) => {
                 if reading.level != Level::Strict || !reading.coerced.is_empty() {
                     self.repair = Some(Repair { level: reading.level, coerced: reading.coerced });
@@ -227,7 +228,7 @@ impl Dialogue {
     }
 
     /// Whether a call the model asks for can be made.
-    fn admit(&self, call: &ToolCall) -> CallState {
+    fn admit(&self, call: &ToolCall, cut: bool) -> CallState {
         let denied = |text: String| CallState::Answered(text, false);
         let position = self.tool_uses.len() + self.calls.len();
         if position >= self.spec.max_tool_calls as usize {
@@ -242,7 +243,9 @@ impl Dialogue {
         {
             return denied(feedback::tool_limit(&call.name, limit));
         }
-        match arguments(tool, call) {
+        match tool.arguments.read_arguments(&call.arguments) {
+            // What was cut off may still have become a valid text by repair.
+            Ok(reading) if cut && reading.repaired() => denied(feedback::cut_off(&call.name)),
             Ok(reading) => CallState::Ready(Box::new(Invocation {
                 call: call.clone(),
                 arguments: reading.value,
@@ -294,16 +297,6 @@ impl Dialogue {
             self.tool_uses.push(ToolUse { name, arguments, ok });
         }
     }
-}
-
-fn read(shape: &Shape, reply: &ModelReply) -> Result<Reading, crate::reply::Unreadable> {
-    shape.read(&reply.text)
-}
-
-/// An empty text stands for no arguments.
-fn arguments(tool: &AgentTool, call: &ToolCall) -> Result<Reading, crate::reply::Unreadable> {
-    let text = if call.arguments.trim().is_empty() { "{}" } else { &call.arguments };
-    tool.arguments.read(text)
 }
 
 /// A tool that answers with nothing but an error has failed.

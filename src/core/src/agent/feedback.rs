@@ -14,6 +14,10 @@ pub(super) fn bad_arguments(name: &str, problems: &str) -> String {
     format!("error: the arguments for {name:?} do not fit, and it was not called.\n{problems}")
 }
 
+pub(super) fn cut_off(name: &str) -> String {
+    format!("error: the arguments for {name:?} were cut off, and it was not called. Be briefer.")
+}
+
 pub(super) fn tool_limit(name: &str, limit: u32) -> String {
     format!("error: {name:?} may be called {limit} times and was not called again.")
 }

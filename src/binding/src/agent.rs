@@ -1,0 +1,217 @@
+//! Agents in a graph: the engine runs their loop of model and tool calls, and
+//! Python says how a conversation begins and what becomes of its end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use antiphon_core::agent::{AgentSpec, AgentTool, Conclusion};
+use antiphon_core::reply::Shape;
+use antiphon_core::task::{Invocation, Outcome};
+use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+
+use crate::call::Kind;
+use crate::fault::{seconds, to_exception};
+use crate::model::{Model, reply_of};
+use crate::object::Object;
+use crate::options::Keywords;
+
+/// What Python keeps for an agent.
+#[derive(Debug)]
+pub(crate) struct AgentEntry {
+    pub(crate) open: Py<PyAny>,
+    pub(crate) close: Py<PyAny>,
+    pub(crate) model: ModelEntry,
+    pub(crate) tools: Vec<ToolEntry>,
+}
+
+/// What answers for an agent.
+#[derive(Debug)]
+pub(crate) enum ModelEntry {
+    Native(Py<Model>),
+    Callable(Callable),
+}
+
+/// A callable, and whether calling it gives a coroutine.
+#[derive(Debug)]
+pub(crate) struct Callable {
+    pub(crate) call: Py<PyAny>,
+    pub(crate) asynchronous: bool,
+}
+
+/// A tool: its callable takes the arguments and a dict about the call.
+#[derive(Debug)]
+pub(crate) struct ToolEntry {
+    pub(crate) name: String,
+    pub(crate) callable: Callable,
+}
+
+/// How the value that a call of an agent returned is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Open,
+    Model,
+    Tool,
+    Close,
+}
+
+pub(crate) const OPTIONS: [&str; 17] = [
+    "model",
+    "open",
+    "close",
+    "tools",
+    "output",
+    "temperature",
+    "max_output_tokens",
+    "model_timeout",
+    "max_reasks",
+    "max_tool_calls",
+    "max_turns",
+    "tags",
+    "retry",
+    "timeout",
+    "deferred",
+    "limits",
+    "view",
+];
+
+impl AgentEntry {
+    pub(crate) fn read(options: &Keywords<'_, '_>) -> PyResult<(Self, AgentSpec)> {
+        let needed = |name: &str| {
+            let missing = || PyValueError::new_err(format!("an agent needs the option: {name}"));
+            options.get::<Py<PyAny>>(name)?.ok_or_else(missing)
+        };
+        let (mut tools, mut specs) = (Vec::new(), Vec::new());
+        for given in options.get::<Vec<Bound<'_, PyAny>>>("tools")?.unwrap_or_default() {
+            let (entry, tool) = tool(&given)?;
+            tools.push(entry);
+            specs.push(tool);
+        }
+        let (open, close, model) = (needed("open")?, needed("close")?, needed("model")?);
+        let model = Python::attach(|py| model_entry(model.bind(py)))?;
+        let defaults = AgentSpec::default();
+        let timeout = options.get("model_timeout")?.map(|given| seconds("model_timeout", given));
+        let spec = AgentSpec {
+            tools: specs,
+            output: output(options)?,
+            temperature: options.get("temperature")?,
+            max_output_tokens: options.get("max_output_tokens")?,
+            model_timeout: timeout.transpose()?,
+            max_reasks: options.get("max_reasks")?.unwrap_or(defaults.max_reasks),
+            max_tool_calls: options.get("max_tool_calls")?.unwrap_or(defaults.max_tool_calls),
+            max_turns: options.get("max_turns")?.unwrap_or(defaults.max_turns),
+            tags: options.get::<BTreeMap<String, String>>("tags")?.unwrap_or_default(),
+        };
+        Ok((Self { open, close, model, tools }, spec))
+    }
+
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.open)?;
+        visit.call(&self.close)?;
+        if let ModelEntry::Callable(model) = &self.model {
+            visit.call(&model.call)?;
+        }
+        self.tools.iter().try_for_each(|tool| visit.call(&tool.callable.call))
+    }
+}
+
+impl AgentEntry {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Callable> {
+        self.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.callable)
+    }
+}
+
+impl Callable {
+    /// Models and tools wait for the world: nothing of theirs runs where it
+    /// would hold the caller up.
+    pub(crate) const fn kind(&self) -> Kind {
+        if self.asynchronous { Kind::TimedCoroutine } else { Kind::Timed }
+    }
+}
+
+fn model_entry(model: &Bound<'_, PyAny>) -> PyResult<ModelEntry> {
+    if let Ok(model) = model.cast::<Model>() {
+        return Ok(ModelEntry::Native(model.clone().unbind()));
+    }
+    let (call, asynchronous) = model.extract()?;
+    Ok(ModelEntry::Callable(Callable { call, asynchronous }))
+}
+
+fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<Shape>>> {
+    let Some(given) = options.get::<Bound<'_, PyDict>>("output")? else { return Ok(None) };
+    let json = pythonize::depythonize(&given)?;
+    let shape = Shape::compile(&Schema::new("answer", json));
+    let shape = shape.map_err(|fault| to_exception(given.py(), &fault))?;
+    Ok(Some(Arc::new(shape)))
+}
+
+/// A tool as Python gives it: its spec, its callable, and whether that is async.
+fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
+    let (spec, call, asynchronous) = given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool)>()?;
+    let text = |key: &str| -> PyResult<String> {
+        let missing = || PyValueError::new_err(format!("a tool needs the field: {key}"));
+        spec.get_item(key)?.ok_or_else(missing)?.extract()
+    };
+    let name = text("name")?;
+    let fields = Keywords::open(&spec);
+    let parameters = fields.get::<Bound<'_, PyAny>>("parameters")?;
+    let parameters = parameters
+        .map_or_else(|| Ok(json!({"type": "object"})), |given| pythonize::depythonize(&given))?;
+    let mut made = ToolSpec::new(&name, text("description")?, parameters);
+    if let Some(effect) = fields.get::<Bound<'_, PyAny>>("side_effect")? {
+        made.side_effect = pythonize::depythonize(&effect)?;
+    }
+    made.idempotent = fields.get("idempotent")?.unwrap_or(false);
+    made.timeout = fields.get("timeout")?.map(|given| seconds("timeout", given)).transpose()?;
+    made.max_calls = fields.get("max_calls")?;
+    made.max_result = fields.get("max_result")?.unwrap_or(ToolSpec::MAX_RESULT);
+    let arguments = Shape::compile(&Schema::new(&name, made.parameters.clone()));
+    let arguments = arguments.map_err(|fault| to_exception(given.py(), &fault))?;
+    let entry = ToolEntry { name, callable: Callable { call, asynchronous } };
+    Ok((entry, AgentTool { spec: made, arguments: Arc::new(arguments) }))
+}
+
+/// What a tool is told about the call besides its arguments.
+pub(crate) fn about<'py>(py: Python<'py>, invocation: &Invocation) -> PyResult<Bound<'py, PyDict>> {
+    let about = PyDict::new(py);
+    about.set_item("name", &invocation.call.name)?;
+    about.set_item("call_id", &invocation.call.id)?;
+    about.set_item("idempotency_key", &invocation.idempotency_key)?;
+    Ok(about)
+}
+
+/// What an agent came to, as a dict.
+pub(crate) fn conclusion<'py>(py: Python<'py>, came: &Conclusion) -> PyResult<Bound<'py, PyAny>> {
+    let uses = came.tool_uses.iter();
+    let uses: Vec<_> = uses
+        .map(|used| json!({"name": used.name, "arguments": used.arguments, "ok": used.ok}))
+        .collect();
+    let json = json!({
+        "text": came.text, "value": came.value, "messages": came.messages, "tool_uses": uses,
+        "usage": came.usage, "turns": came.turns, "model": came.model,
+    });
+    Ok(pythonize::pythonize(py, &json)?)
+}
+
+/// Reads what a callable of an agent returned.
+pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<Outcome<Object>> {
+    match purpose {
+        Purpose::Open => {
+            let messages: Vec<Message> = pythonize::depythonize(value)?;
+            Ok(Outcome::Opened(messages))
+        }
+        Purpose::Model => Ok(Outcome::Replied(Box::new(reply_of(value)?))),
+        Purpose::Tool | Purpose::Close => Ok(Outcome::Returned(Ok(pythonize::depythonize(value)?))),
+    }
+}
+
+/// A tool's exception is an answer that the model gets to read.
+pub(crate) fn tool_failed(py: Python<'_>, error: &PyErr) -> Outcome<Object> {
+    let value = error.value(py);
+    let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
+    let fault = Fault::new(Category::Tool, "tool_failed", format!("{kind}: {value}"));
+    Outcome::Returned(Err(fault.with("type", kind)))
+}

@@ -1,0 +1,78 @@
+//! Native work within a run that Python drives: it goes to tokio and wakes
+//! the run when it is done.
+
+use std::sync::Arc;
+
+use antiphon_core::event::EventKind;
+use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::{ModelRequest, Seed};
+use antiphon_runtime::{CallContext, Chunk, Clock};
+use pyo3::prelude::*;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::core::Core;
+use crate::handle::Handle;
+use crate::inbox::Answer;
+use crate::model::Model;
+use crate::object::Object;
+use crate::run::Run;
+
+/// Asks a model for an agent.
+pub(crate) fn ask(
+    core: &mut Core,
+    run: &Bound<'_, Run>,
+    task: &Task<Object>,
+    model: Py<Model>,
+    request: &ModelRequest,
+) {
+    let port = Arc::clone(&model.get().port);
+    let request = request.clone();
+    let clock: Arc<dyn Clock> = Arc::<antiphon_runtime::SystemClock>::clone(&core.clock);
+    let (chunks, pieces) = mpsc::unbounded_channel();
+    let watched = run.get().live;
+    let cx = CallContext {
+        deadline: task.deadline,
+        chunks: watched.then_some(chunks),
+        seed: Seed::new(task.id.serial),
+        ..CallContext::new(clock)
+    };
+    let (id, owner) = (task.id, run.clone().unbind());
+    let runtime = pyo3_async_runtimes::tokio::get_runtime();
+    if watched {
+        runtime.spawn(forward(owner.clone_ref(run.py()), id, pieces));
+    }
+    let asked = runtime.spawn(async move {
+        let outcome = match port.call(&request, &cx).await {
+            Ok(reply) => Outcome::Replied(Box::new(reply)),
+            Err(fault) => Outcome::failed(fault),
+        };
+        drop(cx);
+        // The interpreter may be going down, and nobody waits any more.
+        Python::try_attach(|py| {
+            let answer = Answer::Native(Box::new(outcome));
+            owner.get().inbox.put(py, |letters| letters.answers.push((id, answer)));
+        });
+    });
+    core.handles.insert(id, Handle::Native(asked.abort_handle()));
+}
+
+/// Passes pieces of a reply on to the run as they come.
+async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<Chunk>) {
+    while let Some(piece) = pieces.recv().await {
+        Python::try_attach(|py| {
+            run.get().inbox.put(py, |letters| letters.chunks.push((id, piece)));
+        });
+    }
+}
+
+/// Puts a piece of a reply into the trace.
+pub(crate) fn note(core: &mut Core, id: TaskId, chunk: &Chunk) {
+    match chunk {
+        Chunk::Text(text) => core.machine.note(id, EventKind::Chunk, "text", json!({"text": text})),
+        Chunk::Retry { code, attempt } => {
+            let data = json!({"code": code, "attempt": attempt});
+            core.machine.note(id, EventKind::Retry, "transport", data);
+        }
+    }
+}
