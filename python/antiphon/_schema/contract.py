@@ -1,0 +1,72 @@
+"""A type as an agreement about JSON: its schema, and values made from what satisfies it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._schema.reader import Reader
+from antiphon._schema.shape import Mismatch, render
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from antiphon._schema.shape import JsonSchema, Shape
+
+
+class Contract:
+    """A type, read once, for many values.
+
+    Args:
+        tp: any hint that `Reader` knows: standard types, ``Optional``, unions,
+            ``Literal``, enums, collections, dataclasses, typed dictionaries,
+            named tuples, pydantic models, generics of these.
+        where: what the type belongs to, for an error.
+
+    Raises:
+        ValidationError: JSON has no words for the type (``unsupported_type``), or
+            a hint in it cannot be resolved (``unresolved_type``).
+
+    Example:
+        >>> Contract(tuple[int, ...]).construct([1, 2])
+        (1, 2)
+    """
+
+    def __init__(self, tp: Any, where: str = "the value") -> None:
+        reader = Reader()
+        self._shape = reader.read(tp, where)
+        self.schema: JsonSchema = reader.definitions.finish(self._shape.schema(reader.definitions))
+        """JSON schema of the type, draft 2020-12; shared and recursive parts under ``$defs``."""
+
+    def construct(self, value: Any, root: str = "value") -> Any:
+        """The annotated Python object for a JSON value.
+
+        Args:
+            value: what ``json.loads`` returns.
+            root: what to call it in an error.
+
+        Raises:
+            ValidationError: the value does not fit (``invalid_value``); the
+                message and ``details["path"]`` say where.
+        """
+        return build(self._shape, value, root)
+
+
+def build(shape: Shape, value: Any, root: str) -> Any:
+    """Builds a value, with the error that users see."""
+    try:
+        return shape.build(value, ())
+    except Mismatch as misfit:
+        raise ValidationError(
+            misfit.sentence(root),
+            code="invalid_value",
+            details={"path": render(misfit.path, root), "reason": misfit.reason},
+        ) from misfit
+
+
+def schema_of(tp: Any, where: str = "the value") -> JsonSchema:
+    """JSON schema of a type; see `Contract`."""
+    return Contract(tp, where).schema
+
+
+def construct(tp: Any, value: Any, root: str = "value") -> Any:
+    """The annotated Python object for a JSON value; see `Contract.construct`."""
+    return Contract(tp).construct(value, root)

@@ -1,0 +1,151 @@
+"""The ``$defs`` of one schema: names, references, and what need not be one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from antiphon._schema.shape import JsonSchema, Shape
+
+_PREFIX = "#/$defs/"
+_BY_NAME = frozenset({"$defs", "dependentSchemas", "patternProperties", "properties"})
+_DATA = frozenset({"const", "default", "enum", "example", "examples", "required", "type"})
+
+
+class Definitions:
+    """Collects the named types of one schema."""
+
+    def __init__(self) -> None:
+        self._own: dict[str, JsonSchema | None] = {}
+        self._foreign: dict[str, JsonSchema] = {}
+
+    def reserve(self, name: str) -> str:
+        """A name that nothing else in this schema has, close to the one wished for."""
+        name = self._free(re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("_") or "Type")
+        self._own[name] = None
+        return name
+
+    def define(self, name: str, shape: Shape) -> None:
+        """Tells a reserved name's schema, once; a type that contains itself ends here."""
+        if self._own.get(name) is None:
+            self._own[name] = {}
+            self._own[name] = shape.schema(self)
+
+    def adopt(self, schema: JsonSchema) -> JsonSchema:
+        """Takes over the ``$defs`` of a schema made elsewhere, renaming where names clash."""
+        theirs: dict[str, JsonSchema] = schema.pop("$defs", {})
+        names = {name: self._name_for(name, body) for name, body in theirs.items()}
+        for name, body in theirs.items():
+            self._foreign[names[name]] = _renamed(body, names)
+        return _renamed(schema, names)
+
+    def finish(self, root: JsonSchema) -> JsonSchema:
+        """The whole schema: the root told in place, then what is shared or recursive."""
+        bodies = {name: body for name, body in self._own.items() if body is not None}
+        bodies |= self._foreign
+        while (name := _target(root)) is not None:
+            root = {**bodies[name], **{key: root[key] for key in root if key != "$ref"}}
+        reached = _reached(root, bodies)
+        counts = Counter(_references(root))
+        for name in reached:
+            counts.update(_references(bodies[name]))
+        inline = {
+            name: bodies[name]
+            for name in reached & self._own.keys()
+            if counts[name] == 1 and name not in _reached(bodies[name], bodies)
+        }
+        root = _expanded(root, inline)
+        kept = {name: _expanded(bodies[name], inline) for name in sorted(reached - inline.keys())}
+        return {**root, "$defs": kept} if kept else root
+
+    def _name_for(self, name: str, body: JsonSchema) -> str:
+        same = self._foreign.get(name) == body
+        return name if same else self._free(name)
+
+    def _free(self, name: str) -> str:
+        candidate, number = name, 2
+        while candidate in self._own or candidate in self._foreign:
+            candidate, number = f"{name}_{number}", number + 1
+        return candidate
+
+
+def _target(schema: JsonSchema) -> str | None:
+    """The definition that a schema refers to, if it does."""
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith(_PREFIX):
+        return reference.removeprefix(_PREFIX)
+    return None
+
+
+def _mapped(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
+    """The schema with every schema directly inside it changed; data is left alone."""
+
+    def inside(key: str, value: Any) -> Any:
+        if key in _DATA:
+            return value
+        if key in _BY_NAME and isinstance(value, dict):
+            return {name: change(body) for name, body in value.items()}
+        if isinstance(value, dict):
+            return change(value)
+        if isinstance(value, list):
+            return [change(item) if isinstance(item, dict) else item for item in value]
+        return value
+
+    return {key: inside(key, value) for key, value in schema.items()}
+
+
+def _references(schema: JsonSchema) -> Iterator[str]:
+    """The name of each definition that a schema refers to, as often as it does."""
+    if (name := _target(schema)) is not None:
+        yield name
+    inner: list[JsonSchema] = []
+
+    def visit(body: JsonSchema) -> JsonSchema:
+        inner.append(body)
+        return body
+
+    _mapped(schema, visit)
+    for body in inner:
+        yield from _references(body)
+
+
+def _reached(schema: JsonSchema, bodies: dict[str, JsonSchema]) -> set[str]:
+    """The definitions that a schema needs, directly or through others."""
+    found: set[str] = set()
+    waiting = list(_references(schema))
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in bodies:
+            found.add(name)
+            waiting.extend(_references(bodies[name]))
+    return found
+
+
+def _expanded(schema: JsonSchema, inline: dict[str, JsonSchema]) -> JsonSchema:
+    """The schema with each reference to one of `inline` replaced by its body."""
+    name = _target(schema)
+    if name in inline:
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**inline[name], **rest}
+    return _mapped(schema, lambda body: _expanded(body, inline))
+
+
+def _renamed(schema: JsonSchema, names: dict[str, str]) -> JsonSchema:
+    """The schema with its references, and a discriminator's table of them, renamed."""
+    schema = _mapped(schema, lambda body: _renamed(body, names))
+    if (name := _target(schema)) in names:
+        schema["$ref"] = _PREFIX + names[name]
+    table = schema.get("discriminator")
+    if isinstance(table, dict) and isinstance(table.get("mapping"), dict):
+        mapping = {
+            value: _PREFIX + names.get(target.removeprefix(_PREFIX), target)
+            if target.startswith(_PREFIX)
+            else target
+            for value, target in table["mapping"].items()
+        }
+        schema["discriminator"] = {**table, "mapping": mapping}
+    return schema

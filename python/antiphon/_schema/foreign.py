@@ -1,0 +1,73 @@
+"""Types that pydantic knows best: its models, its constraints, its own types.
+
+Nothing here imports pydantic: whoever has such a type has imported it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from antiphon._schema.shape import JsonSchema, Mismatch, Path, Shape
+
+if TYPE_CHECKING:
+    from antiphon._schema.definitions import Definitions
+
+_HOOKS = (
+    "__get_pydantic_core_schema__",
+    "__get_pydantic_json_schema__",
+    "__pydantic_validator__",
+)
+
+
+def pydantic() -> Any:
+    """The module, if the process has it; ``None`` if not."""
+    return sys.modules.get("pydantic")
+
+
+def is_foreign(thing: Any) -> bool:
+    """Whether a type, or a note in ``Annotated``, is pydantic's to read."""
+    if pydantic() is None:
+        return False
+    kind = thing if isinstance(thing, type) else type(thing)
+    owner = kind.__module__.partition(".")[0]
+    return owner in {"pydantic", "annotated_types"} or any(hasattr(thing, hook) for hook in _HOOKS)
+
+
+def is_field(thing: Any) -> bool:
+    """Whether it is what ``pydantic.Field(...)`` returns."""
+    module = pydantic()
+    return module is not None and isinstance(thing, module.fields.FieldInfo)
+
+
+class Foreign(Shape):
+    """A type read and built by pydantic."""
+
+    noun = "what its pydantic type describes"
+
+    def __init__(self, tp: Any) -> None:
+        self._adapter = pydantic().TypeAdapter(tp)
+        # Made now, so that what has no schema is refused where it is written.
+        self._schema: JsonSchema = self._adapter.json_schema()
+
+    def schema(self, definitions: Definitions) -> JsonSchema:
+        """Pydantic's own schema."""
+        return definitions.adopt(dict(self._schema))
+
+    def build(self, value: Any, path: Path) -> Any:
+        """Pydantic's own value, by the rules it has for JSON."""
+        try:
+            return self._adapter.validate_json(json.dumps(value))
+        except pydantic().ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            message = first["msg"][:1].lower() + first["msg"][1:]
+            inside = tuple(part for part in first["loc"] if isinstance(part, str | int))
+            raise Mismatch((*path, *inside), f"is refused ({message})", first["input"]) from error
+        except (TypeError, ValueError) as error:
+            raise Mismatch(path, "is not JSON", value) from error
+
+    def surplus(self, value: Any) -> int:
+        """How many fields of `value` are unknown."""
+        known = self._schema.get("properties")
+        return len(value.keys() - known.keys()) if known and isinstance(value, dict) else 0

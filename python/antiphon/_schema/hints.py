@@ -1,0 +1,171 @@
+"""Type hints as they are written: strings resolved, qualifiers peeled, variables filled in."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import sys
+import typing
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from antiphon._schema.foreign import is_field
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_QUALIFIERS = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", "Required"})
+
+
+@dataclass(slots=True)
+class Peeled:
+    """A hint without its outer wrapping.
+
+    Attributes:
+        tp: the type inside.
+        notes: the metadata of ``Annotated``, outermost last.
+        qualifiers: names such as ``NotRequired`` that stood around it.
+    """
+
+    tp: Any
+    notes: list[Any]
+    qualifiers: set[str]
+
+    @property
+    def description(self) -> str:
+        """The text in the metadata: a string, a ``Doc``, or a pydantic ``Field``'s."""
+        for note in self.notes:
+            if isinstance(note, str):
+                return note
+            if is_field(note):
+                if note.description:
+                    return str(note.description)
+            elif isinstance(text := getattr(note, "documentation", None), str):
+                return text
+        return ""
+
+
+def peel(tp: Any) -> Peeled:
+    """Takes ``Annotated``, ``Required``, ``NotRequired``, ``ReadOnly`` and ``Final`` off."""
+    notes: list[Any] = []
+    qualifiers: set[str] = set()
+    while True:
+        origin = typing.get_origin(tp)
+        if origin is typing.Annotated:
+            notes = [*tp.__metadata__, *notes]
+            tp = tp.__origin__
+        elif getattr(origin, "_name", None) in _QUALIFIERS:
+            qualifiers.add(origin._name)  # noqa: SLF001 - special forms have no other name
+            tp = typing.get_args(tp)[0]
+        else:
+            return Peeled(tp, notes, qualifiers)
+
+
+def hints_of(
+    owner: Any, label: str, local: Mapping[str, Any] | None = None, kind: str = "parameter"
+) -> dict[str, Any]:
+    """The hints of a function or class, strings resolved, ``Annotated`` kept.
+
+    Args:
+        owner: the function or class.
+        label: its name, for an error.
+        local: names to resolve besides those of its module.
+        kind: what a hint belongs to, for an error: ``parameter`` or ``field``.
+
+    Raises:
+        ValidationError: a hint names something that cannot be found
+            (``unresolved_type``).
+    """
+    names = dict(local or {})
+    try:
+        try:
+            return typing.get_type_hints(owner, include_extras=True)
+        except NameError:
+            # Only now: given names hide those of the class body.
+            return typing.get_type_hints(owner, localns=names, include_extras=True)
+    except Exception as error:  # evaluating a hint can raise anything
+        name, hint = _culprit(owner, names)
+        raise ValidationError(
+            f"the type of {kind} `{name}` of `{label}` cannot be resolved: {hint}",
+            code="unresolved_type",
+            details={"owner": label, kind: name, "type": hint, "reason": str(error)},
+            hint="define or import the type at module level, outside `if TYPE_CHECKING`, "
+            "or drop `from __future__ import annotations`",
+        ) from error
+
+
+def resolve(value: Any, module: str, local: Mapping[str, Any]) -> Any:
+    """One hint, with the strings in it resolved in a module."""
+    scope = vars(sys.modules[module]) if module in sys.modules else {}
+    holder = SimpleNamespace(__annotations__={"value": value})
+    found = typing.get_type_hints(holder, scope, dict(local), include_extras=True)
+    return found["value"]
+
+
+def _culprit(owner: Any, names: dict[str, Any]) -> tuple[str, str]:
+    """The first hint that does not resolve by itself, and its text."""
+    hints: dict[str, Any] = {}
+    for holder in reversed(getattr(owner, "__mro__", (owner,))):
+        hints |= _own_hints(holder)
+    for name, hint in hints.items():
+        try:
+            resolve(hint, owner.__module__, names)
+        except Exception:  # noqa: BLE001 - as above; this is the one
+            return name, hint if isinstance(hint, str) else repr(hint)
+    return next(iter(hints.items()), ("?", "?"))
+
+
+def _own_hints(holder: Any) -> dict[str, Any]:
+    if isinstance(holder, type):
+        return inspect.get_annotations(holder)
+    found: dict[str, Any] = getattr(holder, "__annotations__", {})
+    return found
+
+
+def is_variable(tp: Any) -> bool:
+    """Whether it is a type variable."""
+    return isinstance(tp, typing.TypeVar)
+
+
+def bound_of(variable: Any) -> Any:
+    """What a type variable that nobody filled in stands for."""
+    if getattr(variable, "has_default", bool)():
+        return variable.__default__
+    if variable.__bound__ is not None:
+        return variable.__bound__
+    if variable.__constraints__:
+        return functools.reduce(operator.or_, variable.__constraints__)
+    return Any
+
+
+def substitute(tp: Any, filled: Mapping[Any, Any]) -> Any:
+    """A hint with its type variables replaced by what fills them."""
+    if is_variable(tp):
+        return filled.get(tp, tp)
+    open_ones = () if isinstance(tp, type) else getattr(tp, "__parameters__", ())
+    if not filled or not any(one in filled for one in open_ones):
+        return tp
+    return tp[tuple(filled.get(one, one) for one in open_ones)]
+
+
+def fillings(cls: Any, args: tuple[Any, ...]) -> dict[Any, dict[Any, Any]]:
+    """For a generic class and each of its bases: what fills its type variables."""
+    own = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
+    found = {cls: own}
+    for base in getattr(cls, "__orig_bases__", ()):
+        origin = typing.get_origin(base)
+        if origin is not None and hasattr(origin, "__mro__"):
+            inner = tuple(substitute(arg, own) for arg in typing.get_args(base))
+            found |= fillings(origin, inner)
+    return found
+
+
+def owner_of(cls: Any, name: str) -> Any:
+    """The class that declares a field, as far as it can be told."""
+    for holder in cls.__mro__:
+        if name in inspect.get_annotations(holder):
+            return holder
+    return cls

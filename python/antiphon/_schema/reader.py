@@ -1,0 +1,225 @@
+"""Reads type hints into shapes."""
+
+from __future__ import annotations
+
+import enum
+import types
+import typing
+from typing import Any
+
+from antiphon._encode import encode_or
+from antiphon._enum import codes_of
+from antiphon._schema.choice import Choice, Union, literal
+from antiphon._schema.collection import ARRAYS, MAPPINGS, SETS, Array, Fixed, Table
+from antiphon._schema.definitions import Definitions
+from antiphon._schema.fields import MISSING, Declaration, layout_of
+from antiphon._schema.foreign import Foreign, is_foreign
+from antiphon._schema.hints import bound_of, is_variable, peel, resolve, substitute
+from antiphon._schema.record import NO_DEFAULT, Field, Record
+from antiphon._schema.scalar import Primitive, formatted, primitive
+from antiphon._schema.shape import Anything, Described, Named, Shape
+from antiphon.errors import ValidationError
+
+_PRIMITIVES: tuple[type, ...] = (str, bool, int, float, type(None))
+_DEEPEST = 50
+"""Named types inside one another."""
+
+
+class Reader:
+    """Reads the hints of one schema; named types are read once and shared."""
+
+    def __init__(self) -> None:
+        self.definitions = Definitions()
+        self._named: dict[Any, Named] = {}
+        self._depth = 0
+
+    def read(self, tp: Any, where: str) -> Shape:
+        """Reads a hint.
+
+        Args:
+            tp: the hint, strings in it resolved.
+            where: what it belongs to, for an error: ``parameter `x` of `f```.
+
+        Raises:
+            ValidationError: JSON has no words for such a type (``unsupported_type``).
+        """
+        peeled = peel(tp)
+        if any(is_foreign(note) for note in peeled.notes):
+            shape = self._foreign(typing.Annotated[(peeled.tp, *peeled.notes)], where)
+        else:
+            shape = self._plain(peeled.tp, where)
+        return Described(shape, peeled.description) if peeled.description else shape
+
+    def field(self, declared: Declaration, where: str) -> Field:
+        """Reads a field or parameter. A default of ``None`` allows null."""
+        shape = self.read(declared.hint, where)
+        if declared.default is None:
+            shape = _or_null(shape)
+        default = NO_DEFAULT
+        if declared.default is not MISSING:
+            default = encode_or(declared.default, NO_DEFAULT)
+        return Field(declared.name, shape, declared.required, default, declared.description)
+
+    def _plain(self, tp: Any, where: str) -> Shape:
+        origin, args = typing.get_origin(tp), typing.get_args(tp)
+        shape: Shape | None
+        if tp is Any or tp is object:
+            return Anything()
+        if isinstance(tp, type) and origin is None:
+            shape = self._class(tp, where)
+        elif origin is typing.Union or origin is types.UnionType:
+            return Union([self.read(arg, where) for arg in args])
+        elif origin is typing.Literal:
+            shape = literal(args)
+        elif getattr(tp, "__unpacked__", False):
+            shape = None  # `*tuple[str, ...]` in the middle of a tuple
+        elif origin is not None:
+            shape = self._generic(tp, origin, args, where)
+        else:
+            shape = self._alias(tp, where)
+        if shape is None:
+            raise _unsupported(tp, where)
+        return shape
+
+    def _class(self, tp: type, where: str) -> Shape | None:
+        if tp in ARRAYS or tp in SETS or tp in MAPPINGS:
+            return self._container(tp, (), where)
+        if issubclass(tp, enum.Enum):
+            return Choice(codes_of(tp)) if len(tp) else None
+        if is_foreign(tp):
+            return self._foreign(tp, where)
+        return _scalar(tp) or self._record(tp, (), where) or _subclass(tp)
+
+    def _generic(self, tp: Any, origin: Any, args: tuple[Any, ...], where: str) -> Shape | None:
+        if origin is tuple:
+            # Both have no arguments, but the first may hold anything.
+            bare = tp is typing.Tuple  # noqa: UP006 - the old spelling is meant
+            return Array(Anything(), tuple) if bare else self._tuple(args, where)
+        if origin in ARRAYS or origin in SETS or origin in MAPPINGS:
+            return self._container(origin, args, where)
+        if _is_type_alias(origin):
+            return self._alias_value(origin, args, where)
+        if is_foreign(origin):
+            return self._foreign(tp, where)
+        return self._record(origin, args, where)
+
+    def _tuple(self, args: tuple[Any, ...], where: str) -> Shape:
+        if len(args) == 2 and args[1] is ...:  # noqa: PLR2004 - `tuple[int, ...]`
+            return Array(self.read(args[0], where), tuple)
+        return Fixed([self.read(arg, where) for arg in args])
+
+    def _container(self, kind: Any, args: tuple[Any, ...], where: str) -> Shape | None:
+        """A list, set or mapping; no arguments means items of any type."""
+        inner = [self.read(arg, where) for arg in args]
+        if kind in MAPPINGS:
+            key, value = inner or (Anything(), Anything())
+            return Table(key, value, MAPPINGS[kind]) if key.key_schema() is not None else None
+        item = inner[0] if inner else Anything()
+        return Array(item, ARRAYS[kind]) if kind in ARRAYS else Array(item, SETS[kind], unique=True)
+
+    def _record(self, cls: Any, args: tuple[Any, ...], where: str) -> Shape | None:
+        key = _key(cls, args)
+        if key in self._named:
+            return self._named[key]
+        layout = layout_of(cls, args)
+        if layout is None:
+            return None
+        named = self._name("_".join([cls.__name__, *(_brief(arg) for arg in args)]), key, where)
+        fields = [
+            self.field(declared, f"field `{declared.name}` of `{cls.__name__}`")
+            for declared in layout.declarations
+        ]
+        named.target = Record(fields, layout.make, layout.description)
+        self._depth -= 1
+        return named
+
+    def _name(self, name: str, key: Any, where: str) -> Named:
+        """Opens a named type. The name exists before its inside is read: it may recur."""
+        self._depth += 1
+        if self._depth > _DEEPEST:  # `class Grow[T]: next: Grow[list[T]]`
+            raise _unsupported(name, where, "it contains ever larger types")
+        named = self._named[key] = Named(self.definitions.reserve(name))
+        return named
+
+    def _alias(self, tp: Any, where: str) -> Shape | None:
+        """What is neither a class nor has arguments: aliases, new types, variables."""
+        if tp is None:
+            return primitive(type(None))
+        if is_variable(tp):
+            return self.read(bound_of(tp), where)
+        if tp is typing.LiteralString:
+            return primitive(str)
+        if (inner := getattr(tp, "__supertype__", None)) is not None:
+            return self.read(inner, where)
+        if _is_type_alias(tp):
+            return self._alias_value(tp, (), where)
+        return None
+
+    def _alias_value(self, alias: Any, args: tuple[Any, ...], where: str) -> Shape:
+        """A ``type`` statement's meaning, which may contain itself."""
+        key = _key(alias, args)
+        if key not in self._named:
+            named = self._name(alias.__name__, key, where)
+            value = resolve(alias.__value__, alias.__module__, {alias.__name__: alias})
+            filled = dict(zip(alias.__type_params__, args, strict=False))
+            named.target = self.read(substitute(value, filled), where)
+            self._depth -= 1
+        return self._named[key]
+
+    def _foreign(self, tp: Any, where: str) -> Shape:
+        try:
+            return Foreign(tp)
+        except Exception as error:  # pydantic has many ways to refuse a type
+            raise _unsupported(tp, where, str(error)) from error
+
+
+def _scalar(tp: type) -> Shape | None:
+    return primitive(tp) if tp in _PRIMITIVES else formatted(tp)
+
+
+def _key(named: Any, args: tuple[Any, ...]) -> Any:
+    """Equal for the same type. `Annotated` can carry what does not hash."""
+    try:
+        hash(args)
+    except TypeError:
+        return named, repr(args)
+    return named, args
+
+
+def _brief(tp: Any) -> str:
+    return str(getattr(tp, "__name__", ""))
+
+
+def _subclass(tp: type) -> Shape | None:
+    """A user's own subclass of text or a number, made from the plain value."""
+    base = next((kind for kind in (str, int, float) if issubclass(tp, kind)), None)
+    return None if base is None else primitive(base, tp)
+
+
+def _or_null(shape: Shape) -> Shape:
+    text = shape.text if isinstance(shape, Described) else ""
+    inner = shape.inner if isinstance(shape, Described) else shape
+    members = inner.members if isinstance(inner, Union) else [inner]
+    if not any(isinstance(member, Anything) or _is_null(member) for member in members):
+        inner = Union([*members, primitive(type(None))])
+    return Described(inner, text) if text else inner
+
+
+def _is_null(shape: Shape) -> bool:
+    return isinstance(shape, Primitive) and shape.type == "null"
+
+
+def _is_type_alias(tp: Any) -> bool:
+    return type(tp).__name__ == "TypeAliasType"
+
+
+def _unsupported(tp: Any, where: str, reason: str = "") -> ValidationError:
+    name = getattr(tp, "__qualname__", None) if isinstance(tp, type) else None
+    text = name or str(tp).removeprefix("typing.")
+    return ValidationError(
+        f"the type of {where} cannot be written as a JSON schema: {text}",
+        code="unsupported_type",
+        details={"where": where, "type": text} | ({"reason": reason} if reason else {}),
+        hint="use standard types, a dataclass, a TypedDict or a pydantic model, "
+        "or `Any` and check the value yourself",
+    )

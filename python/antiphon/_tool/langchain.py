@@ -1,0 +1,99 @@
+"""A LangChain tool as a tool, known by its shape: nothing here imports LangChain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon.errors import ToolError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon._schema import JsonSchema
+    from antiphon._tool.context import ToolContext
+
+
+def is_langchain_tool(value: Any) -> bool:
+    """Whether it has what LangChain's tools have."""
+    return (
+        not isinstance(value, type)
+        and isinstance(getattr(value, "name", None), str)
+        and isinstance(getattr(value, "description", None), str)
+        and hasattr(value, "tool_call_schema")
+        and callable(getattr(value, "invoke", None))
+        and callable(getattr(value, "ainvoke", None))
+    )
+
+
+class LangChainBody:
+    """A LangChain tool: its own name, description, schema and validation.
+
+    Arguments that LangChain injects are hidden, as LangChain hides them. A call
+    is asynchronous if the tool has an asynchronous implementation.
+    """
+
+    is_method = False
+
+    def __init__(self, tool: Any) -> None:
+        self.function = tool
+        self.origin: str = tool.name
+        self.name: str = tool.name
+        self.description: str = tool.description
+        self.parameters: JsonSchema = _schema_of(tool)
+        self.is_async = _is_async(tool)
+
+    def invoke(self, arguments: Mapping[str, Any], context: ToolContext | None) -> Any:
+        """Calls it as LangChain's agents do.
+
+        Returns:
+            The content for the model, or an awaitable of it.
+
+        Raises:
+            ToolError: the tool reports a failure (``tool_failed``). What it raises
+                itself is passed on.
+        """
+        call = {
+            "type": "tool_call",
+            "id": context.call_id if context is not None else "",
+            "name": self.name,
+            "args": dict(arguments),
+        }
+        if self.is_async:
+            return self._awaited(call)
+        return _content(self.name, self.function.invoke(call))
+
+    async def _awaited(self, call: dict[str, Any]) -> Any:
+        return _content(self.name, await self.function.ainvoke(call))
+
+
+def _schema_of(tool: Any) -> JsonSchema:
+    declared = tool.tool_call_schema
+    for method in ("model_json_schema", "schema"):  # pydantic 2, pydantic 1
+        if callable(make := getattr(declared, method, None)):
+            declared = make()
+            break
+    if not isinstance(declared, dict):
+        raise ValidationError(
+            f"the arguments of a LangChain tool have no JSON schema: {tool.name}",
+            code="tool_function",
+            hint="give it an `args_schema`: a pydantic model or a JSON schema",
+        )
+    # The root repeats the tool's name and description.
+    return {key: declared[key] for key in declared if key not in {"title", "description"}}
+
+
+def _is_async(tool: Any) -> bool:
+    if hasattr(tool, "coroutine"):
+        return tool.coroutine is not None
+    owner = next((kind for kind in type(tool).__mro__ if "_arun" in vars(kind)), None)
+    # The inherited one runs the synchronous implementation on a thread of its own.
+    return owner is not None and not owner.__module__.startswith("langchain_core.")
+
+
+def _content(name: str, reply: Any) -> Any:
+    """What the model shall read, from a LangChain tool message."""
+    if getattr(reply, "type", None) != "tool":
+        return reply  # a graph's `Command`, for instance
+    if getattr(reply, "status", "success") == "error":
+        raise ToolError(str(reply.content), code="tool_failed", details={"tool": name})
+    return reply.content

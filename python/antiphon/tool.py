@@ -1,0 +1,293 @@
+"""Tools: functions that a model may call.
+
+Example:
+    >>> @tool(side_effect="none", timeout=5)
+    ... def area(width: float, height: float) -> float:
+    ...     '''Area of a rectangle.
+    ...
+    ...     Args:
+    ...         width: in metres.
+    ...         height: in metres.
+    ...     '''
+    ...     return width * height
+    >>> area(2, 3)
+    6
+    >>> area.parameters["properties"]["width"]
+    {'type': 'number', 'description': 'in metres.'}
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import types
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, overload
+
+from antiphon._encode import encode_result
+from antiphon._tool.context import ToolContext
+from antiphon._tool.function import FunctionBody
+from antiphon._tool.langchain import LangChainBody, is_langchain_tool
+from antiphon._tool.options import (
+    MAX_RESULT,
+    SideEffect,
+    ToolOptions,
+    check_count,
+    check_flag,
+    check_name,
+    check_side_effect,
+    check_text,
+    check_timeout,
+)
+from antiphon.errors import ToolError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Unpack
+
+    from antiphon._schema import JsonSchema
+
+__all__ = ["FunctionTool", "Tool", "ToolContext", "ToolSpec", "encode_result", "tool"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ToolSpec(TypedDict):
+    """A tool as the engine sees it."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+    side_effect: SideEffect
+    idempotent: bool
+    timeout: float | None
+    max_calls: int | None
+    max_result: int
+
+
+class Tool:
+    """Something that a model may call: a Python callable, or a LangChain tool.
+
+    Args:
+        function: a function, coroutine function, partial, bound method, object
+            with ``__call__``, or LangChain tool. Parameters are described by type
+            hints, ``Annotated[T, "text"]``, a pydantic ``Field`` or the docstring; one
+            without a hint takes anything. A parameter typed `ToolContext` is
+            filled in and hidden from the model.
+        name: for the model: 1 to 64 letters, digits, ``_`` or ``-``. Default: the
+            function's name; for an object its class in snake case.
+        description: for the model. Default: the docstring without its sections.
+        timeout: seconds one call may take. Default: no limit of its own.
+        max_calls: how many calls one agent run may make of it. Default: no limit.
+        idempotent: whether a repeated call does no harm. Default: no.
+        side_effect: what a call does to the world: ``none``, ``read``, ``write`` (something
+            of the caller's) or ``external`` (of somebody else's). Calls of one reply run
+            in parallel only when all are ``none`` or ``read``. Default: ``external``.
+        max_result: characters of a result that the model sees. Default: 20,000.
+
+    Raises:
+        ValidationError: an option is wrong (``tool_name``, ``tool_option``), the
+            function cannot be called by parameter name (``tool_function``,
+            ``tool_parameter``), or a hint has no JSON schema (``unsupported_type``,
+            ``unresolved_type``).
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout: float | None = None,
+        max_calls: int | None = None,
+        idempotent: bool = False,
+        side_effect: SideEffect = "external",
+        max_result: int = MAX_RESULT,
+    ) -> None:
+        self._body = _body_of(function)
+        self._own_name, self._own_description = name, description
+        plain = isinstance(function, types.FunctionType)
+        copied = ("__dict__",) if plain else ()
+        functools.update_wrapper(self, function, updated=copied)  # type: ignore[arg-type]
+        self.name = check_name(self._body.name if name is None else name, self._body.origin)
+        self.description = check_text(
+            self.name, "description", self._body.description if description is None else description
+        )
+        self.timeout = check_timeout(self.name, timeout)
+        self.max_calls = (
+            None if max_calls is None else check_count(self.name, "max_calls", max_calls)
+        )
+        self.idempotent = check_flag(self.name, "idempotent", value=idempotent)
+        self.side_effect = check_side_effect(self.name, side_effect)
+        self.max_result = check_count(self.name, "max_result", max_result)
+
+    @classmethod
+    def from_callable(
+        cls, function: Callable[P, R], **options: Unpack[ToolOptions]
+    ) -> FunctionTool[P, R]:
+        """Makes a tool from a callable; `options` are those of `Tool`."""
+        return FunctionTool(function, **options)
+
+    @classmethod
+    def from_any(cls, value: Any) -> Tool:
+        """Takes a tool as it is, and makes one from a callable or a LangChain tool.
+
+        Raises:
+            ValidationError: it is none of these (``tool_function``), or `Tool`
+                refuses it.
+        """
+        if isinstance(value, Tool):
+            return value
+        return Tool(value) if is_langchain_tool(value) else FunctionTool(value)
+
+    @classmethod
+    def collect(cls, values: Iterable[Any]) -> list[Tool]:
+        """Makes tools of all values; `from_any` says of which.
+
+        Raises:
+            ValidationError: two tools have the same name (``tool_duplicate``).
+        """
+        found: dict[str, Tool] = {}
+        for made in map(cls.from_any, values):
+            if found.setdefault(made.name, made) is not made:
+                raise ValidationError(
+                    f"two tools have the same name: {made.name}",
+                    code="tool_duplicate",
+                    details={"name": made.name},
+                    hint='rename one: `Tool(function, name="...")`',
+                )
+        return list(found.values())
+
+    @property
+    def parameters(self) -> JsonSchema:
+        """JSON schema of the arguments, an object; a copy."""
+        return copy.deepcopy(self._body.parameters)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `call` is known to return an awaitable. One may also come unannounced."""
+        return self._body.is_async
+
+    @property
+    def spec(self) -> ToolSpec:
+        """What the engine and the model get to know; ``timeout`` in seconds."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+            "side_effect": self.side_effect,
+            "idempotent": self.idempotent,
+            "timeout": self.timeout,
+            "max_calls": self.max_calls,
+            "max_result": self.max_result,
+        }
+
+    def call(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> Any:
+        """Calls the function with a model's arguments.
+
+        Args:
+            arguments: JSON values by parameter name; they become the annotated
+                Python objects.
+            context: for a parameter typed `ToolContext`.
+
+        Returns:
+            What the function returns, unchanged; an awaitable if it is asynchronous.
+
+        Raises:
+            ValidationError: an argument is missing, unknown or of the wrong type
+                (``invalid_value``); the function has not run.
+            ToolError: the function needs a context, or an instance, and has none;
+                or a LangChain tool reports a failure.
+        """
+        if self._body.is_method:
+            raise ToolError(
+                f"a tool that is a method was called without an instance: {self.name}",
+                code="tool_unbound",
+                hint="take it from an instance: `thing.method`, not `Thing.method`",
+            )
+        return self._body.invoke(arguments, context)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class FunctionTool(Tool, Generic[P, R]):
+    """A tool made from a callable; it can still be called like one.
+
+    Its arguments are those of `Tool`. In a class body it is a method, and the
+    tool taken from an instance is bound to that.
+    """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, function: Callable[P, R], **options: Unpack[ToolOptions]) -> None: ...
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the function as if it were no tool."""
+        result: R = self._body.function(*args, **kwargs)
+        return result
+
+    def __get__(self, instance: object, owner: type | None = None) -> FunctionTool[..., R]:
+        """Binds a method to its instance."""
+        if instance is None or not self._body.is_method:
+            return self
+        return FunctionTool(
+            types.MethodType(self._body.function, instance),
+            name=self._own_name,
+            description=self._own_description,
+            timeout=self.timeout,
+            max_calls=self.max_calls,
+            idempotent=self.idempotent,
+            side_effect=self.side_effect,
+            max_result=self.max_result,
+        )
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    max_calls: int | None = None,
+    idempotent: bool = False,
+    side_effect: SideEffect = "external",
+    max_result: int = MAX_RESULT,
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+
+
+def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
+    """Makes a function a tool. It can still be called as before.
+
+    Args:
+        function: the function, when used bare: ``@tool``.
+        **options: those of `Tool`, when used with arguments: ``@tool(timeout=5)``.
+
+    Returns:
+        The tool, or a decorator that makes it.
+
+    Raises:
+        ValidationError: as `Tool`.
+    """
+    if function is None:
+        return lambda wrapped: FunctionTool(wrapped, **options)
+    return FunctionTool(function, **options)
+
+
+def _body_of(function: Any) -> FunctionBody | LangChainBody:
+    if is_langchain_tool(function):
+        return LangChainBody(function)
+    if isinstance(function, staticmethod):
+        function = function.__func__
+    if not callable(function) or isinstance(function, Tool):
+        raise ValidationError(
+            f"a tool has to be callable: {type(function).__name__}",
+            code="tool_function",
+            details={"type": type(function).__name__},
+            hint="pass a function, a `Tool` or a LangChain tool",
+        )
+    return FunctionBody(function)
