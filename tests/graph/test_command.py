@@ -1,0 +1,184 @@
+"""`Command` from a node: update and goto (rules 41, 42, 44, 45). `Command.PARENT`: test_subgraph."""
+
+from dataclasses import FrozenInstanceError, dataclass
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Log, Plain, Update, say
+
+
+def commanding(impl: Any, command: Any, *edges: tuple[str, str], **options: Any) -> Any:
+    """START -> `n`, which returns `command`; nodes `x` and `y` to go to."""
+    nodes = {"n": lambda s: command, "x": say("x"), "y": say("y")}
+    return impl.build(Log, nodes, [(impl.START, "n"), *edges], **options)
+
+
+def test_fields_and_their_defaults(impl):
+    command = impl.Command()
+    assert (command.graph, command.update, command.resume, command.goto) == (None, None, None, ())
+    assert impl.Command.PARENT == "__parent__"
+
+
+def test_it_is_frozen_and_takes_keywords_only(impl):
+    with pytest.raises(TypeError):
+        impl.Command({"log": []})
+    with pytest.raises(FrozenInstanceError):
+        impl.Command().goto = "x"
+
+
+def test_update_and_goto(impl, run):
+    graph = commanding(impl, impl.Command(update={"log": ["n"]}, goto="x"))
+    assert run(graph, {}) == {"log": ["n", "x"]}
+
+
+@dataclass
+class Fields:
+    """An update as an annotated object."""
+
+    log: list[str]
+
+
+@pytest.mark.parametrize(
+    "update",
+    [{"log": ["n"]}, [("log", ["n"])], (("log", ["n"]),), Fields(["n"])],
+    ids=["dict", "pairs", "tuple of pairs", "object"],
+)
+def test_the_update_takes_several_forms(impl, run, update):
+    assert run(commanding(impl, impl.Command(update=update)), {}) == {"log": ["n"]}
+
+
+def test_a_list_of_pairs_may_write_a_key_twice(impl, run):
+    command = impl.Command(update=[("log", ["1"]), ("log", ["2"])])
+    assert run(commanding(impl, command), {}) == {"log": ["1", "2"]}
+
+
+def test_an_empty_command_writes_nothing(impl, run):
+    assert run(commanding(impl, impl.Command()), {"log": ["in"]}) == {"log": ["in"]}
+
+
+def test_unknown_keys_are_ignored(impl, run):
+    assert run(commanding(impl, impl.Command(update={"typo": 1})), {"log": ["in"]}) == {"log": ["in"]}
+
+
+@pytest.mark.parametrize("goto", [["y", "x"], ("x", "y")])
+def test_goto_takes_several_names(impl, run, goto):
+    assert run(commanding(impl, impl.Command(goto=goto)), {}) == {"log": ["x", "y"]}
+
+
+def test_goto_adds_to_the_edges(impl, run):
+    graph = commanding(impl, impl.Command(goto="x"), ("n", "y"))
+    assert run(graph, {}) == {"log": ["x", "y"]}
+
+
+def test_goto_adds_to_a_branch(impl, run):
+    builder = impl.StateGraph(Log).add_node("n", lambda s: impl.Command(goto="x"))
+    builder.add_node("x", say("x")).add_node("y", say("y")).add_edge(impl.START, "n")
+    assert run(builder.add_conditional_edges("n", lambda s: "y").compile(), {}) == {"log": ["x", "y"]}
+
+
+def test_goto_the_target_of_an_edge_runs_it_once(impl, run):
+    assert run(commanding(impl, impl.Command(goto="x"), ("n", "x")), {}) == {"log": ["x"]}
+
+
+def test_goto_end_does_not_cancel_an_edge(impl, run):
+    assert run(commanding(impl, impl.Command(goto=impl.END), ("n", "x")), {}) == {"log": ["x"]}
+
+
+def test_goto_end_alone_ends_the_run(impl, run):
+    command = impl.Command(update={"log": ["n"]}, goto=impl.END)
+    assert run(commanding(impl, command), {}) == {"log": ["n"]}
+
+
+def test_goto_takes_packets(impl, run):
+    command = impl.Command(goto=[impl.Send("x", {}), "y", impl.Send("x", {})])
+    assert run(commanding(impl, command), {}) == {"log": ["y", "x", "x"]}
+    assert run(commanding(impl, impl.Command(goto=impl.Send("x", {}))), {}) == {"log": ["x"]}
+
+
+@pytest.mark.parametrize("goto", ["typo", ["typo", "x"]])
+def test_an_unknown_target_is_ignored(impl, run, goto):
+    expected = ["n", "x"] if "x" in goto else ["n"]
+    assert run(commanding(impl, impl.Command(update={"log": ["n"]}, goto=goto)), {}) == {
+        "log": expected
+    }
+
+
+@pytest.mark.only("antiphon")
+def test_strict_raises_for_an_unknown_target(impl, run):
+    with pytest.raises(ValueError, match="typo"):
+        run(commanding(impl, impl.Command(goto="typo"), strict=True), {})
+
+
+def test_goto_items_of_another_type_are_ignored(impl, run):
+    assert run(commanding(impl, impl.Command(goto=[3, "x"])), {}) == {"log": ["x"]}
+
+
+def test_a_router_sees_the_update_of_a_command(impl, run):
+    seen = []
+    builder = impl.StateGraph(Log).add_node("n", lambda s: impl.Command(update={"log": ["n"]}))
+    builder.add_edge(impl.START, "n")
+    builder.add_conditional_edges("n", lambda s: seen.extend(s["log"]) or [])
+    run(builder.compile(), {"log": ["in"]})
+    assert seen == ["in", "n"]
+
+
+def test_a_node_can_loop_to_itself(impl, run):
+    def n(state: Log) -> Any:
+        return impl.Command(update={"log": ["n"]}, goto="n" if len(state["log"]) < 3 else ())
+
+    assert run(impl.sequence(Log, n), {}) == {"log": ["n"] * 4}
+
+
+def test_two_commands_in_one_step_go_to_one_node_once(impl, run):
+    def jump(state: Log) -> Any:
+        return impl.Command(goto="z")
+
+    graph = impl.build(Log, {"a": jump, "b": jump, "z": say("z")}, [("__start__", "a"), ("__start__", "b")])
+    assert run(graph, {}) == {"log": ["z"]}
+
+
+def test_the_annotation_of_the_targets_checks_nothing_at_run_time(impl, run):
+    def n(state: Log) -> Update:
+        return impl.Command(goto="x")
+
+    builder = impl.StateGraph(Log).add_node("n", n, destinations=("y",))
+    builder.add_node("x", say("x")).add_node("y", say("y")).add_edge(impl.START, "n")
+    assert run(builder.compile(), {}) == {"log": ["x"]}
+
+
+class TestAsInput:
+    """A command as the input of a graph without a checkpointer."""
+
+    def test_resume_needs_a_checkpointer(self, impl, run):
+        with pytest.raises(RuntimeError):
+            run(commanding(impl, None), impl.Command(resume="answer"))
+
+    @pytest.mark.only("antiphon")
+    def test_an_empty_command_is_an_empty_input(self, impl, run):
+        with pytest.raises(impl.EmptyInputError):
+            run(commanding(impl, None), impl.Command())
+
+    @pytest.mark.only("langgraph")
+    def test_an_empty_command_is_an_unbound_local_error(self, impl, run):
+        with pytest.raises(UnboundLocalError):
+            run(commanding(impl, None), impl.Command())
+
+    def test_update_and_goto_start_a_run_at_a_node(self, impl, run):
+        nodes = {"n": lambda s: {"b": "n"}, "x": lambda s: {"b": s["a"]}}
+        graph = impl.build(Plain, nodes, [(impl.START, "n")])
+        assert run(graph, impl.Command(update={"a": 1}, goto="x")) == {"a": 1, "b": 1}
+
+    @pytest.mark.only("antiphon")
+    def test_the_update_is_reduced_once(self, impl, run):
+        command = impl.Command(update={"log": ["in"]}, goto="x")
+        assert run(commanding(impl, None), command) == {"log": ["in", "x"]}
+
+    @pytest.mark.only("langgraph")
+    def test_the_update_is_reduced_twice(self, impl, run):
+        command = impl.Command(update={"log": ["in"]}, goto="x")
+        assert run(commanding(impl, None), command) == {"log": ["in", "in", "x"]}
+
+    def test_goto_items_of_another_type_are_a_type_error(self, impl, run):
+        with pytest.raises(TypeError):
+            run(commanding(impl, None), impl.Command(goto=[3]))

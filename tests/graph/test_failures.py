@@ -1,0 +1,165 @@
+"""A node that fails (rules 49-54). Cancellation is in test_cancel."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Log, Update, say
+
+
+class Broken(Exception):
+    """What the nodes here fail with."""
+
+
+def fail(state: Any) -> Update:
+    """Fail."""
+    raise Broken("on purpose")
+
+
+def test_the_exception_is_the_original_one(impl, run):
+    mine = Broken("mine")
+
+    def node(state: Log) -> Update:
+        raise mine
+
+    with pytest.raises(Broken) as caught:
+        run(impl.sequence(Log, node), {})
+    assert caught.value is mine
+
+
+def test_a_note_names_the_node(impl, run):
+    with pytest.raises(Broken) as caught:
+        run(impl.sequence(Log, ("culprit", fail)), {})
+    assert any("culprit" in note for note in caught.value.__notes__)
+
+
+def test_nothing_runs_after_a_failure(impl, run):
+    ran = []
+    with pytest.raises(Broken):
+        run(impl.sequence(Log, fail, ("next", lambda s: ran.append(1))), {})
+    assert ran == []
+
+
+def test_events_before_the_failure_are_delivered(impl):
+    got = []
+    with pytest.raises(Broken):
+        for event in impl.sequence(Log, say("a"), fail).stream({}):
+            got.append(event)
+    assert got == [{"a": {"log": ["a"]}}]
+
+
+def test_a_running_sync_sibling_is_waited_for(impl):
+    failing, finished = threading.Event(), threading.Event()
+
+    def slow(state: Log) -> None:
+        assert failing.wait(10)
+        finished.set()
+
+    def broken(state: Log) -> None:
+        failing.set()
+        raise Broken
+
+    graph = impl.build(Log, {"slow": slow, "broken": broken}, [("__start__", "slow"), ("__start__", "broken")])
+    with pytest.raises(Broken):
+        graph.invoke({})
+    assert finished.is_set()
+
+
+def test_async_siblings_are_cancelled_by_the_first_failure(impl):
+    cancelled = []
+
+    async def slow(state: Log) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("slow")
+            raise
+
+    async def broken(state: Log) -> None:
+        await asyncio.sleep(0)
+        raise Broken
+
+    graph = impl.build(Log, {"slow": slow, "broken": broken}, [("__start__", "slow"), ("__start__", "broken")])
+
+    async def main() -> None:
+        with pytest.raises(Broken):
+            await graph.ainvoke({})
+        await asyncio.sleep(0)
+        assert cancelled == ["slow"]
+
+    asyncio.run(main())
+
+
+def test_the_first_of_two_failures_is_raised(impl):
+    async def first(state: Log) -> None:
+        raise Broken("first")
+
+    async def second(state: Log) -> None:
+        await asyncio.sleep(0.01)
+        raise Broken("second")
+
+    graph = impl.build(Log, {"b": first, "a": second}, [("__start__", "a"), ("__start__", "b")])
+    with pytest.raises(Broken, match="first"):
+        asyncio.run(graph.ainvoke({}))
+
+
+def test_a_cancelled_error_of_user_code_becomes_a_node_error(impl):
+    async def node(state: Log) -> None:
+        raise asyncio.CancelledError("by the user")
+
+    with pytest.raises(impl.NodeCancelledError) as caught:
+        asyncio.run(impl.sequence(Log, ("culprit", node)).ainvoke({}))
+    assert caught.value.node == "culprit"
+
+
+def test_a_graph_runs_again_after_a_failure(impl, run):
+    broken = [True]
+
+    def node(state: Log) -> Update:
+        if broken.pop() if broken else False:
+            raise Broken
+        return {"log": ["fine"]}
+
+    graph = impl.sequence(Log, node)
+    with pytest.raises(Broken):
+        run(graph, {})
+    assert run(graph, {}) == {"log": ["fine"]}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_exits_pass_through(impl, error):
+    def node(state: Log) -> None:
+        raise error
+
+    with pytest.raises(error):
+        impl.sequence(Log, node).invoke({})
+
+
+@pytest.mark.parametrize("error", [StopIteration, StopAsyncIteration, GeneratorExit])
+def test_iteration_exceptions_of_a_sync_node_do_not_pass_for_an_end(impl, error):
+    def node(state: Log) -> None:
+        raise error("mine")
+
+    with pytest.raises((error, RuntimeError)):
+        impl.sequence(Log, node).invoke({})
+
+
+def test_step_timeout_ends_a_step_that_takes_too_long(impl):
+    async def hang(state: Log) -> None:
+        await asyncio.Event().wait()
+
+    graph = impl.sequence(Log, hang)
+    graph.step_timeout = 0.02
+    with pytest.raises(TimeoutError):
+        asyncio.run(graph.ainvoke({}))
+
+
+def test_step_timeout_counts_each_step_anew(impl):
+    async def short(state: Log) -> None:
+        await asyncio.sleep(0.05)
+
+    graph = impl.sequence(Log, *[(f"n{i}", short) for i in range(5)])
+    graph.step_timeout = 0.2
+    asyncio.run(graph.ainvoke({}))

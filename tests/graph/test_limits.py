@@ -1,0 +1,100 @@
+"""The recursion limit (rules 46-48) and `max_concurrency`."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Log, say
+
+
+def chain(impl: Any, length: int) -> Any:
+    """A chain of `length` nodes."""
+    return impl.sequence(Log, *[(f"n{i}", say(str(i))) for i in range(length)])
+
+
+def forever(impl: Any, node: Any) -> Any:
+    """A node that follows itself without end."""
+    return impl.build(Log, {"n": node}, [("__start__", "n"), ("n", "n")])
+
+
+def test_a_chain_of_n_needs_a_limit_of_n_plus_one(impl, run):
+    assert len(run(chain(impl, 3), {}, {"recursion_limit": 4})["log"]) == 3
+    with pytest.raises(impl.GraphRecursionError):
+        run(chain(impl, 3), {}, {"recursion_limit": 3})
+
+
+def test_all_steps_up_to_the_limit_run_before_the_error(impl, run):
+    ran = []
+    with pytest.raises(impl.GraphRecursionError):
+        run(forever(impl, lambda s: ran.append(1)), {}, {"recursion_limit": 7})
+    assert len(ran) == 7
+
+
+def test_the_default_limit_is_10007(impl):
+    ran = []
+    with pytest.raises(impl.GraphRecursionError, match="10007"):
+        forever(impl, lambda s: ran.append(1)).invoke({})
+    assert len(ran) == 10007
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_a_value_error(impl, run, limit):
+    with pytest.raises(ValueError):
+        run(chain(impl, 1), {}, {"recursion_limit": limit})
+
+
+def test_the_error_is_a_recursion_error_and_names_the_limit_and_its_code(impl, run):
+    with pytest.raises(RecursionError, match="(?s)5.*GRAPH_RECURSION_LIMIT"):
+        run(forever(impl, say("n")), {}, {"recursion_limit": 5})
+
+
+def test_events_before_the_limit_are_delivered(impl):
+    got = []
+    with pytest.raises(impl.GraphRecursionError):
+        for event in forever(impl, say("n")).stream({}, {"recursion_limit": 3}):
+            got.append(event)
+    assert got == [{"n": {"log": ["n"]}}] * 3
+
+
+def test_with_config_keeps_a_limit(impl, run):
+    with pytest.raises(impl.GraphRecursionError):
+        run(chain(impl, 3).with_config(recursion_limit=2), {})
+
+
+class Peak:
+    """Counts how many nodes are inside at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def node(self, state: Any) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.now -= 1
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (None, 8)])
+def test_max_concurrency_bounds_the_async_tasks_of_a_step(impl, limit, most):
+    peak = Peak()
+    builder = impl.StateGraph(Log).add_node("n", peak.node)
+    builder.add_conditional_edges(impl.START, lambda s: [impl.Send("n", i) for i in range(8)])
+    config = {"max_concurrency": limit} if limit else None
+    asyncio.run(builder.compile().ainvoke({}, config))
+    assert peak.most == most
+
+
+def test_max_concurrency_of_one_runs_sync_nodes_one_at_a_time(impl):
+    inside, most = [], []
+
+    def node(n: int) -> None:
+        inside.append(n)
+        most.append(len(inside))
+        inside.remove(n)
+
+    builder = impl.StateGraph(Log).add_node("n", node)
+    builder.add_conditional_edges(impl.START, lambda s: [impl.Send("n", i) for i in range(20)])
+    builder.compile().invoke({}, {"max_concurrency": 1})
+    assert most == [1] * 20
