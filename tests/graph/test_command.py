@@ -164,10 +164,12 @@ class TestAsInput:
         with pytest.raises(UnboundLocalError):
             run(commanding(impl, None), impl.Command())
 
-    def test_update_and_goto_start_a_run_at_a_node(self, impl, run):
-        nodes = {"n": lambda s: {"b": "n"}, "x": lambda s: {"b": s["a"]}}
+    def test_goto_adds_a_node_to_the_entry_of_a_fresh_run(self, impl, run):
+        ran = []
+        nodes = {"n": lambda s: ran.append("n"), "x": lambda s: {"b": s["a"]}}
         graph = impl.build(Plain, nodes, [(impl.START, "n")])
         assert run(graph, impl.Command(update={"a": 1}, goto="x")) == {"a": 1, "b": 1}
+        assert ran == ["n"]
 
     @pytest.mark.only("antiphon")
     def test_the_update_is_reduced_once(self, impl, run):

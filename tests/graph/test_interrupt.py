@@ -1,0 +1,128 @@
+"""An interrupt is reported (rules 50, 63, 65, 66, 69). No checkpointer, so nothing resumes here."""
+
+import string
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Log, Update, say
+
+
+def asking(impl: Any, *questions: Any) -> Any:
+    """`first` -> `ask` (with a sibling `other`) -> `last`."""
+
+    def ask(state: Log) -> Update:
+        return {"log": [impl.interrupt(question) for question in questions]}
+
+    nodes = {"first": say("first"), "ask": ask, "other": say("other"), "last": say("last")}
+    edges = [("__start__", "first"), ("first", "ask"), ("first", "other"), ("ask", "last")]
+    return impl.build(Log, nodes, edges)
+
+
+def test_invoke_reports_it_beside_the_state(impl, run):
+    result = run(asking(impl, "sure?"), {})
+    [interrupt] = result.pop("__interrupt__")
+    assert interrupt.value == "sure?"
+    assert result == {"log": ["first", "other"]}
+
+
+def test_its_id_is_32_hexadecimal_digits(impl, run):
+    [interrupt] = run(asking(impl, "sure?"), {})["__interrupt__"]
+    assert len(interrupt.id) == 32 and set(interrupt.id) <= set(string.hexdigits.lower())
+
+
+def test_its_value_is_any_object(impl, run):
+    question = {"what": object()}
+    [interrupt] = run(asking(impl, question), {})["__interrupt__"]
+    assert interrupt.value is question
+
+
+def test_only_the_first_of_two_questions_of_a_node_is_asked(impl, run):
+    [interrupt] = run(asking(impl, "one", "two"), {})["__interrupt__"]
+    assert interrupt.value == "one"
+
+
+def test_the_update_stream_yields_it_as_a_tuple(impl, events):
+    got = events(asking(impl, "sure?"), {})
+    assert got[0] == {"first": {"log": ["first"]}}
+    assert {"other": {"log": ["other"]}} in got
+    [(interrupt,)] = [event["__interrupt__"] for event in got if "__interrupt__" in event]
+    assert interrupt.value == "sure?"
+    assert len(got) == 3
+
+
+def test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step(impl, events):
+    got = events(asking(impl, "sure?"), {"log": ["in"]}, stream_mode="values")
+    assert got[:2] == [{"log": ["in"]}, {"log": ["in", "first"]}]
+    (interrupt,) = got[2].pop("__interrupt__")
+    assert interrupt.value == "sure?"
+    assert got[2:] == [{"log": ["in", "first"]}, {"log": ["in", "first", "other"]}]
+
+
+def test_siblings_finish(impl, run):
+    finished = []
+    nodes = {"ask": lambda s: impl.interrupt("?"), "other": lambda s: finished.append(1)}
+    edges = [("__start__", "ask"), ("__start__", "other")]
+    assert "__interrupt__" in run(impl.build(Log, nodes, edges), {})
+    assert finished == [1]
+
+
+def test_the_questions_of_a_step_are_reported_together(impl, run):
+    nodes = {name: lambda s, name=name: impl.interrupt(name) for name in "ab"}
+    graph = impl.build(Log, nodes, [("__start__", "a"), ("__start__", "b")])
+    interrupts = run(graph, {})["__interrupt__"]
+    assert sorted(interrupt.value for interrupt in interrupts) == ["a", "b"]
+    assert len({interrupt.id for interrupt in interrupts}) == 2
+
+
+def test_each_packet_asks_its_own_question(impl, run):
+    builder = impl.StateGraph(Log).add_node("ask", lambda n: impl.interrupt(n))
+    builder.add_conditional_edges(impl.START, lambda s: [impl.Send("ask", i) for i in range(3)])
+    interrupts = run(builder.compile(), {})["__interrupt__"]
+    assert sorted(interrupt.value for interrupt in interrupts) == [0, 1, 2]
+
+
+def test_it_is_an_exception_that_user_code_can_swallow(impl, run):
+    def ask(state: Log) -> Update:
+        try:
+            impl.interrupt("?")
+        except Exception as error:
+            return {"log": [type(error).__name__]}
+        return {}
+
+    assert issubclass(impl.GraphInterrupt, Exception)
+    assert run(impl.sequence(Log, ask), {}) == {"log": ["GraphInterrupt"]}
+
+
+def test_it_needs_a_running_node(impl):
+    with pytest.raises(RuntimeError):
+        impl.interrupt("?")
+
+
+def test_a_failure_beside_an_interrupt_wins(impl, run):
+    def fail(state: Log) -> None:
+        raise ValueError("mine")
+
+    nodes = {"ask": lambda s: impl.interrupt("?"), "fail": fail}
+    graph = impl.build(Log, nodes, [("__start__", "ask"), ("__start__", "fail")])
+    with pytest.raises(ValueError, match="mine"):
+        run(graph, {})
+
+
+def test_a_question_of_a_subgraph_is_reported_by_the_root(impl, run):
+    inner = impl.sequence(Log, ("ask", lambda s: impl.interrupt("inner?")))
+    outer = impl.build(Log, {"inner": inner, "last": say("last")}, [("__start__", "inner"), ("inner", "last")])
+    result = run(outer, {"log": ["in"]})
+    assert [interrupt.value for interrupt in result.pop("__interrupt__")] == ["inner?"]
+    assert result == {"log": ["in"]}
+
+
+def test_a_question_inside_an_async_node(impl):
+    import asyncio
+
+    async def ask(state: Log) -> Update:
+        await asyncio.sleep(0)
+        return {"log": [impl.interrupt("?")]}
+
+    [interrupt] = asyncio.run(impl.sequence(Log, ask).ainvoke({}))["__interrupt__"]
+    assert interrupt.value == "?"
