@@ -1,0 +1,144 @@
+"""Context variables: a node sees the caller's, and what it sets stays inside."""
+
+import asyncio
+import contextvars
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Plain, Update
+
+REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="unset")
+
+
+def look(state: Any) -> Update:
+    """Report the variable, then set it."""
+    seen = REQUEST.get()
+    REQUEST.set("leaked")
+    return {"b": [seen]}
+
+
+async def alook(state: Any) -> Update:
+    """As `look`, with a wait between the two and one after."""
+    seen = REQUEST.get()
+    await asyncio.sleep(0)
+    assert REQUEST.get() == seen
+    REQUEST.set("leaked")
+    await asyncio.sleep(0)
+    assert REQUEST.get() == "leaked"
+    return {"b": [seen]}
+
+
+@pytest.fixture(autouse=True)
+def request_variable():
+    """Each test is a caller with a value of its own."""
+    token = REQUEST.set("caller")
+    yield
+    REQUEST.reset(token)
+
+
+class Seen:
+    """Wraps a node to keep what each call reported."""
+
+    def __init__(self) -> None:
+        self.values: list[str] = []
+
+    def keep(self, state: Any) -> None:
+        self.values += look(state)["b"]
+
+    async def akeep(self, state: Any) -> None:
+        self.values += (await alook(state))["b"]
+
+
+def graph(impl: Any, node: Any, *, count: int, **options: Any) -> Any:
+    """START -> `count` tasks of `node` in one step -> `node` once more."""
+    builder = impl.StateGraph(Plain)
+    builder.add_node("n", node, **options).add_node("z", node, **options).add_edge("n", "z")
+    sends = [impl.Send("n", i) for i in range(count)]
+    return builder.add_conditional_edges(impl.START, lambda s: sends).compile()
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_sync_nodes_of_a_sync_run(impl, count):
+    seen = Seen()
+    graph(impl, seen.keep, count=count).invoke({"a": 1})
+    assert seen.values == ["caller"] * (count + 1)
+    assert REQUEST.get() == "caller"
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("kind", ["keep", "akeep"])
+def test_nodes_of_an_async_run(impl, count, kind):
+    seen = Seen()
+
+    async def main() -> None:
+        await graph(impl, getattr(seen, kind), count=count).ainvoke({"a": 1})
+        assert REQUEST.get() == "caller"
+
+    asyncio.run(main())
+    assert seen.values == ["caller"] * (count + 1)
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("style", ["invoke", "ainvoke"])
+def test_inline_nodes(impl, count, style):
+    seen = Seen()
+    compiled = graph(impl, seen.keep, count=count, inline=True)
+
+    async def main() -> None:
+        await compiled.ainvoke({"a": 1})
+        assert REQUEST.get() == "caller"
+
+    asyncio.run(main()) if style == "ainvoke" else compiled.invoke({"a": 1})
+    assert seen.values == ["caller"] * (count + 1)
+    assert REQUEST.get() == "caller"
+
+
+@pytest.mark.only("antiphon")
+def test_async_nodes_of_a_sync_run(impl):
+    seen = Seen()
+    graph(impl, seen.akeep, count=3).invoke({"a": 1})
+    assert seen.values == ["caller"] * 4
+    assert REQUEST.get() == "caller"
+
+
+def test_each_attempt_starts_from_the_callers_context(impl, run):
+    seen = []
+
+    def flaky(state: Any) -> None:
+        seen.append(REQUEST.get())
+        REQUEST.set("leaked")
+        if len(seen) < 3:
+            raise ConnectionError
+
+    policy = impl.RetryPolicy(initial_interval=0.001, jitter=False)
+    builder = impl.StateGraph(Plain).add_node("n", flaky, retry_policy=policy)
+    run(builder.add_edge(impl.START, "n").compile(), {"a": 1})
+    assert REQUEST.get() == "caller"
+    if impl.name == "antiphon":
+        assert seen == ["caller"] * 3
+
+
+def test_nodes_of_a_subgraph(impl, run):
+    seen = Seen()
+    inner = impl.sequence(Plain, ("n", seen.keep), ("z", seen.keep))
+    run(impl.sequence(Plain, ("inner", inner), ("last", seen.keep)), {"a": 1})
+    assert seen.values == ["caller"] * 3
+    assert REQUEST.get() == "caller"
+
+
+def test_a_router_sees_the_callers_context(impl, run):
+    seen = []
+    builder = impl.StateGraph(Plain).add_node("n", lambda s: None).add_edge(impl.START, "n")
+    graph = builder.add_conditional_edges("n", lambda s: seen.append(REQUEST.get()) or []).compile()
+    run(graph, {"a": 1})
+    assert seen == ["caller"]
+
+
+def test_a_stream_consumed_piece_by_piece(impl):
+    seen = Seen()
+    compiled = impl.sequence(Plain, ("a", seen.keep), ("b", seen.keep))
+    for _ in compiled.stream({"a": 1}):
+        assert REQUEST.get() == "caller"
+    assert seen.values == ["caller"] * 2

@@ -1,0 +1,160 @@
+"""Nothing is kept alive that nobody holds."""
+
+import asyncio
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Plain, Update
+
+
+class Canary:
+    """Something whose death can be watched."""
+
+
+def closed_over(impl: Any) -> weakref.ref[Canary]:
+    """A graph whose node closes over the graph and a canary; only the canary's ref is kept."""
+    canary = Canary()
+    graphs: list[Any] = []
+
+    def node(state: Plain) -> Update:
+        return {"b": (canary is not None, len(graphs))}
+
+    graphs.append(impl.sequence(Plain, node))
+    graphs[0].invoke({"a": 1})
+    asyncio.run(graphs[0].ainvoke({"a": 1}))
+    return weakref.ref(canary)
+
+
+def test_the_cycle_of_graph_and_closure_is_collected(impl):
+    dead = closed_over(impl)
+    gc.collect()
+    assert dead() is None
+
+
+@pytest.mark.only("antiphon")
+def test_the_cycle_through_a_router_and_a_reducer_is_collected(impl):
+    from typing import Annotated, TypedDict
+
+    canary = Canary()
+    graphs: list[Any] = []
+
+    def reduce(old: int, new: int) -> int:
+        return old + new + 0 * len(graphs)
+
+    def route(state: Any) -> list[str]:
+        return [canary, *graphs][:0]
+
+    builder = impl.StateGraph(TypedDict("T", {"a": Annotated[int, reduce]}))
+    builder.add_node("n", lambda s: {"a": 1}).add_edge(impl.START, "n")
+    graphs.append(builder.add_conditional_edges("n", route).compile())
+    graphs[0].invoke({"a": 1})
+    dead = weakref.ref(canary)
+    del canary, reduce, route, builder, graphs
+    gc.collect()
+    assert dead() is None
+
+
+def test_the_state_of_a_run_is_freed_with_its_result(impl, run):
+    class Value:
+        pass
+
+    def node(state: Plain) -> Update:
+        return {"b": Value()}
+
+    graph = impl.sequence(Plain, node)
+    dead = weakref.ref(run(graph, {"a": Value()})["b"])
+    gc.collect()
+    assert dead() is None
+
+
+def test_a_failed_run_is_freed_with_its_exception(impl, run):
+    value = Canary()
+
+    def node(state: Plain) -> Update:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError):
+        run(impl.sequence(Plain, node), {"a": value})
+    dead = weakref.ref(value)
+    del value
+    gc.collect()
+    assert dead() is None
+
+
+def test_a_stream_that_was_left_is_freed(impl):
+    value = Canary()
+    stream = impl.sequence(Plain, ("a", lambda s: {"b": 1}), ("b", lambda s: {})).stream({"a": value})
+    next(stream)
+    dead = weakref.ref(value)
+    del value, stream
+    gc.collect()
+    assert dead() is None
+
+
+@pytest.mark.only("antiphon")
+def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl):
+    value = Canary()
+
+    async def park(state: Plain) -> None:
+        await asyncio.Event().wait()
+
+    async def main(value: Canary) -> None:
+        task = asyncio.create_task(impl.sequence(Plain, park).ainvoke({"a": value}))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(main(value))
+    dead = weakref.ref(value)
+    del value
+    gc.collect()
+    assert dead() is None
+
+
+def objects_after(work: Any, times: int) -> int:
+    """How many tracked objects there are after `times` calls of `work`."""
+    for _ in range(times):
+        work()
+    gc.collect()
+    return len(gc.get_objects())
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("style", ["invoke", "ainvoke", "stream"])
+def test_many_runs_leave_no_objects_behind(impl, style):
+    def echo(i: Any) -> Update:
+        return {"b": [i]}
+
+    builder = impl.StateGraph(Plain).add_node("n", echo)
+    graph = builder.add_edge(impl.START, "n").compile()
+    runner = asyncio.Runner()
+
+    async def arun() -> Any:
+        return await graph.ainvoke({"a": 1})
+
+    work = {
+        "invoke": lambda: graph.invoke({"a": 1}),
+        "ainvoke": lambda: runner.run(arun()),
+        "stream": lambda: list(graph.stream({"a": 1})),
+    }[style]
+    with runner:
+        before = objects_after(work, 100)
+        assert objects_after(work, 2000) - before < 50
+
+
+@pytest.mark.only("antiphon")
+def test_many_runs_do_not_grow_the_process(impl):
+    resource = pytest.importorskip("resource")
+
+    def work() -> None:
+        graph.invoke({"a": "x" * 100_000})
+
+    graph = impl.sequence(Plain, ("n", lambda s: {"b": s["a"] + "y"}))
+    objects_after(work, 200)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    objects_after(work, 2000)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 50_000, f"kilobytes grown in 2,000 runs of 200 kB: {grown}"

@@ -1,0 +1,171 @@
+"""The event loop stays alive, and tasks of a fan-out are real tasks."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Plain
+
+
+def counter(impl: Any, steps: int, node: Any, **options: Any) -> Any:
+    """A node that follows itself `steps` times, counting in `a`."""
+    builder = impl.StateGraph(Plain).add_node("n", node, **options).add_edge(impl.START, "n")
+    more = {True: "n", False: impl.END}
+    return builder.add_conditional_edges("n", lambda s: s["a"] < steps, more).compile()
+
+
+async def longest_gap(run: Any) -> tuple[Any, int, float]:
+    """Await `run` beside a ticker: its result, the ticks, the longest pause between two."""
+    gaps = []
+
+    async def tick() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0)
+            gaps.append(time.perf_counter() - last)
+            last += gaps[-1]
+
+    ticker = asyncio.create_task(tick())
+    await asyncio.sleep(0)
+    result = await run
+    ticker.cancel()
+    return result, len(gaps), max(gaps)
+
+
+async def never_suspends(state: Any) -> dict[str, int]:
+    """Count, without giving the loop a turn."""
+    return {"a": state["a"] + 1}
+
+
+def inline(state: Any) -> dict[str, int]:
+    """Count."""
+    return {"a": state["a"] + 1}
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize(("node", "options"), [(never_suspends, {}), (inline, {"inline": True})])
+def test_a_chain_of_a_million_steps_does_not_starve_the_loop(impl, node, options):
+    graph = counter(impl, 1_000_000, node, **options)
+    run = graph.ainvoke({"a": 0}, {"recursion_limit": 2_000_000})
+    result, ticks, gap = asyncio.run(longest_gap(run))
+    assert result == {"a": 1_000_000}
+    assert ticks > 50
+    assert gap < 0.2
+
+
+@pytest.mark.only("antiphon")
+def test_a_timeout_reaches_a_chain_that_never_suspends(impl):
+    graph = counter(impl, 10**9, never_suspends)
+
+    async def main() -> None:
+        async with asyncio.timeout(0.1):
+            await graph.ainvoke({"a": 0}, {"recursion_limit": 10**9})
+
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        asyncio.run(main())
+    assert time.monotonic() - began < 5
+
+
+def fan(impl: Any, node: Any, count: int = 3) -> Any:
+    """`node`, `count` times in one step."""
+    builder = impl.StateGraph(Plain).add_node("n", node)
+    sends = [impl.Send("n", i) for i in range(count)]
+    return builder.add_conditional_edges(impl.START, lambda s: sends).compile()
+
+
+def test_each_node_of_a_fan_out_has_a_task_of_its_own(impl):
+    tasks = []
+
+    async def node(i: int) -> None:
+        before = asyncio.current_task()
+        await asyncio.sleep(0)
+        assert asyncio.current_task() is before
+        tasks.append(before)
+
+    async def main() -> None:
+        await fan(impl, node).ainvoke({"a": 1})
+        assert asyncio.current_task() not in tasks
+
+    asyncio.run(main())
+    assert len(set(tasks)) == 3
+    assert all(isinstance(task, asyncio.Task) for task in tasks)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_timeout_inside_a_node_ends_that_wait_only(impl, count):
+    timed_out = []
+
+    async def node(i: int) -> None:
+        try:
+            async with asyncio.timeout(0.02):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            timed_out.append(i)
+
+    asyncio.run(fan(impl, node, count).ainvoke({"a": 1}))
+    assert sorted(timed_out) == list(range(count))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_task_group_inside_a_node(impl, count):
+    done = []
+
+    async def work(i: int) -> None:
+        await asyncio.sleep(0)
+        done.append(i)
+
+    async def node(i: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work(i))
+            group.create_task(work(i))
+
+    asyncio.run(fan(impl, node, count).ainvoke({"a": 1}))
+    assert sorted(done) == sorted([*range(count)] * 2)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_failing_task_group_inside_a_node_fails_the_run_with_its_group(impl, count):
+    async def fail() -> None:
+        raise ValueError("mine")
+
+    async def node(i: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail())
+            group.create_task(asyncio.Event().wait())
+
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(fan(impl, node, count).ainvoke({"a": 1}))
+    assert caught.group_contains(ValueError, match="mine")
+
+
+def test_a_failing_fan_out_leaves_no_unretrieved_exception(impl):
+    complaints = []
+
+    async def node(i: int) -> None:
+        await asyncio.sleep(0)
+        raise ValueError(i)
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+        with pytest.raises(ValueError):
+            await fan(impl, node).ainvoke({"a": 1})
+        await asyncio.sleep(0.05)
+        import gc
+
+        gc.collect()
+
+    asyncio.run(main())
+    assert complaints == []
+
+
+@pytest.mark.only("antiphon")
+def test_a_run_that_is_never_awaited_warns(impl):
+    import gc
+
+    graph = fan(impl, never_suspends)
+    with pytest.warns(RuntimeWarning, match="never awaited"):
+        graph.ainvoke({"a": 1})
+        gc.collect()

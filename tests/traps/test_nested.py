@@ -1,0 +1,107 @@
+"""A graph invoked where a loop runs already, or inside itself, deeply."""
+
+import asyncio
+import sys
+from typing import Any
+
+import pytest
+
+from tests.graph.states import Plain, Update
+
+
+async def suspend(state: Any) -> Update:
+    """Suspend once."""
+    await asyncio.sleep(0)
+    return {"b": "async"}
+
+
+def test_invoke_of_sync_nodes_works_inside_a_running_loop(impl):
+    graph = impl.sequence(Plain, ("n", lambda s: {"b": 1}))
+
+    async def main() -> Any:
+        return graph.invoke({})
+
+    assert asyncio.run(main()) == {"b": 1}
+
+
+@pytest.mark.only("antiphon")
+def test_invoke_of_async_nodes_works_inside_a_running_loop(impl):
+    graph = impl.sequence(Plain, ("n", suspend))
+
+    async def main() -> Any:
+        return graph.invoke({}), list(graph.stream({}))
+
+    assert asyncio.run(main()) == ({"b": "async"}, [{"n": {"b": "async"}}])
+
+
+@pytest.mark.only("antiphon")
+def test_a_failure_of_such_a_run_comes_back(impl):
+    async def fail(state: Any) -> None:
+        await asyncio.sleep(0)
+        raise ValueError("mine")
+
+    async def main() -> Any:
+        return impl.sequence(Plain, fail).invoke({})
+
+    with pytest.raises(ValueError, match="mine"):
+        asyncio.run(main())
+
+
+def nest(impl: Any, depth: int) -> Any:
+    """A graph whose node invokes the graph, `depth` times."""
+    graphs = []
+
+    def node(state: Plain) -> Update:
+        left = state["a"]
+        return {"b": graphs[0].invoke({"a": left - 1})["b"] + 1 if left else 1}
+
+    graphs.append(impl.sequence(Plain, node))
+    return graphs[0].invoke({"a": depth - 1})["b"]
+
+
+def test_twenty_levels_of_invoke_are_fine(impl):
+    assert nest(impl, 20) == 20
+
+
+@pytest.mark.only("antiphon")
+def test_the_hundred_and_first_level_is_a_clear_error(impl):
+    assert nest(impl, 100) == 100
+    with pytest.raises(RecursionError, match="(?i)nest.*100"):
+        nest(impl, 101)
+
+
+@pytest.mark.only("antiphon")
+def test_depth_is_an_error_even_with_a_high_recursion_limit(impl):
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000_000)
+    try:
+        with pytest.raises(RecursionError, match="(?i)nest"):
+            nest(impl, 100_000)
+    finally:
+        sys.setrecursionlimit(before)
+    assert nest(impl, 10) == 10
+
+
+@pytest.mark.only("antiphon")
+def test_deep_ainvoke_is_a_clear_error(impl):
+    graphs = []
+
+    async def node(state: Plain) -> Update:
+        await graphs[0].ainvoke({"a": 1})
+        return {}
+
+    graphs.append(impl.sequence(Plain, node))
+    with pytest.raises(RecursionError, match="(?i)nest"):
+        asyncio.run(graphs[0].ainvoke({"a": 1}))
+
+
+@pytest.mark.only("antiphon")
+def test_deep_subgraphs_are_fine_or_a_clear_error(impl):
+    graph = impl.sequence(Plain, ("n", lambda s: {"b": s["a"]}))
+    for _ in range(99):
+        graph = impl.sequence(Plain, ("n", graph))
+    assert graph.invoke({"a": 1}) == {"a": 1, "b": 1}
+    for _ in range(5000):
+        graph = impl.sequence(Plain, ("n", graph))
+    with pytest.raises(RecursionError, match="(?i)nest"):
+        graph.invoke({"a": 1})

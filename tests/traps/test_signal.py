@@ -1,0 +1,103 @@
+"""Ctrl-C stops a run, sync or async, while it computes or waits."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PROGRAM = """
+import asyncio, threading, time
+from tests.oracle import Impl
+from tests.graph.states import Plain
+
+impl = Impl({name!r})
+config = {{"recursion_limit": 10**9}}
+
+def ready():
+    print("ready", flush=True)
+
+def forever(node, **options):
+    builder = impl.StateGraph(Plain).add_node("n", node, **options)
+    return builder.add_edge(impl.START, "n").add_edge("n", "n").compile()
+
+def once(node, count=1):
+    builder = impl.StateGraph(Plain).add_node("n", node)
+    sends = [impl.Send("n", i) for i in range(count)]
+    return builder.add_conditional_edges(impl.START, lambda s: sends).compile()
+
+def compute(state):
+    return None
+
+async def acompute(state):
+    return None
+
+async def wait(state):
+    ready()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        print("cleaned up", flush=True)
+
+def block(state):
+    ready()
+    time.sleep(3)
+
+async def main(graph):
+    asyncio.get_running_loop().call_later(0.05, ready)
+    await graph.ainvoke({{"a": 1}}, config)
+
+try:
+    {line}
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+CASES = {
+    "sync loop": 'threading.Timer(0.1, ready).start(); forever(compute).invoke({"a": 1}, config)',
+    "async loop": "asyncio.run(main(forever(acompute)))",
+    "one async wait": 'asyncio.run(once(wait).ainvoke({"a": 1}))',
+    "async fan-out": 'asyncio.run(once(wait, 3).ainvoke({"a": 1}))',
+    "one blocking node": 'once(block).invoke({"a": 1})',
+    "blocking fan-out": 'once(block, 3).invoke({"a": 1})',
+}
+OURS = {
+    "inline loop in async": "asyncio.run(main(forever(compute, inline=True)))",
+    "async wait by invoke": 'once(wait).invoke({"a": 1})',
+}
+
+
+def interrupted(impl: Any, line: str) -> str:
+    """What the program printed after it was interrupted once it was ready."""
+    program = textwrap.dedent(PROGRAM).format(name=impl.name, line=line)
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        try:
+            return process.communicate(timeout=20)[0]
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of another process is POSIX")
+@pytest.mark.parametrize("case", CASES)
+def test_ctrl_c_stops(impl, case):
+    printed = interrupted(impl, CASES[case])
+    assert "interrupted" in printed
+    if "wait" in CASES[case]:
+        assert "cleaned up" in printed
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of another process is POSIX")
+@pytest.mark.parametrize("case", OURS)
+def test_ctrl_c_stops_what_only_antiphon_does(impl, case):
+    assert "interrupted" in interrupted(impl, OURS[case])
