@@ -1,0 +1,95 @@
+"""LangGraph's names and meaning on antiphon's native engine; it needs no LangGraph.
+
+Build a `StateGraph` of nodes and edges over a shared state, compile it, and run it with
+``invoke``, ``stream``, ``batch`` or their async twins.
+"""
+
+from __future__ import annotations
+
+from antiphon._antiphon import Command, Overwrite, RetryPolicy, Send
+from antiphon.graph._builder import END, START, StateGraph
+from antiphon.graph._compiled import CompiledGraph
+from antiphon.graph._drawing import Drawing, DrawnEdge
+from antiphon.graph._errors import (
+    EmptyInputError,
+    GraphBubbleUp,
+    GraphInterrupt,
+    GraphRecursionError,
+    InvalidUpdateError,
+    NodeTimeoutError,
+)
+from antiphon.graph._faults import (
+    GraphBuildError,
+    NodeCancelledError,
+    ParentCommand,
+    UnknownLabelError,
+    UnknownTargetError,
+)
+from antiphon.graph._messages import (
+    REMOVE_ALL_MESSAGES,
+    MessagesState,
+    RemoveMessage,
+    add_messages,
+)
+from antiphon.graph._node import NodeOptions
+from antiphon.graph._pause import Paused
+from antiphon.graph._reducers import append
+from antiphon.graph._runtime import (
+    ExecutionInfo,
+    Interrupt,
+    NodeError,
+    RunnableConfig,
+    Runtime,
+    StreamWriter,
+    get_config,
+    get_runtime,
+    get_stream_writer,
+    interrupt,
+)
+from antiphon.graph._stream import StreamMode
+
+__all__ = [
+    "END",
+    "REMOVE_ALL_MESSAGES",
+    "START",
+    "Command",
+    "CompiledGraph",
+    "CompiledStateGraph",
+    "Drawing",
+    "DrawnEdge",
+    "EmptyInputError",
+    "ExecutionInfo",
+    "GraphBubbleUp",
+    "GraphBuildError",
+    "GraphInterrupt",
+    "GraphRecursionError",
+    "Interrupt",
+    "InvalidUpdateError",
+    "MessagesState",
+    "NodeCancelledError",
+    "NodeError",
+    "NodeOptions",
+    "NodeTimeoutError",
+    "Overwrite",
+    "ParentCommand",
+    "Paused",
+    "RemoveMessage",
+    "RetryPolicy",
+    "RunnableConfig",
+    "Runtime",
+    "Send",
+    "StateGraph",
+    "StreamMode",
+    "StreamWriter",
+    "UnknownLabelError",
+    "UnknownTargetError",
+    "add_messages",
+    "append",
+    "get_config",
+    "get_runtime",
+    "get_stream_writer",
+    "interrupt",
+]
+
+CompiledStateGraph = CompiledGraph
+"""LangGraph's name of `CompiledGraph`."""

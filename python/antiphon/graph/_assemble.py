@@ -1,0 +1,150 @@
+"""From a builder's nodes and edges to the engine's graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Builder
+from antiphon.errors import ValidationError
+from antiphon.graph._compiled import CompiledGraph
+from antiphon.graph._drawing import draw
+from antiphon.graph._faults import as_graph_error
+from antiphon.graph._inject import Action, read_action
+from antiphon.graph._node import NodeSpec, state_hint
+from antiphon.graph._plan import Plan
+from antiphon.graph._root import returning_root
+from antiphon.graph._router import read_router
+from antiphon.graph._update import adapt
+
+if TYPE_CHECKING:
+    from antiphon.graph._builder import StateGraph
+    from antiphon.graph._node import BranchSpec
+    from antiphon.graph._schema import Schema
+
+__all__ = ["assemble"]
+
+_HANDLER = "__error_handler__"
+_DEFAULT_HANDLER = "__default_error_handler__"
+
+
+def assemble(graph: StateGraph, name: str, *, strict: bool) -> CompiledGraph:
+    """Compiles a graph.
+
+    Raises:
+        GraphBuildError: as `StateGraph.compile`.
+    """
+    builder = Builder(
+        name,
+        by_name=True,
+        own_sight=True,
+        lenient=not strict,
+        exclusive=True,
+        full_output=True,
+        adapt=adapt,
+    )
+    for channel in graph.channels.values():
+        builder.channel(channel.name, channel.merge, **channel.start())
+    for spec in graph.nodes.values():
+        _add_node(builder, graph, spec)
+    for source, target in graph.edges:
+        builder.edge(source, target)
+    for sources, target in graph.joins:
+        builder.join(sources, target)
+    for branch in graph.branches:
+        _add_branch(builder, graph, branch)
+    _add_handlers(builder, graph)
+    try:
+        engine = builder.build()
+    except ValidationError as error:
+        raise as_graph_error(error) from None
+    plan = Plan(
+        name=name,
+        input=graph.input,
+        output=graph.output,
+        keys=frozenset(graph.channels),
+        drawn=draw(graph),
+        context_schema=graph.context_schema,
+    )
+    return CompiledGraph(engine, plan)
+
+
+def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec) -> None:
+    shared: dict[str, Any] = {"deferred": spec.options.get("defer", False)}
+    retry = spec.options.get("retry_policy") or graph.defaults.get("retry_policy")
+    if retry is not None:
+        shared["retry"] = retry
+    timeout = spec.timeout(graph.defaults.get("timeout"))
+    if timeout is not None:
+        shared["timeout"] = timeout
+    nested = spec.action.engine if isinstance(spec.action, CompiledGraph) else None
+    if nested is not None and not graph.state.is_root:
+        builder.subgraph(spec.name, nested, **shared)
+        return
+    kind = spec.input_schema
+    schema = graph.state if kind is None else graph.schema(kind)
+    action = _action(graph, spec.action)
+    inline = spec.options.get("inline", False)
+    _put(builder, spec.name, action, {**shared, "inline": inline, **_view(graph, schema)})
+
+
+def _add_branch(builder: Builder, graph: StateGraph, branch: BranchSpec) -> None:
+    kind = state_hint(branch.path)
+    schema = graph.state if kind is None else graph.schema(kind)
+    router = read_router(branch.path)
+    options: dict[str, Any] = _view(graph, schema)
+    if router.wants_ctx:
+        options["wants_ctx"] = True
+    if branch.ends is not None:
+        options["ends"] = dict(branch.ends)
+    builder.branch(branch.source, branch.name, router.call, **options)
+
+
+def _add_handlers(builder: Builder, graph: StateGraph) -> None:
+    default = graph.defaults.get("error_handler")
+    served = False
+    for spec in graph.nodes.values():
+        own = spec.options.get("error_handler")
+        if own is not None:
+            handler = f"{_HANDLER}{spec.name}"
+            _add_handler(builder, graph, handler, own)
+            builder.on_error(spec.name, "handle", target=handler)
+        elif default is not None:
+            if not served:
+                _add_handler(builder, graph, _DEFAULT_HANDLER, default)
+                served = True
+            builder.on_error(spec.name, "handle", target=_DEFAULT_HANDLER)
+
+
+def _add_handler(builder: Builder, graph: StateGraph, name: str, handler: Any) -> None:
+    options: dict[str, Any] = dict(graph.defaults)
+    options.pop("error_handler", None)
+    spec = NodeSpec(name, handler)
+    kind = spec.input_schema
+    schema = graph.state if kind is None else graph.schema(kind)
+    shared: dict[str, Any] = _view(graph, schema)
+    if graph.defaults.get("retry_policy") is not None:
+        shared["retry"] = graph.defaults["retry_policy"]
+    timeout = spec.timeout(graph.defaults.get("timeout"))
+    if timeout is not None:
+        shared["timeout"] = timeout
+    _put(builder, name, _action(graph, handler), shared)
+
+
+def _action(graph: StateGraph, action: Any) -> Action:
+    read = read_action(action)
+    return returning_root(read) if graph.state.is_root else read
+
+
+def _view(graph: StateGraph, schema: Schema) -> dict[str, Any]:
+    view = schema.view(graph.channels)
+    return {} if view is None else {"view": view}
+
+
+def _put(builder: Builder, name: str, action: Action, options: dict[str, Any]) -> None:
+    builder.node(
+        name,
+        action.call,
+        wants_ctx=action.wants_ctx,
+        asynchronous=action.asynchronous,
+        **options,
+    )

@@ -1,0 +1,273 @@
+"""`StateGraph`: collecting nodes and edges, and compiling them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from antiphon.graph._assemble import assemble
+from antiphon.graph._faults import GraphBuildError
+from antiphon.graph._node import BranchSpec, NodeOptions, NodeSpec, name_of, state_hint
+from antiphon.graph._schema import Schema, read_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from antiphon.graph._channel import Channel
+    from antiphon.graph._compiled import CompiledGraph
+    from antiphon.graph._node import Retry, Timeout
+
+__all__ = ["END", "START", "StateGraph"]
+
+START = "__start__"
+"""Where a graph begins; the source of its first edges."""
+
+END = "__end__"
+"""Where a path ends; the target of its last edge."""
+
+_log = logging.getLogger("antiphon.graph")
+
+
+class StateGraph:
+    """A graph of nodes that read and write a shared state. Compile it to run it.
+
+    Args:
+        state_schema: what the state holds: a TypedDict, a dataclass or a pydantic model,
+            whose fields may be ``Annotated[type, reducer]``; or a bare type for a state that
+            is one value.
+        context_schema: the class of the context that nodes reach as ``runtime.context``.
+            Default: none.
+        input_schema: what the graph takes. Default: the state.
+        output_schema: what the graph returns. Default: the state.
+
+    Raises:
+        GraphBuildError: a reducer is wrong, or two schemas disagree about a key.
+
+    Example:
+        >>> from typing import TypedDict
+        >>> class State(TypedDict):
+        ...     text: str
+        >>> builder = StateGraph(State)
+        >>> _ = builder.add_node("shout", lambda state: {"text": state["text"].upper()})
+        >>> _ = builder.add_edge(START, "shout")
+        >>> builder.compile().invoke({"text": "hello"})
+        {'text': 'HELLO'}
+    """
+
+    def __init__(
+        self,
+        state_schema: Any,
+        context_schema: type | None = None,
+        *,
+        input_schema: Any = None,
+        output_schema: Any = None,
+    ) -> None:
+        self.nodes: dict[str, NodeSpec] = {}
+        self.edges: dict[tuple[str, str], None] = {}
+        self.joins: list[tuple[tuple[str, ...], str]] = []
+        self.branches: list[BranchSpec] = []
+        self.channels: dict[str, Channel] = {}
+        self.defaults: NodeOptions = {}
+        self.context_schema = context_schema
+        self._schemas: dict[Any, Schema] = {}
+        self._compiled = False
+        self.state = self.schema(state_schema)
+        self.input = self.state if input_schema is None else self.schema(input_schema)
+        self.output = self.state if output_schema is None else self.schema(output_schema)
+
+    def schema(self, kind: Any) -> Schema:
+        """Reads a schema and adds its keys to the state."""
+        known = next((schema for schema in self._schemas.values() if schema.kind is kind), None)
+        if known is not None:
+            return known
+        schema = read_schema(kind)
+        for name, channel in schema.channels.items():
+            old = self.channels.setdefault(name, channel)
+            if old.clashes(channel):
+                raise GraphBuildError(f"two schemas give a key different reducers: {name}")
+        self._schemas[id(kind)] = schema
+        return schema
+
+    def add_node(
+        self, node: Any, action: Any = None, **options: Unpack[NodeOptions]
+    ) -> Self:
+        """Adds a node.
+
+        Args:
+            node: its name; or what `action` says, to be named after itself.
+            action: what it runs: a function, method, partial or callable object, sync or
+                async, that takes the state; a compiled graph; or an object with ``invoke``.
+                It may have parameters ``config``, ``runtime`` and ``writer``, and returns a
+                dict of the keys that change, a `Command`, or nothing.
+            **options: see `NodeOptions`.
+
+        Raises:
+            GraphBuildError: the name is taken, reserved or missing, or a timeout is not
+                positive.
+            TypeError: the action cannot be called.
+        """
+        self._touch("a node")
+        name = node if isinstance(node, str) else name_of(node)
+        action = action if isinstance(node, str) else node
+        if name is None:
+            raise GraphBuildError(f"a node that has no name of its own needs one: {action!r}")
+        if action is None:
+            raise GraphBuildError(f"a node needs something to run: {name}")
+        self._check_name(name)
+        unknown = set(options) - NodeOptions.__optional_keys__
+        if unknown:
+            raise TypeError(f"`add_node` has no such option: {', '.join(sorted(unknown))}")
+        spec = NodeSpec(name, action, options)
+        spec.timeout(None)
+        if spec.input_schema is not None:
+            self.schema(spec.input_schema)
+        self.nodes[name] = spec
+        return self
+
+    def add_edge(self, start_key: str | Sequence[str], end_key: str) -> Self:
+        """After one node comes another; or once all of several have run.
+
+        Args:
+            start_key: the name of a node, or `START`; or a list of names, all of which must
+                have been added, and must have run since the edge last led on.
+            end_key: the name of a node, or `END`.
+
+        Raises:
+            GraphBuildError: an edge leads to `START` or leaves `END`; or one of several
+                starts is unknown.
+        """
+        self._touch("an edge")
+        starts = (start_key,) if isinstance(start_key, str) else tuple(start_key)
+        if END in starts:
+            raise GraphBuildError(f"an edge may not leave the end: {END}")
+        if end_key == START:
+            raise GraphBuildError(f"an edge may not lead to the start: {START}")
+        if isinstance(start_key, str):
+            self.edges[start_key, end_key] = None
+            return self
+        for start in starts:
+            if start not in self.nodes:
+                raise GraphBuildError(f"an edge begins at an unknown node: {start}")
+        if not starts:
+            raise GraphBuildError(f"an edge from several nodes needs at least one: {end_key}")
+        self.joins.append((starts, end_key))
+        return self
+
+    def add_conditional_edges(
+        self,
+        source: str,
+        path: Callable[..., Any],
+        path_map: Mapping[Any, str] | Sequence[str] | None = None,
+    ) -> Self:
+        """After a node comes what a function of the state says.
+
+        Args:
+            source: the node, or `START`.
+            path: returns the name of a node, `END`, a `Send`, or a list of those; an empty
+                list leads nowhere. It sees the state with the writes of `source`.
+            path_map: what `path` returns, mapped to names; a list maps names to themselves.
+                Default: it returns names.
+
+        Raises:
+            GraphBuildError: `source` has a branch of the same name already.
+        """
+        self._touch("an edge")
+        name = name_of(path) or "branch"
+        name = "condition" if name == "<lambda>" else name
+        taken = {branch.name for branch in self.branches if branch.source == source}
+        if name == "condition":
+            count = sum(other.startswith(name) for other in taken)
+            name = f"{name}_{count + 1}" if count else name
+        elif name in taken:
+            raise GraphBuildError(f"two branches of `{source}` have the same name: {name}")
+        if path_map is not None and isinstance(path_map, Sequence):
+            path_map = {target: target for target in path_map}
+        hint = state_hint(path)
+        if hint is not None:
+            self.schema(hint)
+        self.branches.append(BranchSpec(source, name, path, path_map))
+        return self
+
+    def add_sequence(self, nodes: Sequence[Any]) -> Self:
+        """Adds nodes that run one after the other.
+
+        Args:
+            nodes: actions, or pairs of a name and an action.
+
+        Raises:
+            GraphBuildError: there is none, or as `add_node`.
+        """
+        if not nodes:
+            raise GraphBuildError("a sequence needs at least one node: []")
+        previous: str | None = None
+        for node in nodes:
+            name, action = node if isinstance(node, tuple) else (name_of(node), node)
+            self.add_node(name, action)
+            if previous is not None:
+                self.add_edge(previous, name)
+            previous = name
+        return self
+
+    def set_entry_point(self, key: str) -> Self:
+        """The graph begins at a node: an edge from `START`."""
+        return self.add_edge(START, key)
+
+    def set_conditional_entry_point(
+        self,
+        path: Callable[..., Any],
+        path_map: Mapping[Any, str] | Sequence[str] | None = None,
+    ) -> Self:
+        """The graph begins where a function of the input says: a branch at `START`."""
+        return self.add_conditional_edges(START, path, path_map)
+
+    def set_finish_point(self, key: str) -> Self:
+        """A path ends after a node: an edge to `END`."""
+        return self.add_edge(key, END)
+
+    def set_node_defaults(
+        self,
+        *,
+        retry_policy: Retry | None = None,
+        timeout: Timeout | None = None,
+        error_handler: Callable[..., Any] | None = None,
+    ) -> Self:
+        """Options of all nodes that have none of their own, added before or after.
+
+        Nested graphs do not inherit them. See `NodeOptions` for what they mean.
+        """
+        given: NodeOptions = {
+            "retry_policy": retry_policy,
+            "timeout": timeout,
+            "error_handler": error_handler,
+        }
+        self.defaults = given
+        return self
+
+    def compile(self, *, name: str | None = None, strict: bool = False) -> CompiledGraph:
+        """Checks the graph and freezes it. Later changes of the builder do not reach it.
+
+        Args:
+            name: the graph's name. Default: ``graph``.
+            strict: whether keys and targets that do not exist are errors while the graph
+                runs, rather than ignored.
+
+        Raises:
+            GraphBuildError: no edge leaves `START`, or an edge names an unknown node.
+        """
+        graph = assemble(self, name or "graph", strict=strict)
+        self._compiled = True
+        return graph
+
+    def _check_name(self, name: str) -> None:
+        if name in (START, END):
+            raise GraphBuildError(f"a node has a reserved name: {name}")
+        if name in self.nodes:
+            raise GraphBuildError(f"two nodes have the same name: {name}")
+        for mark in "|:":
+            if mark in name:
+                raise GraphBuildError(f"the name of a node may not hold `{mark}`: {name}")
+
+    def _touch(self, what: str) -> None:
+        if self._compiled:
+            _log.warning("the compiled graph does not change with its builder, added: %s", what)

@@ -1,0 +1,257 @@
+"""A compiled graph: running it, streaming it, resuming it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from antiphon.graph._batch import Batches
+from antiphon.graph._config import around, merge
+from antiphon.graph._entry import context_of, entry, limit_of
+from antiphon.graph._flight import Flight, launch
+from antiphon.graph._pause import Paused, by_id
+from antiphon.graph._stream import Shape, select
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+
+    from antiphon._antiphon import Engine
+    from antiphon.graph._drawing import Drawing
+    from antiphon.graph._plan import Plan
+    from antiphon.graph._runtime import RunnableConfig
+    from antiphon.graph._stream import StreamMode
+
+__all__ = ["CompiledGraph"]
+
+
+class CompiledGraph(Batches):
+    """A graph that runs; made by `StateGraph.compile`. Immutable but for `stream_mode`.
+
+    Each method of a pair does the same, once by a plain call and once by ``await``. Both take
+    sync and async nodes. A graph may be invoked by another graph's node, or be a node.
+
+    Attributes:
+        name: the graph's name.
+        stream_mode: what a stream carries unless it is told. Default: ``updates``.
+    """
+
+    def __init__(self, engine: Engine, plan: Plan) -> None:
+        self.name = plan.name
+        self.stream_mode: StreamMode | Sequence[StreamMode] = "updates"
+        self._engine = engine
+        self._plan = plan
+        self._bound: Mapping[str, Any] | None = None
+
+    def invoke(
+        self,
+        input: Any,  # noqa: A002 - LangGraph's name
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        output_keys: str | Sequence[str] | None = None,
+    ) -> Any:
+        """Runs the graph to its end, or to a pause.
+
+        Args:
+            input: the first writes: a dict, an instance of the schema, or a `Command`.
+            config: settings of this call; see `RunnableConfig`.
+            context: what nodes reach as ``runtime.context``; a dict is made into the
+                graph's ``context_schema``.
+            stream_mode: with another mode than ``values``, the chunks of that stream.
+            output_keys: the keys to return, or one key for its bare value. Default: those
+                of the output schema.
+
+        Returns:
+            The state at the end, or none if nothing was ever written. If a node asked a
+            question, a `Paused`.
+
+        Raises:
+            GraphRecursionError: the limit of supersteps was reached.
+            InvalidUpdateError: a node wrote what a key cannot take.
+            EmptyInputError: there is no input.
+
+        What a node raises comes out as it is.
+        """
+        if stream_mode != "values":
+            streamed = {"context": context, "output_keys": output_keys}
+            return list(self.stream(input, config, stream_mode=stream_mode, **streamed))
+        flight = self._launch(input, config, context)
+        flight.drain()
+        return self._result(flight, output_keys)
+
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: StreamMode | Sequence[StreamMode] = "values",
+        output_keys: str | Sequence[str] | None = None,
+    ) -> Any:
+        """`invoke` on the caller's event loop."""
+        if stream_mode != "values":
+            streamed = {"context": context, "output_keys": output_keys}
+            chunks = self.astream(input, config, stream_mode=stream_mode, **streamed)
+            return [chunk async for chunk in chunks]
+        flight = self._launch(input, config, context)
+        await flight.adrain()
+        return self._result(flight, output_keys)
+
+    def stream(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: StreamMode | Sequence[StreamMode] | None = None,
+        output_keys: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+    ) -> Iterator[Any]:
+        """Runs the graph and yields what happens, as it happens.
+
+        Args:
+            input: as for `invoke`.
+            config: as for `invoke`.
+            context: as for `invoke`.
+            stream_mode: one mode for bare chunks, a sequence for pairs of mode and chunk.
+                See `StreamMode`. Default: the graph's own.
+            output_keys: the keys to show of states and updates. Default: all.
+            subgraphs: whether nested graphs show too; each chunk then begins with its
+                namespace, a tuple that is empty for the graph itself.
+
+        Yields:
+            Chunks. A run that pauses ends with ``{"__interrupt__": (Interrupt, ...)}``.
+
+        Raises:
+            GraphBuildError: a mode is unknown.
+
+        Beside that it raises what `invoke` raises. Closing the stream cancels the run.
+        """
+        shape = self._shape(stream_mode, subgraphs=subgraphs, keys=output_keys)
+        flight = self._launch(input, config, context, shape)
+        for item in flight.items():
+            yield from shape.chunks(item)
+        yield from shape.pauses(flight)
+
+    async def astream(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        stream_mode: StreamMode | Sequence[StreamMode] | None = None,
+        output_keys: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
+    ) -> AsyncIterator[Any]:
+        """`stream` on the caller's event loop."""
+        shape = self._shape(stream_mode, subgraphs=subgraphs, keys=output_keys)
+        flight = self._launch(input, config, context, shape)
+        items = flight.aitems()
+        try:
+            async for item in items:
+                for chunk in shape.chunks(item):
+                    yield chunk
+        finally:
+            await items.aclose()
+        for chunk in shape.pauses(flight):
+            yield chunk
+
+    def resume(self, paused: Paused, answer: Any) -> Any:
+        """Answers questions of a run that paused, and lets it go on.
+
+        Args:
+            paused: what `invoke` or `resume` returned.
+            answer: the answer, or a dict from question ids to answers. Questions left
+                open are asked again.
+
+        Returns:
+            As `invoke`. The limit of supersteps covers the run as a whole.
+
+        Raises:
+            GraphBuildError: the answer does not say which of several questions it is for,
+                or the pause is over.
+
+        Example:
+            >>> paused = graph.invoke({"text": "draft"})        # doctest: +SKIP
+            >>> graph.resume(paused, "looks good")               # doctest: +SKIP
+        """
+        flight = paused.flight
+        flight.answer(by_id(paused, answer))
+        flight.drain()
+        return self._result(flight, None)
+
+    async def aresume(self, paused: Paused, answer: Any) -> Any:
+        """`resume` on the caller's event loop."""
+        flight = paused.flight
+        flight.answer(by_id(paused, answer))
+        await flight.adrain()
+        return self._result(flight, None)
+
+    def with_config(self, config: RunnableConfig | None = None, **settings: Any) -> Self:
+        """The same graph with settings of its own, which a call's config adds to.
+
+        Args:
+            config: settings.
+            **settings: more of them, by name.
+        """
+        other = self.__class__(self._engine, self._plan)
+        other.stream_mode = self.stream_mode
+        other._bound = dict(merge(self._bound, config, settings))  # noqa: SLF001
+        return other
+
+    def get_name(self) -> str:
+        """The graph's name."""
+        return self.name
+
+    def get_graph(self) -> Drawing:
+        """Nodes and edges, to be drawn."""
+        return self._plan.drawn
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return self.get_graph()._repr_mimebundle_()  # noqa: SLF001
+
+    def __repr__(self) -> str:
+        return f"CompiledGraph(name={self.name!r})"
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine's graph, if another graph can take it in as it is."""
+        return self._engine if self._plan.is_plain and self._bound is None else None
+
+    def _shape(
+        self,
+        mode: StreamMode | Sequence[StreamMode] | None,
+        *,
+        subgraphs: bool,
+        keys: str | Sequence[str] | None,
+    ) -> Shape:
+        return Shape.read(mode or self.stream_mode, subgraphs=subgraphs, keys=keys)
+
+    def _launch(
+        self, start: Any, config: Any, context: Any, shape: Shape | None = None
+    ) -> Flight:
+        outer = around()
+        inherited = None if outer is None else outer.config
+        settings = merge(inherited, self._bound, config)
+        if context is None and outer is not None:
+            context = outer.context
+        options: dict[str, Any] = {}
+        if settings.get("max_concurrency") is not None:
+            options["max_concurrency"] = settings["max_concurrency"]
+        if settings.get("run_id") is not None:
+            options["run_id"] = str(settings["run_id"])
+        return launch(
+            self._engine,
+            entry(start, self._plan.input),
+            shape,
+            config=settings,
+            context=context_of(context, self._plan.context_schema),
+            limits={"supersteps": limit_of(settings)},
+            **options,
+        )
+
+    def _result(self, flight: Flight, keys: str | Sequence[str] | None) -> Any:
+        shown = select(flight.state(), self._plan.output_keys if keys is None else keys)
+        if flight.is_paused():
+            return Paused(shown if isinstance(shown, dict) else {}, flight)
+        return None if shown == {} else shown

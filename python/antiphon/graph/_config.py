@@ -1,0 +1,55 @@
+"""The settings of a call: the graph's own, the enclosing run's and the caller's, merged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from antiphon._antiphon import Context, current_context
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon.graph._runtime import RunnableConfig
+
+__all__ = ["RECURSION_LIMIT", "around", "merge"]
+
+RECURSION_LIMIT = 10_007
+"""Supersteps, unless the config says otherwise."""
+
+_START: dict[str, Any] = {"callbacks": None, "recursion_limit": RECURSION_LIMIT}
+
+
+def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
+    """Merges configs: tags add up, metadata and configurable merge, of the rest the last wins.
+
+    Returns:
+        A new dict in which ``tags``, ``metadata`` and ``configurable`` are there, and new too.
+    """
+    tags: list[Any] = []
+    metadata: dict[str, Any] = {}
+    configurable: dict[str, Any] = {}
+    merged: dict[str, Any] = {
+        "tags": tags,
+        "metadata": metadata,
+        "configurable": configurable,
+        **_START,
+    }
+    for config in configs:
+        for key, value in config.items() if config else ():
+            if key == "tags":
+                tags += [tag for tag in value or () if tag not in tags]
+            elif key == "metadata":
+                metadata.update(value or {})
+            elif key == "configurable":
+                configurable.update(value or {})
+            elif value is not None:
+                merged[key] = value
+    return cast("RunnableConfig", merged)
+
+
+def around() -> Context | None:
+    """The context of the node that this call is made from, if it is made from one."""
+    try:
+        return current_context()
+    except RuntimeError:
+        return None

@@ -1,0 +1,86 @@
+"""What a call is given, made ready for the engine: input, context and limit."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Command, Send
+from antiphon.graph._config import RECURSION_LIMIT
+from antiphon.graph._errors import EmptyInputError, InvalidUpdateError
+from antiphon.graph._faults import GraphBuildError
+from antiphon.graph._schema import ROOT, Schema, is_model
+from antiphon.graph._update import is_annotated, wrote
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["context_of", "entry", "limit_of"]
+
+
+def entry(given: Any, schema: Schema) -> dict[str, Any] | Command:
+    """The first writes of a run.
+
+    Args:
+        given: what the caller passed: a dict, an instance, a command, or a root value.
+        schema: the input schema; other keys are dropped.
+
+    Raises:
+        EmptyInputError: there is nothing in it.
+        InvalidUpdateError: it is no state.
+        TypeError: a command leads to something that is neither a name nor a `Send`.
+        RuntimeError: a command resumes.
+    """
+    if given is None:
+        raise EmptyInputError("the graph was given no input: None")
+    if isinstance(given, Command):
+        return _command(given)
+    if schema.is_root:
+        return {ROOT: given}
+    if isinstance(given, dict):
+        keys = schema.channels
+        return {key: value for key, value in given.items() if key in keys}
+    if is_annotated(given):
+        return {key: value for key, value in wrote(given).items() if key in schema.channels}
+    raise InvalidUpdateError(
+        f"the input of a graph is a dict or an instance of its schema, found: {type(given).__name__}"
+    )
+
+
+def context_of(given: Any, schema: type | None) -> Any:
+    """The context that nodes get: a dict becomes an instance of a class that can be made of it."""
+    if schema is None or not isinstance(given, dict):
+        return given
+    makes = isinstance(schema, type) and (is_dataclass(schema) or is_model(schema))
+    return schema(**given) if makes else given
+
+
+def limit_of(config: Mapping[str, Any]) -> int:
+    """The limit of supersteps.
+
+    Raises:
+        GraphBuildError: it is below 1.
+    """
+    limit = int(config.get("recursion_limit", RECURSION_LIMIT))
+    if limit < 1:
+        raise GraphBuildError(
+            f"`recursion_limit` must be at least 1, found: {limit}", code="call_invalid"
+        )
+    return limit
+
+
+def _command(command: Command) -> Command:
+    if command.resume is not None:
+        raise RuntimeError(
+            "a run is resumed by `graph.resume` with what `invoke` returned, found: "
+            "Command(resume=...)"
+        )
+    targets = command.goto if isinstance(command.goto, list | tuple) else (command.goto,)
+    for target in targets:
+        if not isinstance(target, str | Send):
+            raise TypeError(
+                f"`goto` takes the names of nodes and `Send`s, found: {type(target).__name__}"
+            )
+    if command.update is None and not targets:
+        raise EmptyInputError("the graph was given nothing to start from: Command()")
+    return command

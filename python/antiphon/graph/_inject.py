@@ -1,0 +1,160 @@
+"""Which parameters a node wants beside the state, and handing them over.
+
+Parameters are known by name and annotation: ``config``, ``writer``, ``runtime``, ``error``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+
+from antiphon.graph._runtime import NodeError, RunnableConfig, StreamWriter, node_error, runtime_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon._antiphon import Context
+
+    Getter = Callable[[Context], Any]
+
+__all__ = ["Action", "read_action"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A callable as the engine takes it.
+
+    Attributes:
+        call: takes the state, and the context if `wants_ctx`.
+        wants_ctx: whether it does.
+        asynchronous: whether calling it gives a coroutine.
+    """
+
+    call: Callable[..., Any]
+    wants_ctx: bool
+    asynchronous: bool
+
+
+def read_action(action: Any) -> Action:
+    """Prepares a function, method, partial, callable object or Runnable.
+
+    A callable that takes nothing but the state is handed on as it is.
+
+    Raises:
+        TypeError: it cannot be called.
+    """
+    if is_runnable(action):
+        return _runnable(action)
+    if not callable(action):
+        raise TypeError(f"a node or router must be callable, found: {type(action).__name__}")
+    wanted = _wanted(action)
+    asynchronous = is_async(action)
+    if not wanted:
+        return Action(action, wants_ctx=False, asynchronous=asynchronous)
+    # A coroutine function keeps its nature: the engine awaits what the call returns.
+    return Action(_with(action, wanted), wants_ctx=True, asynchronous=asynchronous)
+
+
+def is_runnable(action: Any) -> bool:
+    """Whether it is run by ``invoke`` rather than by being called."""
+    core = sys.modules.get("langchain_core.runnables")
+    if core is not None and isinstance(action, core.Runnable):
+        return True
+    return hasattr(action, "invoke") and not callable(action)
+
+
+def is_async(action: Any) -> bool:
+    """Whether calling it gives a coroutine."""
+    while isinstance(action, functools.partial):
+        action = action.func
+    if inspect.iscoroutinefunction(action):
+        return True
+    return inspect.iscoroutinefunction(getattr(action, "__call__", None))  # noqa: B004
+
+
+def _runnable(action: Any) -> Action:
+    # A RunnableLambda of a coroutine function has no sync half.
+    only_async = getattr(action, "afunc", None) is not None and not hasattr(action, "func")
+    method = action.ainvoke if only_async else action.invoke
+
+    def call(state: Any, ctx: Context) -> Any:
+        return method(state, ctx.config)
+
+    return Action(call, wants_ctx=True, asynchronous=only_async)
+
+
+def _with(action: Callable[..., Any], wanted: dict[str, Getter]) -> Callable[..., Any]:
+    if len(wanted) == 1:
+        ((name, get),) = wanted.items()
+
+        def call_one(state: Any, ctx: Context) -> Any:
+            return action(state, **{name: get(ctx)})
+
+        return functools.update_wrapper(call_one, action, updated=())
+
+    def call(state: Any, ctx: Context) -> Any:
+        return action(state, **{name: get(ctx) for name, get in wanted.items()})
+
+    return functools.update_wrapper(call, action, updated=())
+
+
+def _wanted(action: Callable[..., Any]) -> dict[str, Getter]:
+    try:
+        parameters = inspect.signature(action).parameters
+    except (ValueError, TypeError):  # some builtins have none
+        return {}
+    passed = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found: dict[str, Getter] = {}
+    for position, (name, parameter) in enumerate(parameters.items()):
+        by_name = name in _KNOWN and parameter.kind in passed
+        is_state = position == 0 and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+        if by_name and not is_state:
+            kinds, get = _KNOWN[name]
+            if _fits(parameter.annotation, kinds):
+                found[name] = get
+            elif name == "config":
+                _warn(parameter.annotation)
+    return found
+
+
+def _warn(annotation: Any) -> None:
+    warnings.warn(
+        f"a parameter `config` is injected where it is typed as `RunnableConfig`, found: {annotation}",
+        UserWarning,
+        stacklevel=6,
+    )
+
+
+def _fits(annotation: Any, kinds: tuple[Any, ...]) -> bool:
+    """Whether an annotation is one of `kinds`, by object or by name, or optionally so."""
+    if not kinds or annotation is inspect.Parameter.empty:
+        return True
+    names = {getattr(kind, "__name__", "StreamWriter") for kind in kinds}
+    if isinstance(annotation, str):
+        text = annotation.replace(" ", "").replace("typing.", "")
+        text = text.removeprefix("Optional[").removesuffix("]").removesuffix("|None")
+        return text.rpartition(".")[2] in names
+    if get_origin(annotation) in (Union, types.UnionType):
+        return any(_fits(option, kinds) for option in get_args(annotation))
+    return annotation in kinds or getattr(annotation, "__name__", None) in names
+
+
+def _config(ctx: Context) -> Any:
+    return ctx.config
+
+
+def _writer(ctx: Context) -> Any:
+    return ctx.emit
+
+
+_KNOWN: dict[str, tuple[tuple[Any, ...], Getter]] = {
+    "config": ((RunnableConfig,), _config),
+    "writer": ((StreamWriter,), _writer),
+    "runtime": ((), runtime_of),
+    "error": ((NodeError,), node_error),
+}

@@ -1,0 +1,73 @@
+"""A run that waits for answers, as the dict that ``invoke`` returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon.graph._faults import GraphBuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon.graph._flight import Flight
+    from antiphon.graph._runtime import Interrupt
+
+__all__ = ["Paused", "by_id"]
+
+
+class Paused(dict[str, Any]):
+    """The state at a pause, with the open questions under ``__interrupt__``.
+
+    It holds the run itself: hand it to `CompiledGraph.resume` with the answers, in the same
+    process. Pickled or copied it is a plain dict.
+    """
+
+    __slots__ = ("_flight",)
+
+    def __init__(self, state: Mapping[str, Any], flight: Flight) -> None:
+        super().__init__(state, __interrupt__=list(flight.questions()))
+        self._flight = flight
+
+    @property
+    def flight(self) -> Flight:
+        """The run that waits."""
+        return self._flight
+
+    @property
+    def interrupts(self) -> tuple[Interrupt, ...]:
+        """The open questions."""
+        return tuple(self["__interrupt__"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def by_id(paused: Paused, answer: Any) -> dict[str, Any]:
+    """Says which question an answer is for.
+
+    Args:
+        paused: the pause.
+        answer: a dict from question ids to answers, or the answer to the only question.
+
+    Raises:
+        GraphBuildError: several questions are open and the answer names none, or the
+            pause is over.
+    """
+    open_ = [question.id for question in paused.flight.questions()]
+    asked = [question.id for question in paused.interrupts]
+    if open_ != asked:
+        raise GraphBuildError(
+            f"the run has been resumed from this pause already: {', '.join(asked)}",
+            code="answer_invalid",
+            hint="resume from what the last `resume` returned",
+        )
+    if isinstance(answer, dict) and answer and set(answer) <= set(open_):
+        return answer
+    if len(open_) > 1:
+        raise GraphBuildError(
+            f"several questions are open, and the answer does not say which it is for: {len(open_)}",
+            code="answer_invalid",
+            details={"questions": open_},
+            hint="answer with a dict from the ids of the questions to the answers",
+        )
+    return {open_[0]: answer}

@@ -1,0 +1,46 @@
+"""What a compiled graph knows beside the engine's half: schemas, and how it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from antiphon.graph._schema import ROOT, Schema
+
+if TYPE_CHECKING:
+    from antiphon.graph._drawing import Drawing
+
+__all__ = ["Plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a compiled graph knows beside the engine's half.
+
+    Attributes:
+        name: the graph's name.
+        input: the schema of its input.
+        output: the schema of its output.
+        keys: all keys of its state.
+        drawn: how it is drawn.
+        context_schema: the type of its context, if it has one.
+    """
+
+    name: str
+    input: Schema
+    output: Schema
+    keys: frozenset[str]
+    drawn: Drawing
+    context_schema: type | None = None
+
+    @property
+    def output_keys(self) -> list[str] | None:
+        """The keys that ``invoke`` returns; none for the whole state."""
+        keys = self.output.channels
+        return None if ROOT in keys or set(keys) == self.keys else list(keys)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all its keys go in and come out, as in a graph within a graph."""
+        ends = (self.input, self.output)
+        return ROOT not in self.keys and all(set(end.channels) == self.keys for end in ends)

@@ -1,0 +1,182 @@
+"""What a node can reach beside its state: runtime, config, stream writer, and the person asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypedDict, TypeVar
+
+from antiphon._antiphon import Context, Interrupted, current_context
+from antiphon.graph._errors import GraphInterrupt
+
+__all__ = [
+    "ExecutionInfo",
+    "Interrupt",
+    "NodeError",
+    "RunnableConfig",
+    "Runtime",
+    "StreamWriter",
+    "get_config",
+    "get_runtime",
+    "get_stream_writer",
+    "interrupt",
+    "node_error",
+    "runtime_of",
+]
+
+ContextT = TypeVar("ContextT")
+
+StreamWriter = Callable[[Any], None]
+"""Sends a value to whoever streams the run in mode ``custom``."""
+
+
+class RunnableConfig(TypedDict, total=False):
+    """Settings of one call; they reach the nodes as they are.
+
+    Attributes:
+        recursion_limit: supersteps before the run is given up. Default: 10,007.
+        max_concurrency: nodes that run at a time. Default: no limit.
+        configurable: values for the nodes, by name.
+        tags: labels for the nodes and what they call.
+        metadata: notes for the nodes and what they call.
+        callbacks: handlers for the LangChain parts that nodes call.
+        run_name: a name for the LangChain parts that nodes call.
+        run_id: the run's id. Default: a new one.
+    """
+
+    recursion_limit: int
+    max_concurrency: int | None
+    configurable: dict[str, Any]
+    tags: list[str]
+    metadata: dict[str, Any]
+    callbacks: Any
+    run_name: str
+    run_id: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """A question that a node asks.
+
+    Attributes:
+        value: the question.
+        id: names it in an answer.
+    """
+
+    value: Any
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """What an error handler gets to know.
+
+    Attributes:
+        node: the name of the node that failed.
+        error: what it raised.
+    """
+
+    node: str
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionInfo:
+    """Which attempt of which run this is.
+
+    Attributes:
+        run_id: the run's id.
+        node_attempt: 1 for the first attempt.
+    """
+
+    run_id: str
+    node_attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime(Generic[ContextT]):
+    """What a run offers its nodes; injected where a parameter is called ``runtime``.
+
+    Attributes:
+        context: what the caller passed as ``context``.
+        stream_writer: sends a value to whoever streams in mode ``custom``.
+        execution_info: which attempt of which run this is.
+    """
+
+    context: ContextT
+    stream_writer: StreamWriter
+    execution_info: ExecutionInfo
+
+
+class _Question(GraphInterrupt):
+    """A question on its way to the engine, which knows it by its attribute."""
+
+    def __init__(self, value: Any, pause: Interrupted) -> None:
+        super().__init__((Interrupt(value, getattr(pause, "id", "")),))
+        self.__antiphon_question__ = value
+
+
+def interrupt(value: Any) -> Any:
+    """Asks a person, and pauses the run until the answer is there.
+
+    On resuming, the node runs again from its first line, and the questions it asks are
+    answered in the order of the calls.
+
+    Args:
+        value: the question, any value.
+
+    Returns:
+        The answer.
+
+    Raises:
+        GraphInterrupt: there is no answer yet. Let it pass.
+        RuntimeError: no node is running here.
+    """
+    try:
+        return current_context().ask(value)
+    except Interrupted as pause:
+        raise _Question(value, pause) from None
+
+
+def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[ContextT]:
+    """The runtime of the node that runs here.
+
+    Args:
+        context_schema: the type of the run's context, for type checkers only.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    del context_schema
+    return runtime_of(current_context())
+
+
+def get_config() -> RunnableConfig:
+    """The config of the run whose node runs here.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    config: RunnableConfig = current_context().config
+    return config
+
+
+def get_stream_writer() -> StreamWriter:
+    """Sends values to whoever streams the run in mode ``custom``.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    return current_context().emit
+
+
+def runtime_of(ctx: Context) -> Runtime[Any]:
+    """The runtime as seen by the node of `ctx`."""
+    return Runtime(ctx.context, ctx.emit, ExecutionInfo(ctx.run_id, ctx.attempt))
+
+
+def node_error(ctx: Context) -> NodeError | None:
+    """The failure that the node of `ctx` handles, if it is a handler."""
+    if ctx.error is None or ctx.failed_node is None:
+        return None
+    return NodeError(ctx.failed_node, ctx.error)
