@@ -63,12 +63,16 @@ def svg(nodes: Sequence[str], arrows: Sequence[Arrow]) -> str:
     width = right + _MARGIN + 2 * _GAP  # room for arrows that lead back
     height = max((box.y for box in boxes.values()), default=0.0) + _HEIGHT + _MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">'
+        ),
         f"<style>{_STYLE}</style>",
-        '<defs><marker id="antiphon-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-        'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" '
-        'style="fill:#777;stroke:none"/></marker></defs>',
+        (
+            '<defs><marker id="antiphon-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+            'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" '
+            'style="fill:#777;stroke:none"/></marker></defs>'
+        ),
         *(_line(arrow, boxes, right) for arrow in known),
         *(_box(name, box) for name, box in boxes.items()),
         "</svg>",

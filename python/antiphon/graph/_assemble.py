@@ -14,6 +14,7 @@ from antiphon.graph._node import NodeSpec, state_hint
 from antiphon.graph._plan import Plan
 from antiphon.graph._root import returning_root
 from antiphon.graph._router import read_router
+from antiphon.graph._runnable import as_runnable
 from antiphon.graph._update import adapt
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def assemble(graph: StateGraph, name: str, *, strict: bool) -> CompiledGraph:
         drawn=draw(graph),
         context_schema=graph.context_schema,
     )
-    return CompiledGraph(engine, plan)
+    return as_runnable(CompiledGraph)(engine, plan)
 
 
 def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec) -> None:
@@ -131,8 +132,13 @@ def _add_handler(builder: Builder, graph: StateGraph, name: str, handler: Any) -
 
 
 def _action(graph: StateGraph, action: Any) -> Action:
-    read = read_action(action)
+    read = _nested(action) if isinstance(action, CompiledGraph) else read_action(action)
     return returning_root(read) if graph.state.is_root else read
+
+
+def _nested(graph: CompiledGraph) -> Action:
+    """A graph that the engine cannot take in as it is, as an action that invokes it."""
+    return Action(graph.ainvoke, wants_ctx=False, asynchronous=True)
 
 
 def _view(graph: StateGraph, schema: Schema) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def _spread(
     configs: Sequence[Any] = config
     if len(configs) != count:
         raise GraphBuildError(
-            f"a batch takes one config, or one for each of its {count} inputs, found: {len(configs)}",
+            f"a batch of {count} takes one config or as many, found: {len(configs)}",
             code="call_invalid",
         )
     return configs

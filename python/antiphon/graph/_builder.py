@@ -89,9 +89,7 @@ class StateGraph:
         self._schemas[id(kind)] = schema
         return schema
 
-    def add_node(
-        self, node: Any, action: Any = None, **options: Unpack[NodeOptions]
-    ) -> Self:
+    def add_node(self, node: Any, action: Any = None, **options: Unpack[NodeOptions]) -> Self:
         """Adds a node.
 
         Args:

@@ -27,6 +27,7 @@ _CONCRETE: dict[Any, type] = {
     collections.abc.Mapping: dict,
     collections.abc.MutableMapping: dict,
 }
+_TAKES = 2
 _FROZEN = (int, float, complex, bool, str, bytes, tuple, frozenset)
 
 
@@ -116,7 +117,9 @@ def _check_arity(name: str, reducer: Reducer) -> None:
     except ValueError:  # some builtins have none
         return
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if sum(parameter.kind in positional for parameter in signature.parameters.values()) != 2:
+    if [parameter.kind in positional for parameter in signature.parameters.values()].count(
+        True
+    ) != _TAKES:
         raise GraphBuildError(
             f"invalid reducer signature of key `{name}`: {signature}",
             details={"key": name},

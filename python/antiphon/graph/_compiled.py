@@ -208,7 +208,7 @@ class CompiledGraph(Batches):
         return self._plan.drawn
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return self.get_graph()._repr_mimebundle_()  # noqa: SLF001
+        return self.get_graph()._repr_mimebundle_()
 
     def __repr__(self) -> str:
         return f"CompiledGraph(name={self.name!r})"
@@ -227,9 +227,7 @@ class CompiledGraph(Batches):
     ) -> Shape:
         return Shape.read(mode or self.stream_mode, subgraphs=subgraphs, keys=keys)
 
-    def _launch(
-        self, start: Any, config: Any, context: Any, shape: Shape | None = None
-    ) -> Flight:
+    def _launch(self, start: Any, config: Any, context: Any, shape: Shape | None = None) -> Flight:
         outer = around()
         inherited = None if outer is None else outer.config
         settings = merge(inherited, self._bound, config)
@@ -238,8 +236,11 @@ class CompiledGraph(Batches):
         options: dict[str, Any] = {}
         if settings.get("max_concurrency") is not None:
             options["max_concurrency"] = settings["max_concurrency"]
-        if settings.get("run_id") is not None:
-            options["run_id"] = str(settings["run_id"])
+        # A run's id and name are its own: graphs that its nodes invoke do not inherit them.
+        settings.pop("run_name", None)
+        run_id = settings.pop("run_id", None)
+        if run_id is not None:
+            options["run_id"] = str(run_id)
         return launch(
             self._engine,
             entry(start, self._plan.input),

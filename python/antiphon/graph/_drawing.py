@@ -53,7 +53,9 @@ class Drawing:
         Args:
             with_styles: whether shapes and colours are set too. Default: true.
         """
-        lines = ["---", "config:", "  flowchart:", "    curve: linear", "---"] if with_styles else []
+        lines = (
+            ["---", "config:", "  flowchart:", "    curve: linear", "---"] if with_styles else []
+        )
         lines.append("graph TD;")
         if with_styles:
             lines += [f"\t{self._mermaid_node(name)}" for name in self.nodes]

@@ -43,7 +43,7 @@ def entry(given: Any, schema: Schema) -> dict[str, Any] | Command:
     if is_annotated(given):
         return {key: value for key, value in wrote(given).items() if key in schema.channels}
     raise InvalidUpdateError(
-        f"the input of a graph is a dict or an instance of its schema, found: {type(given).__name__}"
+        f"a graph takes a dict or an instance of its schema, found: {type(given).__name__}"
     )
 
 
@@ -51,8 +51,7 @@ def context_of(given: Any, schema: type | None) -> Any:
     """The context that nodes get: a dict becomes an instance of a class that can be made of it."""
     if schema is None or not isinstance(given, dict):
         return given
-    makes = isinstance(schema, type) and (is_dataclass(schema) or is_model(schema))
-    return schema(**given) if makes else given
+    return schema(**given) if is_dataclass(schema) or is_model(schema) else given
 
 
 def limit_of(config: Mapping[str, Any]) -> int:

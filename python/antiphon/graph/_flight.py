@@ -14,7 +14,7 @@ from antiphon.graph._runtime import Interrupt, interrupt
 from antiphon.graph._stream import Forwarded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Iterator
 
     from antiphon._antiphon import Context, Engine, Run
     from antiphon.graph._stream import Shape
@@ -58,7 +58,7 @@ class Flight:
         """What it waits for."""
         if not self.is_paused():
             return ()
-        return tuple(Interrupt(question.value, question.id) for question in self._run.questions)
+        return tuple(Interrupt(value, key) for key, _, value in self._run.questions)
 
     def answer(self, answers: dict[str, Any]) -> None:
         """Answers questions by id; then drive it again."""
@@ -110,7 +110,7 @@ class Flight:
                 self._run.drain()
         self._check()
 
-    async def aitems(self) -> AsyncIterator[Any]:
+    async def aitems(self) -> AsyncGenerator[Any, None]:
         """Drives it on the caller's event loop and yields what it shows, item by item."""
         try:
             while True:

@@ -124,7 +124,7 @@ def _wanted(action: Callable[..., Any]) -> dict[str, Getter]:
 
 def _warn(annotation: Any) -> None:
     warnings.warn(
-        f"a parameter `config` is injected where it is typed as `RunnableConfig`, found: {annotation}",
+        f"only a `config` typed as `RunnableConfig` is injected, found: {annotation}",
         UserWarning,
         stacklevel=6,
     )

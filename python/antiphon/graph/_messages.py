@@ -119,7 +119,7 @@ def _as_dict(message: Any) -> Any:
         message = {"role": _ROLES.get(message[0], message[0]), "content": message[1]}
     if not isinstance(message, dict):
         raise TypeError(
-            f"a message is a dict, a text or a pair of role and text, found: {type(message).__name__}"
+            f"a message is a dict, a text, or a role and a text, found: {type(message).__name__}"
         )
     return message if message.get("id") is not None else {**message, "id": str(uuid.uuid4())}
 

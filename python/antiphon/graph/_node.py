@@ -59,7 +59,7 @@ class NodeSpec:
 
     name: str
     action: Any
-    options: NodeOptions = field(default_factory=lambda: NodeOptions())
+    options: NodeOptions = field(default_factory=NodeOptions)
 
     @property
     def input_schema(self) -> type | None:

@@ -65,7 +65,7 @@ def by_id(paused: Paused, answer: Any) -> dict[str, Any]:
         return answer
     if len(open_) > 1:
         raise GraphBuildError(
-            f"several questions are open, and the answer does not say which it is for: {len(open_)}",
+            f"several questions are open, and the answer names none: {len(open_)}",
             code="answer_invalid",
             details={"questions": open_},
             hint="answer with a dict from the ids of the questions to the answers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -92,7 +93,7 @@ def annotated_keys(kind: type) -> tuple[str, ...]:
     """The names of a class's annotated fields, those of its bases first."""
     found: dict[str, None] = {}
     for base in reversed(kind.__mro__):
-        found.update(dict.fromkeys(base.__dict__.get("__annotations__", ())))
+        found.update(inspect.get_annotations(base))
     return tuple(key for key in found if _is_key(key))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +9,7 @@ from antiphon.graph._faults import GraphBuildError
 from antiphon.graph._schema import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from antiphon.graph._flight import Flight
 
@@ -119,7 +118,7 @@ class Shape:
 def select(state: dict[str, Any], keys: str | Sequence[str] | None) -> Any:
     """Some keys of a state: a list of names gives a dict, one name its bare value."""
     if keys is None:
-        return state[ROOT] if ROOT in state else state
+        return state.get(ROOT, state)
     if isinstance(keys, str):
         return state.get(keys)
     return {key: state[key] for key in keys if key in state}
