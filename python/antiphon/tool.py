@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FunctionTool", "Tool", "ToolContext", "ToolSpec", "encode_result", "tool"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class ToolSpec(TypedDict):
@@ -123,8 +123,8 @@ class Tool:
 
     @classmethod
     def from_callable(
-        cls, function: Callable[P, R], **options: Unpack[ToolOptions]
-    ) -> FunctionTool[P, R]:
+        cls, function: Callable[_P, _R], **options: Unpack[ToolOptions]
+    ) -> FunctionTool[_P, _R]:
         """Makes a tool from a callable; `options` are those of `Tool`."""
         return FunctionTool(function, **options)
 
@@ -211,7 +211,7 @@ class Tool:
         return f"{type(self).__name__}({self.name!r})"
 
 
-class FunctionTool(Tool, Generic[P, R]):
+class FunctionTool(Tool, Generic[_P, _R]):
     """A tool made from a callable; it can still be called like one.
 
     Its arguments are those of `Tool`. In a class body it is a method, and the
@@ -220,14 +220,14 @@ class FunctionTool(Tool, Generic[P, R]):
 
     if TYPE_CHECKING:
 
-        def __init__(self, function: Callable[P, R], **options: Unpack[ToolOptions]) -> None: ...
+        def __init__(self, function: Callable[_P, _R], **options: Unpack[ToolOptions]) -> None: ...
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """Calls the function as if it were no tool."""
-        result: R = self._body.function(*args, **kwargs)
+        result: _R = self._body.function(*args, **kwargs)
         return result
 
-    def __get__(self, instance: object, owner: type | None = None) -> FunctionTool[..., R]:
+    def __get__(self, instance: object, owner: type | None = None) -> FunctionTool[..., _R]:
         """Binds a method to its instance."""
         if instance is None or not self._body.is_method:
             return self
@@ -244,7 +244,7 @@ class FunctionTool(Tool, Generic[P, R]):
 
 
 @overload
-def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+def tool(function: Callable[_P, _R], /) -> FunctionTool[_P, _R]: ...
 
 
 @overload
@@ -257,7 +257,7 @@ def tool(
     idempotent: bool = False,
     side_effect: SideEffect = "external",
     max_result: int = MAX_RESULT,
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+) -> Callable[[Callable[_P, _R]], FunctionTool[_P, _R]]: ...
 
 
 def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
