@@ -1,0 +1,188 @@
+//! One piece of a host's work: what it gets to see, and what it may do
+//! meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use antiphon_core::budget::Intent;
+use antiphon_core::command::Update;
+use antiphon_core::event::EventKind;
+use antiphon_core::task::{Input, TaskId};
+use antiphon_core::{Category, Fault, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
+use serde_json::{Value as Json, json};
+
+use super::{Notes, Snapshot};
+use crate::clock::Clock;
+use crate::port::{CallContext, Model, Tool};
+
+/// One attempt at the work of a node, or at a call of its agent.
+pub struct NodeCall {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The names of the nodes that lead to it, its own last; of a fan-out by
+    /// sends with `#` and the number of the send.
+    pub path: Vec<Arc<str>>,
+    /// 1 for the first attempt.
+    pub attempt: u32,
+    /// Identifies the attempt within its run.
+    pub id: TaskId,
+    /// When it will be given up; none if nothing limits it.
+    pub deadline: Option<Time>,
+    /// The state, or what was sent to the node; the same for all calls of an agent.
+    pub input: Input<Json>,
+    /// The state of the node's graph.
+    pub state: Snapshot,
+    /// The answers to what the node asked so far, in that order.
+    pub answers: Vec<Json>,
+    /// The node in whose place this one runs, and its failure.
+    pub handles: Option<(Arc<str>, Fault)>,
+    /// For models and tools that the node calls by itself; prefer
+    /// [`NodeCall::ask`] and [`NodeCall::invoke`], which also count and record.
+    pub cx: CallContext,
+    /// The way back to the run.
+    pub notes: Notes,
+    pub(crate) calls: AtomicU64,
+}
+
+impl NodeCall {
+    /// A call outside any run, with a first attempt at `node` and no limits:
+    /// for tests of a host.
+    pub fn detached(node: impl Into<Arc<str>>, state: Snapshot, clock: Arc<dyn Clock>) -> Self {
+        let (node, id) = (node.into(), TaskId { unit: 0, slot: 0, serial: 1 });
+        Self {
+            path: vec![Arc::clone(&node)],
+            node,
+            attempt: 1,
+            id,
+            deadline: None,
+            input: Input::State,
+            state,
+            answers: Vec::new(),
+            handles: None,
+            cx: CallContext::new(clock),
+            notes: Notes::detached(id),
+            calls: AtomicU64::new(0),
+        }
+    }
+
+    /// What was sent to the node; none if it sees the state.
+    pub const fn sent(&self) -> Option<&Json> {
+        match &self.input {
+            Input::Sent(value) => Some(value),
+            Input::State => None,
+        }
+    }
+
+    /// Adds a custom event to the trace.
+    pub fn note(&self, name: &str, data: Json) {
+        self.notes.note(EventKind::Custom, name, data);
+    }
+
+    /// Asks whether one more call may be made, and counts it if so.
+    ///
+    /// # Errors
+    /// A `Budget` fault, which the node should end with.
+    pub async fn request(&self, intent: Intent) -> Result<(), Fault> {
+        self.notes.request(intent).await
+    }
+
+    /// Counts what a call has cost.
+    pub fn charge(&self, usage: Usage) {
+        self.notes.charge(usage);
+    }
+
+    /// Time left until the deadline; none if there is none.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.since(self.cx.clock.now()))
+    }
+
+    /// An update that writes these values by channel name.
+    ///
+    /// # Errors
+    /// As [`Snapshot::update`].
+    pub fn update<'k>(
+        &self,
+        fields: impl IntoIterator<Item = (&'k str, Json)>,
+    ) -> Result<Update<Json>, Fault> {
+        self.state.update(fields)
+    }
+
+    /// Calls a model once: within the budget, in the trace, and paid for.
+    ///
+    /// # Errors
+    /// A `Budget` fault if no call is left, else the model's own.
+    pub async fn ask(
+        &self,
+        model: &dyn Model,
+        request: &ModelRequest,
+    ) -> Result<ModelReply, Fault> {
+        self.request(Intent::Model).await?;
+        self.notes.note(EventKind::ModelCall, model.name(), json!({}));
+        let cx = CallContext { seed: self.next_seed(), ..self.cx.clone() };
+        let reply = model.call(request, &cx).await?;
+        let ModelReply { finish, usage, attempts, .. } = &reply;
+        let data = json!({"finish": finish, "usage": usage, "attempts": attempts});
+        self.notes.note(EventKind::ModelReply, reply.model.as_str(), data);
+        self.charge(reply.usage);
+        Ok(reply)
+    }
+
+    /// Calls a tool once, with arguments that satisfy its schema: within the
+    /// budget, in the trace, and no longer than the tool's own time-out or
+    /// what is left for the node, whichever is shorter.
+    ///
+    /// # Errors
+    /// A `Budget` fault if no call is left, a `Timeout` fault `tool_timeout`,
+    /// else the tool's own.
+    pub async fn invoke(&self, tool: &dyn Tool, arguments: Json) -> ToolOutcome {
+        self.request(Intent::Tool).await?;
+        let spec = tool.spec();
+        let seed = self.next_seed();
+        let key = format!("{:016x}", seed.number());
+        let data = json!({"call_id": key, "arguments": arguments});
+        self.notes.note(EventKind::ToolCall, spec.name.as_str(), data);
+        let own = spec.timeout.map(|timeout| self.cx.clock.now() + timeout);
+        let cx = CallContext {
+            deadline: earlier(own, self.deadline),
+            idempotency_key: Some(key.clone()),
+            seed,
+            ..self.cx.clone()
+        };
+        let outcome = within(spec.timeout, &cx, tool.call(arguments, &cx)).await;
+        let mut data = json!({"call_id": key, "ok": outcome.is_ok()});
+        if let (Err(fault), Some(fields)) = (&outcome, data.as_object_mut()) {
+            fields.insert("code".to_owned(), fault.code.as_str().into());
+        }
+        self.notes.note(EventKind::ToolResult, spec.name.as_str(), data);
+        outcome
+    }
+
+    /// The same for the same call of every attempt, and for no other call.
+    fn next_seed(&self) -> Seed {
+        self.cx.seed.child(self.calls.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+async fn within(
+    timeout: Option<Duration>,
+    cx: &CallContext,
+    call: impl Future<Output = ToolOutcome>,
+) -> ToolOutcome {
+    let Some(timeout) = timeout else { return call.await };
+    let clock = Arc::clone(&cx.clock);
+    tokio::select! {
+        biased;
+        outcome = call => outcome,
+        () = clock.sleep(timeout) => {
+            Err(Fault::new(Category::Timeout, "tool_timeout", "the tool took too long"))
+        }
+    }
+}
+
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
