@@ -18,7 +18,7 @@ use crate::graph::{Graph, Node, NodeId};
 use crate::rules::Rules;
 use crate::seed::Seed;
 use crate::state::State;
-use crate::task::{Outcome, TaskId};
+use crate::task::{Input, Outcome, TaskId};
 use crate::time::Time;
 use crate::value::Value;
 
@@ -239,6 +239,31 @@ impl<V: Value> Run<V> {
     /// The unit on whose behalf a unit works.
     pub fn parent(&self, unit: u32) -> Option<u32> {
         self.units.get(unit)?.parent.map(|(parent, _)| parent)
+    }
+
+    /// The node's task on whose behalf a task works: itself, or for a call of
+    /// an agent loop the task of its node.
+    pub fn origin(&self, id: TaskId) -> TaskId {
+        let parent = self.units.get(id.unit).and_then(|unit| unit.parent);
+        let Some((unit, slot)) = parent.filter(|_| self.units.is_agent(id.unit)) else {
+            return id;
+        };
+        let record = self.units.frame(unit).and_then(|frame| frame.records.get(slot as usize));
+        TaskId { unit, slot, serial: record.map_or(0, |record| record.serial) }
+    }
+
+    /// What the node of a task gets to see, while it lasts; for a call of an
+    /// agent loop that of its [`Run::origin`].
+    pub fn input_of(&self, id: TaskId) -> Option<&Input<V>> {
+        let TaskId { unit, slot, .. } = self.origin(id);
+        let record = self.units.frame(unit)?.records.get(slot as usize)?;
+        Some(&record.input)
+    }
+
+    /// Where a driver takes the randomness and the ids of a task from: the
+    /// same for all its attempts, and for no other task or run.
+    pub fn seed_of(&self, id: TaskId) -> Seed {
+        self.desk.seed.child(self.units.task_seed(id.unit, id.slot).number())
     }
 
     /// Whether [`Run::step`] has something to decide or to hand out now.

@@ -19,7 +19,7 @@ mod snapshot;
 
 pub use call::NodeCall;
 pub use notes::Notes;
-pub(crate) use notes::Signal;
+pub(crate) use notes::{Signal, cancelled};
 pub use snapshot::Snapshot;
 
 /// Answers what a graph asks of its builder. One host serves all runs of its

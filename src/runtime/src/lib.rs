@@ -5,12 +5,20 @@
 //! |---|---|
 //! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`] |
 //! | [`host`] | the code of whoever built a graph, as the native driver calls it |
+//! | [`native`] | the driver for runs whose code is Rust; [`stop`] cancels them |
+//! | [`watch`] | who watches a run |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
 pub mod clock;
 pub mod host;
+pub mod native;
 pub mod port;
+pub mod stop;
+pub mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use host::{Host, NodeCall, Notes, Snapshot};
+pub use native::{Driver, Rest};
 pub use port::{CallContext, Chunk, Model, Tool};
+pub use stop::Stop;
+pub use watch::{Recorder, Subscription, Watcher, subscribe};

@@ -1,0 +1,79 @@
+//! The native driver: takes a run from effect to effect on tokio.
+
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_core::effect::{Ending, Question};
+use antiphon_core::run::Run;
+use serde_json::Value as Json;
+
+use crate::clock::Clock;
+use crate::host::Host;
+use crate::stop::Stop;
+use crate::watch::Watcher;
+
+mod children;
+mod contain;
+mod session;
+mod work;
+
+use session::Session;
+
+/// Drives runs whose code is Rust. Needs a tokio runtime with its timer.
+///
+/// What answers at once costs no task of tokio's; what waits gets one, and so
+/// does at once whatever may hang: tools, and nodes with a time-out of their
+/// own. Stopping a task drops its future and waits for that; a task that
+/// blocks its thread is left behind after [`Driver::PATIENCE`].
+pub struct Driver<H: ?Sized> {
+    clock: Arc<dyn Clock>,
+    watchers: Vec<Arc<dyn Watcher>>,
+    stop: Option<Stop>,
+    host: Arc<H>,
+}
+
+/// Where a run has come to rest without having failed.
+#[derive(Debug, PartialEq)]
+pub enum Rest {
+    /// It waits for answers: [`Run::answer`], then drive it again.
+    Paused(Vec<Question<Json>>),
+    /// It is over; [`Run::state`] holds what it came to.
+    Ended(Ending),
+}
+
+impl<H: Host + ?Sized + 'static> Driver<H> {
+    /// How long a task that is stopped may take to let go of its thread.
+    pub const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+
+    /// A driver that nobody watches.
+    pub fn new(host: Arc<H>, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, watchers: Vec::new(), stop: None, host }
+    }
+
+    /// Hands the events of the runs to `watcher`. With no watcher at all they
+    /// stay in the run, for [`Run::take_events`].
+    #[must_use]
+    pub fn watch(mut self, watcher: Arc<dyn Watcher>) -> Self {
+        self.watchers.push(watcher);
+        self
+    }
+
+    /// Cancels the runs when `stop` is pulled.
+    #[must_use]
+    pub fn stop_on(mut self, stop: &Stop) -> Self {
+        self.stop = Some(stop.clone());
+        self
+    }
+
+    /// Drives `run` until it ends, fails or asks. The run stays usable: its
+    /// state and budget can be read, and a paused one be answered and driven
+    /// on. Dropping the future stops all its tasks; such a run can only be
+    /// cancelled ([`Run::cancel`]) and driven to its end.
+    ///
+    /// # Errors
+    /// The fault that a run fails with; `run_abandoned` if the run waits for
+    /// tasks that went down with an earlier call.
+    pub async fn run(&self, run: &mut Run<Json>) -> Result<Rest, Fault> {
+        Session::new(self, run).drive().await
+    }
+}

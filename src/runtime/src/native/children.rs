@@ -1,0 +1,89 @@
+//! The tasks of one run that tokio has.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+
+use antiphon_core::task::{Outcome, TaskId};
+use serde_json::Value as Json;
+use tokio::task::{AbortHandle, JoinError, JoinSet};
+
+use super::contain::Panic;
+
+/// What came of a task, or the panic it ended with; none if it was stopped.
+pub(super) type Answer = Option<Result<Outcome<Json>, Panic>>;
+
+/// Work under way.
+pub(super) type Job = Pin<Box<dyn Future<Output = Result<Outcome<Json>, Panic>> + Send>>;
+
+/// Stops all of them when it is dropped.
+#[derive(Default)]
+pub(super) struct Children {
+    set: JoinSet<(TaskId, Result<Outcome<Json>, Panic>)>,
+    handles: BTreeMap<TaskId, AbortHandle>,
+}
+
+impl Children {
+    pub(super) fn spawn(&mut self, id: TaskId, job: Job) {
+        let handle = self.set.spawn(async move { (id, job.await) });
+        self.handles.insert(id, handle);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.handles.is_empty()
+    }
+
+    pub(super) fn has(&self, id: TaskId) -> bool {
+        self.handles.contains_key(&id)
+    }
+
+    /// Asks a task to stop; false if there is no such task.
+    pub(super) fn stop(&self, id: TaskId) -> bool {
+        self.handles.get(&id).map(AbortHandle::abort).is_some()
+    }
+
+    /// No longer counts on a task that does not stop.
+    pub(super) fn abandon(&mut self, id: TaskId) {
+        self.handles.remove(&id);
+    }
+
+    /// The next task that has ended. Never ends if there is none; nothing is
+    /// lost if the future is dropped.
+    pub(super) async fn next(&mut self) -> (TaskId, Answer) {
+        loop {
+            let Some(joined) = self.set.join_next().await else {
+                return std::future::pending().await;
+            };
+            if let Some(ended) = self.strike_off(joined) {
+                return ended;
+            }
+        }
+    }
+
+    /// A task that has ended by now.
+    pub(super) fn try_next(&mut self) -> Option<(TaskId, Answer)> {
+        loop {
+            let joined = self.set.try_join_next()?;
+            if let Some(ended) = self.strike_off(joined) {
+                return Some(ended);
+            }
+        }
+    }
+
+    /// None if nobody counts on the task any more.
+    fn strike_off(
+        &mut self,
+        joined: Result<(TaskId, Result<Outcome<Json>, Panic>), JoinError>,
+    ) -> Option<(TaskId, Answer)> {
+        let (id, answer) = match joined {
+            Ok((id, answer)) => (id, Some(answer)),
+            Err(error) => {
+                let known = self.handles.iter().find(|(_, handle)| handle.id() == error.id());
+                let id = *known?.0;
+                let panic = error.try_into_panic().ok();
+                (id, panic.map(|payload| Err(Panic::of(&*payload))))
+            }
+        };
+        self.handles.remove(&id)?;
+        Some((id, answer))
+    }
+}

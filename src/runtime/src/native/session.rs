@@ -1,0 +1,240 @@
+//! One drive of one run, from its present state to where it rests.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use antiphon_core::effect::Effect;
+use antiphon_core::run::Run;
+use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::{Category, Fault, Time};
+use serde_json::Value as Json;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::children::{Answer, Children};
+use super::contain::HostRules;
+use super::work::{Desk, may_hang};
+use super::{Driver, Rest};
+use crate::host::{Host, Signal, cancelled};
+
+pub(super) struct Session<'d, H: ?Sized> {
+    driver: &'d Driver<H>,
+    run: &'d mut Run<Json>,
+    desk: Desk,
+    children: Children,
+    signals: UnboundedReceiver<Signal>,
+    /// The task that has just ended and still has to be heard.
+    ending: Option<TaskId>,
+    alarm: Option<Alarm>,
+    stopped: bool,
+}
+
+/// The instant the run waits for, and the clock's promise of it.
+type Alarm = (Time, Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
+    pub(super) fn new(driver: &'d Driver<H>, run: &'d mut Run<Json>) -> Self {
+        let (sender, signals) = unbounded_channel();
+        let streams = driver.watchers.iter().any(|watcher| watcher.wants_chunks());
+        let desk = Desk { clock: Arc::clone(&driver.clock), signals: sender, streams };
+        Self {
+            driver,
+            run,
+            desk,
+            children: Children::default(),
+            signals,
+            ending: None,
+            alarm: None,
+            stopped: false,
+        }
+    }
+
+    pub(super) async fn drive(mut self) -> Result<Rest, Fault> {
+        loop {
+            self.heed_stop();
+            let now = self.driver.clock.now();
+            let effect = self.run.step(now, &mut HostRules(&*self.driver.host));
+            self.publish();
+            match effect {
+                Effect::Start(tasks) => {
+                    for task in tasks {
+                        self.start(task, now).await;
+                    }
+                    // A run that never waits must still let others run.
+                    tokio::task::coop::consume_budget().await;
+                }
+                Effect::Cancel(ids) => self.cancel(ids).await,
+                Effect::Commit(delta) => self.run.committed(delta.id),
+                Effect::Wait(until) => self.wait(until).await?,
+                Effect::Paused(questions) => return Ok(Rest::Paused(questions)),
+                Effect::Done(ending) => return Ok(Rest::Ended(ending)),
+                Effect::Failed(fault) => return Err(fault),
+            }
+        }
+    }
+
+    fn heed_stop(&mut self) {
+        if self.stopped {
+            return;
+        }
+        if let Some(reason) = self.driver.stop.as_ref().and_then(crate::stop::Stop::reason) {
+            self.stopped = true;
+            self.run.cancel(&reason, self.driver.clock.now());
+        }
+    }
+
+    /// Polls a task once, and gives it to tokio only if it has to wait.
+    async fn start(&mut self, task: Task<Json>, now: Time) {
+        let id = task.id;
+        let apart = may_hang(self.run, &task, now);
+        let Some(mut job) = self.desk.job(&self.driver.host, self.run, task) else {
+            return self.answer(id, None);
+        };
+        if !apart {
+            let polled = std::future::poll_fn(|cx| Poll::Ready(job.as_mut().poll(cx))).await;
+            if let Poll::Ready(outcome) = polled {
+                // Whatever it holds of the state goes before the next merge.
+                drop(job);
+                self.hear_of(id);
+                return self.answer(id, Some(outcome));
+            }
+        }
+        self.children.spawn(id, job);
+    }
+
+    /// Stops tasks, and waits until they have stopped as far as they do.
+    async fn cancel(&mut self, ids: Vec<TaskId>) {
+        let mut open = BTreeSet::new();
+        for id in ids {
+            if self.children.stop(id) {
+                open.insert(id);
+            } else {
+                self.answer(id, None);
+            }
+        }
+        let mut patience = std::pin::pin!(tokio::time::sleep(Driver::<H>::PATIENCE));
+        while !open.is_empty() {
+            tokio::select! {
+                biased;
+                (id, answer) = self.children.next() => {
+                    self.take(id, answer);
+                    open.retain(|id| self.children.has(*id));
+                }
+                () = &mut patience => break,
+            }
+        }
+        for id in open {
+            self.children.abandon(id);
+            self.answer(id, None);
+        }
+    }
+
+    /// Until something happens that the run may want to know.
+    async fn wait(&mut self, until: Option<Time>) -> Result<(), Fault> {
+        if until.is_none() && self.children.is_empty() {
+            return Err(abandoned());
+        }
+        self.set_alarm(until);
+        let stop = self.driver.stop.as_ref().filter(|_| !self.stopped);
+        let pulled = async {
+            match stop {
+                Some(stop) => stop.stopped().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(signal) = self.signals.recv() => self.heed(signal),
+            (id, answer) = self.children.next() => self.take(id, answer),
+            () = pulled => {}
+            () = ring(&mut self.alarm) => self.alarm = None,
+        }
+        Ok(())
+    }
+
+    fn set_alarm(&mut self, until: Option<Time>) {
+        if self.alarm.as_ref().map(|(at, _)| *at) == until {
+            return;
+        }
+        let clock = &self.driver.clock;
+        self.alarm = until.map(|at| (at, clock.sleep(at.since(clock.now()))));
+    }
+
+    /// A task has ended, and perhaps others with it.
+    fn take(&mut self, id: TaskId, answer: Answer) {
+        // What it said before it ended comes first.
+        self.hear_of(id);
+        self.answer(id, answer);
+        while let Some((id, answer)) = self.children.try_next() {
+            self.hear_of(id);
+            self.answer(id, answer);
+        }
+    }
+
+    fn answer(&mut self, id: TaskId, answer: Answer) {
+        let outcome = match answer {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(panic)) => Outcome::failed(panic.of_node(&self.run.path(id))),
+            None => Outcome::failed(cancelled()),
+        };
+        // False only for an attempt that was given up meanwhile.
+        let _ = self.run.resolve(id, outcome, self.driver.clock.now());
+    }
+
+    /// Hears what a task has said that is no longer among the children.
+    fn hear_of(&mut self, id: TaskId) {
+        self.ending = Some(id);
+        while let Ok(signal) = self.signals.try_recv() {
+            self.heed(signal);
+        }
+        self.ending = None;
+    }
+
+    fn heed(&mut self, signal: Signal) {
+        match signal {
+            Signal::Note(id, kind, name, data) if self.is_live(id) => {
+                self.run.note(id, kind, &name, data);
+            }
+            Signal::Charge(id, usage) if self.is_live(id) => self.run.charge(id, usage),
+            Signal::Request(id, intent, answer) => {
+                let live = self.is_live(id);
+                let answered = if live { self.run.request(id, intent) } else { Err(cancelled()) };
+                // Whoever asked may have been stopped meanwhile.
+                let _ = answer.send(answered);
+            }
+            // The task is over, and its place may be another's by now.
+            Signal::Note(..) | Signal::Charge(..) => {}
+        }
+    }
+
+    fn is_live(&self, id: TaskId) -> bool {
+        self.ending == Some(id) || self.children.has(id)
+    }
+
+    fn publish(&mut self) {
+        let watchers = &self.driver.watchers;
+        if watchers.is_empty() {
+            return;
+        }
+        for event in self.run.take_events() {
+            let event = Arc::new(event);
+            for watcher in watchers {
+                watcher.see(&event);
+            }
+        }
+    }
+}
+
+async fn ring(alarm: &mut Option<Alarm>) {
+    match alarm {
+        Some((_, reached)) => reached.await,
+        None => std::future::pending().await,
+    }
+}
+
+fn abandoned() -> Fault {
+    let message = "the run waits for tasks that went down with an earlier driver";
+    Fault::new(Category::Internal, "run_abandoned", message)
+        .hint("a run whose driver was dropped can only be cancelled")
+}

@@ -1,0 +1,151 @@
+//! What each kind of work means to a host.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::task::Poll;
+
+use antiphon_core::event::EventKind;
+use antiphon_core::run::Run;
+use antiphon_core::task::{Input, Invocation, Outcome, Task, TaskId, Work};
+use antiphon_core::{Fault, ModelRequest, Time};
+use serde_json::{Value as Json, json};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::children::Job;
+use super::contain::contained;
+use crate::clock::Clock;
+use crate::host::{Host, NodeCall, Notes, Signal, Snapshot};
+use crate::port::{CallContext, Chunk};
+
+/// What all calls of a session have in common.
+pub(super) struct Desk {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) signals: UnboundedSender<Signal>,
+    /// Whether somebody wants to see replies piece by piece.
+    pub(super) streams: bool,
+}
+
+impl Desk {
+    /// The work of a task, not begun; none if what it belongs to is gone.
+    pub(super) fn job<H>(&self, host: &Arc<H>, run: &Run<Json>, task: Task<Json>) -> Option<Job>
+    where
+        H: Host + ?Sized + 'static,
+    {
+        let mut call = self.call(run, &task)?;
+        let host = Arc::clone(host);
+        if !self.streams {
+            return Some(Box::pin(contained(perform(host, call, task.work))));
+        }
+        let (sender, chunks) = unbounded_channel();
+        call.cx.chunks = Some(sender);
+        let relay = Relay { id: task.id, chunks, signals: self.signals.clone() };
+        Some(Box::pin(contained(relay.around(perform(host, call, task.work)))))
+    }
+
+    fn call(&self, run: &Run<Json>, task: &Task<Json>) -> Option<NodeCall> {
+        let id = task.id;
+        let origin = run.origin(id);
+        let graph = run.graph(origin.unit)?;
+        let state = run.unit_state(origin.unit)?;
+        let handled = run.handled(origin.unit, origin.slot);
+        let mut cx = CallContext::new(Arc::clone(&self.clock));
+        cx.deadline = task.deadline;
+        cx.seed = run.seed_of(id);
+        if let Work::Tool(invocation) = &task.work {
+            cx.idempotency_key = Some(invocation.idempotency_key.clone());
+        }
+        Some(NodeCall {
+            node: graph.node_name(Some(task.node)),
+            path: run.path(id),
+            attempt: task.attempt,
+            id,
+            deadline: task.deadline,
+            input: run.input_of(id).cloned().unwrap_or(Input::State),
+            state: Snapshot::of(graph, state),
+            answers: run.answers(origin.unit, origin.slot).to_vec(),
+            handles: handled.map(|(node, fault)| (node, fault.clone())),
+            cx,
+            notes: Notes::new(id, self.signals.clone()),
+            calls: AtomicU64::new(0),
+        })
+    }
+}
+
+/// Whether a task may hang before it first waits, so that it must not begin
+/// on the thread of the driver: a tool, or work with a time-out of its own.
+pub(super) fn may_hang(run: &Run<Json>, task: &Task<Json>, now: Time) -> bool {
+    let of_run = run.remaining(now).map(|left| now + left);
+    match &task.work {
+        Work::Tool(_) => true,
+        Work::Node(_) => {
+            task.deadline.is_some_and(|own| of_run.is_none_or(|deadline| own < deadline))
+        }
+        Work::Open(_) | Work::Model(_) | Work::Close(_) => false,
+    }
+}
+
+async fn perform<H>(host: Arc<H>, call: NodeCall, work: Work<Json>) -> Outcome<Json>
+where
+    H: Host + ?Sized,
+{
+    let outcome = match work {
+        Work::Node(_) => return host.node(call).await,
+        Work::Open(_) => host.open(call).await.map(Outcome::Opened),
+        Work::Model(request) => ask(&*host, &call, &request).await,
+        Work::Tool(invocation) => return Outcome::Returned(act(&*host, &call, *invocation).await),
+        Work::Close(conclusion) => host.close(call, *conclusion).await.map(Outcome::Done),
+    };
+    outcome.unwrap_or_else(Outcome::failed)
+}
+
+async fn ask<H>(host: &H, call: &NodeCall, request: &ModelRequest) -> Result<Outcome<Json>, Fault>
+where
+    H: Host + ?Sized,
+{
+    let reply = host.model(call)?.call(request, &call.cx).await?;
+    Ok(Outcome::Replied(Box::new(reply)))
+}
+
+async fn act<H>(host: &H, call: &NodeCall, invocation: Invocation) -> Result<Json, Fault>
+where
+    H: Host + ?Sized,
+{
+    let tool = host.tool(call, &invocation.call.name)?;
+    tool.call(invocation.arguments, &call.cx).await
+}
+
+/// Passes pieces of replies from a call on to the run.
+struct Relay {
+    id: TaskId,
+    chunks: UnboundedReceiver<Chunk>,
+    signals: UnboundedSender<Signal>,
+}
+
+impl Relay {
+    /// Polls `work`, and passes on what it has said after each poll.
+    async fn around<T>(mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(move |cx| {
+            let poll = work.as_mut().poll(cx);
+            // Pieces may also come from a task that the work has spawned.
+            while let Poll::Ready(Some(chunk)) = self.chunks.poll_recv(cx) {
+                self.pass_on(chunk);
+            }
+            poll
+        })
+        .await
+    }
+
+    fn pass_on(&self, chunk: Chunk) {
+        let (kind, data) = match chunk {
+            Chunk::Text(text) => (EventKind::Chunk, json!({"text": text})),
+            Chunk::Retry { code, attempt } => {
+                (EventKind::Retry, json!({"code": code, "attempt": attempt, "transport": true}))
+            }
+        };
+        // A run that has ended takes no more notes.
+        let _ = self.signals.send(Signal::Note(self.id, kind, String::new(), data));
+    }
+}

@@ -1,0 +1,68 @@
+//! Keeps what happened for whoever asks afterwards.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use antiphon_core::event::Event;
+
+use super::Watcher;
+
+/// Keeps the first events of a run and counts the rest. Pieces of replies are
+/// neither kept nor counted: the reply follows them.
+#[derive(Debug)]
+pub struct Recorder {
+    limit: usize,
+    tape: Mutex<Tape>,
+}
+
+#[derive(Debug, Default)]
+struct Tape {
+    events: Vec<Arc<Event>>,
+    dropped: u64,
+}
+
+impl Recorder {
+    /// Events that are kept unless another limit is given.
+    pub const LIMIT: usize = 10_000;
+
+    /// A recorder for [`Recorder::LIMIT`] events.
+    pub fn new() -> Arc<Self> {
+        Self::with_limit(Self::LIMIT)
+    }
+
+    /// A recorder for that many events.
+    pub fn with_limit(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, tape: Mutex::default() })
+    }
+
+    /// What was kept so far, in order.
+    pub fn events(&self) -> Vec<Arc<Event>> {
+        self.tape().events.clone()
+    }
+
+    /// How many events came after the limit was reached.
+    pub fn dropped(&self) -> u64 {
+        self.tape().dropped
+    }
+
+    fn tape(&self) -> MutexGuard<'_, Tape> {
+        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watcher for Recorder {
+    fn see(&self, event: &Arc<Event>) {
+        if event.kind.is_droppable() {
+            return;
+        }
+        let mut tape = self.tape();
+        if tape.events.len() < self.limit {
+            tape.events.push(Arc::clone(event));
+        } else {
+            tape.dropped += 1;
+        }
+    }
+
+    fn wants_chunks(&self) -> bool {
+        false
+    }
+}
