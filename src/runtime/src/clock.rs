@@ -90,9 +90,10 @@ impl ManualClock {
         }
     }
 
-    /// When the next sleeper wants to be woken.
+    /// When the next sleeper wants to be woken, of those who still wait.
     pub fn next_wake(&self) -> Option<Time> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.waiting.retain(|_, sleeper| !sleeper.is_closed());
         state.waiting.first_key_value().map(|((at, _), _)| *at)
     }
 }

@@ -133,6 +133,13 @@ impl Relay {
             while let Poll::Ready(Some(chunk)) = self.chunks.poll_recv(cx) {
                 self.pass_on(chunk);
             }
+            // Tokio may have told the poll above to let others run first, but
+            // the end of the work is the last chance.
+            while poll.is_ready()
+                && let Ok(chunk) = self.chunks.try_recv()
+            {
+                self.pass_on(chunk);
+            }
             poll
         })
         .await

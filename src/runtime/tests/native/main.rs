@@ -1,0 +1,13 @@
+//! The native driver, with hosts, models and tools that are real but small.
+
+#![cfg(test)]
+
+mod agents;
+mod answers;
+mod cancellation;
+mod concurrency;
+mod limits;
+mod panics;
+mod snapshots;
+mod support;
+mod watching;

@@ -1,0 +1,72 @@
+//! E21: a panic of native code is a failure of its node, and nothing more.
+
+use std::sync::Arc;
+
+use antiphon_core::agent::AgentSpec;
+use antiphon_core::graph::{END, Policy, START};
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::{Driver, NodeCall};
+use serde_json::{Value as Json, json};
+
+use crate::support::script::{Script, calls, says};
+use crate::support::tools::{declared, tool};
+use crate::support::{Parts, agent, clock, graph, held, nothing, run};
+
+async fn failure_of(host: Parts) -> Fault {
+    let clock = clock();
+    let mut graph = graph();
+    graph.node("a");
+    graph.edge(START, "a").branch("a", "next", 0, None);
+    let graph = graph.build().unwrap();
+    let mut run = run(&graph, &clock);
+    Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap_err()
+}
+
+async fn fall(_: NodeCall) -> Outcome<Json> {
+    panic!("fell over {}", 1)
+}
+
+#[tokio::test]
+async fn e21_a_panic_at_once_is_a_fault_of_the_node() {
+    let fault = failure_of(Parts::default().node("a", fall)).await;
+    assert_eq!((fault.category, &*fault.code), (Category::Internal, "node_panicked"));
+    assert_eq!(fault.message, "the code of a node panicked: a");
+    assert_eq!(fault.details["panic"], json!("fell over 1"));
+}
+
+#[tokio::test]
+async fn e21_a_panic_later_is_a_fault_of_the_node() {
+    let host = Parts::default().node("a", |_| async {
+        tokio::task::yield_now().await;
+        panic!("fell over later")
+    });
+    let fault = failure_of(host).await;
+    assert_eq!(fault.details["panic"], json!("fell over later"));
+}
+
+#[tokio::test]
+async fn e21_a_panic_of_a_router_is_a_fault_of_its_task() {
+    let host = Parts::default().node("a", |_| async { nothing() }).router(|_| panic!("no way"));
+    let fault = failure_of(host).await;
+    assert_eq!((fault.category, &*fault.code), (Category::Internal, "rule_panicked"));
+    assert_eq!(fault.details["panic"], json!("no way"));
+}
+
+#[tokio::test]
+async fn e21_a_panic_of_a_tool_is_told_to_the_model() {
+    let clock = clock();
+    let broken = tool("broken", None, |_, _| async { panic!("in the tool") });
+    let spec = AgentSpec { tools: vec![declared(&broken)], ..AgentSpec::default() };
+    let mut graph = graph();
+    agent(&mut graph, "a", spec, Policy::default());
+    graph.edge(START, "a").edge("a", END);
+    let graph = graph.build().unwrap();
+    let script = Script::new([calls("broken", "{}"), says("without it")]);
+    let host = Parts::default().model(script.clone()).tool("broken", broken);
+    let mut run = run(&graph, &clock);
+    Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap();
+    assert_eq!(held(&run, "answer"), json!("without it"));
+    let asked = script.asked.lock().unwrap();
+    assert!(asked[1].messages.last().unwrap().content.contains("panicked"), "{asked:?}");
+}
