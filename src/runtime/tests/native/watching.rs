@@ -105,7 +105,7 @@ async fn without_a_reader_of_pieces_models_are_not_asked_for_them() {
     let (graph, host) = talker(3);
     let mut run = run(&graph, &clock);
     Driver::new(host, clock).watch(Recorder::new()).run(&mut run).await.unwrap();
-    // Only what is built is counted: no piece was ever noted.
+    // As many events as of a model that writes no pieces.
     let (graph, host) = talker(0);
     let clock = crate::support::clock();
     let mut silent = crate::support::run(&graph, &clock);
