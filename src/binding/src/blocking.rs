@@ -59,7 +59,8 @@ fn start(run: &Bound<'_, Run>, calls: Calls, alone: bool) -> PyResult<Option<(Ta
     for call in calls {
         match call.kind {
             Kind::Coroutine | Kind::TimedCoroutine | Kind::Inline => here.push(call),
-            Kind::Blocking if alone => here.push(call),
+            // What it tells while it runs is to be seen while it runs.
+            Kind::Blocking if alone && !run.get().live => here.push(call),
             Kind::Blocking | Kind::Timed => {
                 keep(run, call.errand.id, Handle::Pooled)?;
                 run.get().calls.lock().push_back(call);

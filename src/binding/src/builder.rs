@@ -79,8 +79,11 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
             }
         });
         let given: Option<Bound<'py, PyDict>> = self.0.get("limits")?;
+        let retries = self.retries()?;
+        let py_policy =
+            retries.iter().find(|retry| Python::attach(|py| retry.get().covers_timeouts(py)));
         Ok(Policy {
-            retry: None,
+            retry: py_policy.map(|retry| retry.get().policy.clone()),
             timeout: timeout.transpose()?,
             limits: given.as_ref().map_or(Ok(Limits::default()), limits)?,
             on_error: OnError::Raise,

@@ -247,13 +247,16 @@ impl Core {
         if let Ok(Some(command)) = command {
             match update::outcome(engine, None, &command) {
                 Ok(outcome) => return outcome,
-                Err(error) => return failure(py, error, &[], &mut self.host.errors),
+                Err(error) => return failure(py, error, &[], None, &mut self.host.errors),
             }
         }
         let node = self.machine.node_of(id);
         let retry =
             node.and_then(|node| engine.get().node(node)).map_or(&[][..], |node| &node.retry);
-        failure(py, error, retry, &mut self.host.errors)
+        let name = node.map(|node| engine.get().graph.node_name(Some(node)));
+        let attempt = self.machine.attempt(id);
+        let at = name.as_deref().map(|name| (name, attempt));
+        failure(py, error, retry, at, &mut self.host.errors)
     }
 
     pub(crate) fn engine<'py>(&self, py: Python<'py>, unit: u32) -> Option<Bound<'py, Engine>> {
@@ -289,13 +292,18 @@ impl Core {
 
     /// Brings the dict up to date and shows what the superstep changed.
     fn show(&mut self, py: Python<'_>, run_id: &str) -> PyResult<()> {
-        let Self { machine, host, stream, .. } = self;
+        let Self { machine, host, .. } = self;
         let mut changed = false;
         machine.take_changes(0, |channel, value| {
             changed = true;
             host.note(py, channel, value);
         });
-        if changed && stream.modes.values {
+        for (id, update) in machine.take_handed_up() {
+            if let Some(engine) = self.engine(py, id.unit) {
+                self.show_outcome(py, &engine, id, &Outcome::Done(update))?;
+            }
+        }
+        if changed && self.stream.modes.values {
             let values = self.values(py)?;
             self.stream.push(py, "values", &PyTuple::empty(py), values.as_any())?;
         }

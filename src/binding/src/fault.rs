@@ -46,8 +46,10 @@ pub(crate) fn failure(
     py: Python<'_>,
     error: PyErr,
     policies: &[Py<Retry>],
+    node: Option<(&str, u32)>,
     keep: &mut Vec<PyErr>,
 ) -> Outcome<Object> {
+    let error = own_cancellation(py, error, node);
     let value = error.value(py);
     let category = category(value).unwrap_or(Category::Internal);
     let code = text(value, "code").unwrap_or_else(|| "node_failed".to_owned());
@@ -57,10 +59,28 @@ pub(crate) fn failure(
         let policy = policy.bind(py).get();
         policy.covers(py, value).then(|| policy.policy.clone())
     });
+    if let Some((node, attempt)) = node {
+        fault = fault.with("node", node).with("attempt", attempt);
+    }
     keep.push(error);
     fault.foreign = u64::try_from(keep.len()).ok();
     let verdict = chosen.map_or(Verdict::Never, Verdict::Again);
     Outcome::Failed(Box::new(Failure { fault, verdict }))
+}
+
+/// A `CancelledError` of a node's own is a failure of the node: raised as it
+/// is, it would look as if the caller had been cancelled.
+fn own_cancellation(py: Python<'_>, error: PyErr, node: Option<(&str, u32)>) -> PyErr {
+    let cancelled =
+        py.import(intern!(py, "asyncio")).and_then(|asyncio| asyncio.getattr("CancelledError"));
+    let is_cancelled =
+        cancelled.is_ok_and(|kind| error.value(py).is_instance(&kind).unwrap_or(false));
+    let Some((node, _)) = node.filter(|_| is_cancelled) else { return error };
+    let message = format!("a node raised a cancellation that nobody had asked for: {node}");
+    let fault = Fault::new(Category::Internal, "node_cancelled", message).with("node", node);
+    let raised = to_exception(py, &fault);
+    raised.set_cause(py, Some(error));
+    raised
 }
 
 fn category(value: &Bound<'_, PyAny>) -> Option<Category> {
@@ -152,6 +172,12 @@ impl Retry {
 }
 
 impl Retry {
+    /// Whether a time-out, which no code of a user raises, is tried again.
+    pub(crate) fn covers_timeouts(&self, py: Python<'_>) -> bool {
+        let fault = Fault::new(Category::Timeout, "node_timeout", "the node took too long");
+        self.covers(py, to_exception(py, &fault).value(py))
+    }
+
     fn covers(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> bool {
         let rule = self.retry_on.bind(py);
         if rule.is_instance_of::<pyo3::types::PyTuple>()

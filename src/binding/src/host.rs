@@ -105,7 +105,7 @@ impl Host {
 
     /// Keeps an exception and gives the fault that stands for it.
     pub(crate) fn fault(&mut self, py: Python<'_>, error: PyErr) -> Fault {
-        match crate::fault::failure(py, error, &[], &mut self.errors) {
+        match crate::fault::failure(py, error, &[], None, &mut self.errors) {
             antiphon_core::task::Outcome::Failed(failure) => failure.fault,
             _ => Fault::new(Category::Internal, "node_failed", "the node failed"),
         }

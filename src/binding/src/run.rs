@@ -78,16 +78,8 @@ pub(crate) fn start<'py>(
 ) -> PyResult<Bound<'py, Run>> {
     let py = engine.py();
     let options = Keywords::new(options, &START)?;
-    let mut update = Update::default();
-    if let Some(input) = input {
-        let input = input.cast::<PyDict>().map_err(|_| {
-            PyValueError::new_err(format!(
-                "the input of a graph is a dict, found: {}",
-                input.get_type()
-            ))
-        })?;
-        update::writes(engine, input, &mut update)?;
-    }
+    let update =
+        input.map_or_else(|| Ok(Update::default()), |input| update::input(engine, input))?;
     let clock = std::sync::Arc::new(SystemClock::new());
     let now = clock.now();
     let seed = options.get("seed")?.unwrap_or_else(random);
@@ -102,11 +94,12 @@ pub(crate) fn start<'py>(
         limits: given.unwrap_or_default(),
         commits: false,
         events: record || modes.events,
+        updates: modes.updates,
     };
     let graph = std::sync::Arc::clone(&engine.get().graph);
     let isolates = !graph.habits().exclusive;
     let core = Core {
-        machine: Machine::new(graph, update.writes.into_vec(), settings, now),
+        machine: Machine::new(graph, update, settings, now),
         host: Host::new(py, engine),
         clock,
         now,
@@ -207,9 +200,10 @@ impl Run {
         })?;
         match fault {
             None => Ok(()),
-            Some(fault) => {
-                Err(self.kept_error(py, &fault).unwrap_or_else(|| to_exception(py, &fault)))
-            }
+            Some(fault) => match self.kept_error(py, &fault) {
+                Some(error) => Err(noted(py, error, &fault)),
+                None => Err(to_exception(py, &fault)),
+            },
         }
     }
 }
@@ -404,4 +398,21 @@ impl Drop for Run {
             }
         });
     }
+}
+
+/// Says on a user's exception where it was raised.
+fn noted(py: Python<'_>, error: PyErr, fault: &Fault) -> PyErr {
+    let Some(node) = fault.details.get("node").and_then(serde_json::Value::as_str) else {
+        return error;
+    };
+    let attempt = fault.details.get("attempt").and_then(serde_json::Value::as_u64).unwrap_or(1);
+    let note = format!("raised by the node `{node}`, attempt {attempt}");
+    let value = error.value(py);
+    let said = value.getattr_opt("__notes__").ok().flatten();
+    let said = said.and_then(|notes| notes.contains(&note).ok()).unwrap_or(false);
+    if !said {
+        // An exception that takes no notes is raised without one.
+        let _ = value.call_method1("add_note", (note,));
+    }
+    error
 }

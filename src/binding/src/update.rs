@@ -6,6 +6,7 @@ use antiphon_core::channel::{Op, Write};
 use antiphon_core::command::{Choice, Route, Send as CoreSend, Update};
 use antiphon_core::task::Outcome;
 use antiphon_core::{Category, Fault};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -48,6 +49,26 @@ pub(crate) fn outcome(
     Ok(Outcome::Done(all))
 }
 
+/// Reads what a graph is started with: a dict, or a command.
+pub(crate) fn input(
+    engine: &Bound<'_, Engine>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Update<Object>> {
+    let mut update = Update::default();
+    if let Ok(command) = value.cast::<Command>() {
+        return match from_command(engine, None, command)? {
+            Outcome::Done(update) => Ok(update),
+            _ => Ok(update),
+        };
+    }
+    let dict = value.cast::<PyDict>().map_err(|_| {
+        let kind = value.get_type();
+        PyTypeError::new_err(format!("the input of a graph is a dict, found: {kind}"))
+    })?;
+    writes(engine, dict, &mut update)?;
+    Ok(update)
+}
+
 /// What adapting may have come to: nothing, a dict or a command.
 fn plain(
     engine: &Bound<'_, Engine>,
@@ -64,7 +85,7 @@ fn plain(
     Ok(Outcome::Done(update))
 }
 
-fn from_command(
+pub(crate) fn from_command(
     engine: &Bound<'_, Engine>,
     outer: Option<&Bound<'_, Engine>>,
     command: &Bound<'_, Command>,
@@ -81,7 +102,7 @@ fn from_command(
     if let Some(given) = &command.update {
         write_all(engine, given.bind(py), &mut update)?;
     }
-    let goto = targets(command.goto.bind(py))?;
+    let goto = targets(command.goto.bind(py), engine.get().is_strict())?;
     update.route = match (command.end, command.only, goto.is_empty()) {
         (true, _, _) => Route::End,
         (false, true, _) => Route::Only(goto),
@@ -111,18 +132,34 @@ fn write_all(
     writes(engine, adapted.cast::<PyDict>().map_err(|_| unusable(given))?, update)
 }
 
-/// The names and sends of a `goto`.
-fn targets(goto: &Bound<'_, PyAny>) -> PyResult<Vec<Choice<Object>>> {
-    let one = |item: &Bound<'_, PyAny>| {
-        if let Ok(node) = item.cast::<Send>() {
-            return Ok(Choice::Send(send(node.get(), item.py())?));
-        }
-        Ok(Choice::Name(item.cast::<PyString>()?.to_string().into()))
-    };
+/// The names and sends of a `goto`. A lenient graph passes over other things.
+pub(crate) fn targets(goto: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Choice<Object>>> {
     if goto.is_instance_of::<PyString>() || goto.is_instance_of::<Send>() {
-        return Ok(vec![one(goto)?]);
+        return Ok(vec![target(goto)?]);
     }
-    goto.try_iter()?.map(|item| one(&item?)).collect()
+    let mut targets = Vec::new();
+    for item in goto.try_iter()? {
+        match target(&item?) {
+            Ok(found) => targets.push(found),
+            Err(error) if strict => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(targets)
+}
+
+fn target(item: &Bound<'_, PyAny>) -> PyResult<Choice<Object>> {
+    if let Ok(node) = item.cast::<Send>() {
+        return send(node.get(), item.py()).map(Choice::Send);
+    }
+    match item.cast::<PyString>() {
+        Ok(name) => Ok(Choice::Name(name.to_string().into())),
+        Err(_) => {
+            let kind = item.get_type();
+            let message = format!("`goto` takes node names and `Send`s, found: {kind}");
+            Err(PyTypeError::new_err(message))
+        }
+    }
 }
 
 pub(crate) fn send(send: &Send, py: Python<'_>) -> PyResult<CoreSend<Object>> {

@@ -23,6 +23,13 @@ impl<V> Default for Update<V> {
     }
 }
 
+impl<V> From<Vec<Write<V>>> for Update<V> {
+    /// Writes, and the edges decide.
+    fn from(writes: Vec<Write<V>>) -> Self {
+        Self { writes: writes.into(), route: Route::Follow }
+    }
+}
+
 /// How a task's own wish meets the edges of its node.
 #[derive(Clone, Debug, Default)]
 pub enum Route<V> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::budget::{Budget, Dimension, Intent, Limits, exhausted};
-use crate::channel::{ChannelId, Write};
+use crate::channel::ChannelId;
 use crate::command::Update;
 use crate::effect::{Delta, Effect, Ending};
 use crate::event::{Event, EventKind, Level};
@@ -52,6 +52,8 @@ pub struct Options {
     pub commits: bool,
     /// Whether events are built, or only counted.
     pub events: bool,
+    /// Whether what nested graphs hand up is kept for the host.
+    pub updates: bool,
 }
 
 /// One run of one graph, from the first superstep to the last.
@@ -67,14 +69,20 @@ impl<V: Value> Run<V> {
 
     /// A run of `graph` that begins with `input`. Nothing happens before the
     /// first [`Run::step`].
-    pub fn new(graph: Arc<Graph<V>>, input: Vec<Write<V>>, options: Options, now: Time) -> Self {
+    pub fn new(
+        graph: Arc<Graph<V>>,
+        input: impl Into<Update<V>>,
+        options: Options,
+        now: Time,
+    ) -> Self {
         let mut limits = options.limits;
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
         let deadline = limits.wall_time.map(|limit| now + limit);
-        let root = Unit::root(graph, Update { writes: input.into(), ..Update::default() });
+        let root = Unit::root(graph, input.into());
         let mut desk = Desk::new(Budget::new(limits), options.seed, deadline);
         desk.commits = options.commits;
         desk.log.recording = options.events;
+        desk.shows_updates = options.updates;
         desk.log.now = now;
         desk.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
         Self { units: Units::new(root), desk }
@@ -193,6 +201,12 @@ impl<V: Value> Run<V> {
         std::mem::take(&mut self.desk.log.events)
     }
 
+    /// What nested graphs have handed to the graphs around them since the last
+    /// call, for hosts that show updates; kept only if `Options::updates` is set.
+    pub fn take_handed_up(&mut self) -> Vec<(TaskId, Update<V>)> {
+        std::mem::take(&mut self.desk.handed_up)
+    }
+
     /// How many events there have been, built or not.
     pub const fn event_count(&self) -> u64 {
         self.desk.log.seq
@@ -234,6 +248,11 @@ impl<V: Value> Run<V> {
     /// run's own graph.
     pub fn namespace(&self, unit: u32) -> Vec<String> {
         self.units.namespace(unit)
+    }
+
+    /// Which attempt of its node a task is.
+    pub fn attempt(&self, id: TaskId) -> u32 {
+        self.units.attempt(id.unit, id.slot)
     }
 
     /// The unit on whose behalf a unit works.

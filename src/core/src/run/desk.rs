@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::log::Log;
 use crate::budget::Budget;
+use crate::command::Update;
 use crate::effect::{Delta, Effect, Ending};
 use crate::fault::Fault;
 use crate::seed::Seed;
@@ -34,6 +35,9 @@ pub(super) struct Desk<V> {
     pub(super) deadline: Option<Time>,
     pub(super) budget: Budget,
     pub(super) log: Log,
+    /// What nested graphs have handed up, if somebody wants to see it.
+    pub(super) handed_up: Vec<(TaskId, Update<V>)>,
+    pub(super) shows_updates: bool,
     pub(super) ended: Option<Result<Ending, Fault>>,
 }
 
@@ -55,6 +59,8 @@ impl<V> Desk<V> {
             deadline,
             budget,
             log: Log::default(),
+            handed_up: Vec::new(),
+            shows_updates: false,
             ended: None,
         }
     }

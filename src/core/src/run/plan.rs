@@ -118,6 +118,10 @@ impl<V: Value> Run<V> {
         };
         let update = self.units.nested_output(unit, parent);
         self.units.remove(unit);
+        if self.desk.shows_updates {
+            let id = TaskId { unit: parent, slot, serial: 0 };
+            self.desk.handed_up.push((id, update.clone()));
+        }
         self.done(parent, slot, update);
     }
 }

@@ -74,7 +74,14 @@ impl<V: Value> Run<V> {
 
     fn timeout_fault(&self, unit: u32, slot: u32) -> Fault {
         let path = self.units.path(unit, slot).join(" > ");
+        let frame = self.units.frame(unit);
+        let record = frame.and_then(|frame| frame.records.get(slot as usize));
+        let node = record.zip(frame).and_then(|(record, frame)| frame.graph.node(record.node));
+        let limit = record.and_then(|record| record.timeout);
+        let limit = limit.or_else(|| node.and_then(|node| node.policy.timeout)).unwrap_or_default();
         Fault::new(Category::Timeout, "node_timeout", format!("the node took too long: {path}"))
+            .with("node", node.map_or("", |node| &node.name))
+            .with("timeout", limit.as_secs_f64())
             .hint("raise its `timeout`, or find out what it waits for")
     }
 
