@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAny>>> {
     let py = run.py();
     let this = run.get();
-    let _driving = this.begin()?;
+    let _driving = this.begin(py)?;
     let mut interrupted = None;
     let mut done = None;
     loop {

@@ -15,7 +15,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::blocking::{cancel, keep};
 use crate::call::{Call, Kind, is_awaitable};
 use crate::core::{Calls, Next};
-use crate::coroutine::{NodeCoroutine, returned};
+use crate::coroutine::NodeCoroutine;
 use crate::ffi::{self, Step};
 use crate::handle::Handle;
 use crate::inbox::Answer;
@@ -43,6 +43,8 @@ struct State {
     event_loop: Option<Py<PyAny>>,
     /// Raised once the run has come to rest: the caller was cancelled.
     cancelled: Option<PyErr>,
+    /// The present node has been told to leave, and may still be cleaning up.
+    leaving: bool,
 }
 
 /// What is awaited right now.
@@ -68,7 +70,7 @@ impl Drive {
     pub(crate) fn new(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Self> {
         // Taken here rather than at the first step, so that a second awaiter
         // is turned away at once.
-        let _probe = run.get().begin()?;
+        let _probe = run.get().begin(run.py())?;
         Ok(Self {
             run: run.clone().unbind(),
             goal,
@@ -76,13 +78,15 @@ impl Drive {
                 current: Current::Nothing,
                 event_loop: None,
                 cancelled: None,
+                leaving: false,
             }),
         })
     }
 
     fn take(&self) -> State {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let blank = State { current: Current::Nothing, event_loop: None, cancelled: None };
+        let blank =
+            State { current: Current::Nothing, event_loop: None, cancelled: None, leaving: false };
         std::mem::replace(&mut *state, blank)
     }
 
@@ -119,7 +123,7 @@ impl Turn<'_> {
     fn go(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let run = self.drive.run.bind(py);
         let this = run.get();
-        let _driving = this.begin()?;
+        let _driving = this.begin(py)?;
         let mut done = match self.step_current(py, value)? {
             Came::Waits(waits) => return Ok(waits),
             Came::Done(id, answer) => Some((id, answer)),
@@ -168,7 +172,7 @@ impl Turn<'_> {
             Current::Nothing => Ok(Came::Nothing),
             Current::Node(call, inner) => {
                 let stepped = step(py, &call, inner.bind(py), value);
-                Ok(self.stepped(call, inner, stepped))
+                Ok(self.stepped(py, call, inner, stepped))
             }
             Current::Arrival(timer) => self.arrived(py, timer).map(|()| Came::Nothing),
         }
@@ -182,15 +186,28 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn stepped(&mut self, call: Call, inner: Py<PyAny>, stepped: PyResult<Step<'_>>) -> Came {
-        match stepped {
+    fn stepped(
+        &mut self,
+        py: Python<'_>,
+        call: Call,
+        inner: Py<PyAny>,
+        stepped: PyResult<Step<'_>>,
+    ) -> Came {
+        let answer = match stepped {
             Ok(Step::Yield(value)) => {
                 self.state.current = Current::Node(call, inner);
-                Came::Waits(value.unbind())
+                return Came::Waits(value.unbind());
             }
-            Ok(Step::Return(value)) => Came::Done(call.errand.id, Answer::Returned(value.unbind())),
-            Err(error) => Came::Done(call.errand.id, Answer::Raised(error)),
-        }
+            Ok(Step::Return(value)) => Answer::Returned(value.unbind()),
+            Err(error) => {
+                if self.state.leaving && !error.is_instance_of::<PyException>(py) {
+                    self.leave(py, error.clone_ref(py));
+                }
+                Answer::Raised(error)
+            }
+        };
+        self.state.leaving = false;
+        Came::Done(call.errand.id, answer)
     }
 
     fn start(&mut self, py: Python<'_>, calls: Calls, alone: bool) -> PyResult<Came> {
@@ -226,7 +243,7 @@ impl Turn<'_> {
         match call.begin(py) {
             Ok(inner) => {
                 let stepped = step(py, &call, &inner, py.None().bind(py));
-                self.stepped(call, inner.unbind(), stepped)
+                self.stepped(py, call, inner.unbind(), stepped)
             }
             Err(error) => Came::Done(call.errand.id, Answer::Raised(error)),
         }
@@ -300,31 +317,24 @@ impl Turn<'_> {
         error: &Bound<'_, PyTuple>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let raised = raised_by(error)?;
-        let call = match std::mem::replace(&mut self.state.current, Current::Nothing) {
-            Current::Node(call, inner) => match throw(py, &call, inner.bind(py), &raised) {
-                Ok(value) => {
-                    self.state.current = Current::Node(call, inner);
-                    return Ok(Some(value.unbind()));
+        match std::mem::replace(&mut self.state.current, Current::Nothing) {
+            Current::Node(call, inner) => {
+                self.state.leaving = true;
+                let stepped = throw(py, &call, inner.bind(py), &raised);
+                match self.stepped(py, call, inner, stepped) {
+                    Came::Waits(waits) => return Ok(Some(waits)),
+                    Came::Done(id, answer) => {
+                        self.drive.run.bind(py).get().with(|core| core.answer(py, id, answer))?;
+                    }
+                    Came::Nothing => {}
                 }
-                Err(error) => Some((call, error)),
-            },
-            Current::Arrival(timer) => self.arrived(py, timer).map(|()| None)?,
-            Current::Nothing => None,
-        };
-        let Some((call, error)) = call else {
-            self.leave(py, raised);
-            return Ok(None);
-        };
-        let answer = match returned(py, &error) {
-            Some(value) => Answer::Returned(value),
-            None => {
-                if !error.is_instance_of::<PyException>(py) {
-                    self.leave(py, error.clone_ref(py));
-                }
-                Answer::Raised(error)
             }
-        };
-        self.drive.run.bind(py).get().with(|core| core.answer(py, call.errand.id, answer))?;
+            Current::Arrival(timer) => {
+                self.arrived(py, timer)?;
+                self.leave(py, raised);
+            }
+            Current::Nothing => self.leave(py, raised),
+        }
         Ok(None)
     }
 

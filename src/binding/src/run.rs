@@ -1,5 +1,6 @@
 //! One run of a compiled graph, as Python holds it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,7 @@ use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::task::TaskId;
-use antiphon_core::{Fault, Seed};
+use antiphon_core::{Category, Fault, Seed};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyValueError};
 use pyo3::prelude::*;
@@ -58,11 +59,20 @@ pub(crate) struct Run {
     driven: AtomicBool,
 }
 
+/// How many runs may be inside one another on one thread. Each takes its part
+/// of a stack that Python's own recursion limit does not watch.
+const DEPTH: usize = 100;
+
+thread_local! {
+    static INSIDE: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Marks a run as driven until it is dropped.
 pub(crate) struct Driving<'a>(&'a AtomicBool);
 
 impl Drop for Driving<'_> {
     fn drop(&mut self) {
+        INSIDE.set(INSIDE.get().saturating_sub(1));
         self.0.store(false, Ordering::Release);
     }
 }
@@ -154,10 +164,18 @@ impl Run {
         done
     }
 
-    pub(crate) fn begin(&self) -> PyResult<Driving<'_>> {
+    pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<Driving<'_>> {
+        if INSIDE.get() >= DEPTH {
+            let message =
+                format!("runs are nested in one another more deeply than allowed: {DEPTH}");
+            let fault = Fault::new(Category::Internal, "nesting_too_deep", message)
+                .hint("a node seems to run its own graph without end; loop with an edge instead");
+            return Err(to_exception(py, &fault));
+        }
         if self.driven.swap(true, Ordering::AcqRel) {
             return Err(PyRuntimeError::new_err("the run is driven from somewhere else already"));
         }
+        INSIDE.set(INSIDE.get() + 1);
         Ok(Driving(&self.driven))
     }
 

@@ -6,6 +6,7 @@ use pyo3::types::PyTuple;
 
 use crate::call::Call;
 use crate::context::Entered;
+use crate::coroutine::returned;
 use crate::ffi::{self, Step};
 
 /// One step of a node, in its own copy of the context variables.
@@ -37,16 +38,23 @@ pub(crate) fn advance<'py>(
     })
 }
 
-/// Throws an exception into a node. Gives what the node waits for next.
+/// Throws an exception into a node, which may catch it and go on.
 pub(crate) fn throw<'py>(
     py: Python<'py>,
     call: &Call,
     inner: &Bound<'py, PyAny>,
     error: &PyErr,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Step<'py>> {
     let _entered = Entered::enter(&call.errand);
     let throw = inner.getattr(intern!(py, "throw"))?;
-    call.variables.bind(py).call_method1(intern!(py, "run"), (throw, error.value(py)))
+    let run = intern!(py, "run");
+    match call.variables.bind(py).call_method1(run, (throw, error.value(py))) {
+        Ok(value) => Ok(Step::Yield(value)),
+        Err(error) => match returned(py, &error) {
+            Some(value) => Ok(Step::Return(value.into_bound(py))),
+            None => Err(error),
+        },
+    }
 }
 
 /// The exception that `throw` was given, in any of its forms.

@@ -261,7 +261,15 @@ impl<V: Value> Run<V> {
         if agent.doom.is_none() || matches!(doom, Doom::Abandon | Doom::Cancel(_)) {
             agent.doom = Some(doom);
         }
+        let starts = &mut self.desk.starts;
         for (slot, call) in (0_u32..).zip(&mut agent.calls) {
+            if starts.iter().any(|task| task.id.serial == call.serial) {
+                // The driver has not got it yet, and never will.
+                starts.retain(|task| task.id.serial != call.serial);
+                call.kind = CallKind::Over;
+                agent.open -= 1;
+                self.desk.running -= 1;
+            }
             if call.kind != CallKind::Over && !std::mem::replace(&mut call.cancelling, true) {
                 self.desk.cancels.push(TaskId { unit, slot, serial: call.serial });
             }

@@ -109,8 +109,16 @@ impl<V: Value> Run<V> {
             frame.doom = Some(doom);
         }
         let mut children = Vec::new();
+        let starts = &mut self.desk.starts;
         for (slot, record) in (0_u32..).zip(&mut frame.records) {
             match &record.status {
+                // The driver has not got it yet, and never will.
+                Status::Running if starts.iter().any(|task| task.id.serial == record.serial) => {
+                    starts.retain(|task| task.id.serial != record.serial);
+                    record.status = Status::Void;
+                    self.desk.running -= 1;
+                    frame.open -= 1;
+                }
                 Status::Running => {
                     record.status = Status::Cancelling;
                     self.desk.cancels.push(TaskId { unit, slot, serial: record.serial });
@@ -131,7 +139,6 @@ impl<V: Value> Run<V> {
         if frame.open == 0 {
             self.desk.active.push(unit);
         }
-        self.desk.starts.retain(|task| task.id.unit != unit);
         for child in children {
             self.doom(child, Doom::Abandon);
         }
