@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from antiphon.graph._assemble import assemble
@@ -12,7 +11,7 @@ from antiphon.graph._node import BranchSpec, NodeOptions, NodeSpec, name_of, sta
 from antiphon.graph._schema import Schema, read_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from antiphon.graph._channel import Channel
     from antiphon.graph._compiled import CompiledGraph
@@ -165,7 +164,8 @@ class StateGraph:
             path: returns the name of a node, `END`, a `Send`, or a list of those; an empty
                 list leads nowhere. It sees the state with the writes of `source`.
             path_map: what `path` returns, mapped to names; a list maps names to themselves.
-                Default: it returns names.
+                Default: the names in the ``Literal`` that `path` is annotated to return, else
+                any names.
 
         Raises:
             GraphBuildError: `source` has a branch of the same name already.
@@ -179,12 +179,10 @@ class StateGraph:
             name = f"{name}_{count + 1}" if count else name
         elif name in taken:
             raise GraphBuildError(f"two branches of `{source}` have the same name: {name}")
-        if path_map is not None and isinstance(path_map, Sequence):
-            path_map = {target: target for target in path_map}
         hint = state_hint(path)
         if hint is not None:
             self.schema(hint)
-        self.branches.append(BranchSpec(source, name, path, path_map))
+        self.branches.append(BranchSpec.read(source, name, path, path_map))
         return self
 
     def add_sequence(self, nodes: Sequence[Any]) -> Self:

@@ -28,7 +28,6 @@ _CONCRETE: dict[Any, type] = {
     collections.abc.MutableMapping: dict,
 }
 _TAKES = 2
-_FROZEN = (int, float, complex, bool, str, bytes, tuple, frozenset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +56,8 @@ class Channel:
 
     def start(self) -> dict[str, Any]:
         """The engine's options for the value that a run begins with."""
-        if self.factory is None:
-            return {}
-        value = self.factory()
-        if type(value) in _FROZEN:
-            return {"default": value}
-        # Shared between runs, a value that can change would leak from one to the next.
-        return {"factory": self.factory}
+        # The engine gives each run its own copy of a list, dict or set.
+        return {} if self.factory is None else {"default": self.factory()}
 
     def clashes(self, other: Channel) -> bool:
         """Whether `other`, found in a later schema, means something else by the same key."""

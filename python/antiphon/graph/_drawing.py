@@ -130,7 +130,7 @@ def _edges(graph: StateGraph) -> Iterator[DrawnEdge]:
         for source in sources:
             yield DrawnEdge(source, target)
     for branch in graph.branches:
-        for target, label in (branch.drawn() or {}).items():
+        for target, label in branch.drawn().items():
             shown = "" if label == target else label
             yield DrawnEdge(branch.source, target, shown, conditional=True)
     for spec in graph.nodes.values():

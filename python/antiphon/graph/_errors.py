@@ -56,6 +56,13 @@ class GraphInterrupt(GraphBubbleUp):
         questions: tuple[Any, ...] = self.args[0]
         return questions
 
+    @property
+    def __antiphon_question__(self) -> Any:
+        """The question's value; the engine knows a pause by this attribute."""
+        if not self.interrupts:
+            raise AttributeError("the pause holds no question")
+        return self.interrupts[0].value
+
 
 class GraphRecursionError(BudgetError, RecursionError):
     """The graph reached its limit of supersteps before it finished."""

@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
-from antiphon.graph._runtime import NodeError, RunnableConfig, StreamWriter, node_error, runtime_of
+from antiphon.graph._runtime import NodeError, config_of, RunnableConfig, StreamWriter, node_error, runtime_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def _runnable(action: Any) -> Action:
     method = action.ainvoke if only_async else action.invoke
 
     def call(state: Any, ctx: Context) -> Any:
-        return method(state, ctx.config)
+        return method(state, config_of(ctx))
 
     return Action(call, wants_ctx=True, asynchronous=only_async)
 
@@ -144,16 +144,12 @@ def _fits(annotation: Any, kinds: tuple[Any, ...]) -> bool:
     return annotation in kinds or getattr(annotation, "__name__", None) in names
 
 
-def _config(ctx: Context) -> Any:
-    return ctx.config
-
-
 def _writer(ctx: Context) -> Any:
     return ctx.emit
 
 
 _KNOWN: dict[str, tuple[tuple[Any, ...], Getter]] = {
-    "config": ((RunnableConfig,), _config),
+    "config": ((RunnableConfig,), config_of),
     "writer": ((StreamWriter,), _writer),
     "runtime": ((), runtime_of),
     "error": ((NodeError,), node_error),

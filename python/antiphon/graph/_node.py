@@ -98,14 +98,22 @@ class BranchSpec:
     path: Any
     ends: Mapping[Any, str] | None
 
-    def drawn(self) -> Mapping[str, str] | None:
-        """Targets with labels, for drawings; none if they cannot be known."""
-        if self.ends is not None:
-            return {target: str(label) for label, target in self.ends.items()}
-        hint = _returns(self.path)
-        if get_origin(hint) is Literal:
-            return {str(name): str(name) for name in get_args(hint)}
-        return None
+    @classmethod
+    def read(
+        cls, source: str, name: str, path: Any, path_map: Mapping[Any, str] | Sequence[str] | None
+    ) -> BranchSpec:
+        """Reads the targets off the path map, or off a ``Literal`` that the path returns."""
+        if path_map is None:
+            hint = _returns(path)
+            path_map = list(get_args(hint)) if get_origin(hint) is Literal else None
+        if isinstance(path_map, Mapping):
+            return cls(source, name, path, dict(path_map))
+        ends = None if path_map is None else {target: target for target in path_map}
+        return cls(source, name, path, ends)
+
+    def drawn(self) -> Mapping[str, str]:
+        """Targets with labels, for drawings; empty if they cannot be known."""
+        return {target: str(label) for label, target in (self.ends or {}).items()}
 
 
 def name_of(action: Any) -> str | None:

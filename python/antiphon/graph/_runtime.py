@@ -16,6 +16,7 @@ __all__ = [
     "RunnableConfig",
     "Runtime",
     "StreamWriter",
+    "config_of",
     "get_config",
     "get_runtime",
     "get_stream_writer",
@@ -108,14 +109,6 @@ class Runtime(Generic[ContextT]):
     execution_info: ExecutionInfo
 
 
-class _Question(GraphInterrupt):
-    """A question on its way to the engine, which knows it by its attribute."""
-
-    def __init__(self, value: Any, pause: Interrupted) -> None:
-        super().__init__((Interrupt(value, getattr(pause, "id", "")),))
-        self.__antiphon_question__ = value
-
-
 def interrupt(value: Any) -> Any:
     """Asks a person, and pauses the run until the answer is there.
 
@@ -135,7 +128,7 @@ def interrupt(value: Any) -> Any:
     try:
         return current_context().ask(value)
     except Interrupted as pause:
-        raise _Question(value, pause) from None
+        raise GraphInterrupt((Interrupt(value, getattr(pause, "id", "")),)) from None
 
 
 def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[ContextT]:
@@ -157,8 +150,7 @@ def get_config() -> RunnableConfig:
     Raises:
         RuntimeError: no node is running here.
     """
-    config: RunnableConfig = current_context().config
-    return config
+    return config_of(current_context())
 
 
 def get_stream_writer() -> StreamWriter:
@@ -173,6 +165,13 @@ def get_stream_writer() -> StreamWriter:
 def runtime_of(ctx: Context) -> Runtime[Any]:
     """The runtime as seen by the node of `ctx`."""
     return Runtime(ctx.context, ctx.emit, ExecutionInfo(ctx.run_id, ctx.attempt))
+
+
+def config_of(ctx: Context) -> RunnableConfig:
+    """The config as seen by the node of `ctx`: its metadata say which node it is."""
+    config: RunnableConfig = ctx.config
+    where = {"langgraph_node": ctx.node, "langgraph_step": ctx.step}
+    return {**config, "metadata": {**config["metadata"], **where}}
 
 
 def node_error(ctx: Context) -> NodeError | None:
