@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Channel", "read_channel"]
 
-Reducer = collections.abc.Callable[[Any, Any], Any]
+_Reducer = collections.abc.Callable[[Any, Any], Any]
 
 _NATIVE: dict[Any, str] = {operator.add: "add", operator.iadd: "add", append: "append"}
 _CONCRETE: dict[Any, type] = {
@@ -41,11 +41,11 @@ class Channel:
     """
 
     name: str
-    reducer: Reducer | None = None
+    reducer: _Reducer | None = None
     factory: Callable[[], Any] | None = None
 
     @property
-    def merge(self) -> str | Reducer:
+    def merge(self) -> str | _Reducer:
         """The engine's rule, or the reducer itself."""
         if self.reducer is None:
             return "set"
@@ -105,7 +105,7 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             return annotation, metadata
 
 
-def _check_arity(name: str, reducer: Reducer) -> None:
+def _check_arity(name: str, reducer: _Reducer) -> None:
     try:
         signature = inspect.signature(reducer)
     except ValueError:  # some builtins have none

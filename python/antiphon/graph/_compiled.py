@@ -172,8 +172,16 @@ class CompiledGraph(Batches):
                 or the pause is over.
 
         Example:
-            >>> paused = graph.invoke({"text": "draft"})        # doctest: +SKIP
-            >>> graph.resume(paused, "looks good")               # doctest: +SKIP
+            >>> from antiphon.graph import START, StateGraph, interrupt
+            >>> def review(state: dict) -> dict:
+            ...     return {"verdict": interrupt(f"is this good: {state['text']}?")}
+            >>> builder = StateGraph(dict[str, str]).add_node(review).add_edge(START, "review")
+            >>> graph = builder.compile()
+            >>> paused = graph.invoke({"text": "draft"})
+            >>> paused.interrupts[0].value
+            'is this good: draft?'
+            >>> graph.resume(paused, "yes")
+            {'verdict': 'yes'}
         """
         flight = paused.flight
         flight.answer(by_id(paused, answer))

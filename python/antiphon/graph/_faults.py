@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command
-from antiphon.errors import AntiphonError, BudgetError, RunCancelled, RunTimeout, StateError, ValidationError
+from antiphon.errors import (
+    AntiphonError,
+    BudgetError,
+    RunCancelled,
+    RunTimeout,
+    StateError,
+    ValidationError,
+)
 from antiphon.graph._errors import GraphBubbleUp, InvalidUpdateError, NodeTimeoutError
 
 if TYPE_CHECKING:

@@ -76,7 +76,7 @@ class Flight:
             while self._asks_above():
                 self._run.drain()
         except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
+            raise self._told(error) from error.__cause__
         self._check()
 
     async def adrain(self) -> None:
@@ -90,7 +90,7 @@ class Flight:
             while self._asks_above():
                 await self._run
         except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
+            raise self._told(error) from error.__cause__
         self._check()
 
     def items(self) -> Iterator[Any]:
@@ -103,7 +103,7 @@ class Flight:
                 if not self._asks_above():
                     break
         except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
+            raise self._told(error) from error.__cause__
         finally:
             if self._run.outcome == "running":
                 self._run.cancel("the stream was closed")
@@ -120,7 +120,7 @@ class Flight:
                 if not self._asks_above():
                     break
         except AntiphonError as error:
-            raise as_graph_error(error) from error.__cause__
+            raise self._told(error) from error.__cause__
         finally:
             if self._run.outcome == "running":
                 self._run.cancel("the stream was closed")
@@ -148,14 +148,23 @@ class Flight:
         run = self._run
         outcome = run.outcome
         if outcome == "budget" or (outcome == "completed" and run.steps >= self._limit):
-            raise GraphRecursionError(
-                f"the graph did not end within its limit of supersteps: {self._limit}",
-                details={"limit": self._limit},
-                hint="raise `recursion_limit` in the config, or look for a loop without an end "
-                "(GRAPH_RECURSION_LIMIT)",
-            )
+            raise self._endless()
         if outcome == "cancelled":
             raise RunCancelled(f"the run was cancelled: {run.detail}", code="run_cancelled")
+
+    def _told(self, error: AntiphonError) -> Exception:
+        # A nested graph that runs out of supersteps is a failed node of the graph around it.
+        if error.code == "budget_exhausted" and error.details.get("dimension") == "supersteps":
+            return self._endless()
+        return as_graph_error(error)
+
+    def _endless(self) -> GraphRecursionError:
+        return GraphRecursionError(
+            f"the graph did not end within its limit of supersteps: {self._limit}",
+            details={"limit": self._limit},
+            hint="raise `recursion_limit` in the config, or look for a loop without an end "
+            "(GRAPH_RECURSION_LIMIT)",
+        )
 
 
 def launch(engine: Engine, start: Any, shape: Shape | None, **options: Any) -> Flight:

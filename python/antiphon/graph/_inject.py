@@ -13,16 +13,23 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
-from antiphon.graph._runtime import NodeError, config_of, RunnableConfig, StreamWriter, node_error, runtime_of
+from antiphon.graph._runtime import (
+    NodeError,
+    RunnableConfig,
+    StreamWriter,
+    config_of,
+    node_error,
+    runtime_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from antiphon._antiphon import Context
 
-    Getter = Callable[[Context], Any]
+    _Getter = Callable[[Context], Any]
 
-__all__ = ["Action", "read_action"]
+__all__ = ["Action", "is_runnable", "read_action"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ def read_action(action: Any) -> Action:
     if not callable(action):
         raise TypeError(f"a node or router must be callable, found: {type(action).__name__}")
     wanted = _wanted(action)
-    asynchronous = is_async(action)
+    asynchronous = _is_async(action)
     if not wanted:
         return Action(action, wants_ctx=False, asynchronous=asynchronous)
     # A coroutine function keeps its nature: the engine awaits what the call returns.
@@ -68,7 +75,7 @@ def is_runnable(action: Any) -> bool:
     return hasattr(action, "invoke") and not callable(action)
 
 
-def is_async(action: Any) -> bool:
+def _is_async(action: Any) -> bool:
     """Whether calling it gives a coroutine."""
     while isinstance(action, functools.partial):
         action = action.func
@@ -88,7 +95,7 @@ def _runnable(action: Any) -> Action:
     return Action(call, wants_ctx=True, asynchronous=only_async)
 
 
-def _with(action: Callable[..., Any], wanted: dict[str, Getter]) -> Callable[..., Any]:
+def _with(action: Callable[..., Any], wanted: dict[str, _Getter]) -> Callable[..., Any]:
     if len(wanted) == 1:
         ((name, get),) = wanted.items()
 
@@ -103,13 +110,13 @@ def _with(action: Callable[..., Any], wanted: dict[str, Getter]) -> Callable[...
     return functools.update_wrapper(call, action, updated=())
 
 
-def _wanted(action: Callable[..., Any]) -> dict[str, Getter]:
+def _wanted(action: Callable[..., Any]) -> dict[str, _Getter]:
     try:
         parameters = inspect.signature(action).parameters
     except (ValueError, TypeError):  # some builtins have none
         return {}
     passed = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    found: dict[str, Getter] = {}
+    found: dict[str, _Getter] = {}
     for position, (name, parameter) in enumerate(parameters.items()):
         by_name = name in _KNOWN and parameter.kind in passed
         is_state = position == 0 and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
@@ -148,7 +155,7 @@ def _writer(ctx: Context) -> Any:
     return ctx.emit
 
 
-_KNOWN: dict[str, tuple[tuple[Any, ...], Getter]] = {
+_KNOWN: dict[str, tuple[tuple[Any, ...], _Getter]] = {
     "config": ((RunnableConfig,), config_of),
     "writer": ((StreamWriter,), _writer),
     "runtime": ((), runtime_of),

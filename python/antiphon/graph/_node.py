@@ -16,7 +16,16 @@ from antiphon.graph._inject import is_runnable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["BranchSpec", "Destinations", "NodeOptions", "NodeSpec", "name_of", "state_hint"]
+__all__ = [
+    "BranchSpec",
+    "Destinations",
+    "NodeOptions",
+    "NodeSpec",
+    "Retry",
+    "Timeout",
+    "name_of",
+    "state_hint",
+]
 
 Retry = RetryPolicy | Sequence[RetryPolicy]
 Timeout = float | timedelta

@@ -9,17 +9,17 @@ from typing import Any, TypeVar, cast
 
 __all__ = ["as_runnable"]
 
-T = TypeVar("T", bound=type)
+_T = TypeVar("_T", bound=type)
 
 
-def as_runnable(kind: T) -> T:
+def as_runnable(kind: _T) -> _T:
     """A subclass that is a Runnable too, or the class itself.
 
     LangChain is not imported for that: who pipes a graph into a Runnable has done so before
     the graph is compiled.
     """
     core = sys.modules.get("langchain_core.runnables")
-    return kind if core is None else cast("T", _mixed(kind, core.Runnable))
+    return kind if core is None else cast("_T", _mixed(kind, core.Runnable))
 
 
 @functools.cache

@@ -25,7 +25,7 @@ __all__ = [
     "runtime_of",
 ]
 
-ContextT = TypeVar("ContextT")
+_ContextT = TypeVar("_ContextT")
 
 StreamWriter = Callable[[Any], None]
 """Sends a value to whoever streams the run in mode ``custom``."""
@@ -95,7 +95,7 @@ class ExecutionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime(Generic[ContextT]):
+class Runtime(Generic[_ContextT]):
     """What a run offers its nodes; injected where a parameter is called ``runtime``.
 
     Attributes:
@@ -104,7 +104,7 @@ class Runtime(Generic[ContextT]):
         execution_info: which attempt of which run this is.
     """
 
-    context: ContextT
+    context: _ContextT
     stream_writer: StreamWriter
     execution_info: ExecutionInfo
 
@@ -131,7 +131,7 @@ def interrupt(value: Any) -> Any:
         raise GraphInterrupt((Interrupt(value, getattr(pause, "id", "")),)) from None
 
 
-def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[ContextT]:
+def get_runtime(context_schema: type[_ContextT] | None = None) -> Runtime[_ContextT]:
     """The runtime of the node that runs here.
 
     Args:

@@ -24,14 +24,14 @@ each task returned, by the node's name. ``custom``: what nodes send by the strea
 """
 
 _MODES = ("values", "updates", "custom", "tasks")
-Item = tuple[str, tuple[str, ...], Any]
+_Item = tuple[str, tuple[str, ...], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
     """An item of a graph that a node invoked, on its way through the node's own run."""
 
-    item: Item
+    item: _Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Shape:
             return (*self.modes, "custom")
         return self.modes
 
-    def chunks(self, item: Item) -> Iterator[Any]:
+    def chunks(self, item: _Item) -> Iterator[Any]:
         """What the caller gets to see of an item: one chunk, or nothing."""
         mode, space, payload = item
         if isinstance(payload, Forwarded):
