@@ -1,9 +1,7 @@
-"""Many inputs at a time."""
+"""Many inputs at a time. What only these need is imported when they run: asyncio takes 20 ms."""
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +43,8 @@ class Batches:
         Returns:
             The results, in the order of the inputs.
         """
+        from concurrent.futures import ThreadPoolExecutor
+
         configs = _spread(config, len(inputs))
         width = _width(configs) or _THREADS
 
@@ -76,6 +76,8 @@ class Batches:
         **options: Any,
     ) -> list[Any]:
         """`batch` on the caller's event loop, without a limit unless one is set."""
+        import asyncio
+
         configs = _spread(config, len(inputs))
         gate = asyncio.Semaphore(_width(configs) or max(1, len(inputs)))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +31,9 @@ def read_router(path: Any) -> Action:
 
 def _waiting(call: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     def ask(*arguments: Any) -> Any:
+        import asyncio  # 20 ms that only async routers need
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(1, "antiphon-router") as thread:
             return thread.submit(copy_context().run, asyncio.run, call(*arguments)).result()
 
