@@ -20,6 +20,7 @@ import select
 import signal
 import sys
 import threading
+import traceback
 from typing import Any, NoReturn
 
 _LOOK_SECONDS = 1.0
@@ -39,7 +40,7 @@ def main() -> NoReturn:
         library = importlib.import_module("xllamacpp")
     except ImportError as error:
         _answer(answers, {"missing": str(error)})
-        sys.exit(1)
+        os._exit(1)
     server = library.Server(_params(library, settings))
     _answer(answers, {"address": server.listening_address})
     while True:
@@ -107,4 +108,9 @@ def _answer(channel: int, value: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BaseException:  # noqa: BLE001 - told, then left without the library's own clean-up
+        traceback.print_exc()
+        # Ordinary shutdown freezes the watcher first and may then wait for busy threads for ever.
+        os._exit(1)
