@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from antiphon.local.catalog import CatalogModel
     from antiphon.local.progress import Report
 
-__all__ = ["Cache"]
+__all__ = ["Cache", "disk_full"]
 
 _POLL = 0.1
 """Seconds between two looks at a lock that another process holds."""

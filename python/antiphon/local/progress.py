@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self, TextIO
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Progress", "ProgressBar", "Report", "silent"]
+__all__ = ["Progress", "ProgressBar", "Report", "Stage", "silent"]
 
 Stage = Literal["waiting", "fetching", "verifying"]
 

@@ -23,6 +23,8 @@ import threading
 import traceback
 from typing import Any, NoReturn
 
+__all__ = ["main"]
+
 _LOOK_SECONDS = 1.0
 _PROMPT_CACHE_MIB = 512
 _WARNINGS = 2
