@@ -78,7 +78,7 @@ fn start(run: &Bound<'_, Run>, calls: Calls, alone: bool) -> PyResult<Option<(Ta
             run.get().with(|core| core.answer(run.py(), id, answer))?;
         }
     }
-    if pooled {
+    if pooled && !run.get().live {
         pool::work_for(run.py(), run, true);
     }
     Ok(done)

@@ -157,6 +157,7 @@ impl Builder {
 
     /// Adds a key of the state.
     #[pyo3(signature = (name, merge=None, *, default=Given::Nothing, check=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn channel(
         &mut self,
         py: Python<'_>,

@@ -98,6 +98,7 @@ impl Command {
 
     #[new]
     #[pyo3(signature = (*, graph=None, update=None, resume=None, goto=None, only=false, end=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options of a public class")]
     fn new(
         py: Python<'_>,
         graph: Option<String>,

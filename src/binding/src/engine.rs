@@ -30,6 +30,7 @@ pub(crate) struct Engine {
 
 /// What Python keeps for a node.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a callable")]
 pub(crate) struct NodeEntry {
     pub(crate) call: Option<Py<PyAny>>,
     pub(crate) wants_ctx: bool,

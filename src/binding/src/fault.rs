@@ -104,6 +104,7 @@ fn text(value: &Bound<'_, PyAny>, name: &str) -> Option<String> {
 /// classes, or a predicate of the exception.
 #[pyclass(name = "RetryPolicy", module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "the names that LangGraph's users type")]
 pub(crate) struct Retry {
     pub(crate) policy: RetryPolicy,
     #[pyo3(get)]
@@ -196,7 +197,7 @@ fn covered_by(py: Python<'_>, rule: Py<PyAny>) -> PyResult<Py<PyAny>> {
     if bound.is_callable() || bound.is_instance_of::<pyo3::types::PyTuple>() {
         return Ok(rule);
     }
-    match bound.try_iter().and_then(|items| items.collect::<PyResult<Vec<_>>>()) {
+    match bound.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>) {
         Ok(classes) => Ok(pyo3::types::PyTuple::new(py, classes)?.into_any().unbind()),
         Err(_) => Err(pyo3::exceptions::PyTypeError::new_err(format!(
             "`retry_on` takes an exception class, a sequence of classes or a predicate, found: {bound}"

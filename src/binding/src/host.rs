@@ -220,7 +220,7 @@ fn choice(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choice<Obj
         return Ok(Choice::Name(name.str()?.to_string().into()));
     }
     match answer.cast::<PyString>() {
-        Ok(name) if name.to_string() != START => Ok(Choice::Name(name.to_string().into())),
+        Ok(name) if *name != START => Ok(Choice::Name(name.to_string().into())),
         _ => Err(PyValueError::new_err(format!(
             "a router returns a node's name, `Send`, `END` or a sequence of those, found: {answer}"
         ))),

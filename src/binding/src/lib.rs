@@ -1,6 +1,8 @@
 //! What Python sees of antiphon's engine. Nothing here decides anything: it
 //! defines classes, converts values, calls callables, and maps failures.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 says what methods take")]
+
 use pyo3::prelude::*;
 
 mod agent;

@@ -24,6 +24,9 @@ pub(crate) struct Model {
 const SETTINGS: [&str; 7] =
     ["base_url", "api_key", "timeout", "idle_timeout", "max_attempts", "headers", "extra_body"];
 
+/// A tag's key and value, and the replies to requests that carry it.
+type LaneGiven<'py> = (String, String, Vec<Bound<'py, PyAny>>);
+
 #[pymethods]
 impl Model {
     /// Opens a model by its name, for instance `openai:gpt-5-mini`. Nothing is
@@ -51,7 +54,7 @@ impl Model {
     fn scripted(
         replies: Vec<Bound<'_, PyAny>>,
         name: Option<String>,
-        lanes: Option<Vec<(String, String, Vec<Bound<'_, PyAny>>)>>,
+        lanes: Option<Vec<LaneGiven<'_>>>,
     ) -> PyResult<Self> {
         let mut model = ScriptedModel::new(script(&replies)?);
         if let Some(name) = name {
@@ -119,10 +122,7 @@ impl std::fmt::Debug for Model {
     }
 }
 
-fn read_reply<'py>(
-    py: Python<'py>,
-    reply: Result<ModelReply, Fault>,
-) -> PyResult<Bound<'py, PyAny>> {
+fn read_reply(py: Python<'_>, reply: Result<ModelReply, Fault>) -> PyResult<Bound<'_, PyAny>> {
     match reply {
         Ok(reply) => Ok(pythonize::pythonize(py, &reply)?),
         Err(fault) => Err(to_exception(py, &fault)),

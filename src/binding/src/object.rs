@@ -287,7 +287,7 @@ fn put<'py>(list: Bound<'py, PyList>, pair: &Bound<'py, PyAny>) -> PyResult<Boun
 }
 
 /// A copy of a container that parallel tasks would otherwise share.
-pub(crate) fn isolate<'py>(value: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn isolate(value: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     if let Ok(list) = value.cast_exact::<PyList>() {
         return Ok(list.get_slice(0, list.len()).into_any());
     }

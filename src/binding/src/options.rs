@@ -10,7 +10,7 @@ pub(crate) struct Keywords<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
 impl<'a, 'py> Keywords<'a, 'py> {
     /// Refuses names that are not among `known`.
     pub(crate) fn new(given: Option<&'a Bound<'py, PyDict>>, known: &[&str]) -> PyResult<Self> {
-        for key in given.into_iter().flat_map(|given| given.keys()) {
+        for key in given.into_iter().flat_map(PyDictMethods::keys) {
             let key: String = key.extract()?;
             if !known.contains(&key.as_str()) {
                 let message = format!("unknown option: {key}");

@@ -78,7 +78,8 @@ impl Drop for Driving<'_> {
 }
 
 /// What a run may be started with beside its input.
-const START: [&str; 7] = ["config", "context", "limits", "modes", "events", "run_id", "seed"];
+const START: [&str; 8] =
+    ["config", "context", "limits", "max_concurrency", "modes", "events", "run_id", "seed"];
 
 /// Starts a run of `engine`.
 pub(crate) fn start<'py>(
@@ -102,6 +103,7 @@ pub(crate) fn start<'py>(
         run_id: id.clone(),
         seed: Seed::new(seed),
         limits: given.unwrap_or_default(),
+        max_concurrency: options.get("max_concurrency")?,
         commits: false,
         events: record || modes.events,
         updates: modes.updates,

@@ -152,14 +152,11 @@ fn target(item: &Bound<'_, PyAny>) -> PyResult<Choice<Object>> {
     if let Ok(node) = item.cast::<Send>() {
         return send(node.get(), item.py()).map(Choice::Send);
     }
-    match item.cast::<PyString>() {
-        Ok(name) => Ok(Choice::Name(name.to_string().into())),
-        Err(_) => {
-            let kind = item.get_type();
-            let message = format!("`goto` takes node names and `Send`s, found: {kind}");
-            Err(PyTypeError::new_err(message))
-        }
+    if let Ok(name) = item.cast::<PyString>() {
+        return Ok(Choice::Name(name.to_string().into()));
     }
+    let kind = item.get_type();
+    Err(PyTypeError::new_err(format!("`goto` takes node names and `Send`s, found: {kind}")))
 }
 
 pub(crate) fn send(send: &Send, py: Python<'_>) -> PyResult<CoreSend<Object>> {

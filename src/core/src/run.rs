@@ -48,6 +48,8 @@ pub struct Options {
     pub seed: Seed,
     /// What the run may spend.
     pub limits: Limits,
+    /// How many tasks may be under way at once; none for no bound.
+    pub max_concurrency: Option<usize>,
     /// Whether supersteps are handed out as [`Effect::Commit`].
     pub commits: bool,
     /// Whether events are built, or only counted.
@@ -81,6 +83,7 @@ impl<V: Value> Run<V> {
         let root = Unit::root(graph, input.into());
         let mut desk = Desk::new(Budget::new(limits), options.seed, deadline);
         desk.commits = options.commits;
+        desk.max_concurrency = options.max_concurrency.map(|most| most.max(1));
         desk.log.recording = options.events;
         desk.shows_updates = options.updates;
         desk.log.now = now;

@@ -26,6 +26,7 @@ pub(super) struct Desk<V> {
     /// The commit that has been handed out and not been acknowledged.
     pub(super) awaiting: Option<u64>,
     pub(super) commits: bool,
+    pub(super) max_concurrency: Option<usize>,
     commit: u64,
     /// The next instant at which something is due.
     pub(super) alarm: Option<Time>,
@@ -52,6 +53,7 @@ impl<V> Desk<V> {
             deltas: VecDeque::new(),
             awaiting: None,
             commits: false,
+            max_concurrency: None,
             commit: 0,
             alarm: deadline,
             running: 0,
@@ -85,7 +87,12 @@ impl<V> Desk<V> {
         if self.starts.is_empty() || !self.active.is_empty() {
             return None;
         }
-        Some(Effect::Start(std::mem::take(&mut self.starts)))
+        let Some(most) = self.max_concurrency else {
+            return Some(Effect::Start(std::mem::take(&mut self.starts)));
+        };
+        let room = most.saturating_sub(self.running - self.starts.len());
+        let tasks: SmallVec<_> = self.starts.drain(..room.min(self.starts.len())).collect();
+        (!tasks.is_empty()).then_some(Effect::Start(tasks))
     }
 
     pub(super) const fn next_commit(&mut self) -> u64 {
