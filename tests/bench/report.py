@@ -49,7 +49,9 @@ def table_line(result: Result) -> str:
             *(number(result.figure(column)) for column in (FLOOR, THEIRS, OURS)),
             cell(result.times_floor, row.times_floor, judged.get("times_floor")),
             cell(result.gain, row.gain, judged.get("gain")),
-            cell(result.figure(OURS) if row.absolute else None, row.absolute, judged.get("absolute")),
+            cell(
+                result.figure(OURS) if row.absolute else None, row.absolute, judged.get("absolute")
+            ),
         )
     )
 

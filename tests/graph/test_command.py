@@ -58,7 +58,9 @@ def test_an_empty_command_writes_nothing(impl, run):
 
 
 def test_unknown_keys_are_ignored(impl, run):
-    assert run(commanding(impl, impl.Command(update={"typo": 1})), {"log": ["in"]}) == {"log": ["in"]}
+    assert run(commanding(impl, impl.Command(update={"typo": 1})), {"log": ["in"]}) == {
+        "log": ["in"]
+    }
 
 
 @pytest.mark.parametrize("goto", [["y", "x"], ("x", "y")])
@@ -74,7 +76,9 @@ def test_goto_adds_to_the_edges(impl, run):
 def test_goto_adds_to_a_branch(impl, run):
     builder = impl.StateGraph(Log).add_node("n", lambda s: impl.Command(goto="x"))
     builder.add_node("x", say("x")).add_node("y", say("y")).add_edge(impl.START, "n")
-    assert run(builder.add_conditional_edges("n", lambda s: "y").compile(), {}) == {"log": ["x", "y"]}
+    assert run(builder.add_conditional_edges("n", lambda s: "y").compile(), {}) == {
+        "log": ["x", "y"]
+    }
 
 
 def test_goto_the_target_of_an_edge_runs_it_once(impl, run):
@@ -134,7 +138,9 @@ def test_two_commands_in_one_step_go_to_one_node_once(impl, run):
     def jump(state: Log) -> Any:
         return impl.Command(goto="z")
 
-    graph = impl.build(Log, {"a": jump, "b": jump, "z": say("z")}, [("__start__", "a"), ("__start__", "b")])
+    graph = impl.build(
+        Log, {"a": jump, "b": jump, "z": say("z")}, [("__start__", "a"), ("__start__", "b")]
+    )
     assert run(graph, {}) == {"log": ["z"]}
 
 

@@ -31,7 +31,9 @@ class TestSingleEdges:
         assert run(graph, {}) == {"log": ["a", "c", "b", "c"]}
 
     def test_a_node_may_have_several_successors(self, impl, run):
-        graph = impl.build(Log, {n: say(n) for n in "abc"}, [("__start__", "b"), ("b", "a"), ("b", "c")])
+        graph = impl.build(
+            Log, {n: say(n) for n in "abc"}, [("__start__", "b"), ("b", "a"), ("b", "c")]
+        )
         assert run(graph, {}) == {"log": ["b", "a", "c"]}
 
     def test_an_edge_beside_a_branch_fires_too(self, impl, run):
@@ -230,7 +232,13 @@ class TestDefer:
         for name in "abc":
             builder.add_node(name, say(name))
         builder.add_node("last", say("last"), defer=True)
-        for edge in [("__start__", "a"), ("__start__", "b"), ("b", "c"), ("a", "last"), ("c", "last")]:
+        for edge in [
+            ("__start__", "a"),
+            ("__start__", "b"),
+            ("b", "c"),
+            ("a", "last"),
+            ("c", "last"),
+        ]:
             builder.add_edge(*edge)
         assert run(builder.compile(), {}) == {"log": ["a", "b", "c", "last"]}
 

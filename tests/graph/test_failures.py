@@ -61,7 +61,9 @@ def test_a_running_sync_sibling_is_waited_for(impl):
         failing.set()
         raise Broken
 
-    graph = impl.build(Log, {"slow": slow, "broken": broken}, [("__start__", "slow"), ("__start__", "broken")])
+    graph = impl.build(
+        Log, {"slow": slow, "broken": broken}, [("__start__", "slow"), ("__start__", "broken")]
+    )
     with pytest.raises(Broken):
         graph.invoke({})
     assert finished.is_set()
@@ -81,7 +83,9 @@ def test_async_siblings_are_cancelled_by_the_first_failure(impl):
         await asyncio.sleep(0)
         raise Broken
 
-    graph = impl.build(Log, {"slow": slow, "broken": broken}, [("__start__", "slow"), ("__start__", "broken")])
+    graph = impl.build(
+        Log, {"slow": slow, "broken": broken}, [("__start__", "slow"), ("__start__", "broken")]
+    )
 
     async def main() -> None:
         with pytest.raises(Broken):

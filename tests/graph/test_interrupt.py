@@ -111,7 +111,9 @@ def test_a_failure_beside_an_interrupt_wins(impl, run):
 
 def test_a_question_of_a_subgraph_is_reported_by_the_root(impl, run):
     inner = impl.sequence(Log, ("ask", lambda s: impl.interrupt("inner?")))
-    outer = impl.build(Log, {"inner": inner, "last": say("last")}, [("__start__", "inner"), ("inner", "last")])
+    outer = impl.build(
+        Log, {"inner": inner, "last": say("last")}, [("__start__", "inner"), ("inner", "last")]
+    )
     result = run(outer, {"log": ["in"]})
     assert [interrupt.value for interrupt in result.pop("__interrupt__")] == ["inner?"]
     assert result == {"log": ["in"]}

@@ -63,7 +63,9 @@ class TestAddMessages:
     def test_remove_all_discards_what_came_before(self, impl):
         everything = impl.RemoveMessage(id=impl.REMOVE_ALL_MESSAGES)
         assert impl.REMOVE_ALL_MESSAGES == "__remove_all__"
-        merged = impl.add_messages([("user", "old")], [("user", "lost"), everything, ("user", "new")])
+        merged = impl.add_messages(
+            [("user", "old")], [("user", "lost"), everything, ("user", "new")]
+        )
         assert contents(merged) == ["new"]
         assert impl.add_messages([("user", "old")], [everything]) == []
 
@@ -88,7 +90,10 @@ class TestInAGraph:
     def test_messages_state_collects(self, impl, run):
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: {"messages": [("ai", "hello")]}))
         result = run(graph, {"messages": [("user", "hi")]})
-        assert [(m.type, m.content) for m in result["messages"]] == [("human", "hi"), ("ai", "hello")]
+        assert [(m.type, m.content) for m in result["messages"]] == [
+            ("human", "hi"),
+            ("ai", "hello"),
+        ]
 
     def test_messages_state_can_be_extended(self, impl, run):
         class State(impl.MessagesState):

@@ -180,7 +180,9 @@ class TestShortcuts:
 
     def test_a_conditional_entry_point_routes_on_the_input(self, impl, run):
         builder = impl.StateGraph(Plain)
-        builder.add_node("left", lambda s: {"b": "left"}).add_node("right", lambda s: {"b": "right"})
+        builder.add_node("left", lambda s: {"b": "left"}).add_node(
+            "right", lambda s: {"b": "right"}
+        )
         builder.set_conditional_entry_point(lambda s: s["a"], {"l": "left", "r": "right"})
         graph = builder.compile()
         assert run(graph, {"a": "l"})["b"] == "left"

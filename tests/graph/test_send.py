@@ -29,7 +29,10 @@ def test_each_packet_is_a_task_and_outputs_apply_in_send_order(impl, run):
 @pytest.mark.parametrize("argument", [None, 7, "text", ["a"], {"unknown": 1}, {"log": "no list"}])
 def test_the_argument_arrives_as_it_is(impl, run, argument):
     seen = []
-    run(fan(impl, lambda s: [impl.Send("work", argument)], lambda x: seen.append(x)), {"log": ["in"]})
+    run(
+        fan(impl, lambda s: [impl.Send("work", argument)], lambda x: seen.append(x)),
+        {"log": ["in"]},
+    )
     assert len(seen) == 1 and seen[0] is argument
 
 
@@ -67,7 +70,9 @@ def test_successors_of_a_sent_task_run_once_per_step(impl, run):
 
 
 def test_a_router_after_a_sent_task_runs_for_each_packet(impl, run):
-    builder = impl.StateGraph(Log).add_node("work", echo).add_node("z", lambda n: {"log": [f"z{n}"]})
+    builder = (
+        impl.StateGraph(Log).add_node("work", echo).add_node("z", lambda n: {"log": [f"z{n}"]})
+    )
     builder.add_conditional_edges(impl.START, lambda s: [impl.Send("work", i) for i in range(2)])
     builder.add_conditional_edges("work", lambda s: [impl.Send("z", len(s["log"]))])
     assert run(builder.compile(), {}) == {"log": ["0", "1", "z1", "z1"]}

@@ -169,7 +169,9 @@ class TestCustom:
                 await asyncio.wait_for(seen.wait(), 10)
                 return {"log": ["n"]}
 
-            async for mode, _ in impl.sequence(Log, n).astream({}, stream_mode=["custom", "values"]):
+            async for mode, _ in impl.sequence(Log, n).astream(
+                {}, stream_mode=["custom", "values"]
+            ):
                 if mode == "custom":
                     seen.set()
             assert seen.is_set()
@@ -266,7 +268,9 @@ class TestLeaving:
 
     def test_nodes_after_the_last_event_taken_do_not_run(self, impl):
         ran = []
-        graph = impl.sequence(Log, say("a"), ("b", lambda s: ran.append("b")), ("c", lambda s: ran.append("c")))
+        graph = impl.sequence(
+            Log, say("a"), ("b", lambda s: ran.append("b")), ("c", lambda s: ran.append("c"))
+        )
         stream = graph.stream({})
         assert next(stream) == {"a": {"log": ["a"]}}
         stream.close()
@@ -276,7 +280,9 @@ class TestLeaving:
         ran = []
 
         async def main() -> None:
-            graph = impl.sequence(Log, say("a"), ("b", lambda s: ran.append("b")), ("c", lambda s: ran.append("c")))
+            graph = impl.sequence(
+                Log, say("a"), ("b", lambda s: ran.append("b")), ("c", lambda s: ran.append("c"))
+            )
             stream = graph.astream({})
             assert await anext(stream) == {"a": {"log": ["a"]}}
             await stream.aclose()

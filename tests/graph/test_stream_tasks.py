@@ -46,7 +46,11 @@ def test_a_join_and_a_packet_name_their_triggers(impl, events):
     builder.add_edge(impl.START, "a").add_edge(impl.START, "b").add_edge(["a", "b"], "z")
     graph = builder.add_conditional_edges("z", lambda s: [impl.Send("packet", {})])
     graph = builder.add_node("packet", say("packet")).compile()
-    got = {e["name"]: tuple(e["triggers"]) for e in events(graph, {}, stream_mode="tasks") if "triggers" in e}
+    got = {
+        e["name"]: tuple(e["triggers"])
+        for e in events(graph, {}, stream_mode="tasks")
+        if "triggers" in e
+    }
     assert got["z"] == ("branch:to:z", "join:a+b:z")
     assert got["packet"] == ("__pregel_push",)
 

@@ -46,7 +46,9 @@ class TestAsNode:
     def test_two_in_one_step(self, impl, run):
         one = impl.sequence(Log, say("1"))
         two = impl.sequence(Log, say("2"))
-        outer = impl.build(Log, {"one": one, "two": two}, [("__start__", "one"), ("__start__", "two")])
+        outer = impl.build(
+            Log, {"one": one, "two": two}, [("__start__", "one"), ("__start__", "two")]
+        )
         assert run(outer, {}) == {"log": ["1", "2"]}
 
     def test_by_send_it_gets_the_argument_as_its_input(self, impl, run):
@@ -115,7 +117,9 @@ class TestParent:
         around = {"inner": inner, "x": say("x"), "y": say("y")}
         return impl.build(Log, around, [("__start__", "inner"), *edges])
 
-    def test_update_and_goto_apply_to_the_parent_and_the_childs_own_writes_are_lost(self, impl, run):
+    def test_update_and_goto_apply_to_the_parent_and_the_childs_own_writes_are_lost(
+        self, impl, run
+    ):
         command = impl.Command(graph=impl.Command.PARENT, update={"log": ["up"]}, goto="x")
         assert run(self.outer(impl, command), {"log": ["in"]}) == {"log": ["in", "up", "x"]}
 
@@ -131,7 +135,9 @@ class TestParent:
     def test_it_goes_up_one_level_only(self, impl, run):
         command = impl.Command(graph=impl.Command.PARENT, update={"log": ["up"]}, goto="m")
         innermost = impl.sequence(Log, ("up", lambda s: command))
-        middle = impl.build(Log, {"innermost": innermost, "m": say("m")}, [("__start__", "innermost")])
+        middle = impl.build(
+            Log, {"innermost": innermost, "m": say("m")}, [("__start__", "innermost")]
+        )
         outer = impl.build(Log, {"middle": middle, "m": say("wrong")}, [("__start__", "middle")])
         assert run(outer, {}) == {"log": ["up", "m"]}
 
@@ -164,4 +170,7 @@ class TestParent:
             return impl.sequence(Plain, ("n", node))
 
         nodes = {"alice": agent("alice", "bob"), "bob": agent("bob", "alice")}
-        assert run(impl.build(Plain, nodes, [("__start__", "alice")]), {"a": 1}) == {"a": 4, "b": "bob"}
+        assert run(impl.build(Plain, nodes, [("__start__", "alice")]), {"a": 1}) == {
+            "a": 4,
+            "b": "bob",
+        }

@@ -86,7 +86,9 @@ def test_a_failed_run_is_freed_with_its_exception(impl, run):
 
 def test_a_stream_that_was_left_is_freed(impl):
     value = Canary()
-    stream = impl.sequence(Plain, ("a", lambda s: {"b": 1}), ("b", lambda s: {})).stream({"a": value})
+    stream = impl.sequence(Plain, ("a", lambda s: {"b": 1}), ("b", lambda s: {})).stream(
+        {"a": value}
+    )
     next(stream)
     dead = weakref.ref(value)
     del value, stream

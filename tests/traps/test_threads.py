@@ -111,7 +111,9 @@ def test_runs_of_many_threads_do_not_starve_each_others_pool(impl):
     outer = impl.StateGraph(Log).add_node("call", lambda i: inner.invoke({"log": []}) and None)
     outer.add_conditional_edges(impl.START, lambda s: [impl.Send("call", i) for i in range(100)])
     done = threading.Event()
-    threading.Thread(target=lambda: (outer.compile().invoke({"log": []}), done.set()), daemon=True).start()
+    threading.Thread(
+        target=lambda: (outer.compile().invoke({"log": []}), done.set()), daemon=True
+    ).start()
     assert done.wait(60)
 
 

@@ -94,7 +94,25 @@ ASYNC = {"unit": "µs", "per": STEPS, "times_floor": Goal(2, 4), "gain": Goal(50
 
 ROWS = (
     Row("chain", "superstep, sync chain", floor=lambda _: sync(bare_chain), engine=chain, **SYNC),
-    Row("loop", "superstep, sync loop + router", floor=lambda _: sync(bare_loop), engine=loop, **SYNC),
-    Row("achain", "superstep, async chain", floor=lambda _: awaited(bare_achain), engine=achain, **ASYNC),
-    Row("aloop", "superstep, async loop + router", floor=lambda _: awaited(bare_aloop), engine=aloop, **ASYNC),
+    Row(
+        "loop",
+        "superstep, sync loop + router",
+        floor=lambda _: sync(bare_loop),
+        engine=loop,
+        **SYNC,
+    ),
+    Row(
+        "achain",
+        "superstep, async chain",
+        floor=lambda _: awaited(bare_achain),
+        engine=achain,
+        **ASYNC,
+    ),
+    Row(
+        "aloop",
+        "superstep, async loop + router",
+        floor=lambda _: awaited(bare_aloop),
+        engine=aloop,
+        **ASYNC,
+    ),
 )

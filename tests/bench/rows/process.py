@@ -15,12 +15,14 @@ TIMED = "from time import perf_counter as t; b = t(); import {module}; print(t()
 def printed(*arguments: str) -> float:
     """The number that a fresh interpreter prints."""
     command = [sys.executable, *arguments]
-    return float(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    return float(
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    )
 
 
 def imported(engine: Engine) -> Sample:
     """Seconds of an import in a fresh process, outside of the interpreter's own start."""
-    return lambda times: printed("-I", "-c", TIMED.format(module=IMPORTED[engine.impl.name]))
+    return lambda times: printed("-P", "-c", TIMED.format(module=IMPORTED[engine.impl.name]))
 
 
 def parked(name: str) -> Sample:

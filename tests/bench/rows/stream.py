@@ -47,6 +47,18 @@ def astream(engine: Engine) -> Sample:
 GOALS = {"unit": "µs", "per": STEPS, "times_floor": Goal(2, 4), "gain": Goal(300, 150)}
 
 ROWS = (
-    Row("stream", "event of stream(updates)", floor=lambda _: sync(lambda: drain(bare_stream())), engine=stream, **GOALS),
-    Row("astream", "event of astream(updates)", floor=lambda _: awaited(lambda: adrain(bare_astream())), engine=astream, **GOALS),
+    Row(
+        "stream",
+        "event of stream(updates)",
+        floor=lambda _: sync(lambda: drain(bare_stream())),
+        engine=stream,
+        **GOALS,
+    ),
+    Row(
+        "astream",
+        "event of astream(updates)",
+        floor=lambda _: awaited(lambda: adrain(bare_astream())),
+        engine=astream,
+        **GOALS,
+    ),
 )

@@ -1,0 +1,110 @@
+"""The bench judges what it measured: marks, gates, exit codes. No engine is needed."""
+
+import json
+
+import pytest
+
+from tests.bench import __main__ as command
+from tests.bench import rows
+from tests.bench.engine import OURS, THEIRS
+from tests.bench.measure import FLOOR, Result, measure
+from tests.bench.report import document, table_line
+from tests.bench.row import Goal, Row, awaited, sync
+from tests.bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
+
+ROW = Row(
+    "row",
+    "a title",
+    "µs",
+    10,
+    floor=lambda _: sync(lambda: None),
+    engine=lambda engine: sync(lambda: None),
+    times_floor=Goal(2, 4),
+    gain=Goal(100, 50),
+)
+
+
+def result(floor: float, theirs: float, ours: float) -> Result:
+    """A result with one sample in each column."""
+    return Result(ROW, {FLOOR: [floor], THEIRS: [theirs], OURS: [ours]})
+
+
+@pytest.mark.parametrize(
+    ("value", "most", "mark"),
+    [
+        (2.0, True, EXCELLENT),
+        (2.1, True, PASSED),
+        (4.0, True, PASSED),
+        (4.1, True, FAILED),
+        (4.0, False, EXCELLENT),
+        (3.0, False, PASSED),
+        (1.9, False, FAILED),
+    ],
+)
+def test_a_value_is_judged_by_both_limits(value, most, mark):
+    limits = (2, 4) if most else (4, 2)
+    assert judge(value, *limits, most=most) == mark
+
+
+def test_ratios_are_ours_over_the_floor_and_theirs_over_ours():
+    judged = {verdict.goal: verdict for verdict in verdicts(result(1, 300, 3))}
+    assert (judged["times_floor"].value, judged["times_floor"].mark) == (3, PASSED)
+    assert (judged["gain"].value, judged["gain"].mark) == (100, EXCELLENT)
+
+
+def test_a_column_that_was_not_measured_is_not_judged():
+    assert list(verdicts(Result(ROW, {FLOOR: [1.0]}))) == []
+
+
+def test_the_figure_is_the_median_per_unit_of_work():
+    got = Result(ROW, {FLOOR: [1.0, 50.0, 2.0]})
+    assert got.figure(FLOOR) == 2
+    assert got.figure(OURS) is None
+
+
+def test_each_case_has_a_sample_of_each_round():
+    got = measure(ROW, {}, 4)
+    assert len(got.samples[FLOOR]) == 4
+    assert list(got.samples) == [FLOOR]
+
+
+def test_an_awaited_sample_runs_the_work_as_often_as_told():
+    calls = []
+
+    async def work() -> None:
+        calls.append(1)
+
+    assert awaited(work)(3) > 0
+    assert len(calls) == 3
+
+
+def test_a_failed_gate_is_named_and_is_an_error(capsys):
+    assert command.gate([result(1, 300, 3)]) == 0
+    assert command.gate([result(1, 300, 5)]) == 1
+    assert "`row` times_floor against 4: 5" in capsys.readouterr().err
+
+
+def test_the_table_marks_each_ratio():
+    assert "3 ✓ (2 / 4)" in table_line(result(1, 300, 3))
+    assert "100 ★ (100 / 50)" in table_line(result(1, 300, 3))
+    assert "✗" in table_line(result(1, 300, 9))
+
+
+def test_json_keeps_samples_and_verdicts():
+    [row] = json.loads(document([result(1, 300, 9)]))["rows"]
+    assert row["samples"][OURS] == [9]
+    assert [verdict["mark"] for verdict in row["verdicts"]] == [FAILED, FAILED]
+
+
+def test_row_names_are_unique_and_choose():
+    names = [row.name for row in rows.ROWS]
+    assert len(set(names)) == len(names)
+    assert [row.name for row in command.chosen(f"{names[2]},{names[0]}")] == [names[0], names[2]]
+    with pytest.raises(SystemExit, match="typo"):
+        command.chosen("typo")
+
+
+def test_a_gate_without_antiphon_is_a_usage_error(monkeypatch, capsys):
+    monkeypatch.setattr(command, "engines", dict)
+    assert command.main(["--gate"]) == 2
+    assert OURS in capsys.readouterr().err
