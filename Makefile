@@ -64,7 +64,7 @@ stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the bindi
 
 bench: ## Measure, on a release build
 	$(MAKE) setup PROFILE=release
-	$(BIN)/python -m pytest -m bench $(ARGS)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 docs: setup ## Build the Rust API pages and run every example
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
-from tests.oracle import Impl
+from support.oracle import Impl
 
 OURS, THEIRS = "antiphon", "langgraph"
 CONFIG = {"recursion_limit": 1_000_000}

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from tests.bench.engine import OURS, THEIRS, Engine
-from tests.bench.row import Row, Sample
+from bench.engine import OURS, THEIRS, Engine
+from bench.row import Row, Sample
 
 FLOOR = "floor"
 LONG_ENOUGH = 0.01  # seconds of a sample; shorter work is repeated

@@ -1,4 +1,4 @@
-"""Prints the KiB that one suspended run holds: `python -m tests.bench.parked floor|antiphon|langgraph`.
+"""Prints the KiB that one suspended run holds: `python -m bench.parked floor|antiphon|langgraph`.
 
 2,000 runs are parked in the second of three async nodes, each with its asyncio task; the growth of
 the resident memory is divided by their number. Linux only, where a process can read its own.
@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from tests.bench.engine import Engine
-from tests.bench.rows.chain import State, anode
+from bench.engine import Engine
+from bench.rows.chain import State, anode
 
 RUNS, WARM = 2000, 50
 
@@ -46,22 +46,25 @@ async def bare(park: Any) -> Any:
 
 async def main(name: str) -> float:
     """Park a few runs to warm up, then measure the growth by many more."""
-    entered = 0
-    gate = asyncio.Event()
+    entered = target = 0
+    gate, reached = asyncio.Event(), asyncio.Event()
 
     async def park(state: Any) -> State:
         nonlocal entered
         entered += 1
+        if entered == target:
+            reached.set()
         await gate.wait()
         return {"n": state["n"] + 1}
 
     start = runner(name, park)
 
     async def parked(count: int) -> list[asyncio.Task[Any]]:
-        target = entered + count
+        nonlocal target
+        target += count
+        reached.clear()
         tasks = [asyncio.ensure_future(start()) for _ in range(count)]
-        while entered < target:
-            await asyncio.sleep(0.01)
+        await reached.wait()
         return tasks
 
     tasks = await parked(WARM)

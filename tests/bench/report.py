@@ -5,13 +5,13 @@ import os
 import platform
 from typing import Any
 
-from tests.bench.engine import OURS, THEIRS
-from tests.bench.measure import FLOOR, Result
-from tests.bench.row import Goal
-from tests.bench.verdict import EXCELLENT, FAILED, PASSED, Verdict, verdicts
+from bench.engine import OURS, THEIRS
+from bench.measure import FLOOR, Result
+from bench.row import Goal
+from bench.verdict import EXCELLENT, FAILED, PASSED, Verdict, verdicts
 
 MARKS = {EXCELLENT: "★", PASSED: "✓", FAILED: "✗"}
-HEAD = ("row", "what", "unit", "floor", "LangGraph", "antiphon", "× floor", "LG ÷ ours", "own")
+HEAD = ("row", "what", "unit", "floor", "LangGraph", "antiphon", "times floor", "LG ÷ ours", "own")
 WIDTHS = (13, 44, 4, 9, 9, 9, 21, 21, 14)
 
 
@@ -20,8 +20,8 @@ def header() -> str:
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     return "\n".join(
         (
-            f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}; medians. "
-            "Each ratio: value, mark, (excellent / gate). ★ excellent  ✓ gate held  ✗ gate failed",
+            f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}; medians.",
+            "A ratio: value, mark, (excellent / gate). ★ excellent  ✓ gate held  ✗ gate failed",
             line(HEAD),
             "-" * sum(width + 2 for width in WIDTHS),
         )

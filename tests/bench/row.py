@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from tests.bench.engine import RUNNER, Engine
+from bench.engine import RUNNER, Engine
 
 Sample = Callable[[int], float]
 """Runs the work as often as told; the seconds that took."""

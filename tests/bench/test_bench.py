@@ -1,16 +1,16 @@
 """The bench judges what it measured: marks, gates, exit codes. No engine is needed."""
 
 import json
+from typing import Any
 
 import pytest
 
-from tests.bench import __main__ as command
-from tests.bench import rows
-from tests.bench.engine import OURS, THEIRS
-from tests.bench.measure import FLOOR, Result, measure
-from tests.bench.report import document, table_line
-from tests.bench.row import Goal, Row, awaited, sync
-from tests.bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
+from bench import command, rows
+from bench.engine import OURS, THEIRS
+from bench.measure import FLOOR, Result, measure
+from bench.report import document, table_line
+from bench.row import Goal, Row, awaited, sync
+from bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
 
 ROW = Row(
     "row",
@@ -41,34 +41,34 @@ def result(floor: float, theirs: float, ours: float) -> Result:
         (1.9, False, FAILED),
     ],
 )
-def test_a_value_is_judged_by_both_limits(value, most, mark):
+def test_a_value_is_judged_by_both_limits(value: Any, most: Any, mark: Any) -> None:
     limits = (2, 4) if most else (4, 2)
     assert judge(value, *limits, most=most) == mark
 
 
-def test_ratios_are_ours_over_the_floor_and_theirs_over_ours():
+def test_ratios_are_ours_over_the_floor_and_theirs_over_ours() -> None:
     judged = {verdict.goal: verdict for verdict in verdicts(result(1, 300, 3))}
     assert (judged["times_floor"].value, judged["times_floor"].mark) == (3, PASSED)
     assert (judged["gain"].value, judged["gain"].mark) == (100, EXCELLENT)
 
 
-def test_a_column_that_was_not_measured_is_not_judged():
+def test_a_column_that_was_not_measured_is_not_judged() -> None:
     assert list(verdicts(Result(ROW, {FLOOR: [1.0]}))) == []
 
 
-def test_the_figure_is_the_median_per_unit_of_work():
+def test_the_figure_is_the_median_per_unit_of_work() -> None:
     got = Result(ROW, {FLOOR: [1.0, 50.0, 2.0]})
     assert got.figure(FLOOR) == 2
     assert got.figure(OURS) is None
 
 
-def test_each_case_has_a_sample_of_each_round():
+def test_each_case_has_a_sample_of_each_round() -> None:
     got = measure(ROW, {}, 4)
     assert len(got.samples[FLOOR]) == 4
     assert list(got.samples) == [FLOOR]
 
 
-def test_an_awaited_sample_runs_the_work_as_often_as_told():
+def test_an_awaited_sample_runs_the_work_as_often_as_told() -> None:
     calls = []
 
     async def work() -> None:
@@ -78,25 +78,25 @@ def test_an_awaited_sample_runs_the_work_as_often_as_told():
     assert len(calls) == 3
 
 
-def test_a_failed_gate_is_named_and_is_an_error(capsys):
+def test_a_failed_gate_is_named_and_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.gate([result(1, 300, 3)]) == 0
     assert command.gate([result(1, 300, 5)]) == 1
     assert "`row` times_floor against 4: 5" in capsys.readouterr().err
 
 
-def test_the_table_marks_each_ratio():
+def test_the_table_marks_each_ratio() -> None:
     assert "3 ✓ (2 / 4)" in table_line(result(1, 300, 3))
     assert "100 ★ (100 / 50)" in table_line(result(1, 300, 3))
     assert "✗" in table_line(result(1, 300, 9))
 
 
-def test_json_keeps_samples_and_verdicts():
+def test_json_keeps_samples_and_verdicts() -> None:
     [row] = json.loads(document([result(1, 300, 9)]))["rows"]
     assert row["samples"][OURS] == [9]
     assert [verdict["mark"] for verdict in row["verdicts"]] == [FAILED, FAILED]
 
 
-def test_row_names_are_unique_and_choose():
+def test_row_names_are_unique_and_choose() -> None:
     names = [row.name for row in rows.ROWS]
     assert len(set(names)) == len(names)
     assert [row.name for row in command.chosen(f"{names[2]},{names[0]}")] == [names[0], names[2]]
@@ -104,7 +104,9 @@ def test_row_names_are_unique_and_choose():
         command.chosen("typo")
 
 
-def test_a_gate_without_antiphon_is_a_usage_error(monkeypatch, capsys):
+def test_a_gate_without_antiphon_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(command, "engines", dict)
     assert command.main(["--gate"]) == 2
     assert OURS in capsys.readouterr().err

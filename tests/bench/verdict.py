@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.bench.engine import OURS
-from tests.bench.measure import Result
+from bench.engine import OURS
+from bench.measure import Result
 
 EXCELLENT, PASSED, FAILED = "excellent", "pass", "FAIL"
 

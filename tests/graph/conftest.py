@@ -1,8 +1,8 @@
-"""Runs each test here on every implementation present (see `tests/oracle.py`)."""
+"""Runs each test here on every implementation present (see `tests/support/oracle.py`)."""
 
 import pytest
 
-from tests.oracle import configure, events, parametrize, run
+from support.oracle import configure, events, parametrize, run
 
 __all__ = ["events", "run"]
 

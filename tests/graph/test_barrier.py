@@ -4,10 +4,11 @@ import asyncio
 import threading
 from typing import Any
 
-from tests.graph.states import Log, Plain, Update, say
+from support.oracle import Impl, Run
+from support.states import Log, Plain, Update, say
 
 
-def test_writes_apply_by_node_name_then_by_send_index(impl, run):
+def test_writes_apply_by_node_name_then_by_send_index(impl: Impl, run: Run) -> None:
     def route(state: Log) -> list[Any]:
         return [impl.Send("a", 2), impl.Send("a", 1), "z", impl.Send("z", 0)]
 
@@ -18,19 +19,19 @@ def test_writes_apply_by_node_name_then_by_send_index(impl, run):
     assert run(builder.compile(), {}) == {"log": ["z", "a2", "a1", "z"]}
 
 
-def test_writes_apply_in_node_name_order_whatever_the_build_order(impl, run):
+def test_writes_apply_in_node_name_order_whatever_the_build_order(impl: Impl, run: Run) -> None:
     names = ["m", "b", "z", "a"]
     graph = impl.build(Log, {n: say(n) for n in names}, [(impl.START, n) for n in names])
     assert run(graph, {}) == {"log": ["a", "b", "m", "z"]}
 
 
-def test_names_sort_as_text(impl, run):
+def test_names_sort_as_text(impl: Impl, run: Run) -> None:
     names = ["n10", "n9", "n1", "N", "ñ"]
     graph = impl.build(Log, {n: say(n) for n in names}, [(impl.START, n) for n in names])
     assert run(graph, {}) == {"log": ["N", "n1", "n10", "n9", "ñ"]}
 
 
-def test_completion_order_does_not_show_in_the_state_async(impl):
+def test_completion_order_does_not_show_in_the_state_async(impl: Impl) -> None:
     async def main() -> Any:
         released = asyncio.Event()
 
@@ -48,7 +49,7 @@ def test_completion_order_does_not_show_in_the_state_async(impl):
     assert asyncio.run(main()) == {"log": ["a", "b"]}
 
 
-def test_completion_order_does_not_show_in_the_state_sync(impl):
+def test_completion_order_does_not_show_in_the_state_sync(impl: Impl) -> None:
     released = threading.Event()
 
     def a(state: Log) -> Update:
@@ -63,7 +64,7 @@ def test_completion_order_does_not_show_in_the_state_sync(impl):
     assert graph.invoke({}) == {"log": ["a", "b"]}
 
 
-def test_tasks_of_a_step_see_the_state_at_its_start(impl, run):
+def test_tasks_of_a_step_see_the_state_at_its_start(impl: Impl, run: Run) -> None:
     seen = {}
 
     def look(name: str) -> Any:
@@ -79,7 +80,7 @@ def test_tasks_of_a_step_see_the_state_at_its_start(impl, run):
     assert seen == {"a": [], "b": [], "c": ["a", "b"]}
 
 
-def test_a_change_of_the_state_dict_itself_is_not_seen_by_others(impl, run):
+def test_a_change_of_the_state_dict_itself_is_not_seen_by_others(impl: Impl, run: Run) -> None:
     def scribble(state: Plain) -> None:
         state["a"] = "scribbled"
 
@@ -89,7 +90,7 @@ def test_a_change_of_the_state_dict_itself_is_not_seen_by_others(impl, run):
     assert seen == [1]
 
 
-def test_a_change_inside_a_value_is_shared(impl, run):
+def test_a_change_inside_a_value_is_shared(impl: Impl, run: Run) -> None:
     def scribble(state: Plain) -> None:
         state["a"].append(2)
 
@@ -97,14 +98,20 @@ def test_a_change_inside_a_value_is_shared(impl, run):
     assert run(graph, {"a": [1]}) == {"a": [1, 2], "b": [1, 2]}
 
 
-def test_values_are_passed_by_reference(impl, run):
+def test_values_are_passed_by_reference(impl: Impl, run: Run) -> None:
     thing = object()
     seen = []
-    graph = impl.sequence(Plain, ("n", lambda s: seen.append(s["a"]) or {"b": thing}))
+
+    def node(state: Plain) -> Update:
+        seen.append(state["a"])
+        return {"b": thing}
+
+    graph = impl.sequence(Plain, node)
     result = run(graph, {"a": thing})
-    assert seen == [thing] and result["a"] is thing and result["b"] is thing
+    assert seen == [thing]
+    assert result["a"] is result["b"] is thing
 
 
-def test_a_node_without_writes_still_triggers_its_successors(impl, run):
+def test_a_node_without_writes_still_triggers_its_successors(impl: Impl, run: Run) -> None:
     graph = impl.sequence(Log, ("silent", lambda s: None), say("next"))
     assert run(graph, {}) == {"log": ["next"]}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.graph.states import Log, Plain
+from support.oracle import Impl
+from support.states import Log, Plain
 
 
 class Patient:
@@ -14,11 +15,13 @@ class Patient:
 
     def __init__(self) -> None:
         self.entered: list[str] = []
+        self.arrivals: asyncio.Queue[str] = asyncio.Queue()
         self.ended: list[str] = []
 
     def node(self, name: str) -> Callable[[Any], Awaitable[None]]:
         async def wait(state: Any) -> None:
             self.entered.append(name)
+            self.arrivals.put_nowait(name)
             try:
                 await asyncio.Event().wait()
             finally:
@@ -27,22 +30,23 @@ class Patient:
 
         return wait
 
-    async def all_entered(self, count: int) -> None:
-        while len(self.entered) < count:
-            await asyncio.sleep(0)
+    async def arrive(self, count: int) -> None:
+        """Wait until `count` more nodes are inside."""
+        for _ in range(count):
+            await asyncio.wait_for(self.arrivals.get(), 10)
 
 
 async def cancelled(graph: Any, patient: Patient, count: int = 1) -> None:
     """Run `graph` until `count` nodes are inside, cancel it, wait for its end."""
     run = asyncio.create_task(graph.ainvoke({}))
-    await asyncio.wait_for(patient.all_entered(count), 10)
+    await patient.arrive(count)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
     assert run.cancelled()
 
 
-def test_a_lone_node_cleans_up_before_the_run_ends(impl):
+def test_a_lone_node_cleans_up_before_the_run_ends(impl: Impl) -> None:
     patient = Patient()
 
     async def main() -> None:
@@ -58,7 +62,7 @@ def fan(impl: Any, patient: Patient) -> Any:
     return impl.build(Plain, nodes, [("__start__", name) for name in nodes])
 
 
-def test_every_node_of_a_fan_out_is_cancelled(impl):
+def test_every_node_of_a_fan_out_is_cancelled(impl: Impl) -> None:
     patient = Patient()
 
     async def main() -> None:
@@ -70,7 +74,7 @@ def test_every_node_of_a_fan_out_is_cancelled(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_every_node_of_a_fan_out_is_awaited(impl):
+def test_every_node_of_a_fan_out_is_awaited(impl: Impl) -> None:
     patient = Patient()
 
     async def main() -> None:
@@ -82,11 +86,11 @@ def test_every_node_of_a_fan_out_is_awaited(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_the_siblings_of_a_failure_are_awaited(impl):
+def test_the_siblings_of_a_failure_are_awaited(impl: Impl) -> None:
     patient = Patient()
 
     async def fail(state: Any) -> None:
-        await patient.all_entered(1)
+        await patient.arrive(1)
         raise ValueError("mine")
 
     async def main() -> None:
@@ -99,7 +103,7 @@ def test_the_siblings_of_a_failure_are_awaited(impl):
     asyncio.run(main())
 
 
-def test_a_cancel_reaches_a_subgraph(impl):
+def test_a_cancel_reaches_a_subgraph(impl: Impl) -> None:
     patient = Patient()
 
     async def main() -> None:
@@ -110,7 +114,7 @@ def test_a_cancel_reaches_a_subgraph(impl):
     asyncio.run(main())
 
 
-def test_a_cancel_reaches_a_graph_that_a_node_awaits(impl):
+def test_a_cancel_reaches_a_graph_that_a_node_awaits(impl: Impl) -> None:
     patient = Patient()
     inner = impl.sequence(Plain, ("n", patient.node("n")))
 
@@ -124,14 +128,14 @@ def test_a_cancel_reaches_a_graph_that_a_node_awaits(impl):
     asyncio.run(main())
 
 
-def test_nothing_runs_after_a_cancel(impl):
+def test_nothing_runs_after_a_cancel(impl: Impl) -> None:
     patient, ran = Patient(), []
     graph = impl.sequence(Plain, ("n", patient.node("n")), ("next", lambda s: ran.append(1)))
     asyncio.run(cancelled(graph, patient))
     assert ran == []
 
 
-def test_a_cancel_is_not_retried_and_not_handled(impl):
+def test_a_cancel_is_not_retried_and_not_handled(impl: Impl) -> None:
     patient, handled = Patient(), []
     builder = impl.StateGraph(Plain).add_node(
         "n",
@@ -144,40 +148,47 @@ def test_a_cancel_is_not_retried_and_not_handled(impl):
     assert handled == []
 
 
-def test_a_timeout_around_a_run_cancels_it(impl):
+def test_a_timeout_around_a_run_cancels_it(impl: Impl) -> None:
     patient = Patient()
+
+    async def limited() -> None:
+        async with asyncio.timeout(0.05):
+            await impl.sequence(Plain, ("n", patient.node("n"))).ainvoke({})
 
     async def main() -> None:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await impl.sequence(Plain, ("n", patient.node("n"))).ainvoke({})
+            await limited()
         assert patient.ended == ["n"]
 
     asyncio.run(main())
 
 
-def test_a_failing_task_group_cancels_its_runs(impl):
+def test_a_failing_task_group_cancels_its_runs(impl: Impl) -> None:
     patient = Patient()
 
     async def fail() -> None:
-        await patient.all_entered(1)
+        await patient.arrive(1)
         raise ValueError("mine")
+
+    async def both() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(impl.sequence(Plain, ("n", patient.node("n"))).ainvoke({}))
+            group.create_task(fail())
 
     async def main() -> None:
         with pytest.raises(ExceptionGroup):
-            async with asyncio.TaskGroup() as group:
-                group.create_task(impl.sequence(Plain, ("n", patient.node("n"))).ainvoke({}))
-                group.create_task(fail())
+            await both()
         assert patient.ended == ["n"]
 
     asyncio.run(main())
 
 
-def test_a_cancel_during_a_retry_pause_ends_the_run(impl):
-    entered = []
+def test_a_cancel_during_a_retry_pause_ends_the_run(impl: Impl) -> None:
+    entered, failed = [], asyncio.Event()
 
     async def fail(state: Any) -> None:
         entered.append(1)
+        failed.set()
         raise ConnectionError
 
     policy = impl.RetryPolicy(initial_interval=60, jitter=False)
@@ -186,8 +197,8 @@ def test_a_cancel_during_a_retry_pause_ends_the_run(impl):
 
     async def main() -> None:
         run = asyncio.create_task(graph.ainvoke({"a": 1}))
-        while not entered:
-            await asyncio.sleep(0)
+        await failed.wait()
+        await asyncio.sleep(0)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(run, 10)
@@ -196,7 +207,7 @@ def test_a_cancel_during_a_retry_pause_ends_the_run(impl):
     assert entered == [1]
 
 
-def test_a_node_that_swallows_the_cancel_still_ends_alone(impl):
+def test_a_node_that_swallows_the_cancel_still_ends_alone(impl: Impl) -> None:
     entered = asyncio.Event()
 
     async def stubborn(state: Any) -> dict[str, Any]:
@@ -214,10 +225,10 @@ def test_a_node_that_swallows_the_cancel_still_ends_alone(impl):
         return await asyncio.wait({run}, timeout=10)
 
     done, pending = asyncio.run(main())
-    assert len(done) == 1 and not pending
+    assert (len(done), len(pending)) == (1, 0)
 
 
-def test_leaving_a_stream_cancels_the_node_that_runs(impl):
+def test_leaving_a_stream_cancels_the_node_that_runs(impl: Impl) -> None:
     patient = Patient()
 
     async def main() -> None:
@@ -228,7 +239,7 @@ def test_leaving_a_stream_cancels_the_node_that_runs(impl):
         )
         stream = graph.astream({})
         assert await anext(stream) == {"a": {"log": ["a"]}}
-        await patient.all_entered(1)
+        await patient.arrive(1)
         await stream.aclose()
         await asyncio.sleep(0.1)
         assert patient.ended == ["n"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.graph.states import Log, Update, say
+from support.oracle import Impl, Run
+from support.states import Log, Update, say
 
 
 class Broken(Exception):
@@ -18,7 +19,7 @@ def fail(state: Any) -> Update:
     raise Broken("on purpose")
 
 
-def test_the_exception_is_the_original_one(impl, run):
+def test_the_exception_is_the_original_one(impl: Impl, run: Run) -> None:
     mine = Broken("mine")
 
     def node(state: Log) -> Update:
@@ -29,28 +30,27 @@ def test_the_exception_is_the_original_one(impl, run):
     assert caught.value is mine
 
 
-def test_a_note_names_the_node(impl, run):
+def test_a_note_names_the_node(impl: Impl, run: Run) -> None:
     with pytest.raises(Broken) as caught:
         run(impl.sequence(Log, ("culprit", fail)), {})
     assert any("culprit" in note for note in caught.value.__notes__)
 
 
-def test_nothing_runs_after_a_failure(impl, run):
+def test_nothing_runs_after_a_failure(impl: Impl, run: Run) -> None:
     ran = []
     with pytest.raises(Broken):
         run(impl.sequence(Log, fail, ("next", lambda s: ran.append(1))), {})
     assert ran == []
 
 
-def test_events_before_the_failure_are_delivered(impl):
-    got = []
+def test_events_before_the_failure_are_delivered(impl: Impl) -> None:
+    got: list[Any] = []
     with pytest.raises(Broken):
-        for event in impl.sequence(Log, say("a"), fail).stream({}):
-            got.append(event)
+        got.extend(impl.sequence(Log, say("a"), fail).stream({}))
     assert got == [{"a": {"log": ["a"]}}]
 
 
-def test_a_running_sync_sibling_is_waited_for(impl):
+def test_a_running_sync_sibling_is_waited_for(impl: Impl) -> None:
     failing, finished = threading.Event(), threading.Event()
 
     def slow(state: Log) -> None:
@@ -69,7 +69,7 @@ def test_a_running_sync_sibling_is_waited_for(impl):
     assert finished.is_set()
 
 
-def test_async_siblings_are_cancelled_by_the_first_failure(impl):
+def test_async_siblings_are_cancelled_by_the_first_failure(impl: Impl) -> None:
     cancelled = []
 
     async def slow(state: Log) -> None:
@@ -96,7 +96,7 @@ def test_async_siblings_are_cancelled_by_the_first_failure(impl):
     asyncio.run(main())
 
 
-def test_the_first_of_two_failures_is_raised(impl):
+def test_the_first_of_two_failures_is_raised(impl: Impl) -> None:
     async def first(state: Log) -> None:
         raise Broken("first")
 
@@ -109,7 +109,7 @@ def test_the_first_of_two_failures_is_raised(impl):
         asyncio.run(graph.ainvoke({}))
 
 
-def test_a_cancelled_error_of_user_code_becomes_a_node_error(impl):
+def test_a_cancelled_error_of_user_code_becomes_a_node_error(impl: Impl) -> None:
     async def node(state: Log) -> None:
         raise asyncio.CancelledError("by the user")
 
@@ -118,7 +118,7 @@ def test_a_cancelled_error_of_user_code_becomes_a_node_error(impl):
     assert caught.value.node == "culprit"
 
 
-def test_a_graph_runs_again_after_a_failure(impl, run):
+def test_a_graph_runs_again_after_a_failure(impl: Impl, run: Run) -> None:
     broken = [True]
 
     def node(state: Log) -> Update:
@@ -133,7 +133,7 @@ def test_a_graph_runs_again_after_a_failure(impl, run):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_exits_pass_through(impl, error):
+def test_exits_pass_through(impl: Impl, error: Any) -> None:
     def node(state: Log) -> None:
         raise error
 
@@ -142,7 +142,7 @@ def test_exits_pass_through(impl, error):
 
 
 @pytest.mark.parametrize("error", [StopIteration, StopAsyncIteration, GeneratorExit])
-def test_iteration_exceptions_of_a_sync_node_do_not_pass_for_an_end(impl, error):
+def test_iteration_exceptions_of_a_sync_node_do_not_pass_for_an_end(impl: Impl, error: Any) -> None:
     def node(state: Log) -> None:
         raise error("mine")
 
@@ -150,7 +150,7 @@ def test_iteration_exceptions_of_a_sync_node_do_not_pass_for_an_end(impl, error)
         impl.sequence(Log, node).invoke({})
 
 
-def test_step_timeout_ends_a_step_that_takes_too_long(impl):
+def test_step_timeout_ends_a_step_that_takes_too_long(impl: Impl) -> None:
     async def hang(state: Log) -> None:
         await asyncio.Event().wait()
 
@@ -160,7 +160,7 @@ def test_step_timeout_ends_a_step_that_takes_too_long(impl):
         asyncio.run(graph.ainvoke({}))
 
 
-def test_step_timeout_counts_each_step_anew(impl):
+def test_step_timeout_counts_each_step_anew(impl: Impl) -> None:
     async def short(state: Log) -> None:
         await asyncio.sleep(0.05)
 

@@ -7,20 +7,19 @@ from typing import Any
 
 import pytest
 
-from tests.graph.states import Log, Plain, Update
+from support.oracle import Impl, Run, annotated
+from support.states import Log, Plain
 
 
 class TestConfig:
     """The parameter `config`."""
 
-    def test_it_carries_configurable_tags_and_metadata(self, impl, run):
+    def test_it_carries_configurable_tags_and_metadata(self, impl: Impl, run: Run) -> None:
         seen = []
 
-        def n(state: Plain, config: impl.RunnableConfig) -> None:
-            seen.append(config)
-
+        n = annotated(lambda state, config: seen.append(config), config=impl.RunnableConfig)
         given = {"configurable": {"user": "u"}, "tags": ["t"], "metadata": {"m": 1}}
-        run(impl.sequence(Plain, n), {"a": 1}, given)
+        run(impl.sequence(Plain, ("n", n)), {"a": 1}, given)
         [config] = seen
         assert config["configurable"]["user"] == "u"
         assert "t" in config["tags"]
@@ -28,48 +27,45 @@ class TestConfig:
         assert config["metadata"]["langgraph_node"] == "n"
         assert config["metadata"]["langgraph_step"] == 1
 
-    def test_it_is_injected_without_an_annotation(self, impl, run):
-        def n(state, config):
-            return {"a": config["configurable"]["user"]}
+    def test_it_is_injected_without_an_annotation(self, impl: Impl, run: Run) -> None:
+        graph = impl.sequence(Plain, ("n", lambda s, config: {"a": config["configurable"]["user"]}))
+        assert run(graph, {"b": 0}, {"configurable": {"user": "u"}})["a"] == "u"
 
-        assert run(impl.sequence(Plain, n), {"b": 0}, {"configurable": {"user": "u"}})["a"] == "u"
+    def test_another_parameter_with_a_default_is_left_alone(self, impl: Impl, run: Run) -> None:
+        graph = impl.sequence(Plain, ("n", lambda s, other="default": {"a": other}))
+        assert run(graph, {"b": 0})["a"] == "default"
 
-    def test_another_parameter_with_a_default_is_left_alone(self, impl, run):
-        def n(state, other="default"):
-            return {"a": other}
-
-        assert run(impl.sequence(Plain, n), {"b": 0})["a"] == "default"
-
-    def test_with_config_and_the_call_are_merged(self, impl, run):
-        def n(state, config):
-            return {"a": {**config["configurable"]}, "b": sorted(config["tags"])}
-
-        graph = impl.sequence(Plain, n).with_config(configurable={"x": 1, "y": 1}, tags=["one"])
+    def test_with_config_and_the_call_are_merged(self, impl: Impl, run: Run) -> None:
+        graph = impl.sequence(
+            Plain,
+            (
+                "n",
+                lambda s, config: {"a": config["configurable"], "b": sorted(config["tags"])},
+            ),
+        )
+        graph = graph.with_config(configurable={"x": 1, "y": 1}, tags=["one"])
         result = run(graph, {}, {"configurable": {"y": 2}, "tags": ["two"]})
         assert (result["a"]["x"], result["a"]["y"]) == (1, 2)
         assert result["b"] == ["one", "two"]
 
-    def test_a_router_gets_it_too(self, impl, run):
-        def route(state, config):
-            return config["configurable"]["to"]
-
+    def test_a_router_gets_it_too(self, impl: Impl, run: Run) -> None:
         builder = impl.StateGraph(Log)
         builder.add_node("a", lambda s: {"log": ["a"]}).add_node("b", lambda s: {"log": ["b"]})
-        graph = builder.add_conditional_edges(impl.START, route).compile()
-        assert run(graph, {}, {"configurable": {"to": "b"}}) == {"log": ["b"]}
+        builder.add_conditional_edges(impl.START, lambda s, config: config["configurable"]["to"])
+        assert run(builder.compile(), {}, {"configurable": {"to": "b"}}) == {"log": ["b"]}
 
 
 class Worker:
     """Callables of several kinds, all wanting `config`."""
 
-    def __call__(self, state: Any, config) -> Update:
+    def __call__(self, state, config):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204
         return {"a": config["configurable"]["user"]}
 
-    def method(self, state: Any, config) -> Update:
+    def method(self, state, config):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
         return {"a": config["configurable"]["user"]}
 
 
-def function(state, extra, config):
+def function(state, extra, config):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """A function to make a partial of."""
     return {"a": (extra, config["configurable"]["user"])}
 
@@ -84,22 +80,22 @@ def function(state, extra, config):
     ],
     ids=["object", "method", "partial", "lambda"],
 )
-def test_any_callable_is_injected(impl, run, node, expected):
+def test_any_callable_is_injected(impl: Impl, run: Run, node: Any, expected: Any) -> None:
     graph = impl.sequence(Plain, ("n", node))
     assert run(graph, {"b": 0}, {"configurable": {"user": "u"}})["a"] == expected
 
 
-def test_an_async_callable_object_is_a_node(impl):
+def test_an_async_callable_object_is_a_node(impl: Impl) -> None:
     class Async:
-        async def __call__(self, state):
+        async def __call__(self, state: Any) -> Any:
             await asyncio.sleep(0)
             return {"a": 1}
 
     assert asyncio.run(impl.sequence(Plain, ("n", Async())).ainvoke({})) == {"a": 1}
 
 
-def test_a_partial_of_an_async_function_is_a_node(impl):
-    async def n(state, value):
+def test_a_partial_of_an_async_function_is_a_node(impl: Impl) -> None:
+    async def n(state: Any, value: Any) -> Any:
         return {"a": value}
 
     graph = impl.sequence(Plain, ("n", functools.partial(n, value=3)))
@@ -119,36 +115,35 @@ class TestRuntime:
     def graph(self, impl: Any, schema: Any, seen: list[Any]) -> Any:
         """A node that notes the runtime's context."""
 
-        def n(state: Plain, runtime: impl.Runtime) -> None:
-            seen.append(runtime.context)
-
+        n = annotated(lambda state, runtime: seen.append(runtime.context), runtime=impl.Runtime)
         builder = impl.StateGraph(Plain, context_schema=schema).add_node("n", n)
         return builder.add_edge(impl.START, "n").compile()
 
     @pytest.mark.parametrize("given", [Context("u"), {"user": "u"}])
-    def test_a_dict_is_coerced_to_the_schema(self, impl, run, given):
-        seen = []
+    def test_a_dict_is_coerced_to_the_schema(self, impl: Impl, run: Run, given: Any) -> None:
+        seen: list[Any] = []
         run(self.graph(impl, Context, seen), {"a": 1}, context=given)
         assert seen == [Context("u")]
 
-    def test_without_a_schema_it_is_passed_through(self, impl, run):
-        seen, given = [], {"user": "u"}
+    def test_without_a_schema_it_is_passed_through(self, impl: Impl, run: Run) -> None:
+        given = {"user": "u"}
+        seen: list[Any] = []
         run(self.graph(impl, None, seen), {"a": 1}, context=given)
         assert seen[0] is given
 
-    def test_without_context_it_is_none(self, impl, run):
-        seen = []
+    def test_without_context_it_is_none(self, impl: Impl, run: Run) -> None:
+        seen: list[Any] = []
         run(self.graph(impl, Context, seen), {"a": 1})
         assert seen == [None]
 
-    def test_a_bad_context_fails_before_any_node(self, impl, run):
-        seen = []
+    def test_a_bad_context_fails_before_any_node(self, impl: Impl, run: Run) -> None:
+        seen: list[Any] = []
         with pytest.raises(TypeError):
             run(self.graph(impl, Context, seen), {"a": 1}, context={"typo": "u"})
         assert seen == []
 
-    def test_get_runtime_and_get_config(self, impl, run):
-        def n(state):
+    def test_get_runtime_and_get_config(self, impl: Impl, run: Run) -> None:
+        def n(state: Any) -> Any:
             return {
                 "a": impl.get_runtime().context,
                 "b": impl.get_config()["configurable"]["user"],
@@ -159,22 +154,20 @@ class TestRuntime:
         result = run(graph, {}, {"configurable": {"user": "u"}}, context=Context("c"))
         assert result == {"a": Context("c"), "b": "u"}
 
-    def test_a_subgraph_inherits_the_context(self, impl, run):
-        seen = []
+    def test_a_subgraph_inherits_the_context(self, impl: Impl, run: Run) -> None:
+        seen: list[Any] = []
         outer = impl.StateGraph(Plain, context_schema=Context)
         outer.add_node("inner", self.graph(impl, Context, seen)).add_edge(impl.START, "inner")
         run(outer.compile(), {"a": 1}, context=Context("u"))
         assert seen == [Context("u")]
 
-    def test_a_router_gets_the_runtime(self, impl, run):
-        def route(state, runtime: impl.Runtime):
-            return runtime.context.user
-
+    def test_a_router_gets_the_runtime(self, impl: Impl, run: Run) -> None:
+        route = annotated(lambda state, runtime: runtime.context.user, runtime=impl.Runtime)
         builder = impl.StateGraph(Log, context_schema=Context)
         builder.add_node("a", lambda s: {"log": ["a"]}).add_node("b", lambda s: {"log": ["b"]})
         graph = builder.add_conditional_edges(impl.START, route).compile()
         assert run(graph, {}, context=Context("b")) == {"log": ["b"]}
 
-    def test_outside_of_a_run_there_is_no_config(self, impl):
+    def test_outside_of_a_run_there_is_no_config(self, impl: Impl) -> None:
         with pytest.raises(RuntimeError):
             impl.get_config()

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.graph.states import Log, Update, say
+from support.oracle import Events, Impl, Run
+from support.states import Log, Update, say
 
 
 def asking(impl: Any, *questions: Any) -> Any:
@@ -19,30 +20,31 @@ def asking(impl: Any, *questions: Any) -> Any:
     return impl.build(Log, nodes, edges)
 
 
-def test_invoke_reports_it_beside_the_state(impl, run):
+def test_invoke_reports_it_beside_the_state(impl: Impl, run: Run) -> None:
     result = run(asking(impl, "sure?"), {})
     [interrupt] = result.pop("__interrupt__")
     assert interrupt.value == "sure?"
     assert result == {"log": ["first", "other"]}
 
 
-def test_its_id_is_32_hexadecimal_digits(impl, run):
+def test_its_id_is_32_hexadecimal_digits(impl: Impl, run: Run) -> None:
     [interrupt] = run(asking(impl, "sure?"), {})["__interrupt__"]
-    assert len(interrupt.id) == 32 and set(interrupt.id) <= set(string.hexdigits.lower())
+    assert len(interrupt.id) == 32
+    assert set(interrupt.id) <= set(string.hexdigits.lower())
 
 
-def test_its_value_is_any_object(impl, run):
+def test_its_value_is_any_object(impl: Impl, run: Run) -> None:
     question = {"what": object()}
     [interrupt] = run(asking(impl, question), {})["__interrupt__"]
     assert interrupt.value is question
 
 
-def test_only_the_first_of_two_questions_of_a_node_is_asked(impl, run):
+def test_only_the_first_of_two_questions_of_a_node_is_asked(impl: Impl, run: Run) -> None:
     [interrupt] = run(asking(impl, "one", "two"), {})["__interrupt__"]
     assert interrupt.value == "one"
 
 
-def test_the_update_stream_yields_it_as_a_tuple(impl, events):
+def test_the_update_stream_yields_it_as_a_tuple(impl: Impl, events: Events) -> None:
     got = events(asking(impl, "sure?"), {})
     assert got[0] == {"first": {"log": ["first"]}}
     assert {"other": {"log": ["other"]}} in got
@@ -51,7 +53,9 @@ def test_the_update_stream_yields_it_as_a_tuple(impl, events):
     assert len(got) == 3
 
 
-def test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step(impl, events):
+def test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step(
+    impl: Impl, events: Events
+) -> None:
     got = events(asking(impl, "sure?"), {"log": ["in"]}, stream_mode="values")
     assert got[:2] == [{"log": ["in"]}, {"log": ["in", "first"]}]
     (interrupt,) = got[2].pop("__interrupt__")
@@ -59,7 +63,7 @@ def test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step(i
     assert got[2:] == [{"log": ["in", "first"]}, {"log": ["in", "first", "other"]}]
 
 
-def test_siblings_finish(impl, run):
+def test_siblings_finish(impl: Impl, run: Run) -> None:
     finished = []
     nodes = {"ask": lambda s: impl.interrupt("?"), "other": lambda s: finished.append(1)}
     edges = [("__start__", "ask"), ("__start__", "other")]
@@ -67,7 +71,7 @@ def test_siblings_finish(impl, run):
     assert finished == [1]
 
 
-def test_the_questions_of_a_step_are_reported_together(impl, run):
+def test_the_questions_of_a_step_are_reported_together(impl: Impl, run: Run) -> None:
     nodes = {name: lambda s, name=name: impl.interrupt(name) for name in "ab"}
     graph = impl.build(Log, nodes, [("__start__", "a"), ("__start__", "b")])
     interrupts = run(graph, {})["__interrupt__"]
@@ -75,18 +79,18 @@ def test_the_questions_of_a_step_are_reported_together(impl, run):
     assert len({interrupt.id for interrupt in interrupts}) == 2
 
 
-def test_each_packet_asks_its_own_question(impl, run):
-    builder = impl.StateGraph(Log).add_node("ask", lambda n: impl.interrupt(n))
+def test_each_packet_asks_its_own_question(impl: Impl, run: Run) -> None:
+    builder = impl.StateGraph(Log).add_node("ask", impl.interrupt)
     builder.add_conditional_edges(impl.START, lambda s: [impl.Send("ask", i) for i in range(3)])
     interrupts = run(builder.compile(), {})["__interrupt__"]
     assert sorted(interrupt.value for interrupt in interrupts) == [0, 1, 2]
 
 
-def test_it_is_an_exception_that_user_code_can_swallow(impl, run):
+def test_it_is_an_exception_that_user_code_can_swallow(impl: Impl, run: Run) -> None:
     def ask(state: Log) -> Update:
         try:
             impl.interrupt("?")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - what users write
             return {"log": [type(error).__name__]}
         return {}
 
@@ -94,12 +98,12 @@ def test_it_is_an_exception_that_user_code_can_swallow(impl, run):
     assert run(impl.sequence(Log, ask), {}) == {"log": ["GraphInterrupt"]}
 
 
-def test_it_needs_a_running_node(impl):
+def test_it_needs_a_running_node(impl: Impl) -> None:
     with pytest.raises(RuntimeError):
         impl.interrupt("?")
 
 
-def test_a_failure_beside_an_interrupt_wins(impl, run):
+def test_a_failure_beside_an_interrupt_wins(impl: Impl, run: Run) -> None:
     def fail(state: Log) -> None:
         raise ValueError("mine")
 
@@ -109,7 +113,7 @@ def test_a_failure_beside_an_interrupt_wins(impl, run):
         run(graph, {})
 
 
-def test_a_question_of_a_subgraph_is_reported_by_the_root(impl, run):
+def test_a_question_of_a_subgraph_is_reported_by_the_root(impl: Impl, run: Run) -> None:
     inner = impl.sequence(Log, ("ask", lambda s: impl.interrupt("inner?")))
     outer = impl.build(
         Log, {"inner": inner, "last": say("last")}, [("__start__", "inner"), ("inner", "last")]
@@ -119,7 +123,7 @@ def test_a_question_of_a_subgraph_is_reported_by_the_root(impl, run):
     assert result == {"log": ["in"]}
 
 
-def test_a_question_inside_an_async_node(impl):
+def test_a_question_inside_an_async_node(impl: Impl) -> None:
     import asyncio
 
     async def ask(state: Log) -> Update:

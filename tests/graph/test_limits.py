@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.graph.states import Log, say
+from support.oracle import Impl, Run
+from support.states import Log, say
 
 
 def chain(impl: Any, length: int) -> Any:
@@ -18,20 +19,20 @@ def forever(impl: Any, node: Any) -> Any:
     return impl.build(Log, {"n": node}, [("__start__", "n"), ("n", "n")])
 
 
-def test_a_chain_of_n_needs_a_limit_of_n_plus_one(impl, run):
+def test_a_chain_of_n_needs_a_limit_of_n_plus_one(impl: Impl, run: Run) -> None:
     assert len(run(chain(impl, 3), {}, {"recursion_limit": 4})["log"]) == 3
     with pytest.raises(impl.GraphRecursionError):
         run(chain(impl, 3), {}, {"recursion_limit": 3})
 
 
-def test_all_steps_up_to_the_limit_run_before_the_error(impl, run):
+def test_all_steps_up_to_the_limit_run_before_the_error(impl: Impl, run: Run) -> None:
     ran = []
     with pytest.raises(impl.GraphRecursionError):
         run(forever(impl, lambda s: ran.append(1)), {}, {"recursion_limit": 7})
     assert len(ran) == 7
 
 
-def test_the_default_limit_is_10007(impl):
+def test_the_default_limit_is_10007(impl: Impl) -> None:
     ran = []
     with pytest.raises(impl.GraphRecursionError, match="10007"):
         forever(impl, lambda s: ran.append(1)).invoke({})
@@ -39,25 +40,26 @@ def test_the_default_limit_is_10007(impl):
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_one_is_a_value_error(impl, run, limit):
+def test_a_limit_below_one_is_a_value_error(impl: Impl, run: Run, limit: Any) -> None:
     with pytest.raises(ValueError):
         run(chain(impl, 1), {}, {"recursion_limit": limit})
 
 
-def test_the_error_is_a_recursion_error_and_names_the_limit_and_its_code(impl, run):
-    with pytest.raises(RecursionError, match="(?s)5.*GRAPH_RECURSION_LIMIT"):
+def test_the_error_is_a_recursion_error_and_names_the_limit_and_its_code(
+    impl: Impl, run: Run
+) -> None:
+    with pytest.raises(RecursionError, match=r"(?s)5.*GRAPH_RECURSION_LIMIT"):
         run(forever(impl, say("n")), {}, {"recursion_limit": 5})
 
 
-def test_events_before_the_limit_are_delivered(impl):
-    got = []
+def test_events_before_the_limit_are_delivered(impl: Impl) -> None:
+    got: list[Any] = []
     with pytest.raises(impl.GraphRecursionError):
-        for event in forever(impl, say("n")).stream({}, {"recursion_limit": 3}):
-            got.append(event)
+        got.extend(forever(impl, say("n")).stream({}, {"recursion_limit": 3}))
     assert got == [{"n": {"log": ["n"]}}] * 3
 
 
-def test_with_config_keeps_a_limit(impl, run):
+def test_with_config_keeps_a_limit(impl: Impl, run: Run) -> None:
     with pytest.raises(impl.GraphRecursionError):
         run(chain(impl, 3).with_config(recursion_limit=2), {})
 
@@ -77,7 +79,9 @@ class Peak:
 
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (None, 8)])
-def test_max_concurrency_bounds_the_async_tasks_of_a_step(impl, limit, most):
+def test_max_concurrency_bounds_the_async_tasks_of_a_step(
+    impl: Impl, limit: Any, most: Any
+) -> None:
     peak = Peak()
     builder = impl.StateGraph(Log).add_node("n", peak.node)
     builder.add_conditional_edges(impl.START, lambda s: [impl.Send("n", i) for i in range(8)])
@@ -86,7 +90,7 @@ def test_max_concurrency_bounds_the_async_tasks_of_a_step(impl, limit, most):
     assert peak.most == most
 
 
-def test_max_concurrency_of_one_runs_sync_nodes_one_at_a_time(impl):
+def test_max_concurrency_of_one_runs_sync_nodes_one_at_a_time(impl: Impl) -> None:
     inside, most = [], []
 
     def node(n: int) -> None:

@@ -4,8 +4,11 @@ import asyncio
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 
-from tests.graph.states import Update
+from support.oracle import Events, Impl, Run
+from support.states import Update
 
 
 def contents(messages: list[Any]) -> list[Any]:
@@ -30,37 +33,38 @@ class TestAddMessages:
             ("hi", "human"),
         ],
     )
-    def test_it_coerces_pairs_dicts_and_strings(self, impl, form, kind):
+    def test_it_coerces_pairs_dicts_and_strings(self, impl: Impl, form: Any, kind: Any) -> None:
         [message] = impl.add_messages([], [form])
         assert (message.type, message.content) == (kind, "hi")
 
-    def test_a_single_message_stands_for_a_list(self, impl):
+    def test_a_single_message_stands_for_a_list(self, impl: Impl) -> None:
         assert contents(impl.add_messages(("user", "a"), ("user", "b"))) == ["a", "b"]
 
-    def test_a_message_without_an_id_gets_one_and_keeps_it(self, impl):
+    def test_a_message_without_an_id_gets_one_and_keeps_it(self, impl: Impl) -> None:
         first = impl.add_messages([], ["a", "b"])
         ids = [message.id for message in first]
-        assert all(ids) and len(set(ids)) == 2
+        assert all(ids)
+        assert len(set(ids)) == 2
         assert [message.id for message in impl.add_messages(first, ["c"])][:2] == ids
 
-    def test_a_known_id_replaces_in_place(self, impl):
+    def test_a_known_id_replaces_in_place(self, impl: Impl) -> None:
         left = [{"role": "user", "content": c, "id": c} for c in "abc"]
         merged = impl.add_messages(left, {"role": "user", "content": "new", "id": "b"})
         assert contents(merged) == ["a", "new", "c"]
 
-    def test_the_later_of_two_equal_ids_in_one_batch_wins(self, impl):
+    def test_the_later_of_two_equal_ids_in_one_batch_wins(self, impl: Impl) -> None:
         batch = [{"role": "user", "content": c, "id": "same"} for c in ("old", "new")]
         assert contents(impl.add_messages([], batch)) == ["new"]
 
-    def test_a_remove_message_deletes(self, impl):
+    def test_a_remove_message_deletes(self, impl: Impl) -> None:
         left = [{"role": "user", "content": c, "id": c} for c in "abc"]
         assert contents(impl.add_messages(left, [impl.RemoveMessage(id="b")])) == ["a", "c"]
 
-    def test_removing_an_unknown_id_is_an_error(self, impl):
+    def test_removing_an_unknown_id_is_an_error(self, impl: Impl) -> None:
         with pytest.raises(ValueError, match="typo"):
             impl.add_messages([("user", "a")], [impl.RemoveMessage(id="typo")])
 
-    def test_remove_all_discards_what_came_before(self, impl):
+    def test_remove_all_discards_what_came_before(self, impl: Impl) -> None:
         everything = impl.RemoveMessage(id=impl.REMOVE_ALL_MESSAGES)
         assert impl.REMOVE_ALL_MESSAGES == "__remove_all__"
         merged = impl.add_messages(
@@ -69,25 +73,25 @@ class TestAddMessages:
         assert contents(merged) == ["new"]
         assert impl.add_messages([("user", "old")], [everything]) == []
 
-    def test_an_id_that_is_added_again_after_its_removal_stays(self, impl):
+    def test_an_id_that_is_added_again_after_its_removal_stays(self, impl: Impl) -> None:
         left = [{"role": "user", "content": "old", "id": "x"}]
         batch = [impl.RemoveMessage(id="x"), {"role": "user", "content": "new", "id": "x"}]
         assert contents(impl.add_messages(left, batch)) == ["new"]
 
-    def test_it_changes_neither_list(self, impl):
+    def test_it_changes_neither_list(self, impl: Impl) -> None:
         left = impl.add_messages([], ["a"])
         right = impl.add_messages([], ["b"])
         merged = impl.add_messages(left, right)
         assert (contents(left), contents(right), contents(merged)) == (["a"], ["b"], ["a", "b"])
 
-    def test_with_a_format_only_it_is_a_partial(self, impl):
+    def test_with_a_format_only_it_is_a_partial(self, impl: Impl) -> None:
         assert callable(impl.add_messages(format="langchain-openai"))
 
 
 class TestInAGraph:
     """As a state's reducer."""
 
-    def test_messages_state_collects(self, impl, run):
+    def test_messages_state_collects(self, impl: Impl, run: Run) -> None:
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: {"messages": [("ai", "hello")]}))
         result = run(graph, {"messages": [("user", "hi")]})
         assert [(m.type, m.content) for m in result["messages"]] == [
@@ -95,20 +99,20 @@ class TestInAGraph:
             ("ai", "hello"),
         ]
 
-    def test_messages_state_can_be_extended(self, impl, run):
-        class State(impl.MessagesState):
+    def test_messages_state_can_be_extended(self, impl: Impl, run: Run) -> None:
+        class State(impl.MessagesState):  # type: ignore[name-defined, misc]
             extra: int
 
         graph = impl.sequence(State, ("n", lambda s: {"extra": len(s["messages"])}))
         assert run(graph, {"messages": ["a", "b"]})["extra"] == 2
 
-    def test_a_node_sees_messages_not_what_was_given(self, impl, run):
+    def test_a_node_sees_messages_not_what_was_given(self, impl: Impl, run: Run) -> None:
         seen = []
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: seen.extend(s["messages"])))
         run(graph, {"messages": "hi"})
         assert [(m.type, m.content) for m in seen] == [("human", "hi")]
 
-    def test_a_node_may_edit_and_remove(self, impl, run):
+    def test_a_node_may_edit_and_remove(self, impl: Impl, run: Run) -> None:
         def edit(state: Any) -> Update:
             first, second = state["messages"]
             return {
@@ -121,9 +125,9 @@ class TestInAGraph:
         result = run(impl.sequence(impl.MessagesState, edit), {"messages": ["one", "two"]})
         assert contents(result["messages"]) == ["edited"]
 
-    def test_parallel_nodes_add_in_barrier_order(self, impl, run):
+    def test_parallel_nodes_add_in_barrier_order(self, impl: Impl, run: Run) -> None:
         class State(TypedDict):
-            messages: Annotated[list, impl.add_messages]
+            messages: Annotated[list[Any], impl.add_messages]
 
         nodes = {n: lambda s, n=n: {"messages": [("ai", n)]} for n in "cab"}
         graph = impl.build(State, nodes, [("__start__", n) for n in nodes])
@@ -137,7 +141,9 @@ class TestStreamMode:
         """A node `n` that returns `messages`, behind a message of the input."""
         return impl.sequence(impl.MessagesState, ("n", lambda s: {"messages": list(messages)}))
 
-    def test_a_message_that_a_node_returns_is_an_event_with_metadata(self, impl, events):
+    def test_a_message_that_a_node_returns_is_an_event_with_metadata(
+        self, impl: Impl, events: Events
+    ) -> None:
         graph = self.graph(impl, impl.AIMessage(content="hello", id="1"))
         [(message, metadata)] = events(graph, {"messages": ["hi"]}, stream_mode="messages")
         assert (message.content, message.id) == ("hello", "1")
@@ -146,17 +152,21 @@ class TestStreamMode:
         assert tuple(metadata["langgraph_triggers"]) == ("branch:to:n",)
         assert metadata["langgraph_checkpoint_ns"].startswith("n:")
 
-    def test_messages_that_were_in_the_state_are_not_events(self, impl, events):
+    def test_messages_that_were_in_the_state_are_not_events(
+        self, impl: Impl, events: Events
+    ) -> None:
         old = impl.AIMessage(content="old", id="old")
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: {"messages": s["messages"]}))
         assert events(graph, {"messages": [old]}, stream_mode="messages") == []
 
-    def test_among_several_modes_it_is_tagged(self, impl, events):
+    def test_among_several_modes_it_is_tagged(self, impl: Impl, events: Events) -> None:
         graph = self.graph(impl, impl.AIMessage(content="hello", id="1"))
         got = events(graph, {"messages": ["hi"]}, stream_mode=["messages", "updates"])
         assert sorted(mode for mode, _ in got) == ["messages", "updates"]
 
-    def test_a_subgraphs_messages_show_with_subgraphs_only(self, impl, events):
+    def test_a_subgraphs_messages_show_with_subgraphs_only(
+        self, impl: Impl, events: Events
+    ) -> None:
         inner = self.graph(impl, impl.AIMessage(content="deep", id="1"))
         graph = impl.sequence(impl.MessagesState, ("inner", inner))
         got = events(graph, {"messages": ["hi"]}, stream_mode="messages", subgraphs=True)
@@ -167,13 +177,10 @@ class TestTokens:
     """Tokens of a LangChain chat model that a node calls."""
 
     @pytest.fixture
-    def model(self):
-        fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
-        from langchain_core.messages import AIMessage
+    def model(self) -> Any:
+        return GenericFakeChatModel(messages=iter([AIMessage(content="one two", id="m")]))
 
-        return fakes.GenericFakeChatModel(messages=iter([AIMessage(content="one two", id="m")]))
-
-    def test_sync(self, impl, model):
+    def test_sync(self, impl: Impl, model: Any) -> None:
         def n(state: Any) -> Update:
             return {"messages": [model.invoke(state["messages"])]}
 
@@ -182,7 +189,7 @@ class TestTokens:
         assert [chunk.content for chunk, _ in got] == ["one", " ", "two"]
         assert {metadata["langgraph_node"] for _, metadata in got} == {"n"}
 
-    def test_async(self, impl, model):
+    def test_async(self, impl: Impl, model: Any) -> None:
         async def n(state: Any) -> Update:
             return {"messages": [await model.ainvoke(state["messages"])]}
 
@@ -194,7 +201,7 @@ class TestTokens:
 
         assert asyncio.run(main()) == ["one", " ", "two"]
 
-    def test_the_tag_nostream_suppresses(self, impl, model):
+    def test_the_tag_nostream_suppresses(self, impl: Impl, model: Any) -> None:
         quiet = model.with_config(tags=["nostream"])
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: quiet.invoke("x") and None))
         assert list(graph.stream({"messages": ["hi"]}, stream_mode="messages")) == []

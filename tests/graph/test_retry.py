@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.graph.states import Log, Update, say
+from support.oracle import Impl, Run, annotated
+from support.states import Log, Update, say
 
 
 class Flaky:
@@ -37,7 +38,7 @@ def flaky(impl: Any, node: Any, policy: Any) -> Any:
 class TestPolicy:
     """How often, and for which errors."""
 
-    def test_the_defaults(self, impl):
+    def test_the_defaults(self, impl: Impl) -> None:
         policy = impl.RetryPolicy()
         assert policy._fields[:5] == (
             "initial_interval",
@@ -48,23 +49,23 @@ class TestPolicy:
         )
         assert tuple(policy[:5]) == (0.5, 2.0, 128.0, 3, True)
 
-    def test_a_node_runs_again_until_it_succeeds(self, impl, run):
+    def test_a_node_runs_again_until_it_succeeds(self, impl: Impl, run: Run) -> None:
         assert run(flaky(impl, Flaky(2), fast(impl)), {}) == {"log": ["call 3"]}
 
-    def test_max_attempts_includes_the_first(self, impl, run):
+    def test_max_attempts_includes_the_first(self, impl: Impl, run: Run) -> None:
         node = Flaky(9)
         with pytest.raises(ConnectionError):
             run(flaky(impl, node, fast(impl, max_attempts=4)), {})
         assert node.calls == 4
 
-    def test_without_a_policy_nothing_is_retried(self, impl, run):
+    def test_without_a_policy_nothing_is_retried(self, impl: Impl, run: Run) -> None:
         node = Flaky(1)
         with pytest.raises(ConnectionError):
             run(impl.sequence(Log, ("n", node)), {})
         assert node.calls == 1
 
     @pytest.mark.parametrize("error", [ConnectionError, ConnectionResetError, Exception, EOFError])
-    def test_these_are_retried_by_default(self, impl, run, error):
+    def test_these_are_retried_by_default(self, impl: Impl, run: Run, error: Any) -> None:
         assert run(flaky(impl, Flaky(1, error), fast(impl)), {}) == {"log": ["call 2"]}
 
     @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ class TestPolicy:
             TimeoutError,
         ],
     )
-    def test_these_are_not_retried_by_default(self, impl, run, error):
+    def test_these_are_not_retried_by_default(self, impl: Impl, run: Run, error: Any) -> None:
         node = Flaky(1, error)
         with pytest.raises(error):
             run(flaky(impl, node, fast(impl)), {})
@@ -100,7 +101,9 @@ class TestPolicy:
             (lambda error: False, 1),
         ],
     )
-    def test_retry_on_takes_classes_and_predicates(self, impl, run, retry_on, calls):
+    def test_retry_on_takes_classes_and_predicates(
+        self, impl: Impl, run: Run, retry_on: Any, calls: Any
+    ) -> None:
         node = Flaky(1, ValueError("retry me"))
         try:
             run(flaky(impl, node, fast(impl, retry_on=retry_on)), {})
@@ -108,11 +111,11 @@ class TestPolicy:
             assert calls == 1
         assert node.calls == calls
 
-    def test_retry_on_of_another_type_is_a_type_error(self, impl, run):
+    def test_retry_on_of_another_type_is_a_type_error(self, impl: Impl, run: Run) -> None:
         with pytest.raises(TypeError):
             run(flaky(impl, Flaky(1), fast(impl, retry_on=3)), {})
 
-    def test_of_several_policies_the_first_that_matches_counts(self, impl, run):
+    def test_of_several_policies_the_first_that_matches_counts(self, impl: Impl, run: Run) -> None:
         policies = [
             fast(impl, retry_on=KeyError, max_attempts=9),
             fast(impl, retry_on=ValueError, max_attempts=2),
@@ -123,7 +126,7 @@ class TestPolicy:
             run(flaky(impl, node, policies), {})
         assert node.calls == 2
 
-    def test_only_the_failing_task_of_a_step_runs_again(self, impl, run):
+    def test_only_the_failing_task_of_a_step_runs_again(self, impl: Impl, run: Run) -> None:
         good, bad = Flaky(0), Flaky(1)
         builder = impl.StateGraph(Log).add_node("good", good)
         builder.add_node("bad", bad, retry_policy=fast(impl))
@@ -131,14 +134,14 @@ class TestPolicy:
         assert run(graph, {}) == {"log": ["call 2", "call 1"]}
         assert (good.calls, bad.calls) == (1, 2)
 
-    def test_a_failing_router_runs_its_node_again(self, impl, run):
+    def test_a_failing_router_runs_its_node_again(self, impl: Impl, run: Run) -> None:
         node, route = Flaky(0), Flaky(1)
         builder = impl.StateGraph(Log).add_node("n", node, retry_policy=fast(impl))
         builder.add_edge(impl.START, "n")
         graph = builder.add_conditional_edges("n", lambda s: route(s) and []).compile()
         assert run(graph, {}) == {"log": ["call 2"]}
 
-    def test_an_interrupt_is_never_retried(self, impl, run):
+    def test_an_interrupt_is_never_retried(self, impl: Impl, run: Run) -> None:
         calls = []
 
         def ask(state: Log) -> None:
@@ -153,13 +156,13 @@ class TestPolicy:
 class TestPauses:
     """How long between attempts; lower bounds only, a loaded machine is slow."""
 
-    def test_they_grow_by_the_factor(self, impl, run):
+    def test_they_grow_by_the_factor(self, impl: Impl, run: Run) -> None:
         policy = fast(impl, initial_interval=0.03, backoff_factor=2.0)
         began = time.monotonic()
         run(flaky(impl, Flaky(2), policy), {})
         assert time.monotonic() - began >= 0.09
 
-    def test_the_maximum_caps_them(self, impl, run):
+    def test_the_maximum_caps_them(self, impl: Impl, run: Run) -> None:
         policy = fast(impl, initial_interval=60.0, max_interval=0.001)
         began = time.monotonic()
         run(flaky(impl, Flaky(2), policy), {})
@@ -169,14 +172,16 @@ class TestPauses:
 class TestDefaults:
     """`set_node_defaults`."""
 
-    def test_a_default_policy_applies_to_nodes_added_before_and_after(self, impl, run):
+    def test_a_default_policy_applies_to_nodes_added_before_and_after(
+        self, impl: Impl, run: Run
+    ) -> None:
         first, second = Flaky(1), Flaky(1)
         builder = impl.StateGraph(Log).add_node("a", first)
         builder.set_node_defaults(retry_policy=fast(impl))
         graph = builder.add_node("b", second).add_edge(impl.START, "a").add_edge("a", "b").compile()
         assert run(graph, {}) == {"log": ["call 2", "call 2"]}
 
-    def test_the_nodes_own_policy_wins(self, impl, run):
+    def test_the_nodes_own_policy_wins(self, impl: Impl, run: Run) -> None:
         node = Flaky(9)
         builder = impl.StateGraph(Log).set_node_defaults(retry_policy=fast(impl, max_attempts=5))
         builder.add_node("n", node, retry_policy=fast(impl, max_attempts=2))
@@ -184,7 +189,7 @@ class TestDefaults:
             run(builder.add_edge(impl.START, "n").compile(), {})
         assert node.calls == 2
 
-    def test_a_subgraph_does_not_inherit_them(self, impl, run):
+    def test_a_subgraph_does_not_inherit_them(self, impl: Impl, run: Run) -> None:
         node = Flaky(1, ValueError)
         inner = impl.sequence(Log, ("n", node))
         builder = impl.StateGraph(Log).set_node_defaults(retry_policy=fast(impl))
@@ -208,7 +213,7 @@ class TestTimeout:
     """`timeout=` of async nodes."""
 
     @pytest.mark.parametrize("timeout", [0.02, timedelta(milliseconds=20)])
-    def test_a_node_that_takes_too_long_fails(self, impl, timeout):
+    def test_a_node_that_takes_too_long_fails(self, impl: Impl, timeout: Any) -> None:
         with pytest.raises(impl.NodeTimeoutError) as caught:
             asyncio.run(timed(impl, hang, timeout).ainvoke({}))
         error = caught.value
@@ -216,7 +221,7 @@ class TestTimeout:
         assert error.elapsed >= 0.02
         assert not isinstance(error, OSError)
 
-    def test_the_node_is_cancelled(self, impl):
+    def test_the_node_is_cancelled(self, impl: Impl) -> None:
         seen = []
 
         async def node(state: Log) -> None:
@@ -230,7 +235,7 @@ class TestTimeout:
             asyncio.run(timed(impl, node, 0.02).ainvoke({}))
         assert seen == ["cancelled"]
 
-    def test_it_counts_per_attempt_and_is_retried(self, impl):
+    def test_it_counts_per_attempt_and_is_retried(self, impl: Impl) -> None:
         calls = []
 
         async def node(state: Log) -> Update:
@@ -244,23 +249,23 @@ class TestTimeout:
         assert len(calls) == 3
 
     @pytest.mark.parametrize("timeout", [0, -1, timedelta(0)])
-    def test_it_must_be_positive(self, impl, timeout):
+    def test_it_must_be_positive(self, impl: Impl, timeout: Any) -> None:
         with pytest.raises(ValueError):
             timed(impl, hang, timeout)
 
-    def test_a_policy_sets_the_run_timeout(self, impl):
+    def test_a_policy_sets_the_run_timeout(self, impl: Impl) -> None:
         policy = impl.TimeoutPolicy(run_timeout=0.02)
         with pytest.raises(impl.NodeTimeoutError) as caught:
             asyncio.run(timed(impl, hang, policy).ainvoke({}))
         assert (caught.value.kind, caught.value.run_timeout) == ("run", 0.02)
 
-    def test_an_idle_timeout_fires_without_progress(self, impl):
+    def test_an_idle_timeout_fires_without_progress(self, impl: Impl) -> None:
         policy = impl.TimeoutPolicy(idle_timeout=0.02)
         with pytest.raises(impl.NodeTimeoutError) as caught:
             asyncio.run(timed(impl, hang, policy).ainvoke({}))
         assert (caught.value.kind, caught.value.idle_timeout) == ("idle", 0.02)
 
-    def test_writing_to_the_stream_is_progress(self, impl):
+    def test_writing_to_the_stream_is_progress(self, impl: Impl) -> None:
         async def node(state: Log) -> Update:
             for _ in range(6):
                 await asyncio.sleep(0.1)
@@ -270,7 +275,7 @@ class TestTimeout:
         policy = impl.TimeoutPolicy(idle_timeout=0.4)
         assert asyncio.run(timed(impl, node, policy).ainvoke({})) == {"log": ["done"]}
 
-    def test_a_packet_has_its_own_timeout(self, impl):
+    def test_a_packet_has_its_own_timeout(self, impl: Impl) -> None:
         builder = impl.StateGraph(Log).add_node("n", hang, timeout=60)
         builder.add_conditional_edges(impl.START, lambda s: [impl.Send("n", 1, timeout=0.02)])
         with pytest.raises(impl.NodeTimeoutError) as caught:
@@ -278,12 +283,12 @@ class TestTimeout:
         assert caught.value.timeout == 0.02
 
     @pytest.mark.only("langgraph")
-    def test_a_sync_node_cannot_have_one(self, impl):
+    def test_a_sync_node_cannot_have_one(self, impl: Impl) -> None:
         with pytest.raises(ValueError):
             timed(impl, say("n"), 1)
 
     @pytest.mark.only("antiphon")
-    def test_a_sync_node_can_have_one_and_the_caller_is_freed(self, impl, run):
+    def test_a_sync_node_can_have_one_and_the_caller_is_freed(self, impl: Impl, run: Run) -> None:
         import threading
 
         never = threading.Event()
@@ -303,56 +308,57 @@ def handled(impl: Any, node: Any, handler: Any, **options: Any) -> Any:
 class TestErrorHandler:
     """`error_handler=`."""
 
-    def test_its_update_takes_the_place_of_the_failed_nodes(self, impl, run):
+    def test_its_update_takes_the_place_of_the_failed_nodes(self, impl: Impl, run: Run) -> None:
         graph = handled(impl, Flaky(1, ValueError), lambda s: {"log": ["handled"]})
         assert run(graph, {"log": ["in"]}) == {"log": ["in", "handled"]}
 
-    def test_it_gets_the_failed_nodes_input_and_error(self, impl, run):
+    def test_it_gets_the_failed_nodes_input_and_error(self, impl: Impl, run: Run) -> None:
         seen = []
         mine = ValueError("mine")
 
-        def handler(state, error: impl.NodeError):
+        def note(state: Any, error: Any) -> None:
             seen.append((dict(state), error.node, error.error))
 
+        handler = annotated(note, error=impl.NodeError)
         run(handled(impl, Flaky(1, mine), handler), {"log": ["in"]})
         assert seen == [({"log": ["in"]}, "n", mine)]
 
-    def test_it_may_go_elsewhere(self, impl, run):
+    def test_it_may_go_elsewhere(self, impl: Impl, run: Run) -> None:
         command = impl.Command(update={"log": ["handled"]}, goto="rescue")
         graph = handled(impl, Flaky(1, ValueError), lambda s: command)
         assert run(graph, {}) == {"log": ["handled", "rescue"]}
 
-    def test_it_does_not_run_when_nothing_fails(self, impl, run):
+    def test_it_does_not_run_when_nothing_fails(self, impl: Impl, run: Run) -> None:
         graph = handled(impl, Flaky(0), lambda s: {"log": ["handled"]})
         assert run(graph, {}) == {"log": ["call 1", "next"]}
 
-    def test_it_runs_after_the_last_attempt_only(self, impl, run):
+    def test_it_runs_after_the_last_attempt_only(self, impl: Impl, run: Run) -> None:
         node = Flaky(9)
         graph = handled(impl, node, lambda s: {"log": ["handled"]}, retry_policy=fast(impl))
         assert run(graph, {}) == {"log": ["handled"]}
         assert node.calls == 3
 
-    def test_a_retry_that_succeeds_needs_no_handler(self, impl, run):
+    def test_a_retry_that_succeeds_needs_no_handler(self, impl: Impl, run: Run) -> None:
         graph = handled(impl, Flaky(1), lambda s: {"log": ["handled"]}, retry_policy=fast(impl))
         assert run(graph, {}) == {"log": ["call 2", "next"]}
 
-    def test_a_failing_handler_fails_the_run(self, impl, run):
+    def test_a_failing_handler_fails_the_run(self, impl: Impl, run: Run) -> None:
         with pytest.raises(KeyError):
             run(handled(impl, Flaky(1, ValueError), Flaky(1, KeyError)), {})
 
-    def test_siblings_of_a_handled_failure_finish(self, impl, run):
+    def test_siblings_of_a_handled_failure_finish(self, impl: Impl, run: Run) -> None:
         builder = impl.StateGraph(Log).add_node("good", say("good"))
         builder.add_node("n", Flaky(1, ValueError), error_handler=lambda s: {"log": ["handled"]})
         graph = builder.add_edge(impl.START, "good").add_edge(impl.START, "n").compile()
         assert sorted(run(graph, {})["log"]) == ["good", "handled"]
 
-    def test_an_interrupt_is_not_handled(self, impl, run):
+    def test_an_interrupt_is_not_handled(self, impl: Impl, run: Run) -> None:
         handled_errors = []
         graph = handled(impl, lambda s: impl.interrupt("?"), lambda s: handled_errors.append(1))
         assert "__interrupt__" in run(graph, {})
         assert handled_errors == []
 
-    def test_a_default_handler_serves_nodes_without_their_own(self, impl, run):
+    def test_a_default_handler_serves_nodes_without_their_own(self, impl: Impl, run: Run) -> None:
         builder = impl.StateGraph(Log).add_node("n", Flaky(1, ValueError))
         builder.set_node_defaults(error_handler=lambda s: {"log": ["default"]})
         assert run(builder.add_edge(impl.START, "n").compile(), {}) == {"log": ["default"]}

@@ -1,17 +1,20 @@
 """Streaming of task starts and results, and `debug` (rules 99, 100)."""
 
+from typing import Any
+
 import pytest
 
-from tests.graph.states import Log, say
+from support.oracle import Events, Impl
+from support.states import Log, say
 
 
 @pytest.fixture
-def two(impl):
+def two(impl: Impl) -> Any:
     """`a` -> `b`."""
     return impl.sequence(Log, say("a"), say("b"))
 
 
-def test_each_task_has_a_start_and_a_result(two, events):
+def test_each_task_has_a_start_and_a_result(two: Any, events: Events) -> None:
     start, result, *rest = events(two, {"log": ["in"]}, stream_mode="tasks")
     assert start["name"] == "a"
     assert start["input"] == {"log": ["in"]}
@@ -26,20 +29,20 @@ def test_each_task_has_a_start_and_a_result(two, events):
     assert [event["name"] for event in rest] == ["b", "b"]
 
 
-def test_ids_are_unique_and_look_like_uuids(two, events):
+def test_ids_are_unique_and_look_like_uuids(two: Any, events: Events) -> None:
     got = events(two, {}, stream_mode="tasks")
     ids = {event["id"] for event in got}
     assert len(ids) == 2
     assert all([len(part) for part in text.split("-")] == [8, 4, 4, 4, 12] for text in ids)
 
 
-def test_all_starts_of_a_step_come_before_its_results(impl, events):
+def test_all_starts_of_a_step_come_before_its_results(impl: Impl, events: Events) -> None:
     graph = impl.build(Log, {n: say(n) for n in "ab"}, [("__start__", "a"), ("__start__", "b")])
     got = events(graph, {}, stream_mode="tasks")
     assert ["result" in event for event in got] == [False, False, True, True]
 
 
-def test_a_join_and_a_packet_name_their_triggers(impl, events):
+def test_a_join_and_a_packet_name_their_triggers(impl: Impl, events: Events) -> None:
     builder = impl.StateGraph(Log)
     for name in "abz":
         builder.add_node(name, say(name))
@@ -55,26 +58,25 @@ def test_a_join_and_a_packet_name_their_triggers(impl, events):
     assert got["packet"] == ("__pregel_push",)
 
 
-def test_a_failing_task_has_a_result_with_its_error_before_the_raise(impl):
+def test_a_failing_task_has_a_result_with_its_error_before_the_raise(impl: Impl) -> None:
     def fail(state: Log) -> None:
         raise ValueError("mine")
 
-    got = []
+    got: list[Any] = []
     with pytest.raises(ValueError):
-        for event in impl.sequence(Log, fail).stream({}, stream_mode="tasks"):
-            got.append(event)
+        got.extend(impl.sequence(Log, fail).stream({}, stream_mode="tasks"))
     assert len(got) == 2
     assert isinstance(got[1]["error"], ValueError)
 
 
-def test_an_interrupted_task_reports_its_question(impl, events):
+def test_an_interrupted_task_reports_its_question(impl: Impl, events: Events) -> None:
     graph = impl.sequence(Log, ("ask", lambda s: impl.interrupt("sure?")))
     _, result = events(graph, {}, stream_mode="tasks")
     [interrupt] = result["interrupts"]
     assert interrupt["value"] == "sure?"
 
 
-def test_debug_wraps_tasks_with_step_and_time(two, events):
+def test_debug_wraps_tasks_with_step_and_time(two: Any, events: Events) -> None:
     got = events(two, {"log": ["in"]}, stream_mode="debug")
     assert [(event["step"], event["type"]) for event in got] == [
         (1, "task"),
@@ -86,5 +88,5 @@ def test_debug_wraps_tasks_with_step_and_time(two, events):
     assert "T" in got[0]["timestamp"]
 
 
-def test_checkpoints_are_silent_without_a_checkpointer(two, events):
+def test_checkpoints_are_silent_without_a_checkpointer(two: Any, events: Events) -> None:
     assert events(two, {}, stream_mode="checkpoints") == []

@@ -5,7 +5,8 @@ from typing import Any, TypedDict
 
 import pytest
 
-from tests.graph.states import Log, Plain, Update, say
+from support.oracle import Impl, Run
+from support.states import Log, Plain, Update, say, typed
 
 
 class Inner(TypedDict, total=False):
@@ -18,7 +19,7 @@ class Inner(TypedDict, total=False):
 class TestAsNode:
     """A compiled graph given to `add_node`."""
 
-    def test_shared_keys_go_in_and_come_out(self, impl, run):
+    def test_shared_keys_go_in_and_come_out(self, impl: Impl, run: Run) -> None:
         seen = []
 
         def node(state: Inner) -> Update:
@@ -29,21 +30,23 @@ class TestAsNode:
         assert run(outer, {"a": 1, "b": 2}) == {"a": 2, "b": 2}
         assert seen == [{"a": 1}]
 
-    def test_its_whole_output_is_reduced_so_a_shared_list_doubles(self, impl, run):
+    def test_its_whole_output_is_reduced_so_a_shared_list_doubles(
+        self, impl: Impl, run: Run
+    ) -> None:
         outer = impl.sequence(Log, ("inner", impl.sequence(Log, say("k"))))
         assert run(outer, {"log": ["in"]}) == {"log": ["in", "in", "k"]}
 
-    def test_two_levels(self, impl, run):
+    def test_two_levels(self, impl: Impl, run: Run) -> None:
         innermost = impl.sequence(Inner, ("n", lambda s: {"a": s["a"] * 2}))
         middle = impl.sequence(Inner, ("innermost", innermost), ("n", lambda s: {"a": s["a"] + 1}))
         assert run(impl.sequence(Plain, ("middle", middle)), {"a": 5}) == {"a": 11}
 
-    def test_each_visit_starts_afresh(self, impl, run):
+    def test_each_visit_starts_afresh(self, impl: Impl, run: Run) -> None:
         inner = impl.sequence(Inner, ("n", lambda s: {"own": 1, "a": s["a"] + s.get("own", 0) + 1}))
         outer = impl.sequence(Plain, ("one", inner), ("two", inner))
         assert run(outer, {"a": 0}) == {"a": 2}
 
-    def test_two_in_one_step(self, impl, run):
+    def test_two_in_one_step(self, impl: Impl, run: Run) -> None:
         one = impl.sequence(Log, say("1"))
         two = impl.sequence(Log, say("2"))
         outer = impl.build(
@@ -51,25 +54,25 @@ class TestAsNode:
         )
         assert run(outer, {}) == {"log": ["1", "2"]}
 
-    def test_by_send_it_gets_the_argument_as_its_input(self, impl, run):
+    def test_by_send_it_gets_the_argument_as_its_input(self, impl: Impl, run: Run) -> None:
         inner = impl.sequence(Plain, ("n", lambda s: {"a": s["a"] * 10}))
-        builder = impl.StateGraph(TypedDict("S", {"a": Any})).add_node("inner", inner)
+        builder = impl.StateGraph(typed(a=Any)).add_node("inner", inner)
         builder.add_conditional_edges(impl.START, lambda s: [impl.Send("inner", {"a": 4})])
         assert run(builder.compile(), {"a": 1}) == {"a": 40}
 
-    def test_a_failure_comes_out_as_it_is(self, impl, run):
+    def test_a_failure_comes_out_as_it_is(self, impl: Impl, run: Run) -> None:
         outer = impl.sequence(Plain, ("inner", impl.sequence(Plain, ("n", lambda s: 1 / 0))))
         with pytest.raises(ZeroDivisionError):
             run(outer, {"a": 1})
 
-    def test_the_recursion_limit_counts_per_graph(self, impl, run):
+    def test_the_recursion_limit_counts_per_graph(self, impl: Impl, run: Run) -> None:
         inner = impl.sequence(Plain, *[(f"n{i}", lambda s: {"b": 1}) for i in range(4)])
         outer = impl.sequence(Plain, ("inner", inner))
         assert run(outer, {"a": 1}, {"recursion_limit": 5}) == {"a": 1, "b": 1}
         with pytest.raises(impl.GraphRecursionError):
             run(outer, {"a": 1}, {"recursion_limit": 4})
 
-    def test_async_nodes_inside(self, impl):
+    def test_async_nodes_inside(self, impl: Impl) -> None:
         async def node(state: Inner) -> Update:
             await asyncio.sleep(0)
             return {"a": state["a"] + 1}
@@ -81,13 +84,13 @@ class TestAsNode:
 class TestInvokedByANode:
     """A compiled graph called from a node's code."""
 
-    def test_its_state_is_its_own(self, impl, run):
-        inner = impl.sequence(TypedDict("Other", {"x": int}), ("n", lambda s: {"x": s["x"] + 1}))
+    def test_its_state_is_its_own(self, impl: Impl, run: Run) -> None:
+        inner = impl.sequence(typed(x=int), ("n", lambda s: {"x": s["x"] + 1}))
         outer = impl.sequence(Plain, ("n", lambda s: {"b": inner.invoke({"x": s["a"]})["x"]}))
         assert run(outer, {"a": 1}) == {"a": 1, "b": 2}
 
-    def test_several_times_and_by_await(self, impl):
-        inner = impl.sequence(TypedDict("Other", {"x": int}), ("n", lambda s: {"x": s["x"] + 1}))
+    def test_several_times_and_by_await(self, impl: Impl) -> None:
+        inner = impl.sequence(typed(x=int), ("n", lambda s: {"x": s["x"] + 1}))
 
         async def node(state: Plain) -> Update:
             results = [await inner.ainvoke({"x": i}) for i in range(3)]
@@ -96,8 +99,8 @@ class TestInvokedByANode:
 
         assert asyncio.run(impl.sequence(Plain, node).ainvoke({}))["b"] == [1, 2, 3, 1, 2, 3]
 
-    def test_a_graph_may_call_itself(self, impl, run):
-        graphs = []
+    def test_a_graph_may_call_itself(self, impl: Impl, run: Run) -> None:
+        graphs: list[Any] = []
 
         def node(state: Plain) -> Update:
             depth = state["a"]
@@ -118,21 +121,21 @@ class TestParent:
         return impl.build(Log, around, [("__start__", "inner"), *edges])
 
     def test_update_and_goto_apply_to_the_parent_and_the_childs_own_writes_are_lost(
-        self, impl, run
-    ):
+        self, impl: Impl, run: Run
+    ) -> None:
         command = impl.Command(graph=impl.Command.PARENT, update={"log": ["up"]}, goto="x")
         assert run(self.outer(impl, command), {"log": ["in"]}) == {"log": ["in", "up", "x"]}
 
-    def test_the_parents_edges_fire_too(self, impl, run):
+    def test_the_parents_edges_fire_too(self, impl: Impl, run: Run) -> None:
         command = impl.Command(graph=impl.Command.PARENT, goto="x")
         assert run(self.outer(impl, command, ("inner", "y")), {}) == {"log": ["x", "y"]}
 
-    def test_goto_takes_packets_of_the_parent(self, impl, run):
+    def test_goto_takes_packets_of_the_parent(self, impl: Impl, run: Run) -> None:
         packets = [impl.Send("x", {}), impl.Send("x", {})]
         command = impl.Command(graph=impl.Command.PARENT, goto=packets)
         assert run(self.outer(impl, command), {}) == {"log": ["x", "x"]}
 
-    def test_it_goes_up_one_level_only(self, impl, run):
+    def test_it_goes_up_one_level_only(self, impl: Impl, run: Run) -> None:
         command = impl.Command(graph=impl.Command.PARENT, update={"log": ["up"]}, goto="m")
         innermost = impl.sequence(Log, ("up", lambda s: command))
         middle = impl.build(
@@ -141,7 +144,7 @@ class TestParent:
         outer = impl.build(Log, {"middle": middle, "m": say("wrong")}, [("__start__", "middle")])
         assert run(outer, {}) == {"log": ["up", "m"]}
 
-    def test_it_works_when_a_node_invokes_the_child(self, impl, run):
+    def test_it_works_when_a_node_invokes_the_child(self, impl: Impl, run: Run) -> None:
         command = impl.Command(graph=impl.Command.PARENT, update={"log": ["up"]}, goto="x")
         inner = impl.sequence(Log, ("up", lambda s: command))
 
@@ -152,13 +155,13 @@ class TestParent:
         outer = impl.build(Log, {"call": call, "x": say("x")}, [("__start__", "call")])
         assert run(outer, {}) == {"log": ["up", "x"]}
 
-    def test_at_the_root_it_reaches_the_caller(self, impl, run):
+    def test_at_the_root_it_reaches_the_caller(self, impl: Impl, run: Run) -> None:
         command = impl.Command(graph=impl.Command.PARENT, goto="x")
         with pytest.raises(impl.ParentCommand) as caught:
             run(impl.sequence(Log, ("up", lambda s: command)), {})
         assert caught.value.args[0].goto == "x"
 
-    def test_two_agents_hand_over_to_each_other(self, impl, run):
+    def test_two_agents_hand_over_to_each_other(self, impl: Impl, run: Run) -> None:
         def agent(name: str, other: str) -> Any:
             def node(state: Plain) -> Any:
                 if state["a"] >= 4:

@@ -2,11 +2,13 @@
 
 import asyncio
 import contextvars
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.graph.states import Plain, Update
+from support.oracle import Impl, Run
+from support.states import Plain, Update
 
 REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="unset")
 
@@ -30,7 +32,7 @@ async def alook(state: Any) -> Update:
 
 
 @pytest.fixture(autouse=True)
-def request_variable():
+def request_variable() -> Iterator[None]:
     """Each test is a caller with a value of its own."""
     token = REQUEST.set("caller")
     yield
@@ -59,7 +61,7 @@ def graph(impl: Any, node: Any, *, count: int, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_sync_nodes_of_a_sync_run(impl, count):
+def test_sync_nodes_of_a_sync_run(impl: Impl, count: Any) -> None:
     seen = Seen()
     graph(impl, seen.keep, count=count).invoke({"a": 1})
     assert seen.values == ["caller"] * (count + 1)
@@ -68,7 +70,7 @@ def test_sync_nodes_of_a_sync_run(impl, count):
 
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("kind", ["keep", "akeep"])
-def test_nodes_of_an_async_run(impl, count, kind):
+def test_nodes_of_an_async_run(impl: Impl, count: Any, kind: Any) -> None:
     seen = Seen()
 
     async def main() -> None:
@@ -82,7 +84,7 @@ def test_nodes_of_an_async_run(impl, count, kind):
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("style", ["invoke", "ainvoke"])
-def test_inline_nodes(impl, count, style):
+def test_inline_nodes(impl: Impl, count: Any, style: Any) -> None:
     seen = Seen()
     compiled = graph(impl, seen.keep, count=count, inline=True)
 
@@ -96,14 +98,14 @@ def test_inline_nodes(impl, count, style):
 
 
 @pytest.mark.only("antiphon")
-def test_async_nodes_of_a_sync_run(impl):
+def test_async_nodes_of_a_sync_run(impl: Impl) -> None:
     seen = Seen()
     graph(impl, seen.akeep, count=3).invoke({"a": 1})
     assert seen.values == ["caller"] * 4
     assert REQUEST.get() == "caller"
 
 
-def test_each_attempt_starts_from_the_callers_context(impl, run):
+def test_each_attempt_starts_from_the_callers_context(impl: Impl, run: Run) -> None:
     seen = []
 
     def flaky(state: Any) -> None:
@@ -120,7 +122,7 @@ def test_each_attempt_starts_from_the_callers_context(impl, run):
         assert seen == ["caller"] * 3
 
 
-def test_nodes_of_a_subgraph(impl, run):
+def test_nodes_of_a_subgraph(impl: Impl, run: Run) -> None:
     seen = Seen()
     inner = impl.sequence(Plain, ("n", seen.keep), ("z", seen.keep))
     run(impl.sequence(Plain, ("inner", inner), ("last", seen.keep)), {"a": 1})
@@ -128,15 +130,19 @@ def test_nodes_of_a_subgraph(impl, run):
     assert REQUEST.get() == "caller"
 
 
-def test_a_router_sees_the_callers_context(impl, run):
+def test_a_router_sees_the_callers_context(impl: Impl, run: Run) -> None:
     seen = []
+
+    def route(state: Plain) -> list[str]:
+        seen.append(REQUEST.get())
+        return []
+
     builder = impl.StateGraph(Plain).add_node("n", lambda s: None).add_edge(impl.START, "n")
-    graph = builder.add_conditional_edges("n", lambda s: seen.append(REQUEST.get()) or []).compile()
-    run(graph, {"a": 1})
+    run(builder.add_conditional_edges("n", route).compile(), {"a": 1})
     assert seen == ["caller"]
 
 
-def test_a_stream_consumed_piece_by_piece(impl):
+def test_a_stream_consumed_piece_by_piece(impl: Impl) -> None:
     seen = Seen()
     compiled = impl.sequence(Plain, ("a", seen.keep), ("b", seen.keep))
     for _ in compiled.stream({"a": 1}):

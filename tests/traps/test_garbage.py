@@ -3,11 +3,12 @@
 import asyncio
 import gc
 import weakref
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from tests.graph.states import Plain, Update
+from support.oracle import Impl, Run
+from support.states import Plain, Update, typed
 
 
 class Canary:
@@ -28,36 +29,38 @@ def closed_over(impl: Any) -> weakref.ref[Canary]:
     return weakref.ref(canary)
 
 
-def test_the_cycle_of_graph_and_closure_is_collected(impl):
+def test_the_cycle_of_graph_and_closure_is_collected(impl: Impl) -> None:
     dead = closed_over(impl)
     gc.collect()
     assert dead() is None
 
 
 @pytest.mark.only("antiphon")
-def test_the_cycle_through_a_router_and_a_reducer_is_collected(impl):
-    from typing import Annotated, TypedDict
+def test_the_cycle_through_a_router_and_a_reducer_is_collected(impl: Impl) -> None:
+    dead = routed_and_reduced(impl)
+    gc.collect()
+    assert dead() is None
 
+
+def routed_and_reduced(impl: Impl) -> weakref.ref[Canary]:
+    """As `closed_over`, but a reducer and a router close over the graph."""
     canary = Canary()
     graphs: list[Any] = []
 
     def reduce(old: int, new: int) -> int:
         return old + new + 0 * len(graphs)
 
-    def route(state: Any) -> list[str]:
+    def route(state: Any) -> list[Any]:
         return [canary, *graphs][:0]
 
-    builder = impl.StateGraph(TypedDict("T", {"a": Annotated[int, reduce]}))
+    builder = impl.StateGraph(typed(a=Annotated[int, reduce]))
     builder.add_node("n", lambda s: {"a": 1}).add_edge(impl.START, "n")
     graphs.append(builder.add_conditional_edges("n", route).compile())
     graphs[0].invoke({"a": 1})
-    dead = weakref.ref(canary)
-    del canary, reduce, route, builder, graphs
-    gc.collect()
-    assert dead() is None
+    return weakref.ref(canary)
 
 
-def test_the_state_of_a_run_is_freed_with_its_result(impl, run):
+def test_the_state_of_a_run_is_freed_with_its_result(impl: Impl, run: Run) -> None:
     class Value:
         pass
 
@@ -70,7 +73,7 @@ def test_the_state_of_a_run_is_freed_with_its_result(impl, run):
     assert dead() is None
 
 
-def test_a_failed_run_is_freed_with_its_exception(impl, run):
+def test_a_failed_run_is_freed_with_its_exception(impl: Impl, run: Run) -> None:
     value = Canary()
 
     def node(state: Plain) -> Update:
@@ -84,7 +87,7 @@ def test_a_failed_run_is_freed_with_its_exception(impl, run):
     assert dead() is None
 
 
-def test_a_stream_that_was_left_is_freed(impl):
+def test_a_stream_that_was_left_is_freed(impl: Impl) -> None:
     value = Canary()
     stream = impl.sequence(Plain, ("a", lambda s: {"b": 1}), ("b", lambda s: {})).stream(
         {"a": value}
@@ -97,7 +100,7 @@ def test_a_stream_that_was_left_is_freed(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl):
+def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl: Impl) -> None:
     value = Canary()
 
     async def park(state: Plain) -> None:
@@ -126,7 +129,7 @@ def objects_after(work: Any, times: int) -> int:
 
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("style", ["invoke", "ainvoke", "stream"])
-def test_many_runs_leave_no_objects_behind(impl, style):
+def test_many_runs_leave_no_objects_behind(impl: Impl, style: Any) -> None:
     def echo(i: Any) -> Update:
         return {"b": [i]}
 
@@ -148,7 +151,7 @@ def test_many_runs_leave_no_objects_behind(impl, style):
 
 
 @pytest.mark.only("antiphon")
-def test_many_runs_do_not_grow_the_process(impl):
+def test_many_runs_do_not_grow_the_process(impl: Impl) -> None:
     resource = pytest.importorskip("resource")
 
     def work() -> None:

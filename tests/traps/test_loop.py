@@ -1,12 +1,14 @@
 """The event loop stays alive, and tasks of a fan-out are real tasks."""
 
 import asyncio
+import gc
 import time
 from typing import Any
 
 import pytest
 
-from tests.graph.states import Plain
+from support.oracle import Impl
+from support.states import Plain
 
 
 def counter(impl: Any, steps: int, node: Any, **options: Any) -> Any:
@@ -46,7 +48,9 @@ def inline(state: Any) -> dict[str, int]:
 
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize(("node", "options"), [(never_suspends, {}), (inline, {"inline": True})])
-def test_a_chain_of_a_million_steps_does_not_starve_the_loop(impl, node, options):
+def test_a_chain_of_a_million_steps_does_not_starve_the_loop(
+    impl: Impl, node: Any, options: Any
+) -> None:
     graph = counter(impl, 1_000_000, node, **options)
     run = graph.ainvoke({"a": 0}, {"recursion_limit": 2_000_000})
     result, ticks, gap = asyncio.run(longest_gap(run))
@@ -56,7 +60,7 @@ def test_a_chain_of_a_million_steps_does_not_starve_the_loop(impl, node, options
 
 
 @pytest.mark.only("antiphon")
-def test_a_timeout_reaches_a_chain_that_never_suspends(impl):
+def test_a_timeout_reaches_a_chain_that_never_suspends(impl: Impl) -> None:
     graph = counter(impl, 10**9, never_suspends)
 
     async def main() -> None:
@@ -76,7 +80,7 @@ def fan(impl: Any, node: Any, count: int = 3) -> Any:
     return builder.add_conditional_edges(impl.START, lambda s: sends).compile()
 
 
-def test_each_node_of_a_fan_out_has_a_task_of_its_own(impl):
+def test_each_node_of_a_fan_out_has_a_task_of_its_own(impl: Impl) -> None:
     tasks = []
 
     async def node(i: int) -> None:
@@ -95,7 +99,7 @@ def test_each_node_of_a_fan_out_has_a_task_of_its_own(impl):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_timeout_inside_a_node_ends_that_wait_only(impl, count):
+def test_a_timeout_inside_a_node_ends_that_wait_only(impl: Impl, count: Any) -> None:
     timed_out = []
 
     async def node(i: int) -> None:
@@ -110,7 +114,7 @@ def test_a_timeout_inside_a_node_ends_that_wait_only(impl, count):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_task_group_inside_a_node(impl, count):
+def test_a_task_group_inside_a_node(impl: Impl, count: Any) -> None:
     done = []
 
     async def work(i: int) -> None:
@@ -127,7 +131,9 @@ def test_a_task_group_inside_a_node(impl, count):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_failing_task_group_inside_a_node_fails_the_run_with_its_group(impl, count):
+def test_a_failing_task_group_inside_a_node_fails_the_run_with_its_group(
+    impl: Impl, count: Any
+) -> None:
     async def fail() -> None:
         raise ValueError("mine")
 
@@ -141,7 +147,7 @@ def test_a_failing_task_group_inside_a_node_fails_the_run_with_its_group(impl, c
     assert caught.group_contains(ValueError, match="mine")
 
 
-def test_a_failing_fan_out_leaves_no_unretrieved_exception(impl):
+def test_a_failing_fan_out_leaves_no_unretrieved_exception(impl: Impl) -> None:
     complaints = []
 
     async def node(i: int) -> None:
@@ -153,8 +159,6 @@ def test_a_failing_fan_out_leaves_no_unretrieved_exception(impl):
         with pytest.raises(ValueError):
             await fan(impl, node).ainvoke({"a": 1})
         await asyncio.sleep(0.05)
-        import gc
-
         gc.collect()
 
     asyncio.run(main())
@@ -162,10 +166,7 @@ def test_a_failing_fan_out_leaves_no_unretrieved_exception(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_a_run_that_is_never_awaited_warns(impl):
-    import gc
-
+def test_a_run_that_is_never_awaited_warns(impl: Impl) -> None:
     graph = fan(impl, never_suspends)
     with pytest.warns(RuntimeWarning, match="never awaited"):
         graph.ainvoke({"a": 1})
-        gc.collect()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.graph.states import Plain, Update
+from support.oracle import Impl
+from support.states import Plain, Update
 
 
 async def suspend(state: Any) -> Update:
@@ -15,7 +16,7 @@ async def suspend(state: Any) -> Update:
     return {"b": "async"}
 
 
-def test_invoke_of_sync_nodes_works_inside_a_running_loop(impl):
+def test_invoke_of_sync_nodes_works_inside_a_running_loop(impl: Impl) -> None:
     graph = impl.sequence(Plain, ("n", lambda s: {"b": 1}))
 
     async def main() -> Any:
@@ -25,7 +26,7 @@ def test_invoke_of_sync_nodes_works_inside_a_running_loop(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_invoke_of_async_nodes_works_inside_a_running_loop(impl):
+def test_invoke_of_async_nodes_works_inside_a_running_loop(impl: Impl) -> None:
     graph = impl.sequence(Plain, ("n", suspend))
 
     async def main() -> Any:
@@ -35,7 +36,7 @@ def test_invoke_of_async_nodes_works_inside_a_running_loop(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_a_failure_of_such_a_run_comes_back(impl):
+def test_a_failure_of_such_a_run_comes_back(impl: Impl) -> None:
     async def fail(state: Any) -> None:
         await asyncio.sleep(0)
         raise ValueError("mine")
@@ -49,7 +50,7 @@ def test_a_failure_of_such_a_run_comes_back(impl):
 
 def nest(impl: Any, depth: int) -> Any:
     """A graph whose node invokes the graph, `depth` times."""
-    graphs = []
+    graphs: list[Any] = []
 
     def node(state: Plain) -> Update:
         left = state["a"]
@@ -59,23 +60,23 @@ def nest(impl: Any, depth: int) -> Any:
     return graphs[0].invoke({"a": depth - 1})["b"]
 
 
-def test_twenty_levels_of_invoke_are_fine(impl):
+def test_twenty_levels_of_invoke_are_fine(impl: Impl) -> None:
     assert nest(impl, 20) == 20
 
 
 @pytest.mark.only("antiphon")
-def test_the_hundred_and_first_level_is_a_clear_error(impl):
+def test_the_hundred_and_first_level_is_a_clear_error(impl: Impl) -> None:
     assert nest(impl, 100) == 100
-    with pytest.raises(RecursionError, match="(?i)nest.*100"):
+    with pytest.raises(RecursionError, match=r"(?i)nest.*100"):
         nest(impl, 101)
 
 
 @pytest.mark.only("antiphon")
-def test_depth_is_an_error_even_with_a_high_recursion_limit(impl):
+def test_depth_is_an_error_even_with_a_high_recursion_limit(impl: Impl) -> None:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(1_000_000)
     try:
-        with pytest.raises(RecursionError, match="(?i)nest"):
+        with pytest.raises(RecursionError, match=r"(?i)nest"):
             nest(impl, 100_000)
     finally:
         sys.setrecursionlimit(before)
@@ -83,25 +84,25 @@ def test_depth_is_an_error_even_with_a_high_recursion_limit(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_deep_ainvoke_is_a_clear_error(impl):
-    graphs = []
+def test_deep_ainvoke_is_a_clear_error(impl: Impl) -> None:
+    graphs: list[Any] = []
 
     async def node(state: Plain) -> Update:
         await graphs[0].ainvoke({"a": 1})
         return {}
 
     graphs.append(impl.sequence(Plain, node))
-    with pytest.raises(RecursionError, match="(?i)nest"):
+    with pytest.raises(RecursionError, match=r"(?i)nest"):
         asyncio.run(graphs[0].ainvoke({"a": 1}))
 
 
 @pytest.mark.only("antiphon")
-def test_deep_subgraphs_are_fine_or_a_clear_error(impl):
+def test_deep_subgraphs_are_fine_or_a_clear_error(impl: Impl) -> None:
     graph = impl.sequence(Plain, ("n", lambda s: {"b": s["a"]}))
     for _ in range(99):
         graph = impl.sequence(Plain, ("n", graph))
     assert graph.invoke({"a": 1}) == {"a": 1, "b": 1}
     for _ in range(5000):
         graph = impl.sequence(Plain, ("n", graph))
-    with pytest.raises(RecursionError, match="(?i)nest"):
+    with pytest.raises(RecursionError, match=r"(?i)nest"):
         graph.invoke({"a": 1})

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from support.oracle import Impl
+
+TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
 import asyncio, threading, time
-from tests.oracle import Impl
-from tests.graph.states import Plain
+from support.oracle import Impl
+from support.states import Plain
 
 impl = Impl({name!r})
 config = {{"recursion_limit": 10**9}}
@@ -76,7 +78,7 @@ def interrupted(impl: Any, line: str) -> str:
     """What the program printed after it was interrupted once it was ready."""
     program = textwrap.dedent(PROGRAM).format(name=impl.name, line=line)
     with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program], cwd=TESTS, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -89,7 +91,7 @@ def interrupted(impl: Any, line: str) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of another process is POSIX")
 @pytest.mark.parametrize("case", CASES)
-def test_ctrl_c_stops(impl, case):
+def test_ctrl_c_stops(impl: Impl, case: Any) -> None:
     printed = interrupted(impl, CASES[case])
     assert "interrupted" in printed
     if "wait" in CASES[case]:
@@ -99,5 +101,5 @@ def test_ctrl_c_stops(impl, case):
 @pytest.mark.only("antiphon")
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of another process is POSIX")
 @pytest.mark.parametrize("case", OURS)
-def test_ctrl_c_stops_what_only_antiphon_does(impl, case):
+def test_ctrl_c_stops_what_only_antiphon_does(impl: Impl, case: Any) -> None:
     assert "interrupted" in interrupted(impl, OURS[case])

@@ -9,7 +9,8 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from tests.graph.states import Log, Plain, Update
+from support.oracle import Impl, Run
+from support.states import Log, Plain, Update
 
 
 class Total(TypedDict, total=False):
@@ -43,7 +44,7 @@ def inputs() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("style", ["invoke", "ainvoke"])
-def test_eight_threads_share_one_graph(impl, style):
+def test_eight_threads_share_one_graph(impl: Impl, style: Any) -> None:
     graph = squares(impl)
 
     def once(given: dict[str, Any]) -> Any:
@@ -63,7 +64,7 @@ def test_eight_threads_share_one_graph(impl, style):
     assert results == [[one] * 10 for one in expected]
 
 
-def test_blocking_nodes_of_a_step_overlap(impl, run):
+def test_blocking_nodes_of_a_step_overlap(impl: Impl, run: Run) -> None:
     meeting = threading.Barrier(4)
 
     def node(state: Any) -> Update:
@@ -76,7 +77,7 @@ def test_blocking_nodes_of_a_step_overlap(impl, run):
 
 
 @pytest.mark.only("antiphon")
-def test_sixty_four_blocking_nodes_overlap(impl, run):
+def test_sixty_four_blocking_nodes_overlap(impl: Impl, run: Run) -> None:
     meeting = threading.Barrier(64)
     builder = impl.StateGraph(Log).add_node("n", lambda i: meeting.wait(20) and None)
     sends = [impl.Send("n", i) for i in range(64)]
@@ -85,7 +86,7 @@ def test_sixty_four_blocking_nodes_overlap(impl, run):
 
 
 @pytest.mark.only("antiphon")
-def test_a_thousand_blocking_nodes_need_no_more_than_64_threads(impl):
+def test_a_thousand_blocking_nodes_need_no_more_than_64_threads(impl: Impl) -> None:
     threads = set()
 
     def node(i: int) -> None:
@@ -99,7 +100,7 @@ def test_a_thousand_blocking_nodes_need_no_more_than_64_threads(impl):
 
 
 @pytest.mark.only("antiphon")
-def test_runs_of_many_threads_do_not_starve_each_others_pool(impl):
+def test_runs_of_many_threads_do_not_starve_each_others_pool(impl: Impl) -> None:
     """Blocking nodes that invoke graphs with blocking nodes: a fixed pool would dead-lock."""
 
     def leaf(i: int) -> None:
@@ -111,13 +112,16 @@ def test_runs_of_many_threads_do_not_starve_each_others_pool(impl):
     outer = impl.StateGraph(Log).add_node("call", lambda i: inner.invoke({"log": []}) and None)
     outer.add_conditional_edges(impl.START, lambda s: [impl.Send("call", i) for i in range(100)])
     done = threading.Event()
-    threading.Thread(
-        target=lambda: (outer.compile().invoke({"log": []}), done.set()), daemon=True
-    ).start()
+
+    def work() -> None:
+        outer.compile().invoke({"log": []})
+        done.set()
+
+    threading.Thread(target=work, daemon=True).start()
     assert done.wait(60)
 
 
-def test_a_graph_may_be_compiled_in_one_thread_and_run_in_another(impl):
+def test_a_graph_may_be_compiled_in_one_thread_and_run_in_another(impl: Impl) -> None:
     graph = impl.sequence(Plain, ("n", lambda s: {"b": threading.get_ident()}))
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(graph.invoke, {"a": 1}).result(10)["a"] == 1

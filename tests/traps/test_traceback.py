@@ -2,11 +2,12 @@
 
 import asyncio
 import traceback
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from tests.graph.states import Plain
+from support.oracle import Impl, Run
+from support.states import Plain, typed
 
 
 def innermost() -> None:
@@ -38,33 +39,33 @@ def fan(impl: Any, function: Any, count: int) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_sync_nodes_frames_are_there(impl, run, count):
+def test_a_sync_nodes_frames_are_there(impl: Impl, run: Run, count: Any) -> None:
     with pytest.raises(ValueError) as caught:
         run(fan(impl, node, count), {"a": 1})
     assert frames(caught.value)[-2:] == ["node", "innermost"]
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_an_async_nodes_frames_are_there(impl, count):
+def test_an_async_nodes_frames_are_there(impl: Impl, count: Any) -> None:
     with pytest.raises(ValueError) as caught:
         asyncio.run(fan(impl, anode, count).ainvoke({"a": 1}))
     assert frames(caught.value)[-2:] == ["anode", "innermost"]
 
 
-def test_the_callers_frame_is_there(impl):
+def test_the_callers_frame_is_there(impl: Impl) -> None:
     with pytest.raises(ValueError) as caught:
         fan(impl, node, 1).invoke({"a": 1})
     assert frames(caught.value)[0] == "test_the_callers_frame_is_there"
 
 
-def test_a_routers_frames_are_there(impl, run):
+def test_a_routers_frames_are_there(impl: Impl, run: Run) -> None:
     builder = impl.StateGraph(Plain).add_node("n", lambda s: None).add_edge(impl.START, "n")
     with pytest.raises(ValueError) as caught:
         run(builder.add_conditional_edges("n", node).compile(), {"a": 1})
     assert frames(caught.value)[-2:] == ["node", "innermost"]
 
 
-def test_the_cause_is_kept(impl, run):
+def test_the_cause_is_kept(impl: Impl, run: Run) -> None:
     def wrap(state: Any) -> None:
         try:
             innermost()
@@ -76,13 +77,11 @@ def test_the_cause_is_kept(impl, run):
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_a_reducers_frames_are_there(impl, run):
-    from typing import Annotated, TypedDict
-
+def test_a_reducers_frames_are_there(impl: Impl, run: Run) -> None:
     def reduce(old: Any, new: Any) -> Any:
         return innermost()
 
-    graph = impl.sequence(TypedDict("T", {"a": Annotated[int, reduce]}), ("n", lambda s: {"a": 1}))
+    graph = impl.sequence(typed(a=Annotated[int, reduce]), ("n", lambda s: {"a": 1}))
     with pytest.raises(ValueError) as caught:
         run(graph, {})
     assert frames(caught.value)[-2:] == ["reduce", "innermost"]

@@ -1,7 +1,7 @@
 """All rows, in the order of the table."""
 
-from tests.bench.row import Row
-from tests.bench.rows import chain, concurrent, fanout, invoke, process, state, stream
+from bench.row import Row
+from bench.rows import chain, concurrent, fanout, invoke, process, state, stream
 
 ROWS: tuple[Row, ...] = (
     *chain.ROWS,

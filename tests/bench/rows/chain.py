@@ -2,8 +2,8 @@
 
 from typing import Any, TypedDict
 
-from tests.bench.engine import CONFIG, Engine
-from tests.bench.row import Goal, Row, Sample, awaited, sync
+from bench.engine import CONFIG, Engine
+from bench.row import Goal, Row, Sample, awaited, sync
 
 STEPS = 1000
 
@@ -89,8 +89,18 @@ def aloop(engine: Engine) -> Sample:
     return awaited(lambda: graph.ainvoke({"n": 0}, CONFIG))
 
 
-SYNC = {"unit": "µs", "per": STEPS, "times_floor": Goal(2, 4), "gain": Goal(400, 200)}
-ASYNC = {"unit": "µs", "per": STEPS, "times_floor": Goal(2, 4), "gain": Goal(500, 200)}
+SYNC: dict[str, Any] = {
+    "unit": "µs",
+    "per": STEPS,
+    "times_floor": Goal(2, 4),
+    "gain": Goal(400, 200),
+}
+ASYNC: dict[str, Any] = {
+    "unit": "µs",
+    "per": STEPS,
+    "times_floor": Goal(2, 4),
+    "gain": Goal(500, 200),
+}
 
 ROWS = (
     Row("chain", "superstep, sync chain", floor=lambda _: sync(bare_chain), engine=chain, **SYNC),

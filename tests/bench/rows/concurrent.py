@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
-from tests.bench.engine import CONFIG, Engine
-from tests.bench.row import Goal, Row, Sample, awaited
-from tests.bench.rows.chain import State, anode
+from bench.engine import CONFIG, Engine
+from bench.row import Goal, Row, Sample, awaited
+from bench.rows.chain import State, anode
 
 RUNS, STEPS = 1000, 10
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
 
-from tests.bench.engine import CONFIG, Engine
-from tests.bench.row import Goal, Row, Sample, awaited, sync
+from bench.engine import CONFIG, Engine
+from bench.row import Goal, Row, Sample, awaited, sync
 
 WIDTH = 1000
 BLOCKING = 64

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.bench.engine import Engine
-from tests.bench.row import Goal, Row, Sample, sync
-from tests.bench.rows.chain import State, node
+from bench.engine import Engine
+from bench.row import Goal, Row, Sample, sync
+from bench.rows.chain import State, node
 
 STEPS = 3
 

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.bench.engine import OURS, THEIRS, Engine
-from tests.bench.row import Goal, Row, Sample
+from bench.engine import OURS, THEIRS, Engine
+from bench.row import Goal, Row, Sample
 
-ROOT = Path(__file__).resolve().parents[3]
+TESTS = Path(__file__).resolve().parents[2]
 IMPORTED = {OURS: "antiphon", THEIRS: "langgraph.graph"}
 TIMED = "from time import perf_counter as t; b = t(); import {module}; print(t() - b)"
 
@@ -16,7 +16,7 @@ def printed(*arguments: str) -> float:
     """The number that a fresh interpreter prints."""
     command = [sys.executable, *arguments]
     return float(
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        subprocess.run(command, cwd=TESTS, check=True, capture_output=True, text=True).stdout
     )
 
 
@@ -27,7 +27,7 @@ def imported(engine: Engine) -> Sample:
 
 def parked(name: str) -> Sample:
     """KiB of one suspended run (see `parked.py`)."""
-    return lambda times: printed("-m", "tests.bench.parked", name)
+    return lambda times: printed("-m", "bench.parked", name)
 
 
 ROWS = (

@@ -4,8 +4,8 @@ import operator
 from functools import cache
 from typing import Annotated, Any, TypedDict
 
-from tests.bench.engine import CONFIG, Engine
-from tests.bench.row import Goal, Row, Sample, sync
+from bench.engine import CONFIG, Engine
+from bench.row import Goal, Row, Sample, sync
 
 STEPS = 1000
 MANY, FEW = 10_000, 10

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from tests.bench.engine import CONFIG, Engine, drain
-from tests.bench.row import Goal, Row, Sample, awaited, sync
-from tests.bench.rows.chain import STEPS, State, anode, node
+from bench.engine import CONFIG, Engine, drain
+from bench.row import Goal, Row, Sample, awaited, sync
+from bench.rows.chain import STEPS, State, anode, node
 
 
 def bare_stream() -> Iterator[Any]:
@@ -44,7 +44,12 @@ def astream(engine: Engine) -> Sample:
     return awaited(lambda: adrain(graph.astream({"n": 0}, CONFIG, stream_mode="updates")))
 
 
-GOALS = {"unit": "µs", "per": STEPS, "times_floor": Goal(2, 4), "gain": Goal(300, 150)}
+GOALS: dict[str, Any] = {
+    "unit": "µs",
+    "per": STEPS,
+    "times_floor": Goal(2, 4),
+    "gain": Goal(300, 150),
+}
 
 ROWS = (
     Row(

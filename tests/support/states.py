@@ -20,6 +20,12 @@ class Plain(TypedDict, total=False):
     b: Any
 
 
+def typed(**keys: Any) -> Any:
+    """A state with these keys, none of them required."""
+    make: Any = TypedDict
+    return make("State", keys, total=False)
+
+
 def say(*words: str) -> Callable[[Any], Update]:
     """A node that adds `words` to the log."""
 

@@ -1,7 +1,8 @@
 """The two implementations a behaviour test runs against, and the fixtures that pick them.
 
 A test that takes `impl` runs on `antiphon.graph` and, as the oracle, on LangGraph where that is
-installed. `ANTIPHON_ORACLE=1` makes the oracle compulsory, and allows antiphon to be absent: that is
+installed.
+`ANTIPHON_ORACLE=1` makes the oracle compulsory, and allows antiphon to be absent: that is
 how the tests themselves are proved.
 """
 
@@ -27,6 +28,13 @@ MODULES = {
         "langchain_core.messages",
     ),
 }
+
+
+Run = Callable[..., Any]
+"""The fixture `run`: `run(graph, input, **options)`."""
+
+Events = Callable[..., list[Any]]
+"""The fixture `events`: `events(graph, input, **options)`."""
 
 
 class Impl:
@@ -71,6 +79,12 @@ class Impl:
         first = nodes[0]
         builder.set_entry_point(first[0] if isinstance(first, tuple) else first.__name__)
         return builder.compile(**options)
+
+
+def annotated(function: Callable[..., Any], **types: Any) -> Any:
+    """`function`, with annotations that only an implementation knows."""
+    function.__annotations__ = types
+    return function
 
 
 def implementations() -> list[str]:

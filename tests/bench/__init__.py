@@ -1,1 +1,0 @@
-"""What the engine costs: `python -m tests.bench` (see `__main__.py`)."""
