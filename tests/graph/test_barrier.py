@@ -36,7 +36,7 @@ def test_completion_order_does_not_show_in_the_state_async(impl: Impl) -> None:
         released = asyncio.Event()
 
         async def a(state: Log) -> Update:
-            await released.wait()
+            await asyncio.wait_for(released.wait(), 10)
             return {"log": ["a"]}
 
         async def b(state: Log) -> Update:

@@ -8,6 +8,7 @@ import pytest
 
 from support.oracle import Impl
 from support.states import Log, Plain
+from support.waiting import ENOUGH, forever, reach
 
 
 class Patient:
@@ -23,7 +24,7 @@ class Patient:
             self.entered.append(name)
             self.arrivals.put_nowait(name)
             try:
-                await asyncio.Event().wait()
+                await forever()
             finally:
                 await asyncio.sleep(0.01)  # a clean-up that takes a while
                 self.ended.append(name)
@@ -33,13 +34,13 @@ class Patient:
     async def arrive(self, count: int) -> None:
         """Wait until `count` more nodes are inside."""
         for _ in range(count):
-            await asyncio.wait_for(self.arrivals.get(), 10)
+            await asyncio.wait_for(self.arrivals.get(), ENOUGH)
 
 
 async def cancelled(graph: Any, patient: Patient, count: int = 1) -> None:
     """Run `graph` until `count` nodes are inside, cancel it, wait for its end."""
     run = asyncio.create_task(graph.ainvoke({}))
-    await patient.arrive(count)
+    await reach(patient.arrive(count), run)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
@@ -197,7 +198,7 @@ def test_a_cancel_during_a_retry_pause_ends_the_run(impl: Impl) -> None:
 
     async def main() -> None:
         run = asyncio.create_task(graph.ainvoke({"a": 1}))
-        await failed.wait()
+        await reach(failed.wait(), run)
         await asyncio.sleep(0)
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -213,14 +214,14 @@ def test_a_node_that_swallows_the_cancel_still_ends_alone(impl: Impl) -> None:
     async def stubborn(state: Any) -> dict[str, Any]:
         entered.set()
         try:
-            await asyncio.Event().wait()
+            await forever()
         except asyncio.CancelledError:
             return {"log": ["swallowed"]}
         return {}
 
     async def main() -> Any:
         run = asyncio.create_task(impl.sequence(Log, stubborn).ainvoke({}))
-        await entered.wait()
+        await reach(entered.wait(), run)
         run.cancel()
         return await asyncio.wait({run}, timeout=10)
 

@@ -8,6 +8,7 @@ import pytest
 
 from support.oracle import Impl, Run
 from support.states import Log, Update, say
+from support.waiting import forever
 
 
 class Broken(Exception):
@@ -74,7 +75,7 @@ def test_async_siblings_are_cancelled_by_the_first_failure(impl: Impl) -> None:
 
     async def slow(state: Log) -> None:
         try:
-            await asyncio.Event().wait()
+            await forever()
         except asyncio.CancelledError:
             cancelled.append("slow")
             raise
@@ -152,7 +153,7 @@ def test_iteration_exceptions_of_a_sync_node_do_not_pass_for_an_end(impl: Impl, 
 
 def test_step_timeout_ends_a_step_that_takes_too_long(impl: Impl) -> None:
     async def hang(state: Log) -> None:
-        await asyncio.Event().wait()
+        await forever()
 
     graph = impl.sequence(Log, hang)
     graph.step_timeout = 0.02

@@ -9,6 +9,7 @@ import pytest
 
 from support.oracle import Impl, Run, annotated
 from support.states import Log, Update, say
+from support.waiting import forever
 
 
 class Flaky:
@@ -200,7 +201,7 @@ class TestDefaults:
 
 async def hang(state: Any) -> None:
     """Wait for ever."""
-    await asyncio.Event().wait()
+    await forever()
 
 
 def timed(impl: Any, node: Any, timeout: Any, **options: Any) -> Any:
@@ -226,7 +227,7 @@ class TestTimeout:
 
         async def node(state: Log) -> None:
             try:
-                await asyncio.Event().wait()
+                await forever()
             except asyncio.CancelledError:
                 seen.append("cancelled")
                 raise
@@ -241,7 +242,7 @@ class TestTimeout:
         async def node(state: Log) -> Update:
             calls.append(1)
             if len(calls) < 3:
-                await asyncio.Event().wait()
+                await forever()
             return {"log": ["done"]}
 
         graph = timed(impl, node, 0.03, retry_policy=fast(impl))

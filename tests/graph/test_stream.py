@@ -78,7 +78,7 @@ class TestUpdates:
             released = asyncio.Event()
 
             async def a(state: Log) -> Update:
-                await released.wait()
+                await asyncio.wait_for(released.wait(), 10)
                 return {"log": ["a"]}
 
             async def b(state: Log) -> Update:

@@ -9,6 +9,7 @@ import pytest
 
 from support.oracle import Impl, Run
 from support.states import Plain, Update, typed
+from support.waiting import forever
 
 
 class Canary:
@@ -104,7 +105,7 @@ def test_a_run_parked_in_a_node_is_freed_when_its_loop_ends(impl: Impl) -> None:
     value = Canary()
 
     async def park(state: Plain) -> None:
-        await asyncio.Event().wait()
+        await forever()
 
     async def main(value: Canary) -> None:
         task = asyncio.create_task(impl.sequence(Plain, park).ainvoke({"a": value}))

@@ -9,6 +9,7 @@ import pytest
 
 from support.oracle import Impl
 from support.states import Plain
+from support.waiting import forever
 
 
 def counter(impl: Any, steps: int, node: Any, **options: Any) -> Any:
@@ -105,7 +106,7 @@ def test_a_timeout_inside_a_node_ends_that_wait_only(impl: Impl, count: Any) -> 
     async def node(i: int) -> None:
         try:
             async with asyncio.timeout(0.02):
-                await asyncio.Event().wait()
+                await forever()
         except TimeoutError:
             timed_out.append(i)
 
@@ -140,7 +141,7 @@ def test_a_failing_task_group_inside_a_node_fails_the_run_with_its_group(
     async def node(i: int) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(fail())
-            group.create_task(asyncio.Event().wait())
+            group.create_task(forever())
 
     with pytest.raises(ExceptionGroup) as caught:
         asyncio.run(fan(impl, node, count).ainvoke({"a": 1}))

@@ -1,0 +1,33 @@
+"""Waits that cannot hang a test session."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+ENOUGH = 10
+"""Seconds that nothing here needs: whoever waits longer waits in vain."""
+
+
+async def forever() -> None:
+    """Wait to be cancelled.
+
+    Raises:
+        AssertionError: nobody did.
+    """
+    await asyncio.sleep(ENOUGH)
+    raise AssertionError("nobody ended this wait")
+
+
+async def reach(signal: Coroutine[Any, Any, Any], run: "asyncio.Task[Any]") -> None:
+    """Wait for `signal`, which `run` is to cause; a run that ends before it raises its own error.
+
+    Raises:
+        AssertionError: the run ended too soon, or the signal never came.
+    """
+    waiting = asyncio.create_task(signal)
+    await asyncio.wait({waiting, run}, timeout=ENOUGH, return_when=asyncio.FIRST_COMPLETED)
+    if waiting.done():
+        return
+    waiting.cancel()
+    result = run.result() if run.done() else "it still runs"
+    raise AssertionError(f"the signal did not come, the run gave: {result}")
