@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Command
 from antiphon.errors import (
     AntiphonError,
-    BudgetError,
-    RunCancelled,
+    InternalError,
     RunTimeout,
     StateError,
     ValidationError,
@@ -54,7 +53,7 @@ class UnknownLabelError(InvalidUpdateError, KeyError):
     """A router returned what its path map does not hold."""
 
 
-class NodeCancelledError(RunCancelled):
+class NodeCancelledError(InternalError):
     """A node's own code raised ``asyncio.CancelledError``; nobody had cancelled the run."""
 
     @property
@@ -85,18 +84,16 @@ class ParentCommand(GraphBubbleUp):
         return command
 
 
-_KINDS: Mapping[str, type[AntiphonError]] = {
+_BY_CODE: Mapping[str, type[AntiphonError]] = {
     "target_unknown": UnknownTargetError,
     "label_unknown": UnknownLabelError,
     "node_cancelled": NodeCancelledError,
 }
-_FAMILIES: tuple[tuple[type[AntiphonError], type[AntiphonError]], ...] = (
-    (StateError, InvalidUpdateError),
-    (RunTimeout, NodeTimeoutError),
-    (ValidationError, GraphBuildError),
-    (RunCancelled, RunCancelled),
-    (BudgetError, BudgetError),
-)
+_BY_KIND: Mapping[type[AntiphonError], type[AntiphonError]] = {
+    StateError: InvalidUpdateError,
+    RunTimeout: NodeTimeoutError,
+    ValidationError: GraphBuildError,
+}
 
 
 def as_graph_error(error: AntiphonError) -> Exception:
@@ -112,11 +109,13 @@ def as_graph_error(error: AntiphonError) -> Exception:
     """
     if error.code == "parent_missing" and hasattr(error, "command"):
         return ParentCommand(error.command).with_traceback(error.__traceback__)
-    families = [narrow for general, narrow in _FAMILIES if type(error) is general]
-    if not families:
+    kind = _BY_CODE.get(error.code, _BY_KIND.get(type(error)))
+    if kind is None or isinstance(error, kind):
         return error
-    kind = _KINDS.get(error.code, families[0])
-    new = kind(error.message, code=error.code, details=error.details, hint=error.hint)
+    details = dict(error.details)
+    if kind is NodeTimeoutError:
+        details = {"kind": "run", "run_timeout": details.get("timeout"), **details}
+    new = kind(error.message, code=error.code, details=details, hint=error.hint)
     for note in getattr(error, "__notes__", ()):
         new.add_note(note)
     new.__cause__ = error.__cause__

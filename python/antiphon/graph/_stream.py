@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Forwarded", "Shape", "StreamMode", "select"]
 
-StreamMode = Literal["values", "updates", "custom", "tasks"]
+StreamMode = Literal["values", "updates", "custom"]
 """What a stream carries.
 
 ``values``: the state after the input and after each superstep that wrote to it. ``updates``: what
 each task returned, by the node's name. ``custom``: what nodes send by the stream writer.
-``tasks``: the start and the result of each task.
 """
 
-_MODES = ("values", "updates", "custom", "tasks")
+_MODES = ("values", "updates", "custom")
 _Item = tuple[str, tuple[str, ...], Any]
 
 
