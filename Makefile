@@ -60,7 +60,11 @@ test-python: setup ## pytest: units, systems, house
 stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the binding
 	rm -rf target/stubs
 	$(BIN)/maturin generate-stubs --features pyo3/experimental-inspect --profile dev --out target/stubs
-	cp target/stubs/antiphon/_antiphon.pyi python/antiphon/_antiphon.pyi
+	# The generator cannot say that a class takes type arguments.
+	sed -e 's/^class Command:/class Command(Generic[_N]):/' \
+		-e 's/^from typing import Any, Final, final/from typing import Any, Final, Generic, TypeVar, final/' \
+		-e 's/^__all__ = .*/&\n\n_N = TypeVar("_N")/' \
+		target/stubs/antiphon/_antiphon.pyi > python/antiphon/_antiphon.pyi
 
 bench: ## Measure, on a release build
 	$(MAKE) setup PROFILE=release

@@ -4,9 +4,11 @@ The native half of antiphon.
 
 from _typeshed import Incomplete
 from collections.abc import Sequence
-from typing import Any, Final, final
+from typing import Any, Final, Generic, TypeVar, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Overwrite", "RetryPolicy", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "Overwrite", "RetryPolicy", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
+
+_N = TypeVar("_N")
 
 @final
 class Builder:
@@ -14,7 +16,11 @@ class Builder:
     Collects a graph; `build` checks and freezes it.
     """
     def __new__(cls, /, name: str, *, by_name: bool = False, own_sight: bool = False, lenient: bool = False, exclusive: bool = False, full_output: bool = False, adapt: Any | None = None) -> Builder: ...
-    def branch(self, /, source: str, name: str, router: Any, *, ends: dict | None = None, view: Any | None = None) -> None:
+    def agent(self, /, name: str, **options) -> None:
+        """
+        Adds an agent as a node: its loop of model and tool calls runs natively.
+        """
+    def branch(self, /, source: str, name: str, router: Any, *, wants_ctx: bool = False, ends: dict | None = None, view: Any | None = None) -> None:
         """
         After `source` comes what `router` says.
         """
@@ -52,7 +58,7 @@ class Builder:
         """
 
 @final
-class Command:
+class Command(Generic[_N]):
     """
     Writes and directions in one: a node returns it, or a graph is resumed with it.
 
@@ -94,6 +100,11 @@ class Context:
     def answers(self, /) -> list[Any]:
         """
         The answers given to this node so far, in the order it asked.
+        """
+    def ask(self, /, question: Any) -> Any:
+        """
+        Asks whoever runs the graph. Gives the answer if there is one; else the
+        run pauses, and the node begins again once it is answered.
         """
     @property
     def attempt(self, /) -> int:
@@ -244,6 +255,45 @@ class Event:
     def span_id(self, /) -> str:
         """
         One per execution of a node; 16 hexadecimal digits.
+        """
+
+@final
+class Model:
+    """
+    A language model that can be asked, natively.
+    """
+    def __repr__(self, /) -> str: ...
+    def acall(self, /, request: Any) -> Any:
+        """
+        Asks once, awaited.
+        """
+    def call(self, /, request: Any) -> Any:
+        """
+        Asks once and waits. `request` holds `messages`, and may hold `tools`,
+        `schema`, `temperature`, `max_output_tokens` and `tags`.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        What traces and people call it.
+        """
+    @staticmethod
+    def open(name: str, env: dict[str, str], **options) -> Model:
+        """
+        Opens a model by its name, for instance `openai:gpt-5-mini`. Nothing is
+        sent yet. Keys and addresses that are not given come from `env`.
+        """
+    @property
+    def requests(self, /) -> Any:
+        """
+        The requests a scripted model has seen, as dicts.
+        """
+    @staticmethod
+    def scripted(replies: Sequence[Any], *, name: str | None = None, lanes: Sequence[tuple[str, str, Sequence[Any]]] | None = None) -> Model:
+        """
+        A model that answers what it is told to. A reply is a text, or a dict
+        with `text`, `json`, `tool_calls`, `finish`, `usage`, `delay` or
+        `fault`. `lanes` gives replies to requests with a tag of their own.
         """
 
 @final

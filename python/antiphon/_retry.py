@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+_TOO_MANY = 429
+_SERVER_ERROR = 500
+
 _DEFECTS = (
     ValueError,
     TypeError,
@@ -29,7 +32,7 @@ def is_transient(error: BaseException) -> bool:
         return True
     status = _status(error)
     if status is not None:
-        return status >= 500 or status == 429
+        return status >= _SERVER_ERROR or status == _TOO_MANY
     return not isinstance(error, (*_DEFECTS, OSError))
 
 

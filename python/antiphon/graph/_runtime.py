@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypedDict, TypeVar
 
-from antiphon._antiphon import Context, Interrupted, current_context
+from antiphon._antiphon import Context, current_context
+from antiphon._pause import Interrupted
 from antiphon.graph._errors import GraphInterrupt
 
 __all__ = [

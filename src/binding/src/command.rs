@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyTuple;
 
 /// An input on its way to a node: the node runs in the next superstep with
 /// `arg` instead of the state, once per `Send`.
@@ -73,7 +73,7 @@ impl Send {
 ///     goto: a node's name, a `Send`, or a sequence of those.
 ///     only: `goto` replaces the edges of the node instead of adding to them.
 ///     end: the graph ends with this superstep.
-#[pyclass(module = "antiphon._antiphon", frozen)]
+#[pyclass(module = "antiphon._antiphon", frozen, generic)]
 #[derive(Debug)]
 pub(crate) struct Command {
     #[pyo3(get)]
@@ -119,15 +119,6 @@ impl Command {
             None => PyTuple::empty(py).into_any().unbind(),
         };
         Ok(Self { graph, update, resume, goto, only, end })
-    }
-
-    /// `Command[Literal["a", "b"]]` as a return annotation.
-    #[classmethod]
-    fn __class_getitem__<'py>(
-        cls: &Bound<'py, PyType>,
-        item: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        cls.py().import("types")?.getattr("GenericAlias")?.call1((cls, item))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

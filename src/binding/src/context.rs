@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_core::task::TaskId;
 use antiphon_core::{Fault, Time};
-use pyo3::exceptions::{PyBaseException, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -47,13 +47,6 @@ impl Errand {
         }
     }
 }
-
-pyo3::create_exception!(
-    _antiphon,
-    Interrupted,
-    PyBaseException,
-    "Leaves a node that waits for an answer; no error, and not to be caught."
-);
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Errand>>> = const { RefCell::new(None) };
@@ -182,9 +175,8 @@ impl Context {
         if let Some(answer) = self.next_answer(py) {
             return Ok(answer);
         }
-        let pause = Interrupted::new_err("the run pauses for an answer");
-        pause.value(py).setattr(intern!(py, "__antiphon_question__"), question)?;
-        Err(pause)
+        let pause = py.import(intern!(py, "antiphon._pause"))?.getattr(intern!(py, "Interrupted"))?;
+        Err(PyErr::from_value(pause.call1((question,))?))
     }
 
     /// Tells whoever watches the run.

@@ -41,7 +41,7 @@ mod _antiphon {
     use crate::{
         builder::Builder,
         command::{Command, Overwrite, Send},
-        context::{Context, Interrupted, current_context},
+        context::{Context, current_context},
         engine::Engine,
         event::Event,
         fault::Retry,
