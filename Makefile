@@ -62,8 +62,8 @@ stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the bindi
 	$(BIN)/maturin generate-stubs --features pyo3/experimental-inspect --profile dev --out target/stubs
 	# The generator cannot say that a class takes type arguments.
 	sed -e 's/^class Command:/class Command(Generic[_N]):/' \
-		-e 's/^from typing import Any, Final, final/from typing import Any, Final, Generic, TypeVar, final/' \
-		-e 's/^__all__ = .*/&\n\n_N = TypeVar("_N")/' \
+		-e 's/^from typing import Any, Final, final/from typing import Any, Final, Generic, final/' \
+		-e 's/^__all__ = .*/&\n\nfrom typing_extensions import TypeVar\n\n_N = TypeVar("_N", default=Any)/' \
 		target/stubs/antiphon/_antiphon.pyi > python/antiphon/_antiphon.pyi
 
 bench: ## Measure, on a release build

@@ -4,11 +4,13 @@ The native half of antiphon.
 
 from _typeshed import Incomplete
 from collections.abc import Sequence
-from typing import Any, Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, final
 
 __all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "Overwrite", "RetryPolicy", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
 
-_N = TypeVar("_N")
+from typing_extensions import TypeVar
+
+_N = TypeVar("_N", default=Any)
 
 @final
 class Builder:

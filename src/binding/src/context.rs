@@ -175,7 +175,8 @@ impl Context {
         if let Some(answer) = self.next_answer(py) {
             return Ok(answer);
         }
-        let pause = py.import(intern!(py, "antiphon._pause"))?.getattr(intern!(py, "Interrupted"))?;
+        let pause =
+            py.import(intern!(py, "antiphon._pause"))?.getattr(intern!(py, "Interrupted"))?;
         Err(PyErr::from_value(pause.call1((question,))?))
     }
 
