@@ -18,7 +18,7 @@ __all__ = ["Channel", "read_channel"]
 
 _Reducer = collections.abc.Callable[[Any, Any], Any]
 
-_NATIVE: dict[Any, str] = {operator.add: "add", operator.iadd: "add", append: "append"}
+_ADDED = (list, tuple, str, int, float)
 _CONCRETE: dict[Any, type] = {
     collections.abc.Sequence: list,
     collections.abc.MutableSequence: list,
@@ -49,10 +49,11 @@ class Channel:
         """The engine's rule, or the reducer itself."""
         if self.reducer is None:
             return "set"
-        try:
-            return _NATIVE.get(self.reducer, self.reducer)
-        except TypeError:  # a callable without a hash
-            return self.reducer
+        if self.reducer is append:
+            return "append"
+        # Objects with a `+` of their own are left to it.
+        added = self.reducer in (operator.add, operator.iadd) and self.factory is not None
+        return "add" if added and type(self.start()["default"]) in _ADDED else self.reducer
 
     def start(self) -> dict[str, Any]:
         """The engine's options for the value that a run begins with."""
