@@ -69,7 +69,8 @@ pub struct Limits {
     pub output_tokens: Option<u64>,
     /// Repeated attempts of nodes.
     pub retries: Option<u64>,
-    /// Time from the first step to the last.
+    /// Time from the first step to the last; the attempts of a node and the
+    /// pauses between them count.
     pub wall_time: Option<Duration>,
 }
 
@@ -158,29 +159,24 @@ impl Budget {
         self.spent.usage += usage;
     }
 
-    /// Counts one more round, if one is left.
-    pub(crate) fn take_superstep(&mut self) -> bool {
-        if is_spent(self.spent.supersteps, self.limits.supersteps) {
-            return false;
-        }
+    /// Whether one more round fits.
+    pub(crate) fn has_superstep(&self) -> bool {
+        !is_spent(self.spent.supersteps, self.limits.supersteps)
+    }
+
+    /// Counts one more round.
+    pub(crate) const fn count_superstep(&mut self) {
         self.spent.supersteps += 1;
-        true
     }
 
-    /// Counts one more attempt, if one is left.
-    pub(crate) fn take_retry(&mut self) -> bool {
-        if is_spent(self.spent.retries, self.limits.retries) {
-            return false;
-        }
+    /// Whether one more repeated attempt fits.
+    pub(crate) fn has_retry(&self) -> bool {
+        !is_spent(self.spent.retries, self.limits.retries)
+    }
+
+    /// Counts one more repeated attempt.
+    pub(crate) const fn count_retry(&mut self) {
         self.spent.retries += 1;
-        true
-    }
-
-    /// Makes room for what follows an `on_budget` edge.
-    pub(crate) fn extend(&mut self, dimension: Dimension, supersteps: u64) {
-        if dimension == Dimension::Supersteps {
-            self.limits.supersteps = self.limits.supersteps.map(|limit| limit + supersteps);
-        }
     }
 }
 
@@ -194,4 +190,13 @@ pub fn exhausted(dimension: Dimension) -> Fault {
     Fault::new(Category::Budget, "budget_exhausted", message)
         .with("dimension", dimension.as_str())
         .hint("raise the limit, or declare an `on_budget` target that concludes with what is known")
+}
+
+/// Which budget's end a failure is; none if it is another failure.
+pub(crate) fn spent_dimension(fault: &Fault) -> Option<Dimension> {
+    if fault.category != Category::Budget {
+        return None;
+    }
+    let name = fault.details.get("dimension")?.as_str()?;
+    Dimension::ALL.into_iter().find(|dimension| dimension.as_str() == name)
 }

@@ -28,7 +28,8 @@ pub enum Effect<V> {
     Paused(Vec<Question<V>>),
     /// The run is over; its state is there to be read.
     Done(Ending),
-    /// The run has failed; its state is that of the last full superstep.
+    /// The run has failed; its state is that of the last superstep that was
+    /// merged. A router that sees the merged state and fails does so after that.
     Failed(Fault),
 }
 
@@ -66,7 +67,7 @@ pub struct Delta<V> {
     pub step: u64,
     /// The channels that changed and what they hold now; none is absent.
     pub changed: Vec<(ChannelId, Option<V>)>,
-    /// The nodes that run next.
+    /// The nodes that run next; after a run that was stopped, those it was stopped in.
     pub next: Vec<NodeId>,
     /// The sends that run next.
     pub sends: Vec<Send<V>>,

@@ -69,6 +69,23 @@ pub struct Policy {
     pub deferred: bool,
 }
 
+impl Policy {
+    /// Whether it limits what an execution may spend.
+    pub(crate) fn is_limited(&self) -> bool {
+        let Limits {
+            supersteps,
+            model_calls,
+            tool_calls,
+            input_tokens,
+            output_tokens,
+            retries,
+            wall_time,
+        } = &self.limits;
+        let counts = [supersteps, model_calls, tool_calls, input_tokens, output_tokens, retries];
+        wall_time.is_some() || counts.into_iter().any(Option::is_some)
+    }
+}
+
 /// What happens when a node has failed for good.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
@@ -98,7 +115,7 @@ pub struct Branch {
 /// An edge that waits for several sources.
 #[derive(Clone, Debug)]
 pub struct Join {
-    /// All of them must have run since the join last fired.
+    /// All of them must have run since the join last fired; in order, each once.
     pub sources: Vec<NodeId>,
     /// Runs once they have.
     pub target: NodeId,
@@ -152,6 +169,10 @@ pub struct Graph<V> {
     pub(crate) branches: Vec<Vec<Branch>>,
     pub(crate) joins: Vec<Join>,
     pub(crate) ranks: Vec<u32>,
+    /// By node: the joins that wait for it.
+    pub(crate) joined: Vec<Vec<usize>>,
+    /// Nodes in all, those of nested graphs included.
+    pub(crate) size: u64,
     pub(crate) on_budget: Option<NodeId>,
 }
 
@@ -230,6 +251,10 @@ impl<V> Graph<V> {
     /// Where a spent budget leads.
     pub const fn on_budget(&self) -> Option<NodeId> {
         self.on_budget
+    }
+
+    pub(crate) fn joins_of(&self, id: NodeId) -> &[usize] {
+        self.joined.get(id.0 as usize).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn rank(&self, id: NodeId) -> u32 {

@@ -63,7 +63,9 @@ impl RetryPolicy {
         }
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let cap = self.cap.as_secs_f64();
-        let base = (self.initial.as_secs_f64() * self.factor.powi(exponent)).min(cap);
+        let first = self.initial.as_secs_f64();
+        // Nothing times infinity is no number, and would become the cap.
+        let base = if first > 0.0 { (first * self.factor.powi(exponent)).min(cap) } else { 0.0 };
         let chance = seed.child(u64::from(attempt)).unit();
         let pause = match self.jitter {
             Jitter::None => base,

@@ -15,6 +15,7 @@ use crate::effect::{Delta, Effect, Ending};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::{Graph, Node, NodeId};
+use crate::model::Usage;
 use crate::rules::Rules;
 use crate::seed::Seed;
 use crate::state::State;
@@ -22,8 +23,11 @@ use crate::task::{Input, Outcome, TaskId};
 use crate::time::Time;
 use crate::value::Value;
 
+mod agenda;
 mod agent;
 mod barrier;
+mod claim;
+mod conflict;
 mod desk;
 mod failure;
 mod frame;
@@ -37,6 +41,7 @@ mod unit;
 
 use desk::Desk;
 use frame::Status;
+use stop::Patience;
 use unit::{Doom, Unit, Units};
 
 /// Settings of one run.
@@ -80,8 +85,8 @@ impl<V: Value> Run<V> {
         let mut limits = options.limits;
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
         let deadline = limits.wall_time.map(|limit| now + limit);
-        let root = Unit::root(graph, input.into());
-        let mut desk = Desk::new(Budget::new(limits), options.seed, deadline);
+        let root = Unit::root(graph, input.into(), options.seed);
+        let mut desk = Desk::new(Budget::new(limits), deadline);
         desk.commits = options.commits;
         desk.max_concurrency = options.max_concurrency.map(|most| most.max(1));
         desk.log.recording = options.events;
@@ -102,7 +107,7 @@ impl<V: Value> Run<V> {
             if let Some(effect) = self.desk.next_effect() {
                 return effect;
             }
-            match self.desk.active.pop() {
+            match self.desk.active.pop_front() {
                 Some(unit) => self.advance(unit, rules),
                 None => return self.rest(),
             }
@@ -158,26 +163,51 @@ impl<V: Value> Run<V> {
     /// Asks whether a task may make one more call, and counts it if so.
     ///
     /// # Errors
-    /// A `Budget` fault, which the task should end with.
+    /// A `Budget` fault, which the task should end with; a `Cancelled` fault
+    /// if the attempt is over or is being stopped.
     pub fn request(&mut self, id: TaskId, intent: Intent) -> Result<(), Fault> {
-        let spent =
-            self.units.scopes(id.unit, id.slot).find_map(|budget| budget.allows(intent).err());
+        if !self.is_running(id) {
+            let fault = Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
+            return Err(fault.hint("end the task: nobody waits for its answer"));
+        }
+        self.spend(id.unit, id.slot, intent)
+    }
+
+    fn spend(&mut self, unit: u32, slot: u32, intent: Intent) -> Result<(), Fault> {
+        let spent = self.units.scopes(unit, slot).find_map(|budget| budget.allows(intent).err());
         if let Some(dimension) = spent.or_else(|| self.desk.budget.allows(intent).err()) {
             return Err(exhausted(dimension));
         }
-        self.units.charge(id.unit, id.slot, |budget| budget.charge(intent));
+        self.units.charge(unit, slot, |budget| budget.charge(intent));
         self.desk.budget.charge(intent);
         Ok(())
     }
 
-    /// Counts what a call of a task cost.
-    pub fn charge(&mut self, id: TaskId, usage: crate::model::Usage) {
-        self.units.charge(id.unit, id.slot, |budget| budget.charge_usage(usage));
+    /// Counts what a call of a task cost. What an attempt that is over has
+    /// cost counts for the run alone.
+    pub fn charge(&mut self, id: TaskId, usage: Usage) {
+        if self.units.is_present(id) {
+            self.units.charge(id.unit, id.slot, |budget| budget.charge_usage(usage));
+        }
         self.desk.budget.charge_usage(usage);
     }
 
-    /// Adds an event of the host or of a user's code to the trace of a task.
+    fn is_running(&mut self, id: TaskId) -> bool {
+        if let Some(agent) = self.units.agent_mut(id.unit) {
+            return agent.is_running(id);
+        }
+        let record = self.units.record(id.unit, id.slot);
+        record.is_some_and(|record| {
+            record.serial == id.serial && matches!(record.status, Status::Running)
+        })
+    }
+
+    /// Adds an event of the host or of a user's code to the trace of a task;
+    /// an attempt that is over has nothing more to say.
     pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {
+        if !self.units.is_present(id) {
+            return;
+        }
         let Self { units, desk } = self;
         desk.log.emit(|| {
             let mut event = units.event(id.unit, id.slot, kind, Level::Info);
@@ -195,7 +225,7 @@ impl<V: Value> Run<V> {
     pub fn cancel(&mut self, reason: &str, now: Time) {
         self.desk.log.now = now;
         if self.desk.ended.is_none() {
-            self.doom(0, Doom::Cancel(reason.to_owned()));
+            self.doom(0, Doom::Cancel(reason.to_owned()), Patience::Await);
         }
     }
 
@@ -285,13 +315,15 @@ impl<V: Value> Run<V> {
     /// Where a driver takes the randomness and the ids of a task from: the
     /// same for all its attempts, and for no other task or run.
     pub fn seed_of(&self, id: TaskId) -> Seed {
-        self.desk.seed.child(self.units.task_seed(id.unit, id.slot).number())
+        self.units.task_seed(id.unit, id.slot)
     }
 
     /// Whether [`Run::step`] has something to decide or to hand out now.
     pub fn is_ready(&self) -> bool {
         let desk = &self.desk;
-        !desk.active.is_empty() || !desk.cancels.is_empty() || desk.ended.is_some()
+        let held = desk.awaiting.is_some();
+        let ready = !desk.active.is_empty() || !desk.starts.is_empty() || !desk.deltas.is_empty();
+        !desk.cancels.is_empty() || (!held && (ready || desk.ended.is_some()))
     }
 
     /// The names of the nodes that lead to a task, its own included.
@@ -362,7 +394,7 @@ impl<V: Value> Run<V> {
         if let Some(frame) = self.units.frame_mut(unit) {
             frame.open -= 1;
             if frame.open == 0 {
-                self.desk.active.push(unit);
+                self.desk.active.push_back(unit);
             }
         }
     }
@@ -387,7 +419,7 @@ impl<V: Value> Run<V> {
         if desk.commits
             && let Ok(ending) = &ended
         {
-            let delta = units.delta(0, desk.next_commit(), Some(ending.clone()));
+            let delta = units.last_delta(desk.next_commit(), ending);
             desk.deltas.extend(delta.map(Box::new));
         }
         desk.ended = Some(ended);
@@ -396,7 +428,7 @@ impl<V: Value> Run<V> {
     /// A budget is spent: the graph goes to its `on_budget` target once what
     /// runs has been stopped.
     fn exhaust(&mut self, unit: u32, dimension: Dimension) {
-        self.doom(unit, Doom::Budget(dimension));
+        self.doom(unit, Doom::Budget(dimension), Patience::Await);
     }
 }
 

@@ -10,12 +10,15 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub struct State<V> {
     slots: Arc<Vec<Option<V>>>,
-    changed: Vec<ChannelId>,
+    /// Since the host last looked.
+    changed: Channels,
+    /// Since the last merge that was carried through.
+    touched: Channels,
 }
 
 impl<V> Default for State<V> {
     fn default() -> Self {
-        Self { slots: Arc::default(), changed: Vec::new() }
+        Self { slots: Arc::default(), changed: Channels::default(), touched: Channels::default() }
     }
 }
 
@@ -23,7 +26,7 @@ impl<V: Value> State<V> {
     pub(crate) fn new(graph: &Graph<V>) -> Self {
         let slots =
             graph.channels().iter().map(|channel| channel.default.as_ref().map(V::fresh)).collect();
-        Self { slots: Arc::new(slots), changed: Vec::new() }
+        Self { slots: Arc::new(slots), ..Self::default() }
     }
 
     /// What a channel holds; none if it was never written and has no default.
@@ -40,25 +43,63 @@ impl<V: Value> State<V> {
         &self.slots
     }
 
-    pub(crate) fn take(&mut self, id: ChannelId) -> Option<V> {
-        Arc::make_mut(&mut self.slots).get_mut(id.0 as usize)?.take()
+    /// Changes a channel. A state that nobody else looks at is changed in place.
+    pub(crate) fn change(&mut self, id: ChannelId, change: impl FnOnce(Option<V>) -> Option<V>) {
+        if let Some(slot) = Arc::make_mut(&mut self.slots).get_mut(id.0 as usize) {
+            *slot = change(slot.take());
+            self.changed.add(id);
+            self.touched.add(id);
+        }
     }
 
     pub(crate) fn put(&mut self, id: ChannelId, value: Option<V>) {
-        if let Some(slot) = Arc::make_mut(&mut self.slots).get_mut(id.0 as usize) {
-            *slot = value;
-        }
-        if !self.changed.contains(&id) {
-            self.changed.push(id);
-        }
+        self.change(id, |_| value);
     }
 
     pub(crate) fn changed(&self) -> &[ChannelId] {
-        &self.changed
+        &self.changed.list
     }
 
     pub(crate) fn forget_changes(&mut self) {
         self.changed.clear();
+    }
+
+    pub(crate) fn touched(&self) -> &[ChannelId] {
+        &self.touched.list
+    }
+
+    pub(crate) fn forget_touched(&mut self) {
+        self.touched.clear();
+    }
+}
+
+/// A set of channels in the order they were added.
+#[derive(Clone, Debug, Default)]
+struct Channels {
+    list: Vec<ChannelId>,
+    /// By channel: whether it is in the list.
+    marks: Vec<bool>,
+}
+
+impl Channels {
+    fn add(&mut self, id: ChannelId) {
+        let place = id.0 as usize;
+        if self.marks.len() <= place {
+            self.marks.resize(place + 1, false);
+        }
+        if let Some(mark) = self.marks.get_mut(place)
+            && !std::mem::replace(mark, true)
+        {
+            self.list.push(id);
+        }
+    }
+
+    fn clear(&mut self) {
+        for id in self.list.drain(..) {
+            if let Some(mark) = self.marks.get_mut(id.0 as usize) {
+                *mark = false;
+            }
+        }
     }
 }
 

@@ -136,6 +136,27 @@ impl Dialogue {
         }
     }
 
+    /// The calls of the last reply that were answered without being made, by
+    /// position, and whether they count as calls; those beyond the agent's
+    /// own limit do not.
+    pub fn refused(&self) -> impl Iterator<Item = (usize, bool)> {
+        let room = (self.spec.max_tool_calls as usize).saturating_sub(self.tool_uses.len());
+        let answered = |pending: &Pending| matches!(pending.state, CallState::Answered(..));
+        let calls = self.calls.iter().enumerate().filter(move |(_, pending)| answered(pending));
+        calls.map(move |(position, _)| (position, position < room))
+    }
+
+    /// The call at `position` of the last reply.
+    pub fn call(&self, position: usize) -> Option<&ToolCall> {
+        self.calls.get(position).map(|pending| &pending.call)
+    }
+
+    /// Whether the call at `position` has returned a value.
+    pub fn succeeded(&self, position: usize) -> bool {
+        let pending = self.calls.get(position);
+        pending.is_some_and(|pending| matches!(pending.state, CallState::Answered(_, true)))
+    }
+
     /// How the last reply could be read, if not as it was.
     pub const fn take_repair(&mut self) -> Option<Repair> {
         self.repair.take()
@@ -249,10 +270,17 @@ impl Dialogue {
             Ok(reading) => CallState::Ready(Box::new(Invocation {
                 call: call.clone(),
                 arguments: reading.value,
-                idempotency_key: format!("{:016x}", self.seed.child(position as u64).number()),
+                idempotency_key: self.key(position, call),
             })),
             Err(unreadable) => denied(feedback::bad_arguments(&call.name, &unreadable.feedback())),
         }
+    }
+
+    /// The place in the conversation alone would not do: an agent that is
+    /// tried again may ask for something else there.
+    fn key(&self, position: usize, call: &ToolCall) -> String {
+        let seed = self.seed.child(position as u64).named(&call.name).named(&call.arguments);
+        format!("{:016x}", seed.number())
     }
 
     fn calls_of(&self, name: &str) -> usize {

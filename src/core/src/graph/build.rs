@@ -237,6 +237,8 @@ impl<V> GraphBuilder<V> {
             return Err(GraphError::NoEntry(self.name.to_string()));
         }
         let ranks = ranks(&self.nodes, self.habits.order);
+        let joined = joined(&joins, self.nodes.len());
+        let size = self.nodes.iter().map(size).sum();
         Ok(Arc::new(Graph {
             name: self.name,
             host: self.host,
@@ -249,6 +251,8 @@ impl<V> GraphBuilder<V> {
             branches,
             joins,
             ranks,
+            joined,
+            size,
             on_budget,
         }))
     }
@@ -381,6 +385,26 @@ fn ranks<V>(nodes: &[Node<V>], order: Order) -> Vec<u32> {
         }
     }
     ranks
+}
+
+/// For each node the joins that wait for it.
+fn joined(joins: &[Join], nodes: usize) -> Vec<Vec<usize>> {
+    let mut joined = vec![Vec::new(); nodes];
+    for (place, join) in joins.iter().enumerate() {
+        for source in &join.sources {
+            if let Some(list) = joined.get_mut(source.0 as usize) {
+                list.push(place);
+            }
+        }
+    }
+    joined
+}
+
+fn size<V>(node: &Node<V>) -> u64 {
+    match &node.work {
+        NodeWork::Graph(nested) => 1 + nested.size,
+        NodeWork::Call | NodeWork::Agent(_) => 1,
+    }
 }
 
 /// Ids are 32 bits: a graph of more than four thousand million nodes cannot be held anyway.

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use super::Run;
 use super::frame::Status;
-use super::unit::{Doom, Units};
+use super::stop::Patience;
+use super::unit::{Body, Doom, Unit, Units, sooner, span};
 use crate::agent::{AgentSpec, Dialogue, Turn};
 use crate::budget::{Intent, exhausted};
 use crate::command::Update;
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::NodeId;
+use crate::message::ToolCall;
 use crate::model::ModelReply;
+use crate::seed::Seed;
 use crate::task::{Input, Outcome, Task, TaskId, Work};
 use crate::time::Time;
 use crate::tool::ToolOutcome;
@@ -32,9 +37,15 @@ pub(super) struct AgentUnit<V> {
 struct Call {
     serial: u64,
     kind: CallKind,
+    place: Place,
     deadline: Option<Time>,
     cancelling: bool,
 }
+
+/// Where in the loop a call is: the model's turn, and which of that turn's
+/// calls; 0 is the model itself.
+#[derive(Clone, Copy, Debug)]
+struct Place(u32, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallKind {
@@ -50,6 +61,43 @@ enum CallKind {
 impl<V> AgentUnit<V> {
     pub(super) const fn new(spec: Arc<AgentSpec>) -> Self {
         Self { spec, dialogue: None, calls: Vec::new(), open: 0, result: None, doom: None }
+    }
+
+    /// What the ids of one of its tasks derive from.
+    pub(super) fn call_seed(&self, unit: Seed, slot: u32) -> Seed {
+        self.calls.get(slot as usize).map_or(unit, |call| call.place.seed(unit))
+    }
+
+    pub(super) fn is_present(&self, id: TaskId) -> bool {
+        self.calls.get(id.slot as usize).is_some_and(|call| call.serial == id.serial)
+    }
+
+    pub(super) fn is_running(&self, id: TaskId) -> bool {
+        let call = self.calls.get(id.slot as usize).filter(|call| call.serial == id.serial);
+        call.is_some_and(|call| call.kind != CallKind::Over && !call.cancelling)
+    }
+
+    fn call_of(&self, position: usize) -> Option<&ToolCall> {
+        self.dialogue.as_ref()?.call(position)
+    }
+
+    fn turn(&self) -> u32 {
+        self.dialogue.as_ref().map_or(0, Dialogue::turns)
+    }
+
+    fn place(&self, kind: CallKind) -> Place {
+        let which = match kind {
+            CallKind::Tool(position) => position as u64 + 1,
+            CallKind::Close => u64::MAX,
+            CallKind::Open | CallKind::Model | CallKind::Over => 0,
+        };
+        Place(self.turn(), which)
+    }
+}
+
+impl Place {
+    const fn seed(self, unit: Seed) -> Seed {
+        unit.child(self.0 as u64).child(self.1)
     }
 }
 
@@ -90,39 +138,30 @@ impl<V: Value> Run<V> {
     }
 
     fn ask_model(&mut self, unit: u32, request: Box<crate::model::ModelRequest>) {
-        let id = TaskId { unit, slot: 0, serial: 0 };
-        if let Err(fault) = self.request(id, Intent::Model) {
+        if let Err(fault) = self.spend(unit, 0, Intent::Model) {
             return self.conclude_agent(unit, Doom::Fault(fault));
         }
-        let turn = self
-            .units
-            .agent_mut(unit)
-            .and_then(|agent| agent.dialogue.as_ref())
-            .map(Dialogue::turns);
-        self.log_call(unit, EventKind::ModelCall, Level::Info, |event| {
+        let turn = self.units.agent_mut(unit).map(|agent| agent.turn());
+        let call = (CallKind::Model, EventKind::ModelCall, Level::Info);
+        self.log_call(unit, call, |event| {
             event.data.insert("turn".into(), turn.into());
         });
         self.hand_out_call(unit, CallKind::Model, Work::Model(request), None);
     }
 
     fn call_tool(&mut self, unit: u32, position: usize, invocation: crate::task::Invocation) {
-        let id = TaskId { unit, slot: 0, serial: 0 };
-        let denied = self.request(id, Intent::Tool).is_err();
+        let denied = self.spend(unit, 0, Intent::Tool).is_err();
         let Some(agent) = self.units.agent_mut(unit) else { return };
         if denied {
             if let Some(dialogue) = &mut agent.dialogue {
                 dialogue.deny_tool(position);
             }
-            return;
+            return self.log_refusal(unit, position);
         }
         let name = &invocation.call.name;
         let tool = agent.spec.tools.iter().find(|tool| tool.spec.name == *name);
         let timeout = tool.and_then(|tool| tool.spec.timeout);
-        self.log_call(unit, EventKind::ToolCall, Level::Info, |event| {
-            event.name = invocation.call.name.as_str().into();
-            event.data.insert("call_id".into(), invocation.call.id.as_str().into());
-            event.data.insert("arguments".into(), invocation.arguments.clone());
-        });
+        self.log_tool_call(unit, position, || invocation.arguments.clone());
         let deadline = timeout.map(|timeout| self.desk.log.now + timeout);
         self.hand_out_call(
             unit,
@@ -135,10 +174,7 @@ impl<V: Value> Run<V> {
     fn hand_out_call(&mut self, unit: u32, kind: CallKind, work: Work<V>, own: Option<Time>) {
         let serial = self.desk.next_serial();
         let node = self.units.agent_node(unit);
-        let deadline = match (own, self.desk.deadline) {
-            (Some(own), Some(deadline)) => Some(own.min(deadline)),
-            (own, deadline) => own.or(deadline),
-        };
+        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
         if let Some(own) = own {
             self.desk.wake(own);
         }
@@ -147,10 +183,12 @@ impl<V: Value> Run<V> {
             agent.calls.clear();
         }
         let slot = u32::try_from(agent.calls.len()).unwrap_or(u32::MAX);
-        agent.calls.push(Call { serial, kind, deadline: own, cancelling: false });
+        let place = agent.place(kind);
+        agent.calls.push(Call { serial, kind, place, deadline: own, cancelling: false });
         agent.open += 1;
         self.desk.running += 1;
         let id = TaskId { unit, slot, serial };
+        let deadline = sooner(own, around);
         self.desk.starts.push(Task { id, node, attempt: 1, deadline, work });
     }
 
@@ -197,9 +235,12 @@ impl<V: Value> Run<V> {
     }
 
     fn take_reply(&mut self, unit: u32, reply: ModelReply) {
-        self.charge(TaskId { unit, slot: 0, serial: 0 }, reply.usage);
-        self.log_call(unit, EventKind::ModelReply, Level::Info, |event| {
+        self.units.charge(unit, 0, |budget| budget.charge_usage(reply.usage));
+        self.desk.budget.charge_usage(reply.usage);
+        let call = (CallKind::Model, EventKind::ModelReply, Level::Info);
+        self.log_call(unit, call, |event| {
             event.name = reply.model.as_str().into();
+            event.data.insert("model".into(), reply.model.as_str().into());
             event.data.insert("finish".into(), serde_json::json!(reply.finish));
             event.data.insert("usage".into(), serde_json::json!(reply.usage));
             event.data.insert("attempts".into(), reply.attempts.into());
@@ -207,22 +248,39 @@ impl<V: Value> Run<V> {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let Some(dialogue) = &mut agent.dialogue else { return };
         dialogue.replied(reply);
+        let refused: Vec<_> = dialogue.refused().collect();
         if let Some(repair) = dialogue.take_repair() {
-            self.log_call(unit, EventKind::OutputRepaired, Level::Warning, |event| {
+            let call = (CallKind::Model, EventKind::OutputRepaired, Level::Warning);
+            self.log_call(unit, call, |event| {
                 event.data.insert("level".into(), repair.level.as_str().into());
                 event.data.insert("coerced".into(), serde_json::json!(repair.coerced));
             });
         }
+        for (position, counts) in refused {
+            self.refuse(unit, position, counts);
+        }
+    }
+
+    /// A call that cannot be made is answered already; it counts like any other.
+    fn refuse(&mut self, unit: u32, position: usize, counts: bool) {
+        let denied = counts && self.spend(unit, 0, Intent::Tool).is_err();
+        if let Some(agent) = self.units.agent_mut(unit)
+            && let Some(dialogue) = &mut agent.dialogue
+            && denied
+        {
+            dialogue.deny_tool(position);
+        }
+        self.log_refusal(unit, position);
     }
 
     fn take_result(&mut self, unit: u32, position: usize, outcome: &ToolOutcome) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let Some(dialogue) = &mut agent.dialogue else { return };
         let cut = dialogue.returned(position, outcome);
-        let level = if outcome.is_ok() { Level::Info } else { Level::Warning };
-        self.log_call(unit, EventKind::ToolResult, level, |event| {
-            event.data.insert("position".into(), position.into());
-            event.data.insert("ok".into(), outcome.is_ok().into());
+        let ok = dialogue.succeeded(position);
+        self.log_tool_result(unit, position, |event| {
+            event.level = if ok { Level::Info } else { Level::Warning };
+            event.data.insert("ok".into(), ok.into());
             event.data.insert("truncated".into(), cut.into());
             if let Err(fault) = outcome {
                 event.data.insert("code".into(), fault.code.as_str().into());
@@ -236,42 +294,51 @@ impl<V: Value> Run<V> {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let mut late = Vec::new();
         for (slot, call) in (0_u32..).zip(&mut agent.calls) {
-            let CallKind::Tool(position) = call.kind else { continue };
-            match call.deadline {
-                Some(deadline) if deadline <= now => {
-                    call.kind = CallKind::Over;
-                    late.push((TaskId { unit, slot, serial: call.serial }, position));
-                }
-                Some(deadline) => self.desk.wake(deadline),
-                None => {}
+            let (CallKind::Tool(position), Some(deadline)) = (call.kind, call.deadline) else {
+                continue;
+            };
+            if deadline > now {
+                self.desk.wake(deadline);
+                continue;
             }
+            call.kind = CallKind::Over;
+            late.push((TaskId { unit, slot, serial: call.serial }, position, call.cancelling));
         }
         agent.open -= late.len();
-        for (id, position) in late {
+        for (id, position, cancelling) in late {
             self.desk.running -= 1;
-            self.desk.cancels.push(id);
-            let fault = Fault::new(Category::Timeout, "tool_timeout", "the tool took too long");
-            self.take_result(unit, position, &Err(fault));
+            if !cancelling {
+                self.desk.stop(id);
+                let fault = self.tool_timeout(unit, position);
+                self.take_result(unit, position, &Err(fault));
+            }
         }
         self.wake_agent(unit);
     }
 
-    pub(super) fn doom_agent(&mut self, unit: u32, doom: Doom<V>) {
+    fn tool_timeout(&mut self, unit: u32, position: usize) -> Fault {
+        let name = self.call_of(unit, position).map_or("", |call| &call.name);
+        Fault::new(Category::Timeout, "tool_timeout", format!("the tool took too long: {name}"))
+    }
+
+    pub(super) fn doom_agent(&mut self, unit: u32, doom: Doom<V>, patience: Patience) {
+        let unstarted = self.desk.take_back(unit);
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        if agent.doom.is_none() || matches!(doom, Doom::Abandon | Doom::Cancel(_)) {
+        if doom.outranks(agent.doom.as_ref()) {
             agent.doom = Some(doom);
         }
-        let starts = &mut self.desk.starts;
         for (slot, call) in (0_u32..).zip(&mut agent.calls) {
-            if starts.iter().any(|task| task.id.serial == call.serial) {
-                // The driver has not got it yet, and never will.
-                starts.retain(|task| task.id.serial != call.serial);
+            if call.kind == CallKind::Over {
+                continue;
+            }
+            let started = !unstarted.contains(&slot);
+            if started && !std::mem::replace(&mut call.cancelling, true) {
+                self.desk.cancels.push(TaskId { unit, slot, serial: call.serial });
+            }
+            if !started || patience == Patience::LetGo {
                 call.kind = CallKind::Over;
                 agent.open -= 1;
                 self.desk.running -= 1;
-            }
-            if call.kind != CallKind::Over && !std::mem::replace(&mut call.cancelling, true) {
-                self.desk.cancels.push(TaskId { unit, slot, serial: call.serial });
             }
         }
         self.wake_agent(unit);
@@ -308,20 +375,54 @@ impl<V: Value> Run<V> {
     fn wake_agent(&mut self, unit: u32) {
         let idle = self.units.agent_mut(unit).is_some_and(|agent| agent.open == 0);
         if idle && !self.desk.active.contains(&unit) {
-            self.desk.active.push(unit);
+            self.desk.active.push_back(unit);
         }
+    }
+
+    fn call_of(&mut self, unit: u32, position: usize) -> Option<&ToolCall> {
+        self.units.agent_mut(unit)?.call_of(position)
+    }
+
+    fn log_refusal(&mut self, unit: u32, position: usize) {
+        let arguments = self.call_of(unit, position).map(|call| call.arguments.clone());
+        self.log_tool_call(unit, position, || arguments.into());
+        self.log_tool_result(unit, position, |event| {
+            event.level = Level::Warning;
+            event.data.insert("ok".into(), false.into());
+            event.data.insert("truncated".into(), false.into());
+        });
+    }
+
+    fn log_tool_call(&mut self, unit: u32, position: usize, arguments: impl FnOnce() -> Json) {
+        let call = (CallKind::Tool(position), EventKind::ToolCall, Level::Info);
+        self.log_call(unit, call, |event| {
+            event.data.insert("arguments".into(), arguments());
+        });
+    }
+
+    fn log_tool_result(&mut self, unit: u32, position: usize, fill: impl FnOnce(&mut Event)) {
+        let call = (CallKind::Tool(position), EventKind::ToolResult, Level::Info);
+        self.log_call(unit, call, fill);
     }
 
     fn log_call(
         &mut self,
         unit: u32,
-        kind: EventKind,
-        level: Level,
+        (call, kind, level): (CallKind, EventKind, Level),
         fill: impl FnOnce(&mut Event),
     ) {
         let Self { units, desk } = self;
         desk.log.emit(|| {
             let mut event = units.event(unit, 0, kind, level);
+            if let Some(Unit { seed, body: Body::Agent(agent), .. }) = units.get(unit) {
+                event.span_id = span(agent.place(call).seed(*seed));
+                if let CallKind::Tool(position) = call
+                    && let Some(call) = agent.call_of(position)
+                {
+                    event.name = call.name.as_str().into();
+                    event.data.insert("call_id".into(), call.id.as_str().into());
+                }
+            }
             fill(&mut event);
             event
         });

@@ -1,42 +1,48 @@
 //! The barrier of a superstep: all writes are checked, then all are merged,
 //! in the order of the tasks and whatever order they ended in.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use super::Run;
-use super::frame::{Frame, Status};
+use super::frame::{Frame, Outward, Status};
+use super::unit::{Body, Place};
 use crate::channel::{ChannelId, Merge, Op, Write};
 use crate::event::EventKind;
-use crate::fault::{Category, Fault};
+use crate::fault::Fault;
+use crate::graph::NodeId;
 use crate::rules::{Rules, Site};
 use crate::value::Value;
 
 /// A failure and the slot of the task whose failure it is.
 pub(super) type Blamed = (u32, Fault);
 
+/// What the host's own rules have made of channels, not yet in the state.
+type Staged<V> = SmallVec<[(ChannelId, V); 2]>;
+
 impl<V: Value> Run<V> {
     /// Merges a superstep and follows its edges. False if a task turned out to
     /// have failed, in which case nothing more is to be done now.
     pub(super) fn barrier(&mut self, unit: u32, rules: &mut impl Rules<V>) -> bool {
-        let commits = self.desk.commits;
         let Some(frame) = self.units.frame_mut(unit) else { return false };
         if frame.records.is_empty() {
             return true;
         }
-        let merged = frame.merge(unit, unit != 0, commits, rules);
-        if let Err((slot, fault)) = merged {
+        if let Err((slot, fault)) = frame.merge(unit, rules) {
             frame.open += 1;
             self.settle(unit, slot, fault);
             return false;
         }
         self.log_merge(unit);
-        if let Some(frame) = self.units.frame_mut(unit) {
-            frame.follow(unit, &mut self.desk.log);
+        let Some(found) = self.units.get_mut(unit) else { return false };
+        if let Body::Graph(frame) = &mut found.body {
+            let place = Place { path: &found.path, seed: found.seed, step: frame.step };
+            frame.follow(&place, &mut self.desk.log);
         }
-        if commits {
+        if self.desk.commits {
             self.commit(unit);
+        }
+        if let Some(frame) = self.units.frame_mut(unit) {
+            frame.state.forget_touched();
         }
         true
     }
@@ -46,14 +52,10 @@ impl<V: Value> Run<V> {
         let delta = self.units.delta(unit, id, None);
         self.desk.deltas.extend(delta.map(Box::new));
         let Self { units, desk } = self;
-        let step = units.frame_mut(unit).map_or(0, |frame| {
-            frame.uncommitted.clear();
-            frame.step
-        });
         desk.log.emit(|| {
             let mut event = units.unit_event(unit, EventKind::Checkpoint);
             event.data.insert("id".into(), id.into());
-            event.data.insert("step".into(), step.into());
+            event.data.insert("step".into(), units.frame(unit).map(|frame| frame.step).into());
             event
         });
     }
@@ -72,21 +74,15 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Frame<V> {
-    fn merge(
-        &mut self,
-        unit: u32,
-        nested: bool,
-        commits: bool,
-        rules: &mut impl Rules<V>,
-    ) -> Result<(), Blamed> {
+    fn merge(&mut self, unit: u32, rules: &mut impl Rules<V>) -> Result<(), Blamed> {
         self.check()?;
         let staged = self.stage(rules)?;
         self.route_by_own_sight(unit, rules)?;
-        self.apply(staged, nested, commits);
+        self.apply(staged);
         self.route(unit, rules)
     }
 
-    fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> {
+    pub(super) fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> {
         (0_u32..).zip(&self.records).flat_map(|(slot, record)| {
             let writes = match &record.status {
                 Status::Done(update) => update.writes.as_slice(),
@@ -94,47 +90,6 @@ impl<V: Value> Frame<V> {
             };
             writes.iter().map(move |write| (slot, write))
         })
-    }
-
-    /// Finds writes that cannot be merged, before anything is changed.
-    fn check(&self) -> Result<(), Blamed> {
-        let mut seen: SmallVec<[(u32, &Write<V>); 4]> = SmallVec::new();
-        for (slot, write) in self.writes() {
-            let Some(channel) = self.graph.channel(write.channel) else { continue };
-            let old = self.state.get(write.channel);
-            if let Op::Merge(new) = &write.op
-                && let Err(reason) = V::check(&channel.merge, old, new)
-            {
-                return Err((slot, self.unmergeable(slot, write.channel, &reason)));
-            }
-            if channel.merge == Merge::Once && old.is_some() {
-                let reason = "it is written once, and it holds a value already";
-                return Err((slot, self.unmergeable(slot, write.channel, reason)));
-            }
-            if channel.merge.joins() && matches!(write.op, Op::Merge(_)) {
-                continue;
-            }
-            let rivals = seen.iter().filter(|(_, earlier)| earlier.channel == write.channel);
-            for (other, earlier) in rivals {
-                if self.clashes((*other, earlier), (slot, write), &channel.merge) {
-                    return Err((slot, self.conflict(*other, slot, write.channel)));
-                }
-            }
-            seen.push((slot, write));
-        }
-        Ok(())
-    }
-
-    fn clashes(&self, first: (u32, &Write<V>), second: (u32, &Write<V>), rule: &Merge) -> bool {
-        let exclusive = self.graph.habits().exclusive;
-        match (&first.1.op, &second.1.op) {
-            (Op::Reset, _) | (_, Op::Reset) => false,
-            // One writer may change its mind; the last write counts.
-            _ if first.0 == second.0 && !exclusive => *rule == Merge::Once,
-            (Op::Merge(one) | Op::Replace(one), Op::Merge(two) | Op::Replace(two)) => {
-                exclusive || !one.same(two)
-            }
-        }
     }
 
     /// Applies the host's own rules, which may fail, beside the state.
@@ -156,60 +111,58 @@ impl<V: Value> Frame<V> {
         Ok(staged)
     }
 
-    fn apply(&mut self, staged: Staged<V>, nested: bool, commits: bool) {
-        let graph = Arc::clone(&self.graph);
+    /// Nothing can fail any more: resets first, then what the host's rules
+    /// have made, then everything else in order. What replaces a channel
+    /// stands against whatever is merged into it.
+    fn apply(&mut self, staged: Staged<V>) {
         let reset: SmallVec<[ChannelId; 2]> = self
             .writes()
-            .filter(|(_, w)| matches!(w.op, Op::Reset))
-            .map(|(_, w)| w.channel)
+            .filter(|(_, write)| matches!(write.op, Op::Reset))
+            .map(|(_, write)| write.channel)
             .collect();
         for &channel in &reset {
             self.state.put(channel, self.default(channel));
+            self.sealed.retain(|sealed| *sealed != channel);
         }
         for (channel, value) in staged {
             self.state.put(channel, Some(value));
         }
         let mut replaced: SmallVec<[ChannelId; 2]> = SmallVec::new();
         for slot in 0..self.records.len() {
-            for write in self.take_writes(slot) {
-                if nested {
-                    self.pass_up(&write);
-                }
-                if commits && !self.uncommitted.contains(&write.channel) {
-                    self.uncommitted.push(write.channel);
-                }
-                let Some(rule) = graph.channel(write.channel).map(|channel| &channel.merge) else {
-                    continue;
-                };
-                match write.op {
-                    Op::Replace(new) => {
-                        replaced.push(write.channel);
-                        self.state.put(write.channel, Some(new));
-                    }
-                    Op::Merge(new) if !replaced.contains(&write.channel) => {
-                        self.merge_one(write.channel, rule, new);
-                    }
-                    Op::Merge(_) | Op::Reset => {}
-                }
+            let Some(record) = self.records.get_mut(slot) else { continue };
+            let Status::Done(update) = &mut record.status else { continue };
+            let inward = record.node == NodeId::START;
+            for write in std::mem::take(&mut update.writes) {
+                self.apply_one(write, inward, &mut replaced);
             }
         }
     }
 
-    fn merge_one(&mut self, channel: ChannelId, rule: &Merge, new: V) {
-        match rule {
-            Merge::Foreign(_) => {}
-            Merge::Set | Merge::Last | Merge::Once => self.state.put(channel, Some(new)),
-            rule => {
-                let old = self.state.take(channel);
-                self.state.put(channel, Some(V::merge(rule, old, new)));
-            }
+    fn apply_one(
+        &mut self,
+        write: Write<V>,
+        inward: bool,
+        replaced: &mut SmallVec<[ChannelId; 2]>,
+    ) {
+        let Self { graph, state, sealed, outward, .. } = self;
+        let Some(rule) = graph.channel(write.channel).map(|channel| &channel.merge) else { return };
+        if !inward {
+            outward.keep(&write, rule);
         }
-    }
-
-    fn take_writes(&mut self, slot: usize) -> SmallVec<[Write<V>; 2]> {
-        match self.records.get_mut(slot).map(|record| &mut record.status) {
-            Some(Status::Done(update)) => std::mem::take(&mut update.writes),
-            _ => SmallVec::new(),
+        if *rule == Merge::Once && !matches!(write.op, Op::Reset) {
+            sealed.push(write.channel);
+        }
+        match write.op {
+            Op::Replace(new) => {
+                replaced.push(write.channel);
+                state.put(write.channel, Some(new));
+            }
+            Op::Merge(new) if !replaced.contains(&write.channel) => match rule {
+                Merge::Foreign(_) => {}
+                Merge::Set | Merge::Last | Merge::Once => state.put(write.channel, Some(new)),
+                rule => state.change(write.channel, |old| Some(V::merge(rule, old, new))),
+            },
+            Op::Merge(_) | Op::Reset => {}
         }
     }
 
@@ -221,42 +174,44 @@ impl<V: Value> Frame<V> {
         self.graph.channel(channel)?.default.as_ref().map(V::fresh)
     }
 
-    fn is_reset(&self, channel: ChannelId) -> bool {
+    pub(super) fn is_reset(&self, channel: ChannelId) -> bool {
         self.writes().any(|(_, write)| write.channel == channel && matches!(write.op, Op::Reset))
     }
 
-    /// How large the channels are that changed last, by name.
+    /// How large the channels are that the superstep changed, by name.
     fn sizes(&self) -> serde_json::Value {
         let size = |&id: &ChannelId| {
             let size = self.state.get(id).map_or(0, Value::size);
             Some((self.graph.channel(id)?.name.to_string(), size.into()))
         };
-        serde_json::Value::Object(self.state.changed().iter().filter_map(size).collect())
-    }
-
-    fn writer(&self, slot: u32) -> Arc<str> {
-        let node = self.records.get(slot as usize).map(|record| record.node);
-        self.graph.node_name(node)
-    }
-
-    fn conflict(&self, first: u32, second: u32, channel: ChannelId) -> Fault {
-        let channel = self.graph.channel(channel).map_or("", |channel| &channel.name);
-        let (first, second) = (self.writer(first), self.writer(second));
-        let message = format!(
-            "`{first}` and `{second}` wrote different values in one superstep to the key: {channel}"
-        );
-        Fault::new(Category::State, "write_conflict", message)
-            .with("key", channel)
-            .with("nodes", serde_json::json!([&*first, &*second]))
-            .hint("declare a merge rule for the key, for instance `Annotated[list, append]`")
-    }
-
-    fn unmergeable(&self, slot: u32, channel: ChannelId, reason: &str) -> Fault {
-        let channel = self.graph.channel(channel).map_or("", |channel| &channel.name);
-        let message =
-            format!("`{}` wrote what key `{channel}` cannot take: {reason}", self.writer(slot));
-        Fault::new(Category::State, "write_unmergeable", message).with("key", channel)
+        serde_json::Value::Object(self.state.touched().iter().filter_map(size).collect())
     }
 }
 
-type Staged<V> = SmallVec<[(ChannelId, V); 2]>;
+impl<V: Value> Outward<V> {
+    /// Keeps a write for the enclosing graph, if it has the channel too.
+    fn keep(&mut self, write: &Write<V>, rule: &Merge) {
+        let Some(Some(outer)) = self.names.get(write.channel.0 as usize).copied() else { return };
+        match &write.op {
+            Op::Merge(_) if matches!(rule, Merge::Set | Merge::Last | Merge::Once) => {
+                if self.whole.iter().all(|(channel, _)| *channel != write.channel) {
+                    self.whole.push((write.channel, false));
+                }
+            }
+            Op::Merge(new) => self.parts.push(Write::merge(outer, new.clone())),
+            Op::Replace(_) => {
+                self.forget(write.channel, outer);
+                self.whole.push((write.channel, true));
+            }
+            Op::Reset => {
+                self.forget(write.channel, outer);
+                self.parts.push(Write { channel: outer, op: Op::Reset });
+            }
+        }
+    }
+
+    fn forget(&mut self, own: ChannelId, outer: ChannelId) {
+        self.whole.retain(|(channel, _)| *channel != own);
+        self.parts.retain(|part| part.channel != outer);
+    }
+}

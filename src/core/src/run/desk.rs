@@ -9,17 +9,15 @@ use crate::budget::Budget;
 use crate::command::Update;
 use crate::effect::{Delta, Effect, Ending};
 use crate::fault::Fault;
-use crate::seed::Seed;
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 
 /// Everything of a run that is not inside a unit.
 #[derive(Debug)]
 pub(super) struct Desk<V> {
-    pub(super) seed: Seed,
     pub(super) serial: u64,
     /// Units that can go on.
-    pub(super) active: Vec<u32>,
+    pub(super) active: VecDeque<u32>,
     pub(super) starts: SmallVec<[Task<V>; 1]>,
     pub(super) cancels: Vec<TaskId>,
     pub(super) deltas: VecDeque<Box<Delta<V>>>,
@@ -34,6 +32,8 @@ pub(super) struct Desk<V> {
     pub(super) running: usize,
     pub(super) sleeping: usize,
     pub(super) deadline: Option<Time>,
+    /// The deadline has passed, and nobody has been given more time.
+    pub(super) late: bool,
     pub(super) budget: Budget,
     pub(super) log: Log,
     /// What nested graphs have handed up, if somebody wants to see it.
@@ -43,11 +43,10 @@ pub(super) struct Desk<V> {
 }
 
 impl<V> Desk<V> {
-    pub(super) fn new(budget: Budget, seed: Seed, deadline: Option<Time>) -> Self {
+    pub(super) fn new(budget: Budget, deadline: Option<Time>) -> Self {
         Self {
-            seed,
             serial: 0,
-            active: vec![0],
+            active: VecDeque::from([0]),
             starts: SmallVec::new(),
             cancels: Vec::new(),
             deltas: VecDeque::new(),
@@ -59,6 +58,7 @@ impl<V> Desk<V> {
             running: 0,
             sleeping: 0,
             deadline,
+            late: false,
             budget,
             log: Log::default(),
             handed_up: Vec::new(),
@@ -93,6 +93,24 @@ impl<V> Desk<V> {
         let room = most.saturating_sub(self.running - self.starts.len());
         let tasks: SmallVec<_> = self.starts.drain(..room.min(self.starts.len())).collect();
         (!tasks.is_empty()).then_some(Effect::Start(tasks))
+    }
+
+    /// Takes back what has not been handed out of a unit; says which slots.
+    pub(super) fn take_back(&mut self, unit: u32) -> SmallVec<[u32; 4]> {
+        let (of_unit, others) =
+            std::mem::take(&mut self.starts).into_iter().partition(|task| task.id.unit == unit);
+        self.starts = others;
+        let of_unit: SmallVec<[Task<V>; 1]> = of_unit;
+        of_unit.iter().map(|task| task.id.slot).collect()
+    }
+
+    /// Tells the driver to stop a task, or does not even start it.
+    pub(super) fn stop(&mut self, id: TaskId) {
+        let before = self.starts.len();
+        self.starts.retain(|task| task.id != id);
+        if self.starts.len() == before {
+            self.cancels.push(id);
+        }
     }
 
     pub(super) const fn next_commit(&mut self) -> u64 {

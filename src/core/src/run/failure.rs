@@ -1,14 +1,15 @@
 //! Failures: whether to try again, and what happens when that is over.
 
 use super::Run;
-use super::frame::Status;
-use super::unit::Doom;
-use crate::budget::Dimension;
+use super::frame::{Frame, Record, Status};
+use super::stop::Patience;
+use super::unit::{Doom, sooner};
+use crate::budget::{Budget, Dimension, exhausted, spent_dimension};
 use crate::channel::Write;
 use crate::command::{Choice, Route, Update};
 use crate::event::{EventKind, Level};
-use crate::fault::{Category, Fault};
-use crate::graph::OnError;
+use crate::fault::Fault;
+use crate::graph::{NodeId, OnError};
 use crate::retry::RetryPolicy;
 use crate::task::{Failure, Verdict};
 use crate::value::Value;
@@ -24,7 +25,7 @@ impl<V: Value> Run<V> {
     pub(super) fn fail(&mut self, unit: u32, slot: u32, failure: Failure) {
         let Failure { fault, verdict } = failure;
         match self.pause_before_retry(unit, slot, &fault, &verdict) {
-            Some(pause) if self.desk.budget.take_retry() => {
+            Some(pause) if self.take_retry(unit, slot) => {
                 let at = self.desk.log.now + pause;
                 self.log_retry(unit, slot, &fault, pause);
                 if let Some(record) = self.units.record(unit, slot) {
@@ -33,7 +34,13 @@ impl<V: Value> Run<V> {
                 self.desk.sleeping += 1;
                 self.desk.wake(at);
             }
-            Some(_) => self.settle(unit, slot, crate::budget::exhausted(Dimension::Retries)),
+            Some(_) => {
+                let spent = exhausted(Dimension::Retries);
+                let spent = spent
+                    .with("cause", fault.code.as_str())
+                    .with("message", fault.message.as_str());
+                self.settle(unit, slot, spent);
+            }
             None => self.settle(unit, slot, fault),
         }
     }
@@ -46,7 +53,7 @@ impl<V: Value> Run<V> {
         verdict: &Verdict,
     ) -> Option<std::time::Duration> {
         let seed = self.units.task_seed(unit, slot);
-        let seed = self.desk.seed.child(seed.number());
+        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
         let frame = self.units.frame(unit)?;
         let record = frame.records.get(slot as usize)?;
         let own = &frame.graph.node(record.node)?.policy.retry;
@@ -57,60 +64,61 @@ impl<V: Value> Run<V> {
         };
         let pause = policy.pause(record.attempt, fault, seed)?;
         let in_time = |deadline| self.desk.log.now + pause < deadline;
-        self.desk.deadline.is_none_or(in_time).then_some(pause)
+        sooner(around, record.expires).is_none_or(in_time).then_some(pause)
+    }
+
+    /// Counts one more attempt against everything that limits them, if it fits.
+    fn take_retry(&mut self, unit: u32, slot: u32) -> bool {
+        let fits =
+            self.units.scopes(unit, slot).all(Budget::has_retry) && self.desk.budget.has_retry();
+        if fits {
+            self.units.charge(unit, slot, Budget::count_retry);
+            self.desk.budget.count_retry();
+        }
+        fits
     }
 
     /// A task has failed for good: its node's policy decides.
     pub(super) fn settle(&mut self, unit: u32, slot: u32, fault: Fault) {
         self.log_error(unit, slot, &fault);
-        if fault.category == Category::Budget && self.has_budget_edge(unit) {
-            return self.settle_budget(unit, slot, fault);
-        }
-        let Some(frame) = self.units.frame_mut(unit) else { return };
-        let graph = std::sync::Arc::clone(&frame.graph);
-        let Some(record) = frame.records.get_mut(slot as usize) else { return };
+        let spent = spent_dimension(&fault);
+        let Some(Frame { graph, records, .. }) = self.units.frame_mut(unit) else { return };
+        let Some(record) = records.get_mut(slot as usize) else { return };
         let policy = graph.node(record.node).map(|node| node.policy.on_error.clone());
-        let again = std::mem::replace(&mut record.settled, true);
+        let policy = policy.filter(|_| !std::mem::replace(&mut record.settled, true));
+        let policy = policy.unwrap_or_default();
+        if let Some(dimension) = spent
+            && (graph.on_budget().is_some() || policy == OnError::Raise)
+        {
+            return self.give_up(unit, slot, Doom::Budget(dimension));
+        }
+        record.routed = None;
         let mut update = Update::default();
-        match policy.unwrap_or_default() {
-            OnError::Record(channel) if !again => {
+        match policy {
+            OnError::Record(channel) => {
                 update.writes.push(Write::merge(channel, V::from_fault(&fault)));
             }
-            OnError::Goto(target, channel) if !again => {
+            OnError::Goto(target, channel) => {
                 let value = || V::from_fault(&fault);
                 update.writes.extend(channel.map(|channel| Write::merge(channel, value())));
                 update.route = Route::Only(vec![Choice::Node(target)]);
             }
-            OnError::Handle(handler) if !again => {
-                record.handles = Some(Box::new((record.node, fault)));
-                record.node = handler;
-                record.attempt = 0;
+            OnError::Handle(handler) => {
+                record.hand_over(handler, fault);
                 return self.start(unit, slot);
             }
-            _ => {
-                record.status = Status::Void;
-                self.doom(unit, Doom::Fault(fault));
-                return self.close(unit);
-            }
+            OnError::Raise => return self.give_up(unit, slot, Doom::Fault(fault)),
         }
-        record.routed = None;
         record.status = Status::Done(update);
         self.close(unit);
     }
 
-    fn has_budget_edge(&self, unit: u32) -> bool {
-        let graph = self.units.frame(unit).map(|frame| &frame.graph);
-        graph.is_some_and(|graph| graph.on_budget().is_some())
-    }
-
-    fn settle_budget(&mut self, unit: u32, slot: u32, fault: Fault) {
-        let spent = fault.details.get("dimension").and_then(serde_json::Value::as_str);
-        let known = Dimension::ALL.into_iter().find(|dimension| Some(dimension.as_str()) == spent);
+    /// A failure that ends the graph.
+    fn give_up(&mut self, unit: u32, slot: u32, doom: Doom<V>) {
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Void;
         }
-        let doom = known.map_or(Doom::Fault(fault), Doom::Budget);
-        self.doom(unit, doom);
+        self.doom(unit, doom, Patience::Await);
         self.close(unit);
     }
 
@@ -136,5 +144,18 @@ impl<V: Value> Run<V> {
             event.data.insert("message".into(), fault.message.clone().into());
             event
         });
+    }
+}
+
+impl<V> Record<V> {
+    /// Another node takes its place, with nothing of what it had but its input.
+    fn hand_over(&mut self, handler: NodeId, fault: Fault) {
+        let failed = std::mem::replace(&mut self.node, handler);
+        self.handles = Some(Box::new((failed, fault)));
+        self.attempt = 0;
+        self.timeout = None;
+        self.expires = None;
+        self.budget = None;
+        self.answers.clear();
     }
 }

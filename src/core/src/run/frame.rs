@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use crate::budget::{Budget, Dimension};
 use crate::channel::{ChannelId, Write};
-use crate::command::{Send, Update};
+use crate::command::Update;
 use crate::effect::Question;
 use crate::fault::Fault;
 use crate::graph::{Graph, NodeId};
+use crate::seed::Seed;
 use crate::state::State;
 use crate::task::Input;
 use crate::time::Time;
 use crate::value::Value;
 
+use super::agenda::Agenda;
+use super::claim::Claims;
 use super::route::Hops;
 use super::unit::Doom;
 
@@ -28,32 +31,32 @@ pub(super) struct Frame<V> {
     /// How many of them have not ended, and how many of those that have ask.
     pub(super) open: usize,
     pub(super) paused: usize,
-    /// What the next superstep runs.
-    pub(super) ready: Vec<NodeId>,
-    pub(super) deferred: Vec<NodeId>,
-    /// By node: whether it is in one of the two.
-    pub(super) marked: Vec<bool>,
-    pub(super) sends: Vec<Sent<V>>,
-    /// For each join, the sources that have run since it last fired.
-    pub(super) arrived: Vec<Vec<NodeId>>,
+    pub(super) agenda: Agenda<V>,
+    /// Who has written what in the superstep that is being merged.
+    pub(super) claims: Claims,
+    /// Channels to be written once that have been.
+    pub(super) sealed: Vec<ChannelId>,
     /// Why the present superstep is the last, once all its tasks have ended.
     pub(super) doom: Option<Doom<V>>,
-    /// A task has asked for the end of the graph.
-    pub(super) over: bool,
     /// Spent dimensions whose `on_budget` edge has been taken.
     pub(super) exempt: Vec<Dimension>,
-    /// Channels that changed since the last commit, if there are commits.
-    pub(super) uncommitted: Vec<ChannelId>,
-    /// What was written to channels that the enclosing graph has too.
-    pub(super) passed_up: Vec<Write<V>>,
+    /// Supersteps left after a spent budget of them.
+    pub(super) grace: Option<u64>,
+    /// What the next superstep runs instead of what it would.
+    pub(super) detour: Option<NodeId>,
+    /// What goes to the enclosing graph.
+    pub(super) outward: Outward<V>,
 }
 
-/// A send on its way, its node looked up.
+/// What a nested graph has written to channels that the enclosing graph has too.
 #[derive(Debug)]
-pub(super) struct Sent<V> {
-    pub(super) node: NodeId,
-    pub(super) input: V,
-    pub(super) timeout: Option<Duration>,
+pub(super) struct Outward<V> {
+    /// By channel: the enclosing graph's channel of that name.
+    pub(super) names: Vec<Option<ChannelId>>,
+    /// Parts that were added, as writes to the enclosing graph.
+    pub(super) parts: Vec<Write<V>>,
+    /// Channels that were set as a whole, and whether whatever their rule.
+    pub(super) whole: Vec<(ChannelId, bool)>,
 }
 
 /// One task of the present superstep.
@@ -67,12 +70,15 @@ pub(super) struct Record<V> {
     pub(super) attempt: u32,
     pub(super) serial: u64,
     pub(super) status: Status<V>,
+    /// When the present attempt is given up.
     pub(super) deadline: Option<Time>,
+    /// When all attempts are.
+    pub(super) expires: Option<Time>,
     pub(super) answers: Vec<V>,
     pub(super) budget: Option<Box<Budget>>,
     /// The failure that this node handles in another's place.
     pub(super) handles: Option<Box<(NodeId, Fault)>>,
-    /// Where its branches lead, when they are asked before the merge.
+    /// Where its branches lead, once they have been asked.
     pub(super) routed: Option<Hops<V>>,
     /// Its failure has been settled once; a second one ends the graph.
     pub(super) settled: bool,
@@ -100,8 +106,8 @@ impl<V: Value> Frame<V> {
     /// A graph that is about to merge its input as the first of its writes.
     pub(super) fn new(graph: Arc<Graph<V>>, input: Update<V>) -> Self {
         let state = State::new(&graph);
-        let arrived = vec![Vec::new(); graph.joins().len()];
-        let marked = vec![false; graph.nodes().len()];
+        let agenda = Agenda::new(&graph);
+        let claims = Claims::new(graph.channels().len());
         let mut start = Record::new(NodeId::START, Input::State);
         start.status = Status::Done(input);
         Self {
@@ -111,16 +117,14 @@ impl<V: Value> Frame<V> {
             records: vec![start],
             open: 0,
             paused: 0,
-            ready: Vec::new(),
-            deferred: Vec::new(),
-            marked,
-            sends: Vec::new(),
-            arrived,
+            agenda,
+            claims,
+            sealed: Vec::new(),
             doom: None,
-            over: false,
             exempt: Vec::new(),
-            uncommitted: Vec::new(),
-            passed_up: Vec::new(),
+            grace: None,
+            detour: None,
+            outward: Outward { names: Vec::new(), parts: Vec::new(), whole: Vec::new() },
         }
     }
 }
@@ -136,6 +140,7 @@ impl<V> Record<V> {
             serial: 0,
             status: Status::Void,
             deadline: None,
+            expires: None,
             answers: Vec::new(),
             budget: None,
             handles: None,
@@ -143,14 +148,20 @@ impl<V> Record<V> {
             settled: false,
         }
     }
-}
 
-impl<V: Value> Sent<V> {
-    pub(super) fn as_send(&self, graph: &Graph<V>) -> Send<V> {
-        Send {
-            node: graph.node_name(Some(self.node)),
-            input: self.input.clone(),
-            timeout: self.timeout,
+    /// What it is called in a path.
+    pub(super) fn name(&self, graph: &Graph<V>) -> Arc<str> {
+        let name = graph.node_name(Some(self.node));
+        match self.send {
+            Some(index) => format!("{name}#{index}").into(),
+            None => name,
         }
+    }
+
+    /// What its ids derive from: the same whenever the same run comes to the
+    /// same place, and another for whoever handles its failure.
+    pub(super) fn seed(&self, unit: Seed, step: u64, slot: u32) -> Seed {
+        let seed = unit.child(step).child(u64::from(slot) + 1);
+        if self.handles.is_some() { seed.child(u64::MAX) } else { seed }
     }
 }

@@ -1,10 +1,12 @@
 //! A graph within a graph: how values get in and out.
 
+use smallvec::SmallVec;
+
 use super::frame::Frame;
 use super::plan::writes_of;
 use super::unit::Units;
 use crate::budget::Budget;
-use crate::channel::{Op, Write};
+use crate::channel::{Channel, ChannelId, Merge, Op, Write};
 use crate::command::Update;
 use crate::graph::Graph;
 use crate::task::Input;
@@ -21,38 +23,52 @@ impl<V: Value> Units<V> {
         }
     }
 
+    /// For each channel of a nested graph, the channel of that name around it,
+    /// if only what it writes is handed back.
+    pub(super) fn outer_names(&self, unit: u32, nested: &Graph<V>) -> Vec<Option<ChannelId>> {
+        let Some(frame) = self.frame(unit) else { return Vec::new() };
+        if nested.habits().full_output {
+            return Vec::new();
+        }
+        nested.channels().iter().map(|channel| frame.graph.channel_id(&channel.name)).collect()
+    }
+
     /// What a nested graph hands to the enclosing one: its own writes to the
     /// channels they share, or all it holds of them.
     pub(super) fn nested_output(&mut self, unit: u32, parent: u32) -> Update<V> {
-        let outer = self.frame(parent).map(|frame| std::sync::Arc::clone(&frame.graph));
-        let (Some(outer), Some(frame)) = (outer, self.frame_mut(unit)) else {
+        let outward = self.frame_mut(unit).map(Frame::take_outward).unwrap_or_default();
+        let (Some(outer), Some(frame)) = (self.frame(parent), self.frame(unit)) else {
             return Update::default();
         };
-        if frame.graph.habits().full_output {
-            return frame.shared_with(&outer, Op::Merge);
+        if !frame.graph.habits().full_output {
+            return Update { writes: outward, ..Update::default() };
         }
-        let passed = std::mem::take(&mut frame.passed_up);
-        let graph = std::sync::Arc::clone(&frame.graph);
-        let renamed = |write: Write<V>| {
-            let channel = outer.channel_id(&graph.channel(write.channel)?.name)?;
-            Some(Write { channel, ..write })
-        };
-        Update { writes: passed.into_iter().filter_map(renamed).collect(), ..Update::default() }
+        let mut update = frame.shared_with(&outer.graph, Op::Merge);
+        update.writes.retain(|write| outer.may_take(write));
+        update
     }
 
-    /// Counts in every budget around a unit; says whether all had room.
-    pub(super) fn within(&mut self, unit: u32, take: impl Fn(&mut Budget) -> bool) -> bool {
-        let mut all = true;
-        let mut at = unit;
-        while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {
-            if let Some(budget) =
-                self.record(parent, slot).and_then(|record| record.budget.as_mut())
-            {
-                all &= take(budget);
-            }
-            at = parent;
+    /// Counts in every budget around a unit, the run's apart.
+    pub(super) fn charge_around(&mut self, unit: u32, count: impl Fn(&mut Budget)) {
+        if let Some((parent, slot)) = self.get(unit).and_then(|unit| unit.parent) {
+            self.charge(parent, slot, count);
         }
-        all
+    }
+
+    /// The budgets around a unit, the run's apart.
+    pub(super) fn scopes_around(&self, unit: u32) -> impl Iterator<Item = &Budget> {
+        let parent = self.get(unit).and_then(|unit| unit.parent);
+        parent.into_iter().flat_map(|(parent, slot)| self.scopes(parent, slot))
+    }
+
+    /// The supersteps that the nearest graph around a unit, or it itself, has
+    /// been given after its budget was spent.
+    pub(super) fn grace_around(&mut self, unit: u32) -> Option<&mut u64> {
+        let mut at = unit;
+        while self.frame(at)?.grace.is_none() {
+            at = self.get(at)?.parent?.0;
+        }
+        self.frame_mut(at)?.grace.as_mut()
     }
 
     pub(super) fn attempt(&self, unit: u32, slot: u32) -> u32 {
@@ -64,7 +80,7 @@ impl<V: Value> Units<V> {
 impl<V: Value> Frame<V> {
     /// What it holds of the channels that `other` has too, as writes to `other`.
     fn shared_with(&self, other: &Graph<V>, op: fn(V) -> Op<V>) -> Update<V> {
-        let ids = (0_u32..).map(crate::channel::ChannelId);
+        let ids = (0_u32..).map(ChannelId);
         let shared = self.graph.channels().iter().zip(ids).filter_map(|(channel, id)| {
             let target = other.channel_id(&channel.name)?;
             Some(Write { channel: target, op: op(self.state.get(id)?.clone()) })
@@ -72,10 +88,24 @@ impl<V: Value> Frame<V> {
         Update { writes: shared.collect(), ..Update::default() }
     }
 
-    /// Keeps a write for the enclosing graph, if it may want it.
-    pub(super) fn pass_up(&mut self, write: &Write<V>) {
-        if !self.graph.habits().full_output && !matches!(write.op, Op::Reset) {
-            self.passed_up.push(write.clone());
+    /// A channel that is written once need not be handed back what it gave.
+    fn may_take(&self, write: &Write<V>) -> bool {
+        let once = |channel: &Channel<V>| channel.merge == Merge::Once;
+        let held = self.state.get(write.channel);
+        let same = |held: &V| matches!(&write.op, Op::Merge(new) if held.same(new));
+        !(self.graph.channel(write.channel).is_some_and(once) && held.is_some_and(same))
+    }
+
+    /// Its own writes, as writes to the enclosing graph.
+    fn take_outward(&mut self) -> SmallVec<[Write<V>; 2]> {
+        let Self { state, outward, .. } = self;
+        let mut writes = SmallVec::from_vec(std::mem::take(&mut outward.parts));
+        for (channel, replaces) in std::mem::take(&mut outward.whole) {
+            let outer = outward.names.get(channel.0 as usize).copied().flatten();
+            let (Some(outer), Some(value)) = (outer, state.get(channel).cloned()) else { continue };
+            let op = if replaces { Op::Replace(value) } else { Op::Merge(value) };
+            writes.push(Write { channel: outer, op });
         }
+        writes
     }
 }

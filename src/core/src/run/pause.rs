@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::frame::Status;
+use super::unit::Units;
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
@@ -12,7 +13,6 @@ impl<V: Value> Run<V> {
     /// A task asks. The others of its superstep go on.
     pub(super) fn pause(&mut self, unit: u32, slot: u32, value: V) {
         let seed = self.units.task_seed(unit, slot);
-        let seed = self.desk.seed.child(seed.number());
         let path = self.units.path(unit, slot).iter().map(ToString::to_string).collect();
         let Some(record) = self.units.record(unit, slot) else { return };
         let asked = seed.child(record.answers.len() as u64);
@@ -36,13 +36,9 @@ impl<V: Value> Run<V> {
 
     /// All open questions, in the order of their tasks.
     pub fn questions(&self) -> Vec<Question<V>> {
-        let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
-        let records = frames.flat_map(|frame| &frame.records);
-        let asked = records.filter_map(|record| match &record.status {
-            Status::Paused(question) => Some(Question::clone(question)),
-            _ => None,
-        });
-        asked.collect()
+        let mut questions = Vec::new();
+        self.units.collect_questions(0, &mut questions);
+        questions
     }
 
     /// Answers a question. Its task begins again and finds the answers it was
@@ -86,5 +82,18 @@ impl<V: Value> Run<V> {
         let frame = self.units.frame(unit)?;
         let (node, fault) = frame.records.get(slot as usize)?.handles.as_deref()?;
         Some((frame.graph.node_name(Some(*node)), fault))
+    }
+}
+
+impl<V: Value> Units<V> {
+    fn collect_questions(&self, unit: u32, questions: &mut Vec<Question<V>>) {
+        let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
+        for record in records {
+            match &record.status {
+                Status::Paused(question) => questions.push(Question::clone(question)),
+                Status::Nested(child) => self.collect_questions(*child, questions),
+                _ => {}
+            }
+        }
     }
 }

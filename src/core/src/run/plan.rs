@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Run;
 use super::agent::AgentUnit;
 use super::frame::{Frame, Record, Status};
-use super::unit::{Body, Unit};
-use crate::budget::{Budget, Dimension, Limits};
+use super::unit::{Body, Unit, sooner};
+use crate::budget::{Budget, Dimension};
 use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::Ending;
@@ -20,11 +20,14 @@ impl<V: Value> Run<V> {
     pub(super) fn plan(&mut self, unit: u32) {
         let Some(frame) = self.units.frame_mut(unit) else { return };
         frame.records.clear();
-        if frame.over || !frame.gather() {
+        if let Some(target) = frame.detour.take() {
+            frame.agenda.redirect(&frame.graph, target);
+        }
+        if !frame.agenda.gather() {
             return self.finish(unit);
         }
-        if let Some(dimension) = self.take_superstep(unit) {
-            return self.exhaust(unit, dimension);
+        if !self.take_superstep(unit) {
+            return self.exhaust(unit, Dimension::Supersteps);
         }
         let Some(frame) = self.units.frame_mut(unit) else { return };
         frame.step += 1;
@@ -35,39 +38,47 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Counts a superstep against everything that limits them.
-    fn take_superstep(&mut self, unit: u32) -> Option<Dimension> {
-        let is_exempt = |frame: &Frame<V>| frame.exempt.contains(&Dimension::Supersteps);
-        let exempt = self.units.frame(unit).is_some_and(is_exempt);
-        let within = self.units.within(unit, Budget::take_superstep);
-        let taken = self.desk.budget.take_superstep() && within;
-        (!taken && !exempt).then_some(Dimension::Supersteps)
+    /// Counts a superstep against everything that limits them, if it fits.
+    fn take_superstep(&mut self, unit: u32) -> bool {
+        let fits = match self.units.grace_around(unit) {
+            Some(left) => left.checked_sub(1).map(|rest| *left = rest).is_some(),
+            None => {
+                self.units.scopes_around(unit).all(Budget::has_superstep)
+                    && self.desk.budget.has_superstep()
+            }
+        };
+        if fits {
+            self.units.charge_around(unit, Budget::count_superstep);
+            self.desk.budget.count_superstep();
+        }
+        fits
     }
 
     /// Hands out the next attempt of a task, or gives it a unit of its own.
     pub(super) fn start(&mut self, unit: u32, slot: u32) {
         let serial = self.desk.next_serial();
-        let (now, deadline) = (self.desk.log.now, self.desk.deadline);
-        let Some(frame) = self.units.frame_mut(unit) else { return };
-        let graph = Arc::clone(&frame.graph);
-        let Some(record) = frame.records.get_mut(slot as usize) else { return };
+        let now = self.desk.log.now;
+        let Some(Frame { graph, records, .. }) = self.units.frame_mut(unit) else { return };
+        let Some(record) = records.get_mut(slot as usize) else { return };
         let Some(node) = graph.node(record.node) else { return };
-        let own = record.timeout.or(node.policy.timeout).map(|timeout| now + timeout);
         record.serial = serial;
         record.attempt += 1;
-        record.deadline = match (own, deadline) {
-            (Some(own), Some(deadline)) => Some(own.min(deadline)),
-            (own, deadline) => own.or(deadline),
-        };
-        if record.attempt == 1 && node.policy.limits != Limits::default() {
-            record.budget = Some(Box::new(Budget::new(node.policy.limits.clone())));
+        if record.budget.is_none() && node.policy.is_limited() {
+            let limits = node.policy.limits.clone();
+            record.expires = limits.wall_time.map(|limit| now + limit);
+            record.budget = Some(Box::new(Budget::new(limits)));
         }
-        if let Some(own) = own {
-            self.desk.wake(own);
+        let timeout = record.timeout.or(node.policy.timeout);
+        record.deadline = sooner(timeout.map(|timeout| now + timeout), record.expires);
+        if let Some(deadline) = record.deadline {
+            self.desk.wake(deadline);
         }
         match &node.work {
             NodeWork::Call => self.hand_out(unit, slot),
-            NodeWork::Graph(nested) => self.nest(unit, slot, Arc::clone(nested)),
+            NodeWork::Graph(nested) => {
+                let nested = Arc::clone(nested);
+                self.nest(unit, slot, nested);
+            }
             NodeWork::Agent(spec) => {
                 let agent = AgentUnit::new(Arc::clone(spec));
                 self.attach(unit, slot, Body::Agent(Box::new(agent)));
@@ -83,6 +94,7 @@ impl<V: Value> Run<V> {
     }
 
     fn hand_out(&mut self, unit: u32, slot: u32) {
+        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
         let Some(record) = self.units.record(unit, slot) else { return };
         record.status = Status::Running;
         self.desk.running += 1;
@@ -90,7 +102,7 @@ impl<V: Value> Run<V> {
             id: TaskId { unit, slot, serial: record.serial },
             node: record.node,
             attempt: record.attempt,
-            deadline: record.deadline,
+            deadline: sooner(record.deadline, around),
             work: Work::Node(record.input.clone()),
         });
     }
@@ -103,12 +115,15 @@ impl<V: Value> Run<V> {
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Nested(child);
         }
-        self.desk.active.push(child);
+        self.desk.active.push_back(child);
     }
 
     fn nest(&mut self, unit: u32, slot: u32, nested: Arc<Graph<V>>) {
         let input = self.units.nested_input(unit, slot, &nested);
-        self.attach(unit, slot, Body::Graph(Box::new(Frame::new(nested, input))));
+        let names = self.units.outer_names(unit, &nested);
+        let mut frame = Frame::new(nested, input);
+        frame.outward.names = names;
+        self.attach(unit, slot, Body::Graph(Box::new(frame)));
     }
 
     /// Nothing is left to run in a graph.
@@ -127,29 +142,12 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Frame<V> {
-    /// Moves deferred nodes up when nothing else is left; says whether
-    /// anything is.
-    fn gather(&mut self) -> bool {
-        if self.ready.is_empty() && self.sends.is_empty() {
-            std::mem::swap(&mut self.ready, &mut self.deferred);
-        }
-        !self.ready.is_empty() || !self.sends.is_empty()
-    }
-
     /// One task per node in the order of the graph, then one per send.
     fn line_up(&mut self) {
-        let graph = Arc::clone(&self.graph);
-        if self.ready.len() > 1 {
-            self.ready.sort_by_key(|&node| graph.rank(node));
-        }
-        for node in self.ready.drain(..) {
-            if let Some(mark) = self.marked.get_mut(node.0 as usize) {
-                *mark = false;
-            }
-            self.records.push(Record::new(node, Input::State));
-        }
-        let sends = self.sends.drain(..).enumerate();
-        self.records.extend(sends.map(|(index, sent)| Record {
+        let Self { graph, agenda, records, .. } = self;
+        records.extend(agenda.take_ready(graph).map(|node| Record::new(node, Input::State)));
+        let sends = agenda.sends.drain(..).enumerate();
+        records.extend(sends.map(|(index, sent)| Record {
             send: Some(index),
             timeout: sent.timeout,
             ..Record::new(sent.node, Input::Sent(sent.input))

@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::agenda::{Agenda, Sent};
 use super::barrier::Blamed;
-use super::frame::{Frame, Sent, Status};
+use super::frame::{Frame, Record, Status};
 use super::log::Log;
+use super::unit::{Place, span};
 use crate::channel::{ChannelId, Merge, Op};
-use crate::command::{Choice, Choices, Route};
+use crate::command::{Choice, Route};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::{Branch, END, Graph, NodeId, Sight};
 use crate::rules::{Rules, Site};
+use crate::seed::Seed;
 use crate::state::View;
 use crate::time::Time;
 use crate::value::Value;
@@ -23,6 +26,8 @@ use crate::value::Value;
 pub(super) enum Hop<V> {
     To(Option<NodeId>, Option<Arc<str>>),
     Send(Sent<V>),
+    /// To a node that does not exist, where the graph is lenient about that.
+    Lost(Arc<str>),
 }
 
 pub(super) type Hops<V> = SmallVec<[Hop<V>; 1]>;
@@ -78,28 +83,28 @@ impl<V: Value> Frame<V> {
         rules: &mut impl Rules<V>,
     ) -> Result<(), Blamed> {
         let blame = |fault| (index(slot), fault);
-        let graph = Arc::clone(&self.graph);
-        let Some(record) = self.records.get_mut(slot) else { return Ok(()) };
-        let node = record.node;
+        let Self { graph, state, records, .. } = self;
+        let Some(record) = records.get_mut(slot) else { return Ok(()) };
         let Status::Done(update) = &mut record.status else { return Ok(()) };
-        let mut hops = SmallVec::new();
         let (own, ask) = match &mut update.route {
             Route::Also(choices) => (std::mem::take(choices), true),
             Route::Only(choices) => (std::mem::take(choices), false),
             Route::Follow | Route::End => (Vec::new(), true),
         };
-        resolve(&graph, node, None, own.into(), &mut hops).map_err(blame)?;
+        let node = record.node;
+        let mut hops = SmallVec::new();
+        for choice in own {
+            hops.push(hop(graph, node, None, choice).map_err(blame)?);
+        }
         let branches = if ask { graph.branches(node) } else { &[] };
         for branch in branches {
-            let (slots, changed) = (self.state.slots(), self.state.changed());
-            let slot = index(slot);
-            let view = View { unit, slot, graph: &graph, slots, overlay, changed };
-            let choices = rules.route(branch.router, &view).map_err(blame)?;
-            resolve(&graph, node, Some(branch), choices, &mut hops).map_err(blame)?;
+            let (slots, changed) = (state.slots(), state.changed());
+            let view = View { unit, slot: index(slot), graph, slots, overlay, changed };
+            for choice in rules.route(branch.router, &view).map_err(blame)? {
+                hops.push(hop(graph, node, Some(branch), choice).map_err(blame)?);
+            }
         }
-        if let Some(record) = self.records.get_mut(slot) {
-            record.routed = Some(hops);
-        }
+        record.routed = Some(hops);
         Ok(())
     }
 
@@ -113,7 +118,10 @@ impl<V: Value> Frame<V> {
         let Some(Status::Done(update)) = self.records.get(slot).map(|record| &record.status) else {
             return Ok(overlay);
         };
-        for write in &update.writes {
+        let (resets, others): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) =
+            update.writes.iter().partition(|write| matches!(write.op, Op::Reset));
+        // As in the merge of all writes, resets come first.
+        for write in resets.into_iter().chain(others) {
             let Some(channel) = self.graph.channel(write.channel) else { continue };
             let own = overlay.iter().position(|(id, _)| *id == write.channel);
             let old = match own {
@@ -123,7 +131,7 @@ impl<V: Value> Frame<V> {
             let value = match (&write.op, &channel.merge) {
                 (Op::Replace(new), _) => new.clone(),
                 (Op::Reset, _) => match &channel.default {
-                    Some(default) => default.clone(),
+                    Some(default) => default.fresh(),
                     None => continue,
                 },
                 (Op::Merge(new), Merge::Foreign(rule)) => {
@@ -138,144 +146,139 @@ impl<V: Value> Frame<V> {
     }
 
     /// Makes ready what comes next. Nothing can fail any more.
-    pub(super) fn follow(&mut self, unit: u32, log: &mut Log) {
-        let graph = Arc::clone(&self.graph);
-        for slot in 0..self.records.len() {
-            let Some(record) = self.records.get_mut(slot) else { continue };
+    pub(super) fn follow(&mut self, place: &Place<'_>, log: &mut Log) {
+        let Self { graph, records, agenda, .. } = self;
+        for (slot, record) in (0_u32..).zip(records) {
             let Status::Done(update) = &record.status else { continue };
-            let node = record.node;
-            let (edges, ends) = match update.route {
-                Route::Follow | Route::Also(_) => (true, false),
-                Route::Only(_) => (false, false),
-                Route::End => (false, true),
-            };
-            let hops = record.routed.take().unwrap_or_default();
-            self.over |= ends;
-            if edges {
-                for &target in graph.successors(node) {
-                    self.take_edge((unit, node), target, None, log);
+            let follows = matches!(update.route, Route::Follow | Route::Also(_));
+            agenda.over |= matches!(update.route, Route::End);
+            let hops = record.routed.take();
+            let mut path = Path { graph, agenda, log, record, slot, place };
+            if follows {
+                for &target in graph.successors(path.record.node) {
+                    path.take_edge(target, None);
                 }
-                self.arrive((unit, node), log);
+                path.arrive();
             }
-            for hop in hops {
-                match hop {
-                    Hop::To(target, label) => {
-                        self.take_edge((unit, node), target, label.as_deref(), log);
-                    }
-                    Hop::Send(sent) => {
-                        log.emit(|| edge(&graph, node, Some(sent.node), Some("send")));
-                        self.sends.push(sent);
-                    }
-                }
+            for hop in hops.into_iter().flatten() {
+                path.take_hop(hop);
             }
-        }
-    }
-
-    fn take_edge(
-        &mut self,
-        from: (u32, NodeId),
-        target: Option<NodeId>,
-        label: Option<&str>,
-        log: &mut Log,
-    ) {
-        log.emit(|| edge(&self.graph, from.1, target, label));
-        if let Some(target) = target {
-            self.make_ready(target);
-        }
-    }
-
-    /// Counts a finished node towards the joins it belongs to.
-    fn arrive(&mut self, from: (u32, NodeId), log: &mut Log) {
-        let graph = Arc::clone(&self.graph);
-        for (place, join) in graph.joins().iter().enumerate() {
-            if !join.sources.contains(&from.1) {
-                continue;
-            }
-            let Some(arrived) = self.arrived.get_mut(place) else { continue };
-            if !arrived.contains(&from.1) {
-                arrived.push(from.1);
-            }
-            if arrived.len() == join.sources.len() {
-                arrived.clear();
-                self.take_edge(from, Some(join.target), Some("join"), log);
-            }
-        }
-    }
-
-    pub(super) fn make_ready(&mut self, node: NodeId) {
-        let deferred = self.graph.node(node).is_some_and(|node| node.policy.deferred);
-        if let Some(mark) = self.marked.get_mut(node.0 as usize)
-            && !std::mem::replace(mark, true)
-        {
-            if deferred { self.deferred.push(node) } else { self.ready.push(node) }
         }
     }
 }
 
-impl<V: Value> Frame<V> {
-    /// Drops whatever was to come next and goes to `target` instead.
-    pub(super) fn redirect(&mut self, target: NodeId) {
-        self.ready.clear();
-        self.deferred.clear();
-        self.sends.clear();
-        self.marked.fill(false);
-        self.over = false;
-        self.make_ready(target);
+/// The way on from one task.
+struct Path<'a, V> {
+    graph: &'a Graph<V>,
+    agenda: &'a mut Agenda<V>,
+    log: &'a mut Log,
+    record: &'a Record<V>,
+    slot: u32,
+    place: &'a Place<'a>,
+}
+
+impl<V: Value> Path<'_, V> {
+    fn take_hop(&mut self, hop: Hop<V>) {
+        match hop {
+            Hop::To(target, label) => self.take_edge(target, label.as_deref()),
+            Hop::Send(sent) => {
+                let Self { graph, log, record, slot, place, .. } = self;
+                let target = || graph.node_name(Some(sent.node));
+                log.emit(|| edge(place, place.task(graph, record, *slot), target(), Some("send")));
+                self.agenda.sends.push(sent);
+            }
+            Hop::Lost(name) => {
+                let Self { graph, log, record, slot, place, .. } = self;
+                log.emit(|| {
+                    let mut event = edge(place, place.task(graph, record, *slot), name, None);
+                    event.level = Level::Warning;
+                    event.data.insert("exists".into(), false.into());
+                    event
+                });
+            }
+        }
+    }
+
+    fn take_edge(&mut self, target: Option<NodeId>, label: Option<&str>) {
+        let Self { graph, agenda, log, record, slot, place } = self;
+        log.emit(|| {
+            let to = graph.node_name(target);
+            edge(place, place.task(graph, record, *slot), to, label)
+        });
+        if let Some(target) = target {
+            agenda.add(graph, target);
+        }
+    }
+
+    fn arrive(&mut self) {
+        for target in self.agenda.arrive(self.graph, self.record.node) {
+            self.take_edge(Some(target), Some("join"));
+        }
+    }
+}
+
+fn edge(place: &Place<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Option<&str>) -> Event {
+    let (source, seed) = task;
+    let mut data = serde_json::Map::new();
+    data.insert("source".into(), (*source).into());
+    data.insert("target".into(), (*to).into());
+    data.extend(label.map(|label| ("label".to_owned(), label.into())));
+    Event {
+        seq: 0,
+        at: Time::default(),
+        path: place.path.iter().cloned().chain([source]).collect(),
+        kind: EventKind::EdgeTaken,
+        name: to,
+        data,
+        level: Level::Debug,
+        span_id: span(seed),
+        parent_span_id: Some(span(place.seed)),
     }
 }
 
 /// Looks up what was chosen. A branch that declares its targets may choose
 /// among those only.
-fn resolve<V>(
+fn hop<V>(
     graph: &Graph<V>,
     from: NodeId,
     branch: Option<&Branch>,
-    choices: Choices<V>,
-    hops: &mut Hops<V>,
-) -> Result<(), Fault> {
-    let name = branch.map(|branch| Arc::clone(&branch.name));
-    for choice in choices {
-        let hop = match choice {
-            Choice::End => Some(Hop::To(None, name.clone())),
-            Choice::Node(node) => Some(Hop::To(Some(node), name.clone())),
-            Choice::Name(label) => named(graph, branch, &label)?.map(|to| Hop::To(to, Some(label))),
-            Choice::Send(send) => match graph.node_id(&send.node) {
-                Some(node) if node != NodeId::START => {
-                    Some(Hop::Send(Sent { node, input: send.input, timeout: send.timeout }))
-                }
-                _ => unknown(graph, from, &send.node)?,
-            },
-        };
-        match hop {
-            Some(hop) => hops.push(hop),
-            None if graph.habits().lenient => {}
-            None => return Err(undeclared(graph, from, branch, "")),
+    choice: Choice<V>,
+) -> Result<Hop<V>, Fault> {
+    let label = || branch.map(|branch| Arc::clone(&branch.name));
+    match choice {
+        Choice::End => Ok(Hop::To(None, label())),
+        Choice::Node(node) if node != NodeId::START && graph.node(node).is_some() => {
+            Ok(Hop::To(Some(node), label()))
         }
+        Choice::Node(node) => Err(undeclared(graph, from, branch, &node.0.to_string())),
+        Choice::Name(name) => named(graph, from, branch, name),
+        Choice::Send(send) => match graph.node_id(&send.node) {
+            Some(node) if node != NodeId::START => {
+                Ok(Hop::Send(Sent { node, input: send.input, timeout: send.timeout }))
+            }
+            _ if graph.habits().lenient => Ok(Hop::Lost(send.node)),
+            _ => Err(undeclared(graph, from, branch, &send.node)),
+        },
     }
-    Ok(())
 }
 
-#[expect(clippy::option_option, reason = "outer: whether it was found; inner: the end has no node")]
 fn named<V>(
     graph: &Graph<V>,
+    from: NodeId,
     branch: Option<&Branch>,
-    label: &Arc<str>,
-) -> Result<Option<Option<NodeId>>, Fault> {
+    name: Arc<str>,
+) -> Result<Hop<V>, Fault> {
     let declared = branch.and_then(|branch| branch.targets.as_ref());
     let found = match declared {
-        Some(targets) => targets.get(label).copied(),
-        None if &**label == END => Some(None),
-        None => graph.node_id(label).filter(|&node| node != NodeId::START).map(Some),
+        Some(targets) => targets.get(&name).copied(),
+        None if &*name == END => Some(None),
+        None => graph.node_id(&name).filter(|&node| node != NodeId::START).map(Some),
     };
     match found {
-        Some(target) => Ok(Some(target)),
-        None if graph.habits().lenient && declared.is_none() => Ok(None),
-        None => Err(undeclared(graph, NodeId::START, branch, label)),
+        Some(target) => Ok(Hop::To(target, Some(name))),
+        None if graph.habits().lenient && declared.is_none() => Ok(Hop::Lost(name)),
+        None => Err(undeclared(graph, from, branch, &name)),
     }
-}
-
-fn unknown<V, T>(graph: &Graph<V>, from: NodeId, name: &str) -> Result<Option<T>, Fault> {
-    if graph.habits().lenient { Ok(None) } else { Err(undeclared(graph, from, None, name)) }
 }
 
 fn undeclared<V>(graph: &Graph<V>, from: NodeId, branch: Option<&Branch>, name: &str) -> Fault {
@@ -283,31 +286,15 @@ fn undeclared<V>(graph: &Graph<V>, from: NodeId, branch: Option<&Branch>, name: 
         Some(targets) => targets.keys().map(|label| &**label).collect(),
         None => graph.nodes().iter().skip(1).map(|node| &*node.name).chain([END]).collect(),
     };
-    let source =
-        branch.map_or_else(|| graph.node_name(Some(from)), |branch| Arc::clone(&branch.name));
+    let source = graph.node_name(Some(from));
     let message = format!("`{source}` leads to a target that does not exist: {name}");
-    Fault::new(Category::State, "target_unknown", message)
+    let fault = Fault::new(Category::State, "target_unknown", message)
         .with("target", name)
         .with("known", known.join(", "))
-        .hint(format!("choose one of: {}", known.join(", ")))
-}
-
-fn edge<V>(graph: &Graph<V>, from: NodeId, to: Option<NodeId>, label: Option<&str>) -> Event {
-    let (source, target) = (graph.node_name(Some(from)), graph.node_name(to));
-    let mut data = serde_json::Map::new();
-    data.insert("source".into(), (*source).into());
-    data.insert("target".into(), (*target).into());
-    data.extend(label.map(|label| ("label".to_owned(), label.into())));
-    Event {
-        seq: 0,
-        at: Time::default(),
-        path: vec![Arc::clone(&source)],
-        kind: EventKind::EdgeTaken,
-        name: target,
-        data,
-        level: Level::Debug,
-        span_id: String::new(),
-        parent_span_id: None,
+        .hint(format!("choose one of: {}", known.join(", ")));
+    match branch {
+        Some(branch) => fault.with("branch", &*branch.name),
+        None => fault,
     }
 }
 

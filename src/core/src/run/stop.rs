@@ -1,10 +1,13 @@
 //! Ending before the end: deadlines, cancellation, spent budgets, and a task
 //! that speaks for its whole graph.
 
+use std::time::Duration;
+
 use super::Run;
-use super::frame::Status;
+use super::desk::Desk;
+use super::frame::{Frame, Status};
 use super::unit::{Body, Doom};
-use crate::budget::{Dimension, exhausted};
+use crate::budget::{Dimension, exhausted, spent_dimension};
 use crate::command::{Route, Update};
 use crate::effect::Ending;
 use crate::event::{EventKind, Level};
@@ -14,6 +17,15 @@ use crate::task::{Failure, TaskId};
 use crate::time::Time;
 use crate::value::Value;
 
+/// What becomes of tasks that are told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Each is waited for until it answers or its own time is up.
+    Await,
+    /// Time is up: nobody waits for them any more.
+    LetGo,
+}
+
 impl<V: Value> Run<V> {
     /// Something is due: a deadline, a time-out, a further attempt.
     pub(super) fn ring(&mut self, now: Time) {
@@ -21,7 +33,8 @@ impl<V: Value> Run<V> {
         if let Some(deadline) = self.desk.deadline {
             if now >= deadline {
                 self.desk.deadline = None;
-                self.exhaust(0, Dimension::WallTime);
+                self.desk.late = true;
+                self.doom(0, Doom::Budget(Dimension::WallTime), Patience::LetGo);
             } else {
                 self.desk.wake(deadline);
             }
@@ -40,36 +53,48 @@ impl<V: Value> Run<V> {
 
     fn ring_task(&mut self, unit: u32, slot: u32, now: Time) {
         let Some(record) = self.units.record(unit, slot) else { return };
+        let due = |at: &Time| *at <= now;
+        let id = TaskId { unit, slot, serial: record.serial };
         match (&record.status, record.deadline) {
-            (Status::Waiting(at), _) if *at <= now => {
+            (Status::Waiting(at), _) if due(at) => {
                 self.desk.sleeping -= 1;
                 self.start(unit, slot);
             }
-            (Status::Waiting(at), _) => {
-                let at = *at;
-                self.desk.wake(at);
-            }
-            (Status::Running, Some(deadline)) if deadline <= now => {
-                let id = TaskId { unit, slot, serial: record.serial };
+            (&Status::Waiting(at), _) => self.desk.wake(at),
+            (Status::Running, Some(deadline)) if due(&deadline) => {
                 // Whatever it still answers is too late.
-                record.serial = 0;
+                record.status = Status::Void;
                 self.desk.running -= 1;
-                self.desk.cancels.push(id);
-                self.time_out(unit, slot);
+                self.desk.stop(id);
+                let fault = self.lateness(unit, slot);
+                self.fail(unit, slot, fault.into());
             }
-            (&Status::Nested(child), Some(deadline)) if deadline <= now => {
+            (Status::Cancelling, Some(deadline)) if due(&deadline) => {
+                record.status = Status::Void;
+                self.desk.running -= 1;
+                self.close(unit);
+            }
+            (&Status::Nested(child), Some(deadline)) if due(&deadline) => {
                 record.deadline = None;
-                let fault = self.timeout_fault(unit, slot);
-                self.doom(child, Doom::Fault(fault));
+                let fault = self.lateness(unit, slot);
+                let doom = spent_dimension(&fault).map_or(Doom::Fault(fault), Doom::Budget);
+                self.doom(child, doom, Patience::LetGo);
             }
-            (Status::Running | Status::Nested(_), Some(deadline)) => self.desk.wake(deadline),
+            (Status::Running | Status::Cancelling | Status::Nested(_), Some(deadline)) => {
+                self.desk.wake(deadline);
+            }
             _ => {}
         }
     }
 
-    fn time_out(&mut self, unit: u32, slot: u32) {
-        let fault = self.timeout_fault(unit, slot);
-        self.fail(unit, slot, Failure::from(fault));
+    /// Why a task is out of time: its attempt, or all it may spend.
+    fn lateness(&mut self, unit: u32, slot: u32) -> Fault {
+        let now = self.desk.log.now;
+        let record = self.units.record(unit, slot);
+        match record.and_then(|record| record.expires.take_if(|at| *at <= now)) {
+            Some(_) => exhausted(Dimension::WallTime),
+            None => self.timeout_fault(unit, slot),
+        }
     }
 
     fn timeout_fault(&self, unit: u32, slot: u32) -> Fault {
@@ -90,57 +115,36 @@ impl<V: Value> Run<V> {
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Void;
         }
-        self.doom(unit, Doom::Escalate(update));
+        self.doom(unit, Doom::Escalate(update), Patience::Await);
         self.close(unit);
     }
 
-    /// Stops what a unit has running. It ends once all of that has answered.
-    pub(super) fn doom(&mut self, unit: u32, doom: Doom<V>) {
+    /// Stops what a unit has running. It ends once all of that has ended.
+    pub(super) fn doom(&mut self, unit: u32, doom: Doom<V>, patience: Patience) {
         if let Doom::Budget(dimension) = doom {
             self.log_budget(unit, dimension);
         }
         let Some(body) = self.units.get_mut(unit).map(|unit| &mut unit.body) else { return };
         let frame = match body {
-            Body::Agent(_) => return self.doom_agent(unit, doom),
+            Body::Agent(_) => return self.doom_agent(unit, doom, patience),
             Body::Graph(frame) => frame,
         };
-        // The first reason counts, but nothing outranks whoever is outside.
-        if frame.doom.is_none() || matches!(doom, Doom::Cancel(_) | Doom::Abandon) {
+        if doom.outranks(frame.doom.as_ref()) {
             frame.doom = Some(doom);
         }
-        let mut children = Vec::new();
-        let starts = &mut self.desk.starts;
-        for (slot, record) in (0_u32..).zip(&mut frame.records) {
-            match &record.status {
-                // The driver has not got it yet, and never will.
-                Status::Running if starts.iter().any(|task| task.id.serial == record.serial) => {
-                    starts.retain(|task| task.id.serial != record.serial);
-                    record.status = Status::Void;
-                    self.desk.running -= 1;
-                    frame.open -= 1;
-                }
-                Status::Running => {
-                    record.status = Status::Cancelling;
-                    self.desk.cancels.push(TaskId { unit, slot, serial: record.serial });
-                }
-                Status::Waiting(_) => {
-                    record.status = Status::Void;
-                    self.desk.sleeping -= 1;
-                    frame.open -= 1;
-                }
-                Status::Paused(_) => {
-                    record.status = Status::Void;
-                    frame.paused -= 1;
-                }
-                Status::Nested(child) => children.push(*child),
-                Status::Cancelling | Status::Done(_) | Status::Void => {}
+        for slot in self.desk.take_back(unit) {
+            if let Some(record) = frame.records.get_mut(slot as usize) {
+                record.status = Status::Void;
+                self.desk.running -= 1;
+                frame.open -= 1;
             }
         }
+        let children = frame.stop_tasks(unit, patience, &mut self.desk);
         if frame.open == 0 {
-            self.desk.active.push(unit);
+            self.desk.active.push_back(unit);
         }
         for child in children {
-            self.doom(child, Doom::Abandon);
+            self.doom(child, Doom::Abandon, patience);
         }
     }
 
@@ -166,7 +170,7 @@ impl<V: Value> Run<V> {
         };
         self.units.remove(unit);
         match doom {
-            Doom::Fault(fault) => self.fail(parent, slot, fault.into()),
+            Doom::Fault(fault) => self.fail(parent, slot, Failure::from(fault)),
             Doom::Budget(dimension) => self.settle(parent, slot, exhausted(dimension)),
             Doom::Escalate(update) => self.done(parent, slot, update),
             Doom::Cancel(_) | Doom::Abandon => {
@@ -187,27 +191,47 @@ impl<V: Value> Run<V> {
             return false;
         }
         frame.exempt.push(spent);
-        let room = u64::try_from(frame.graph.nodes().len()).unwrap_or(u64::MAX);
+        if spent == Dimension::Supersteps {
+            frame.grace = Some(frame.graph.size);
+        }
+        frame.detour = Some(target);
         for record in &mut frame.records {
             if let Status::Done(update) = &mut record.status {
                 update.route = Route::Only(Vec::new());
             }
         }
         if spent == Dimension::WallTime {
-            let now = self.desk.log.now;
-            let allowed = self.desk.budget.limits().wall_time.unwrap_or_default();
-            let grace = (allowed / 10).max(std::time::Duration::from_secs(1));
-            self.desk.deadline = Some(now + grace);
-            self.desk.wake(now + grace);
+            self.give_grace(unit);
         }
-        self.desk.budget.extend(spent, room);
-        if self.barrier(unit, rules)
-            && let Some(frame) = self.units.frame_mut(unit)
-        {
-            frame.redirect(target);
+        if self.barrier(unit, rules) {
             self.plan(unit);
         }
         true
+    }
+
+    /// A tenth of the time that was allowed, and at least a second, for what
+    /// an `on_budget` target has to do.
+    fn give_grace(&mut self, unit: u32) {
+        let now = self.desk.log.now;
+        let until = |allowed: Option<Duration>| {
+            now + (allowed.unwrap_or_default() / 10).max(Duration::from_secs(1))
+        };
+        if std::mem::take(&mut self.desk.late) {
+            let until = until(self.desk.budget.limits().wall_time);
+            self.desk.deadline = Some(until);
+            self.desk.wake(until);
+        }
+        let parent = self.units.get(unit).and_then(|unit| unit.parent);
+        let record = parent.and_then(|(parent, slot)| self.units.record(parent, slot));
+        if let Some(record) = record
+            && record.expires.is_none()
+            && let Some(allowed) = record.budget.as_ref().and_then(|b| b.limits().wall_time)
+        {
+            let until = until(Some(allowed));
+            record.expires = Some(until);
+            record.deadline = Some(until);
+            self.desk.wake(until);
+        }
     }
 
     fn log_budget(&mut self, unit: u32, dimension: Dimension) {
@@ -218,6 +242,49 @@ impl<V: Value> Run<V> {
             event.data.insert("dimension".into(), dimension.as_str().into());
             event
         });
+    }
+}
+
+impl<V: Value> Frame<V> {
+    /// Stops its tasks; returns the units that work for some of them.
+    fn stop_tasks(&mut self, unit: u32, patience: Patience, desk: &mut Desk<V>) -> Vec<u32> {
+        let mut children = Vec::new();
+        for (slot, record) in (0_u32..).zip(&mut self.records) {
+            match &record.status {
+                Status::Running => {
+                    record.status = Status::Cancelling;
+                    desk.cancels.push(TaskId { unit, slot, serial: record.serial });
+                }
+                Status::Waiting(_) => {
+                    record.status = Status::Void;
+                    desk.sleeping -= 1;
+                    self.open -= 1;
+                }
+                Status::Paused(_) => {
+                    record.status = Status::Void;
+                    self.paused -= 1;
+                }
+                Status::Nested(child) => children.push(*child),
+                Status::Cancelling | Status::Done(_) | Status::Void => {}
+            }
+            if patience == Patience::LetGo && matches!(record.status, Status::Cancelling) {
+                record.status = Status::Void;
+                desk.running -= 1;
+                self.open -= 1;
+            }
+        }
+        children
+    }
+}
+
+impl<V> Doom<V> {
+    /// The first reason counts, but nothing outranks whoever is outside.
+    pub(super) const fn outranks(&self, earlier: Option<&Self>) -> bool {
+        match earlier {
+            None => true,
+            Some(Self::Cancel(_) | Self::Abandon) => false,
+            Some(_) => matches!(self, Self::Cancel(_) | Self::Abandon),
+        }
     }
 }
 

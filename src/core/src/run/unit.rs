@@ -6,16 +6,18 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::agent::AgentUnit;
+use super::conflict::mistyped;
 use super::frame::{Frame, Record};
 use crate::budget::{Budget, Dimension};
-use crate::channel::Op;
-use crate::command::Update;
+use crate::channel::ChannelId;
+use crate::command::{Send, Update};
 use crate::effect::{Delta, Ending};
 use crate::event::{Event, EventKind, Level};
-use crate::fault::{Category, Fault};
-use crate::graph::Graph;
+use crate::fault::Fault;
+use crate::graph::{Graph, NodeId};
 use crate::seed::Seed;
 use crate::state::State;
+use crate::task::{Input, TaskId};
 use crate::time::Time;
 use crate::value::Value;
 
@@ -50,9 +52,9 @@ pub(super) enum Doom<V> {
 }
 
 impl<V: Value> Unit<V> {
-    pub(super) fn root(graph: Arc<Graph<V>>, input: Update<V>) -> Self {
+    pub(super) fn root(graph: Arc<Graph<V>>, input: Update<V>, seed: Seed) -> Self {
         let body = Body::Graph(Box::new(Frame::new(graph, input)));
-        Self { parent: None, path: Vec::new(), seed: Seed::default(), body }
+        Self { parent: None, path: Vec::new(), seed, body }
     }
 
     /// An event about the unit itself.
@@ -68,6 +70,26 @@ impl<V: Value> Unit<V> {
             span_id: span(self.seed),
             parent_span_id: None,
         }
+    }
+}
+
+/// Where the tasks of a graph's superstep are, for events about them.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub(super) path: &'a [Arc<str>],
+    pub(super) seed: Seed,
+    pub(super) step: u64,
+}
+
+impl Place<'_> {
+    /// The name of a task in a path, and what its ids derive from.
+    pub(super) fn task<V>(
+        &self,
+        graph: &Graph<V>,
+        record: &Record<V>,
+        slot: u32,
+    ) -> (Arc<str>, Seed) {
+        (record.name(graph), record.seed(self.seed, self.step, slot))
     }
 }
 
@@ -166,6 +188,18 @@ impl<V: Value> Units<V> {
         line
     }
 
+    /// When everything around a unit is given up, the run's own deadline apart.
+    pub(super) fn deadline_around(&self, unit: u32) -> Option<Time> {
+        let mut earliest: Option<Time> = None;
+        let mut at = unit;
+        while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {
+            let record = self.frame(parent).and_then(|frame| frame.records.get(slot as usize));
+            earliest = sooner(earliest, record.and_then(|record| record.deadline));
+            at = parent;
+        }
+        earliest
+    }
+
     /// The budgets a task draws on, the narrowest first; the run's is not among them.
     pub(super) fn scopes(&self, unit: u32, slot: u32) -> impl Iterator<Item = &Budget> {
         self.lineage(unit, slot).into_iter().filter_map(|(unit, slot)| {
@@ -182,16 +216,24 @@ impl<V: Value> Units<V> {
         }
     }
 
+    /// Whether an attempt is the present one of its task.
+    pub(super) fn is_present(&self, id: TaskId) -> bool {
+        match self.get(id.unit).map(|unit| &unit.body) {
+            Some(Body::Agent(agent)) => agent.is_present(id),
+            Some(Body::Graph(frame)) => {
+                let record = frame.records.get(id.slot as usize);
+                record.is_some_and(|record| record.serial == id.serial)
+            }
+            None => false,
+        }
+    }
+
     pub(super) fn path(&self, unit: u32, slot: u32) -> Vec<Arc<str>> {
         let mut path = self.get(unit).map(|unit| unit.path.clone()).unwrap_or_default();
         if let Some(frame) = self.frame(unit)
             && let Some(record) = frame.records.get(slot as usize)
         {
-            let name = frame.graph.node_name(Some(record.node));
-            path.push(match record.send {
-                Some(index) => format!("{name}#{index}").into(),
-                None => name,
-            });
+            path.push(record.name(&frame.graph));
         }
         path
     }
@@ -232,9 +274,14 @@ impl<V: Value> Units<V> {
     /// What the ids of a task derive from: the same whenever the same run
     /// comes to the same place.
     pub(super) fn task_seed(&self, unit: u32, slot: u32) -> Seed {
-        let seed = self.get(unit).map(|unit| unit.seed).unwrap_or_default();
-        let step = self.frame(unit).map_or(0, |frame| frame.step);
-        seed.child(step).child(u64::from(slot) + 1)
+        let Some(found) = self.get(unit) else { return Seed::default() };
+        match &found.body {
+            Body::Agent(agent) => agent.call_seed(found.seed, slot),
+            Body::Graph(frame) => match frame.records.get(slot as usize) {
+                Some(record) => record.seed(found.seed, frame.step, slot),
+                None => found.seed,
+            },
+        }
     }
 
     /// An event about a unit.
@@ -248,23 +295,8 @@ impl<V: Value> Units<V> {
     /// Checks an update against what its graph's channels take.
     pub(super) fn check(&self, unit: u32, update: &Update<V>) -> Result<(), Fault> {
         let Some(frame) = self.frame(unit) else { return Ok(()) };
-        for write in &update.writes {
-            let Some(channel) = frame.graph.channel(write.channel) else { continue };
-            let value = match &write.op {
-                // What is added to a list may be of another kind than the list.
-                Op::Merge(_) if channel.merge.takes_parts() => continue,
-                Op::Merge(value) | Op::Replace(value) => value,
-                Op::Reset => continue,
-            };
-            if !value.fits(channel.kind) {
-                let kind = channel.kind.as_str();
-                let message =
-                    format!("the key `{}` takes {kind}, and was given: {value:.80?}", channel.name);
-                return Err(Fault::new(Category::State, "write_mistyped", message)
-                    .with("key", &*channel.name));
-            }
-        }
-        Ok(())
+        let fault = update.writes.iter().find_map(|write| mistyped(&frame.graph, write));
+        fault.map_or(Ok(()), Err)
     }
 
     pub(super) fn finished(&self, unit: u32, slot: u32, update: &Update<V>) -> Event {
@@ -295,11 +327,35 @@ impl<V: Value> Units<V> {
     pub(super) fn delta(&self, unit: u32, id: u64, ending: Option<Ending>) -> Option<Delta<V>> {
         let frame = self.frame(unit)?;
         let mut delta = Delta::of(unit, id, frame.step);
-        let value = |channel| (channel, frame.state.get(channel).cloned());
-        delta.changed = frame.uncommitted.iter().copied().map(value).collect();
-        delta.next.clone_from(&frame.ready);
-        delta.sends = frame.sends.iter().map(|sent| sent.as_send(&frame.graph)).collect();
+        let value = |&channel: &ChannelId| (channel, frame.state.get(channel).cloned());
+        delta.changed = frame.state.touched().iter().map(value).collect();
+        let (ready, sends) = frame.agenda.upcoming();
+        delta.next = ready.to_vec();
+        delta.sends = sends.iter().map(|sent| sent.as_send(&frame.graph)).collect();
         delta.ending = ending;
+        Some(delta)
+    }
+}
+
+impl<V: Value> Units<V> {
+    /// How the run ended, for the store. What it was stopped in comes next,
+    /// should it ever go on.
+    pub(super) fn last_delta(&self, id: u64, ending: &Ending) -> Option<Delta<V>> {
+        let mut delta = self.delta(0, id, Some(ending.clone()))?;
+        let frame = self.frame(0)?;
+        if *ending == Ending::Completed {
+            return Some(delta);
+        }
+        for record in frame.records.iter().filter(|record| record.node != NodeId::START) {
+            match &record.input {
+                Input::State => delta.next.push(record.node),
+                Input::Sent(value) => delta.sends.push(Send {
+                    node: frame.graph.node_name(Some(record.node)),
+                    input: value.clone(),
+                    timeout: record.timeout,
+                }),
+            }
+        }
         Some(delta)
     }
 }
@@ -307,4 +363,12 @@ impl<V: Value> Units<V> {
 /// A span id: 16 hexadecimal digits.
 pub(super) fn span(seed: Seed) -> String {
     format!("{:016x}", seed.child(0).number())
+}
+
+/// The earlier of two instants that may not be set.
+pub(super) fn sooner(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
 }

@@ -57,7 +57,8 @@ impl Value for Json {
     fn merge(merge: &Merge, old: Option<Self>, new: Self) -> Self {
         match (merge, old) {
             (Merge::Append, old) => append(list(old), new),
-            (Merge::Extend | Merge::Messages, old) => extend(list(old), list(Some(new))),
+            (Merge::Extend, old) => extend(list(old), list(Some(new))),
+            (Merge::Messages, old) => messages(list(old), list(Some(new))),
             (Merge::Record, Some(Self::Object(old))) => record(old, new),
             (Merge::Upsert { key }, old) => upsert(list(old), key, new),
             (Merge::Put, old) => put(list(old), &new),
@@ -116,6 +117,15 @@ fn append(mut items: Vec<Json>, new: Json) -> Json {
 fn extend(mut items: Vec<Json>, new: Vec<Json>) -> Json {
     items.extend(new);
     Json::Array(items)
+}
+
+/// A message without an id is always new.
+fn messages(items: Vec<Json>, new: Vec<Json>) -> Json {
+    let add = |items, message: Json| match message.get("id") {
+        Some(Json::Null) | None => append(items, message),
+        Some(_) => upsert(items, "id", message),
+    };
+    new.into_iter().fold(Json::Array(items), |items, message| add(list(Some(items)), message))
 }
 
 fn record(mut fields: Map<String, Json>, new: Json) -> Json {

@@ -1,0 +1,40 @@
+//! Who has written a channel within one superstep, so that two writers who
+//! disagree are found without comparing everyone with everyone.
+
+use crate::channel::ChannelId;
+
+/// By channel: the first writer of the superstep that is being merged.
+#[derive(Debug)]
+pub(super) struct Claims {
+    round: u64,
+    first: Vec<Claim>,
+}
+
+/// A write, by the slot of its task and its place among that task's writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Claim {
+    round: u64,
+    pub(super) slot: u32,
+    pub(super) place: u32,
+}
+
+impl Claims {
+    pub(super) fn new(channels: usize) -> Self {
+        Self { round: 0, first: vec![Claim::default(); channels] }
+    }
+
+    /// Forgets the last superstep.
+    pub(super) const fn begin(&mut self) {
+        self.round += 1;
+    }
+
+    /// Whoever has written the channel before; if nobody has, it is now theirs.
+    pub(super) fn claim(&mut self, channel: ChannelId, slot: u32, place: u32) -> Option<Claim> {
+        let first = self.first.get_mut(channel.0 as usize)?;
+        if first.round == self.round {
+            return Some(*first);
+        }
+        *first = Claim { round: self.round, slot, place };
+        None
+    }
+}
