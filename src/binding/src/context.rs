@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_core::task::TaskId;
-use antiphon_core::{Fault, Time};
+use antiphon_core::{Fault, Time, Usage};
+use antiphon_runtime::Chunk;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -185,6 +186,21 @@ impl Context {
     fn emit(&self, py: Python<'_>, payload: Py<PyAny>, name: Option<String>) {
         let emitted = Emitted { id: self.errand.id, name, payload };
         self.errand.run.get().tell(py, emitted);
+    }
+
+    /// Shows a piece of a reply that is still being written.
+    fn chunk(&self, py: Python<'_>, text: String) {
+        let piece = (self.errand.id, Chunk::Text(text));
+        self.errand.run.get().inbox.put(py, |letters| letters.chunks.push(piece));
+    }
+
+    /// Counts what a call of a model cost against the budgets.
+    fn charge(&self, input_tokens: u64, output_tokens: u64) -> PyResult<()> {
+        let usage = Usage { input_tokens, output_tokens };
+        self.errand.run.get().with(|core| {
+            core.machine.charge(self.errand.id, usage);
+            Ok(())
+        })
     }
 
     /// Counts a call of a model or tool against the budgets.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use antiphon_core::command::Update;
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::EventKind;
+use antiphon_core::graph::NodeId;
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Time};
@@ -110,6 +111,7 @@ impl Core {
                     }
                 }
                 Effect::Cancel(ids) => {
+                    run.get().calls.withdraw(&ids);
                     let stopped = self.stop(ids);
                     if !stopped.is_empty() {
                         return Ok(Next::Cancel(stopped));
@@ -225,7 +227,7 @@ impl Core {
             }
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
-        if self.stream.modes.updates || self.stream.modes.tasks {
+        if self.stream.modes.updates {
             self.show_outcome(py, &engine, id, &outcome)?;
         }
         self.machine.resolve(id, outcome, self.now);
@@ -298,9 +300,9 @@ impl Core {
             changed = true;
             host.note(py, channel, value);
         });
-        for (id, update) in machine.take_handed_up() {
-            if let Some(engine) = self.engine(py, id.unit) {
-                self.show_outcome(py, &engine, id, &Outcome::Done(update))?;
+        for (unit, node, update) in self.machine.take_handed_up() {
+            if let Some(engine) = self.engine(py, unit) {
+                self.show_update(py, &engine, (unit, node), &update)?;
             }
         }
         if changed && self.stream.modes.values {
@@ -322,14 +324,24 @@ impl Core {
         outcome: &Outcome<Object>,
     ) -> PyResult<()> {
         let (Outcome::Done(update) | Outcome::Escalate(update)) = outcome else { return Ok(()) };
-        let namespace = PyTuple::new(py, self.machine.namespace(id.unit))?;
-        let node = engine.get().graph.node_name(self.machine.node_of(id));
-        if self.stream.modes.updates {
-            let payload = PyDict::new(py);
-            payload.set_item(&*node, written(py, engine, update)?)?;
-            self.stream.push(py, "updates", &namespace, payload.as_any())?;
+        match self.machine.node_of(id) {
+            Some(node) => self.show_update(py, engine, (id.unit, node), update),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn show_update(
+        &mut self,
+        py: Python<'_>,
+        engine: &Bound<'_, Engine>,
+        (unit, node): (u32, NodeId),
+        update: &Update<Object>,
+    ) -> PyResult<()> {
+        let namespace = PyTuple::new(py, self.machine.namespace(unit))?;
+        let payload = PyDict::new(py);
+        let node = engine.get().graph.node_name(Some(node));
+        payload.set_item(&*node, written(py, engine, update)?)?;
+        self.stream.push(py, "updates", &namespace, payload.as_any())
     }
 
     /// The state of the run's own graph as a dict.
@@ -341,6 +353,9 @@ impl Core {
     pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         for engine in &self.host.engines {
             visit.call(engine)?;
+        }
+        for error in &self.host.errors {
+            visit.call(error)?;
         }
         self.stream.traverse(visit)?;
         let slots = self.machine.state().snapshot();

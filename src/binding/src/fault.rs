@@ -4,7 +4,7 @@
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, Outcome, Verdict};
 use antiphon_core::{Category, Fault};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -47,7 +47,7 @@ pub(crate) fn failure(
     error: PyErr,
     policies: &[Py<Retry>],
     node: Option<(&str, u32)>,
-    keep: &mut Vec<PyErr>,
+    keep: &mut Vec<Py<PyBaseException>>,
 ) -> Outcome<Object> {
     let error = own_cancellation(py, error, node);
     let value = error.value(py);
@@ -62,7 +62,7 @@ pub(crate) fn failure(
     if let Some((node, attempt)) = node {
         fault = fault.with("node", node).with("attempt", attempt);
     }
-    keep.push(error);
+    keep.push(error.into_value(py));
     fault.foreign = u64::try_from(keep.len()).ok();
     let verdict = chosen.map_or(Verdict::Never, Verdict::Again);
     Outcome::Failed(Box::new(Failure { fault, verdict }))

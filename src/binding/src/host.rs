@@ -10,7 +10,7 @@ use antiphon_core::rules::{Rules, Site};
 use antiphon_core::state::View;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
@@ -31,7 +31,7 @@ pub(crate) struct Host {
     /// a copy, which is cheaper than building a dict for each.
     master: Py<PyDict>,
     /// Exceptions that faults refer to, by number from 1.
-    pub(crate) errors: Vec<PyErr>,
+    pub(crate) errors: Vec<Py<PyBaseException>>,
     /// The run that owns this, for routers that want to reach it.
     pub(crate) run: Option<Py<PyWeakrefReference>>,
 }

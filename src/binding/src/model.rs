@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::{Category, Fault, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
-use antiphon_models::{Lane, ScriptedModel, ScriptedReply, Secret, Settings};
+use antiphon_models::{Fallback, Lane, ScriptedModel, ScriptedReply, Secret, Settings};
 use antiphon_runtime::{CallContext, Model as Port, SystemClock};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -65,6 +65,15 @@ impl Model {
         }
         let model = Arc::new(model);
         Ok(Self { port: Arc::<ScriptedModel>::clone(&model), scripted: Some(model) })
+    }
+
+    /// The first of `models` that can be had answers.
+    #[staticmethod]
+    fn fallback(models: Vec<Bound<'_, Self>>) -> PyResult<Self> {
+        let mut ports = models.iter().map(|model| Arc::clone(&model.get().port));
+        let nothing = || PyValueError::new_err("a fallback needs at least one model");
+        let first = ports.next().ok_or_else(nothing)?;
+        Ok(Self { port: Arc::new(Fallback::new(first, ports)), scripted: None })
     }
 
     /// What traces and people call it.

@@ -39,15 +39,16 @@ pub(crate) fn ask(
     };
     let (id, owner) = (task.id, run.clone().unbind());
     let runtime = pyo3_async_runtimes::tokio::get_runtime();
-    if watched {
-        runtime.spawn(forward(owner.clone_ref(run.py()), id, pieces));
-    }
+    let forwarded = runtime.spawn(forward(owner.clone_ref(run.py()), id, pieces));
     let asked = runtime.spawn(async move {
         let outcome = match port.call(&request, &cx).await {
             Ok(reply) => Outcome::Replied(Box::new(reply)),
             Err(fault) => Outcome::failed(fault),
         };
         drop(cx);
+        // Every piece is in the trace before the reply that it belongs to; a
+        // forwarder that died leaves the reply all the same.
+        let _ = forwarded.await;
         // The interpreter may be going down, and nobody waits any more.
         Python::try_attach(|py| {
             let answer = Answer::Native(Box::new(outcome));

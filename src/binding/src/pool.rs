@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use antiphon_core::task::TaskId;
 use pyo3::prelude::*;
 
 use crate::call::Call;
@@ -24,14 +26,29 @@ impl Calls {
     pub(crate) fn lock(&self) -> MutexGuard<'_, VecDeque<Call>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Takes back calls that no thread has begun.
+    pub(crate) fn withdraw(&self, ids: &[TaskId]) {
+        let mut waiting = self.lock();
+        let (withdrawn, kept): (VecDeque<_>, _) =
+            waiting.drain(..).partition(|call| ids.contains(&call.errand.id));
+        *waiting = kept;
+        drop(waiting);
+        // Dropping objects may run code of a user, which must find no lock held.
+        drop(withdrawn);
+    }
 }
 
 struct Pool {
     state: Mutex<State>,
     wanted: Condvar,
+    /// A worker has nothing to do.
+    rested: Condvar,
 }
 
 struct State {
+    /// The interpreter is going down: no worker may enter it any more.
+    closed: bool,
     /// Runs with calls that wait.
     runs: VecDeque<Py<Run>>,
     idle: usize,
@@ -39,8 +56,9 @@ struct State {
 }
 
 static POOL: Pool = Pool {
-    state: Mutex::new(State { runs: VecDeque::new(), idle: 0, threads: 0 }),
+    state: Mutex::new(State { closed: false, runs: VecDeque::new(), idle: 0, threads: 0 }),
     wanted: Condvar::new(),
+    rested: Condvar::new(),
 };
 
 /// The most threads there will be.
@@ -58,6 +76,9 @@ pub(crate) fn summon(run: &Bound<'_, Run>) {
         return;
     }
     let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
+    if state.threads == 0 {
+        close_at_exit(run.py());
+    }
     state.runs.push_back(run.clone().unbind());
     let missing = state.idle < state.runs.len();
     if missing && state.threads < LIMIT.load(Ordering::Relaxed) {
@@ -72,6 +93,31 @@ pub(crate) fn summon(run: &Bound<'_, Run>) {
     }
     drop(state);
     POOL.wanted.notify_one();
+}
+
+/// How long the end of the process waits for functions that still run.
+const GRACE: Duration = Duration::from_secs(5);
+
+fn close_at_exit(py: Python<'_>) {
+    // Without the hook, the worst is what would happen anyway: a worker that
+    // comes back to an interpreter that is no longer there.
+    let _ = py.import("atexit").and_then(|atexit| {
+        let close = wrap_pyfunction!(close, py)?;
+        atexit.call_method1("register", (close,))
+    });
+}
+
+/// Waits until no worker is inside the interpreter, and lets none in again.
+#[pyfunction]
+fn close(py: Python<'_>) {
+    py.detach(|| {
+        let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.closed = true;
+        state.runs.clear();
+        let working = |state: &mut State| state.idle < state.threads;
+        let waited = POOL.rested.wait_timeout_while(state, GRACE, working);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    });
 }
 
 /// The life of a worker. It stays known to the interpreter throughout, which
@@ -89,10 +135,13 @@ fn work() {
 fn next_run() -> Py<Run> {
     let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        if let Some(run) = state.runs.pop_front() {
+        if !state.closed
+            && let Some(run) = state.runs.pop_front()
+        {
             return run;
         }
         state.idle += 1;
+        POOL.rested.notify_all();
         state = POOL.wanted.wait(state).unwrap_or_else(PoisonError::into_inner);
         state.idle -= 1;
     }

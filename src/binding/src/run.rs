@@ -205,7 +205,7 @@ impl Run {
         let number = usize::try_from(fault.foreign?).ok()?;
         let kept = self.with(|core| {
             let error = core.host.errors.get(number.saturating_sub(1));
-            Ok(error.map(|error| error.clone_ref(py)))
+            Ok(error.map(|error| PyErr::from_value(error.bind(py).clone().into_any())))
         });
         kept.ok().flatten()
     }

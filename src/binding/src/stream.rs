@@ -16,7 +16,6 @@ pub(crate) struct Modes {
     pub(crate) values: bool,
     pub(crate) updates: bool,
     pub(crate) custom: bool,
-    pub(crate) tasks: bool,
     pub(crate) events: bool,
 }
 
@@ -28,7 +27,6 @@ impl Modes {
                 "values" => &mut modes.values,
                 "updates" => &mut modes.updates,
                 "custom" => &mut modes.custom,
-                "tasks" => &mut modes.tasks,
                 "events" => &mut modes.events,
                 _ => return Err(PyValueError::new_err(format!("unknown stream mode: {name}"))),
             } = true;
@@ -38,7 +36,7 @@ impl Modes {
 
     /// Whether items can appear in the middle of a superstep.
     pub(crate) const fn is_live(self) -> bool {
-        self.custom || self.events || self.tasks
+        self.custom || self.events
     }
 }
 

@@ -235,8 +235,8 @@ impl<V: Value> Run<V> {
     }
 
     /// What nested graphs have handed to the graphs around them since the last
-    /// call, for hosts that show updates; kept only if `Options::updates` is set.
-    pub fn take_handed_up(&mut self) -> Vec<(TaskId, Update<V>)> {
+    /// call, as unit, node and update, for hosts that show updates; kept only if `Options::updates` is set.
+    pub fn take_handed_up(&mut self) -> Vec<(u32, NodeId, Update<V>)> {
         std::mem::take(&mut self.desk.handed_up)
     }
 

@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::command::Update;
 use crate::effect::{Delta, Effect, Ending};
 use crate::fault::Fault;
+use crate::graph::NodeId;
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 
@@ -37,7 +38,7 @@ pub(super) struct Desk<V> {
     pub(super) budget: Budget,
     pub(super) log: Log,
     /// What nested graphs have handed up, if somebody wants to see it.
-    pub(super) handed_up: Vec<(TaskId, Update<V>)>,
+    pub(super) handed_up: Vec<(u32, NodeId, Update<V>)>,
     pub(super) shows_updates: bool,
     pub(super) ended: Option<Result<Ending, Fault>>,
 }

@@ -11,7 +11,7 @@ use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::Ending;
 use crate::event::{EventKind, Level};
-use crate::graph::{Graph, NodeWork};
+use crate::graph::{Graph, NodeId, NodeWork};
 use crate::task::{Input, Task, TaskId, Work};
 use crate::value::Value;
 
@@ -134,8 +134,9 @@ impl<V: Value> Run<V> {
         let update = self.units.nested_output(unit, parent);
         self.units.remove(unit);
         if self.desk.shows_updates {
-            let id = TaskId { unit: parent, slot, serial: 0 };
-            self.desk.handed_up.push((id, update.clone()));
+            let record = self.units.record(parent, slot);
+            let node = record.map_or(NodeId::START, |record| record.node);
+            self.desk.handed_up.push((parent, node, update.clone()));
         }
         self.done(parent, slot, update);
     }

@@ -104,9 +104,12 @@ impl<V: Value> Run<V> {
         let node = record.zip(frame).and_then(|(record, frame)| frame.graph.node(record.node));
         let limit = record.and_then(|record| record.timeout);
         let limit = limit.or_else(|| node.and_then(|node| node.policy.timeout)).unwrap_or_default();
+        let late = record.and_then(|record| record.deadline);
+        let late = late.map_or(Duration::ZERO, |deadline| self.desk.log.now.since(deadline));
         Fault::new(Category::Timeout, "node_timeout", format!("the node took too long: {path}"))
             .with("node", node.map_or("", |node| &node.name))
             .with("timeout", limit.as_secs_f64())
+            .with("elapsed", (limit + late).as_secs_f64())
             .hint("raise its `timeout`, or find out what it waits for")
     }
 
