@@ -14,7 +14,7 @@ from support.oracle import Impl
 TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
-import asyncio, threading, time
+import asyncio, os, threading, time
 from support.oracle import Impl
 from support.states import Plain
 
@@ -22,7 +22,7 @@ impl = Impl({name!r})
 config = {{"recursion_limit": 10**9}}
 
 def ready():
-    print("ready", flush=True)
+    os.write(1, b"ready\\n")  # in one piece, whichever threads say so
 
 def forever(node, **options):
     builder = impl.StateGraph(Plain).add_node("n", node, **options)
@@ -84,9 +84,11 @@ def interrupted(impl: Any, line: str) -> str:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         try:
-            return process.communicate(timeout=20)[0]
+            printed = process.communicate(timeout=20)[0]
         finally:
             process.kill()
+    assert process.returncode == 0, f"the process ended badly: {process.returncode}"
+    return printed
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of another process is POSIX")
