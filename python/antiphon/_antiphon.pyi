@@ -113,6 +113,14 @@ class Context:
         """
         1 for the first attempt.
         """
+    def charge(self, /, input_tokens: int, output_tokens: int) -> None:
+        """
+        Counts what a call of a model cost against the budgets.
+        """
+    def chunk(self, /, text: str) -> None:
+        """
+        Shows a piece of a reply that is still being written.
+        """
     @property
     def config(self, /) -> Any:
         """
@@ -273,6 +281,11 @@ class Model:
         """
         Asks once and waits. `request` holds `messages`, and may hold `tools`,
         `schema`, `temperature`, `max_output_tokens` and `tags`.
+        """
+    @staticmethod
+    def fallback(models: Sequence[Model]) -> Model:
+        """
+        The first of `models` that can be had answers.
         """
     @property
     def name(self, /) -> str:
