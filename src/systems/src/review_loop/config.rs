@@ -1,0 +1,251 @@
+//! The settings of a review loop, checked before anything costs.
+
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// How a question is worked on. Keys that do not exist are errors.
+///
+/// ```
+/// use antiphon_systems::review_loop::Config;
+/// use serde_json::json;
+/// let config = Config::from_json(&json!({"retry_limit": 3, "research_mode": "parallel"})).unwrap();
+/// assert_eq!(config.recursion_limit, 100);
+/// assert!(Config::from_json(&json!({"retry_limit": 0})).is_err());
+/// assert!(Config::from_json(&json!({"retries": 3})).is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Rejections and counted errors after which a question is given up; at
+    /// least 1, by default 5.
+    pub retry_limit: u32,
+    /// Limits of rejections beside the shared one; the first that is reached
+    /// ends the question.
+    pub per_agent_limits: Option<AgentLimits>,
+    /// Whether the researcher's own limit is for the question or begins anew
+    /// with each research step.
+    pub researcher_limit_scope: LimitScope,
+    /// Rounds of the graph per question, by default 100. An orchestrator and
+    /// the agent it sends are two; a wave of parallel research counts once.
+    pub recursion_limit: u64,
+    /// The researcher's own settings.
+    pub researcher: WorkerConfig,
+    /// The expert's own settings.
+    pub expert: WorkerConfig,
+    /// 0, the default, is the least random.
+    pub temperature: f64,
+    /// How often an agent is asked again for a reply that does not fit, by default 1.
+    pub max_reasks: u32,
+    /// Seconds a call of a tool may take that sets no limit itself, by default 30.
+    pub tool_timeout_s: f64,
+    /// Seconds a question may take, by default 600.
+    pub question_timeout_s: f64,
+    /// Whether research steps are done one at a time or in waves.
+    pub research_mode: ResearchMode,
+    /// Research steps a plan may have, by default 10.
+    pub max_research_steps: usize,
+    /// Expert steps a plan may have, by default 10; at least 1.
+    pub max_expert_steps: usize,
+    /// How much of the state a critic gets to see.
+    pub critic_context: CriticContext,
+    /// What the finalizer does with a question that was given up.
+    pub finalizer_on_failure: OnFailure,
+    /// How the final answer is trimmed.
+    pub answer_format: AnswerFormat,
+    /// The type of the message that sends work back.
+    pub feedback_type: FeedbackType,
+    /// Whether a result that should be there and is not ends the question, by
+    /// default yes; else an empty text is reviewed in its place.
+    pub strict_state: bool,
+    /// Whether a question is given up when rejected work comes back unchanged.
+    pub stop_on_no_progress: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            retry_limit: 5,
+            per_agent_limits: None,
+            researcher_limit_scope: LimitScope::Question,
+            recursion_limit: 100,
+            researcher: WorkerConfig { max_tool_calls: Some(Self::RESEARCHER_TOOL_CALLS) },
+            expert: WorkerConfig { max_tool_calls: Some(Self::EXPERT_TOOL_CALLS) },
+            temperature: 0.0,
+            max_reasks: 1,
+            tool_timeout_s: 30.0,
+            question_timeout_s: 600.0,
+            research_mode: ResearchMode::Sequential,
+            max_research_steps: 10,
+            max_expert_steps: 10,
+            critic_context: CriticContext::Full,
+            finalizer_on_failure: OnFailure::Bypass,
+            answer_format: AnswerFormat::Plain,
+            feedback_type: FeedbackType::Instruction,
+            strict_state: true,
+            stop_on_no_progress: false,
+        }
+    }
+}
+
+impl Config {
+    /// Calls of tools a researcher may make per attempt unless told otherwise.
+    pub const RESEARCHER_TOOL_CALLS: u32 = 20;
+    /// Calls of tools an expert may make per attempt unless told otherwise.
+    pub const EXPERT_TOOL_CALLS: u32 = 15;
+
+    /// Reads and checks settings; what is left out keeps its default.
+    ///
+    /// # Errors
+    /// A `Validation` fault `system_setting_invalid` that names the key.
+    pub fn from_json(settings: &Json) -> Result<Self, Fault> {
+        let config = Self::deserialize(settings).map_err(|error| {
+            invalid(format!("the settings of the review loop cannot be read: {error}"))
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Whether every value is within its range.
+    ///
+    /// # Errors
+    /// A `Validation` fault `system_setting_invalid` that names the key.
+    pub fn check(&self) -> Result<(), Fault> {
+        at_least_one("retry_limit", u64::from(self.retry_limit))?;
+        at_least_one("recursion_limit", self.recursion_limit)?;
+        at_least_one("max_expert_steps", self.max_expert_steps as u64)?;
+        if let Some(limits) = self.per_agent_limits {
+            let AgentLimits { planner, researcher, expert } = limits;
+            let named = [
+                ("per_agent_limits.planner", planner),
+                ("per_agent_limits.researcher", researcher),
+                ("per_agent_limits.expert", expert),
+            ];
+            for (key, limit) in named {
+                at_least_one(key, limit.map_or(1, u64::from))?;
+            }
+        }
+        if !(0.0..=2.0).contains(&self.temperature) {
+            return Err(invalid(format!(
+                "`temperature` must be between 0 and 2: {}",
+                self.temperature
+            )));
+        }
+        seconds("tool_timeout_s", self.tool_timeout_s)?;
+        seconds("question_timeout_s", self.question_timeout_s)?;
+        Ok(())
+    }
+
+    /// The longest call of a tool that sets no limit itself.
+    pub fn tool_timeout(&self) -> Duration {
+        seconds("tool_timeout_s", self.tool_timeout_s).unwrap_or(Duration::MAX)
+    }
+
+    /// The longest a question may take.
+    pub fn question_timeout(&self) -> Duration {
+        seconds("question_timeout_s", self.question_timeout_s).unwrap_or(Duration::MAX)
+    }
+}
+
+/// Limits of rejections by agent; none leaves an agent to the shared limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentLimits {
+    /// Rejected plans.
+    pub planner: Option<u32>,
+    /// Rejected results of research.
+    pub researcher: Option<u32>,
+    /// Rejected answers.
+    pub expert: Option<u32>,
+}
+
+/// What the researcher's own limit counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitScope {
+    /// All rejections of the question.
+    #[default]
+    Question,
+    /// The rejections of one research step.
+    Step,
+}
+
+/// Settings of an agent with tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkerConfig {
+    /// Calls of tools per attempt; it must conclude without them afterwards.
+    /// None stands for the default: 20 for the researcher, 15 for the expert.
+    pub max_tool_calls: Option<u32>,
+}
+
+/// How research steps follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResearchMode {
+    /// Each is approved before the next begins.
+    #[default]
+    Sequential,
+    /// All at once, then all their critics, then what was rejected again.
+    Parallel,
+}
+
+/// How much of the state a critic gets to see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CriticContext {
+    /// The question, and what the work under review is based on.
+    #[default]
+    Full,
+    /// The work under review alone.
+    Minimal,
+}
+
+/// What the finalizer does with a question that was given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFailure {
+    /// It passes the fixed sentence on; no model is called.
+    #[default]
+    Bypass,
+    /// Its model words an answer all the same. A spent budget always bypasses it.
+    Model,
+}
+
+/// How the final answer is trimmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFormat {
+    /// As the finalizer wrote it.
+    #[default]
+    Plain,
+    /// For comparison with a benchmark's answers: no quotes around it, no full
+    /// stop after a single word, no thousands separators.
+    Gaia,
+}
+
+/// The type of the message that sends work back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedbackType {
+    /// As any other work.
+    #[default]
+    Instruction,
+    /// As feedback.
+    Feedback,
+}
+
+fn at_least_one(key: &str, value: u64) -> Result<(), Fault> {
+    if value > 0 { Ok(()) } else { Err(invalid(format!("`{key}` must be at least 1: {value}"))) }
+}
+
+fn seconds(key: &str, value: f64) -> Result<Duration, Fault> {
+    let duration = Duration::try_from_secs_f64(value).ok().filter(|duration| !duration.is_zero());
+    duration.ok_or_else(|| invalid(format!("`{key}` must be a time in seconds above 0: {value}")))
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::new(Category::Validation, "system_setting_invalid", message)
+}

@@ -1,0 +1,271 @@
+//! The decision table: from where a question stands to what happens next.
+//! Pure, and the only place where this is decided.
+
+use std::collections::BTreeMap;
+
+use super::config::{AgentLimits, Config, LimitScope, OnFailure};
+use super::outcome::Outcome;
+use super::state::{Decision as Judgement, Retries};
+use super::step::{StepName, Worker};
+
+/// Where a question stands, as far as decisions depend on it.
+#[derive(Clone, Debug, Default)]
+pub struct Situation {
+    /// The step that was done last; none if it has a name that does not exist.
+    pub step: Option<StepName>,
+    /// What failed in it.
+    pub failure: Option<Failure>,
+    /// The critic's verdict, if the step is a critic: of several, rejected if
+    /// one is and missing if one is.
+    pub verdict: Judgement,
+    /// The research steps whose results were rejected, in order.
+    pub rejected: Vec<usize>,
+    /// How many research steps the plan has.
+    pub planned: usize,
+    /// The research step that was begun last; −1 before the first.
+    pub index: i64,
+    /// A result that should be there is not.
+    pub missing: bool,
+    /// Rejected work came back unchanged.
+    pub stalled: bool,
+    /// The question has been given up already.
+    pub given_up: bool,
+    /// What was counted so far.
+    pub tally: Tally,
+}
+
+/// What failed in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// This many agents failed in a way that may well not happen again.
+    Passing(u32),
+    /// Something that trying again does not mend; how the question ends.
+    Lasting(Outcome),
+}
+
+/// What is counted against the limits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Everything.
+    pub total: u32,
+    /// Rejections by whose work was rejected.
+    pub by_agent: Retries,
+    /// Rejections by research step.
+    pub by_step: BTreeMap<usize, u32>,
+    /// Errors.
+    pub errors: u32,
+}
+
+/// The limits that a question is given up at, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Of everything that is counted.
+    pub retries: u32,
+    /// Of rejections, beside it.
+    pub per_agent: AgentLimits,
+    /// What the researcher's own limit counts.
+    pub scope: LimitScope,
+    /// Whether the finalizer's model is asked all the same.
+    pub on_failure: OnFailure,
+}
+
+impl Limits {
+    /// Those of the settings, with the shared limit that the state holds.
+    pub fn of(config: &Config, retries: u32) -> Self {
+        Self {
+            retries,
+            per_agent: config.per_agent_limits.unwrap_or_default(),
+            scope: config.researcher_limit_scope,
+            on_failure: config.finalizer_on_failure,
+        }
+    }
+
+    fn reached(&self, tally: &Tally) -> bool {
+        let by_step = tally.by_step.values().copied().max().unwrap_or_default();
+        let researcher = match self.scope {
+            LimitScope::Question => tally.by_agent.researcher,
+            LimitScope::Step => by_step,
+        };
+        let over = |count: u32, limit: Option<u32>| limit.is_some_and(|limit| count >= limit);
+        tally.total >= self.retries
+            || over(tally.by_agent.planner, self.per_agent.planner)
+            || over(researcher, self.per_agent.researcher)
+            || over(tally.by_agent.expert, self.per_agent.expert)
+    }
+}
+
+/// What happens next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The step to do; none when all is done.
+    pub next: Option<StepName>,
+    /// The row of the table, for the trace.
+    pub rule: &'static str,
+    /// The counts with what this step adds.
+    pub tally: Tally,
+    /// What brings the agent to work.
+    pub entry: Entry,
+    /// Whether everything known from research is forgotten.
+    pub fresh: bool,
+    /// How the question is given up, if it is: the seed's texts are the answer.
+    pub ending: Option<Outcome>,
+    /// Whether the finalizer does without its model.
+    pub bypass: bool,
+}
+
+/// What brings an agent to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// It is its turn. A researcher goes on to research that is not begun yet.
+    Turn,
+    /// It tries again what it failed at.
+    Again,
+    /// It gets its work back with the critic's feedback.
+    Rework,
+}
+
+/// Sub-steps (a) to (c) of one pass: the row of the table, the limits, and
+/// what entering the next step brings with it.
+pub fn decide(situation: &Situation, limits: &Limits) -> Decision {
+    // (a) The next step.
+    let row = determine(situation);
+
+    // (b) The limits, on every pass, after what this step adds to the count.
+    let tally = count(situation, row, limits);
+    let row = match row.ending {
+        None if row.next.is_some() && limits.reached(&tally) => {
+            Row::ends("limit_reached", Outcome::RetryLimit)
+        }
+        _ => row,
+    };
+
+    // (c) What the next step brings with it.
+    let failed = row.ending.is_some() || situation.given_up;
+    let spared = limits.on_failure == OnFailure::Bypass
+        || situation.step == Some(StepName::Finalizer)
+        || matches!(row.ending, Some(Outcome::Budget | Outcome::Cancelled));
+    Decision {
+        next: row.next,
+        rule: row.rule,
+        tally,
+        entry: row.entry,
+        fresh: row.fresh,
+        ending: row.ending,
+        bypass: failed && spared,
+    }
+}
+
+/// The table itself.
+fn determine(situation: &Situation) -> Row {
+    use StepName as Step;
+
+    match (situation.step, situation.failure, situation.verdict) {
+        (None, ..) => Row::ends("unknown_step", Outcome::Error),
+        (Some(_), Some(Failure::Lasting(how)), _) => Row::ends("failed", how),
+        (Some(step), Some(Failure::Passing(_)), _) => Row::again(step),
+        (Some(Step::Input), ..) => Row::go("planned_first", Step::Planner),
+        (Some(step), ..) if situation.stalled && !step.is_critic() => {
+            Row::ends("no_progress", Outcome::RetryLimit)
+        }
+        (Some(Step::Planner), ..) => Row::go("plan_made", Step::CriticPlanner),
+        (Some(Step::CriticPlanner), _, Judgement::Approve) if situation.planned > 0 => {
+            Row::go("plan_approved", Step::Researcher).fresh()
+        }
+        (Some(Step::CriticPlanner), _, Judgement::Approve) => {
+            Row::go("plan_approved_without_research", Step::Expert).fresh()
+        }
+        (Some(Step::CriticPlanner), _, Judgement::Reject) => Row::rework(Step::Planner),
+        (Some(Step::Researcher), ..) if situation.missing => {
+            Row::ends("result_missing", Outcome::Error)
+        }
+        (Some(Step::Researcher), ..) => Row::go("research_done", Step::CriticResearcher),
+        (Some(Step::CriticResearcher), _, Judgement::Approve) if is_last(situation) => {
+            Row::go("research_complete", Step::Expert)
+        }
+        (Some(Step::CriticResearcher), _, Judgement::Approve) => {
+            Row::go("research_approved", Step::Researcher)
+        }
+        (Some(Step::CriticResearcher), _, Judgement::Reject) => Row::rework(Step::Researcher),
+        (Some(Step::Expert), ..) => Row::go("answer_made", Step::CriticExpert),
+        (Some(Step::CriticExpert), _, Judgement::Approve) => {
+            Row::go("answer_approved", Step::Finalizer)
+        }
+        (Some(Step::CriticExpert), _, Judgement::Reject) => Row::rework(Step::Expert),
+        (Some(Step::CriticPlanner | Step::CriticResearcher | Step::CriticExpert), ..) => {
+            Row::ends("verdict_missing", Outcome::Error)
+        }
+        (Some(Step::Finalizer), ..) => Row::DONE,
+    }
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    next: Option<StepName>,
+    rule: &'static str,
+    entry: Entry,
+    fresh: bool,
+    ending: Option<Outcome>,
+}
+
+impl Row {
+    const DONE: Self =
+        Self { next: None, rule: "done", entry: Entry::Turn, fresh: false, ending: None };
+
+    const fn go(rule: &'static str, next: StepName) -> Self {
+        Self { next: Some(next), rule, ..Self::DONE }
+    }
+
+    const fn again(step: StepName) -> Self {
+        Self { entry: Entry::Again, ..Self::go("tried_again", step) }
+    }
+
+    const fn rework(step: StepName) -> Self {
+        Self { entry: Entry::Rework, ..Self::go("rejected", step) }
+    }
+
+    const fn ends(rule: &'static str, how: Outcome) -> Self {
+        Self { ending: Some(how), ..Self::go(rule, StepName::Finalizer) }
+    }
+
+    const fn fresh(self) -> Self {
+        Self { fresh: true, ..self }
+    }
+}
+
+fn is_last(situation: &Situation) -> bool {
+    situation.index >= i64::try_from(situation.planned).unwrap_or(i64::MAX) - 1
+}
+
+/// Adds what the step calls for, one by one, and stops where a limit is reached.
+fn count(situation: &Situation, row: Row, limits: &Limits) -> Tally {
+    let mut tally = situation.tally.clone();
+    if let (true, Some(Failure::Passing(errors))) = (row.entry == Entry::Again, situation.failure) {
+        for _ in 0..errors {
+            if limits.reached(&tally) {
+                break;
+            }
+            tally.total += 1;
+            tally.errors += 1;
+        }
+    }
+    let Some(worker) =
+        situation.step.and_then(StepName::worker).filter(|_| row.entry == Entry::Rework)
+    else {
+        return tally;
+    };
+    let rejected = situation.rejected.iter().map(|&index| Some(index));
+    let rejected: Vec<Option<usize>> =
+        if worker == Worker::Researcher { rejected.collect() } else { vec![None] };
+    for index in rejected {
+        if limits.reached(&tally) {
+            break;
+        }
+        tally.total += 1;
+        tally.by_agent.add(worker);
+        if let Some(index) = index {
+            *tally.by_step.entry(index).or_default() += 1;
+        }
+    }
+    tally
+}

@@ -1,0 +1,108 @@
+//! The graph: every agent returns to the orchestrator, which sends the next.
+
+use std::sync::Arc;
+
+use antiphon_core::agent::{AgentSpec, AgentTool};
+use antiphon_core::channel::ChannelId;
+use antiphon_core::graph::{END, Graph, GraphBuilder, Node, NodeWork, Policy, START};
+use antiphon_core::{Category, Fault, Schema, Shape, ToolSpec};
+use serde_json::Value as Json;
+
+use super::channels::declare;
+use super::config::Config;
+use super::reply::shape;
+use super::roles::{Actor, Roles};
+use super::step::StepName;
+
+pub(super) const INPUT: &str = "input";
+pub(super) const ORCHESTRATOR: &str = "orchestrator";
+pub(super) const CRITIC: &str = "critic";
+/// The finalizer without its model.
+pub(super) const BYPASS: &str = "finalizer_bypass";
+
+/// The router after the start: a new question, or one under way.
+pub(super) const ENTRY: u32 = 0;
+/// The router after the orchestrator: whoever it sends.
+pub(super) const DISPATCH: u32 = 1;
+
+/// The node that does a step; critics share one.
+pub(super) const fn node_of(step: StepName) -> &'static str {
+    if step.is_critic() { CRITIC } else { step.as_str() }
+}
+
+/// Builds the graph.
+pub(super) fn build(config: &Config, roles: &Roles) -> Result<Arc<Graph<Json>>, Fault> {
+    let mut graph = Graph::builder("review_loop");
+    let error = declare(&mut graph);
+    graph.node(INPUT);
+    graph.node(ORCHESTRATOR);
+    for step in [
+        StepName::Planner,
+        StepName::CriticPlanner,
+        StepName::Researcher,
+        StepName::Expert,
+        StepName::Finalizer,
+    ] {
+        graph.add_node(Node {
+            name: node_of(step).into(),
+            work: work(step, config, roles)?,
+            policy: Policy::default(),
+        });
+    }
+    graph.node(BYPASS);
+    connect(&mut graph, error);
+    graph.build().map_err(|error| Fault::new(Category::Internal, error.code(), error.to_string()))
+}
+
+fn connect(graph: &mut GraphBuilder<Json>, error: Option<ChannelId>) {
+    let entries = [("question", INPUT), ("state", ORCHESTRATOR)];
+    graph.branch(START, "entry", ENTRY, Some(&entries));
+    graph.edge(INPUT, ORCHESTRATOR);
+    let mut steps: Vec<(&str, &str)> = StepName::ALL
+        .iter()
+        .filter(|step| **step != StepName::Input)
+        .map(|step| (step.as_str(), node_of(*step)))
+        .collect();
+    steps.push((BYPASS, BYPASS));
+    graph.branch(ORCHESTRATOR, "step", DISPATCH, Some(&steps));
+    for agent in ["planner", CRITIC, "researcher", "expert"] {
+        graph.edge(agent, ORCHESTRATOR).on_error_goto(agent, ORCHESTRATOR, error);
+    }
+    graph.edge("finalizer", END).on_error_goto("finalizer", ORCHESTRATOR, error);
+    graph.edge(BYPASS, END);
+    graph.on_budget(BYPASS);
+}
+
+/// What a step's node does: an agent loop, or a call of the caller's code.
+fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>, Fault> {
+    if matches!(roles.actor(step), Actor::Own(_)) {
+        return Ok(NodeWork::Call);
+    }
+    let max_tool_calls = match step {
+        StepName::Researcher => {
+            config.researcher.max_tool_calls.unwrap_or(Config::RESEARCHER_TOOL_CALLS)
+        }
+        StepName::Expert => config.expert.max_tool_calls.unwrap_or(Config::EXPERT_TOOL_CALLS),
+        _ => 0,
+    };
+    let specs = roles.tools(step).iter().map(|tool| tool.spec().clone());
+    let spec = AgentSpec {
+        tools: specs.map(|spec| tool(spec, config)).collect::<Result<_, Fault>>()?,
+        output: Some(Arc::new(shape(step, config)?)),
+        temperature: Some(config.temperature),
+        max_reasks: config.max_reasks,
+        max_tool_calls,
+        // Each turn calls a tool, concludes or is asked again, so this many
+        // are never spent before one of the limits above.
+        max_turns: max_tool_calls.saturating_add(config.max_reasks).saturating_add(2),
+        tags: [("role".to_owned(), node_of(step).to_owned())].into(),
+        ..AgentSpec::default()
+    };
+    Ok(NodeWork::Agent(Arc::new(spec)))
+}
+
+fn tool(mut spec: ToolSpec, config: &Config) -> Result<AgentTool, Fault> {
+    spec.timeout = spec.timeout.or_else(|| Some(config.tool_timeout()));
+    let schema = Schema::new(spec.name.clone(), spec.parameters.clone());
+    Ok(AgentTool { arguments: Arc::new(Shape::compile(&schema)?), spec })
+}

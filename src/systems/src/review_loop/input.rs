@@ -1,0 +1,135 @@
+//! What is asked: the first message is the question, and one file may come
+//! with it.
+
+use antiphon_core::{Category, Fault};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::attachment::Attachment;
+use super::changes::Changes;
+use super::config::Config;
+use super::step::StepName;
+
+/// What a review loop is asked.
+///
+/// ```
+/// use antiphon_systems::review_loop::Asked;
+/// let asked = Asked::from("What is the capital of Peru?");
+/// assert_eq!(asked.messages.len(), 1);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The first is the question; later ones are not looked at.
+    pub messages: Vec<InputMessage>,
+    /// A file that comes with the question.
+    #[serde(default)]
+    pub file: Option<Attachment>,
+}
+
+impl Asked {
+    /// Reads messages in the shape of the chat wire: objects with `content`,
+    /// which is a text or a list of parts.
+    ///
+    /// # Errors
+    /// A `Validation` fault `question_malformed`.
+    pub fn from_messages(messages: &Json, file: Option<Attachment>) -> Result<Self, Fault> {
+        match Vec::<InputMessage>::deserialize(messages) {
+            Ok(messages) => Ok(Self { messages, file }),
+            Err(error) => Err(malformed(&error.to_string())),
+        }
+    }
+
+    /// The question and its file.
+    ///
+    /// # Errors
+    /// A `Validation` fault: `question_blank` if there is nothing to answer,
+    /// `question_malformed` if there is more than one file, and what
+    /// [`Attachment::check`] finds.
+    pub fn read(&self) -> Result<(String, Option<Attachment>), Fault> {
+        let mut files: Vec<&Attachment> = self.file.iter().collect();
+        let question = match self.messages.first().map(|message| &message.content) {
+            None => String::new(),
+            Some(Content::Text(text)) => text.clone(),
+            Some(Content::Parts(parts)) => {
+                let mut texts = Vec::new();
+                for part in parts {
+                    match part {
+                        Part::Text { text } => texts.push(text.as_str()),
+                        Part::File(file) => files.push(file),
+                    }
+                }
+                texts.join("\n")
+            }
+        };
+        if question.trim().is_empty() {
+            let message = "the question is empty or blank";
+            return Err(Fault::new(Category::Validation, "question_blank", message));
+        }
+        if files.len() > 1 {
+            return Err(malformed(&format!("{} files", files.len())));
+        }
+        let file = files.first().copied().cloned();
+        file.iter().try_for_each(Attachment::check)?;
+        Ok((question.trim().to_owned(), file))
+    }
+}
+
+impl From<&str> for Asked {
+    fn from(question: &str) -> Self {
+        let content = Content::Text(question.to_owned());
+        Self { messages: vec![InputMessage { content }], file: None }
+    }
+}
+
+/// One message of the caller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InputMessage {
+    /// What it says.
+    pub content: Content,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// A text.
+    Text(String),
+    /// Texts, which are joined, and files.
+    Parts(Vec<Part>),
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Part {
+    /// A text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// A file with its `name` and `text`.
+    File(Attachment),
+}
+
+/// What the node `input` changes.
+pub(super) fn begin(asked: &Asked, config: &Config) -> Result<Changes, Fault> {
+    let (question, file) = asked.read()?;
+    let mut changes = Changes::default();
+    let name = file.as_ref().map(|file| file.name.clone());
+    changes
+        .set("question", &question)
+        .set("retry_limit", config.retry_limit)
+        .set("current_step", StepName::Input.as_str())
+        .set("next_step", StepName::Planner.as_str())
+        .note("question_received", serde_json::json!({"question": question, "file": name}));
+    if let Some(file) = file {
+        changes.set("file", file);
+    }
+    Ok(changes)
+}
+
+fn malformed(found: &str) -> Fault {
+    let message =
+        format!("the question must be one message of text with at most one file: {found}");
+    Fault::new(Category::Validation, "question_malformed", message)
+}

@@ -1,0 +1,165 @@
+//! How the conversation of each role begins: its instructions, the material
+//! it works on, and what it has been told.
+
+use antiphon_core::{Category, Fault, Message};
+
+use super::config::{Config, CriticContext};
+use super::message::{Party, last_instruction, view};
+use super::state::{Decision, State};
+use super::step::StepName;
+use crate::material::Material;
+
+/// One piece of work: a step, and for research which of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job {
+    pub(super) step: StepName,
+    pub(super) step_id: Option<usize>,
+}
+
+/// The conversation up to where the model has to speak.
+pub(super) fn conversation(
+    job: Job,
+    state: &State,
+    config: &Config,
+    instructions: String,
+) -> Result<Vec<Message>, Fault> {
+    let told = told(job, state)?;
+    if job.step == StepName::Planner {
+        return Ok(planning(job, state, instructions));
+    }
+    let material = material(job, state, config)?;
+    let mut messages = earlier(job, state);
+    if messages.is_empty() {
+        messages.push(Message::system(instructions));
+    } else if job.step == StepName::Researcher {
+        // It has its material already; only the feedback is new.
+        messages.push(Message::user(told));
+        return Ok(messages);
+    }
+    let text = if job.step.is_critic() {
+        // What is reviewed may have been written by anybody.
+        let mut material = material;
+        material.add("to_review", told).text().to_owned()
+    } else {
+        material.then(told)
+    };
+    messages.push(Message::user(text));
+    Ok(messages)
+}
+
+/// What the orchestrator has told the role last.
+fn told(job: Job, state: &State) -> Result<&str, Fault> {
+    let party = Party::from(job.step);
+    let last = last_instruction(&state.agent_messages, party, job.step_id);
+    let content = last.map(|message| message.content.as_str());
+    content.ok_or_else(|| {
+        let message = format!("the role was sent to work without a message: {}", job.step.as_str());
+        Fault::new(Category::State, "review_state_corrupt", message)
+    })
+}
+
+fn planning(job: Job, state: &State, instructions: String) -> Vec<Message> {
+    let mut messages = vec![Message::system(instructions)];
+    messages.extend(view(&state.agent_messages, job.step, None));
+    let mut material = Material::new();
+    add_file(&mut material, state);
+    if let Some(first) = messages.get_mut(1) {
+        first.content = material.then(&first.content);
+    }
+    messages
+}
+
+/// What was said when the work was done before.
+fn earlier(job: Job, state: &State) -> Vec<Message> {
+    match (job.step, job.step_id) {
+        (StepName::Researcher, Some(index)) => {
+            state.researcher_states.get(&index).map(|known| known.messages.clone())
+        }
+        (StepName::Expert, _) => state.expert_state.as_ref().map(|known| known.messages.clone()),
+        _ => None,
+    }
+    .unwrap_or_default()
+}
+
+/// What a role works on beside what it is told.
+fn material(job: Job, state: &State, config: &Config) -> Result<Material, Fault> {
+    let mut material = Material::new();
+    if job.step.is_critic() && config.critic_context == CriticContext::Minimal {
+        return Ok(material);
+    }
+    material.add("question", &state.question);
+    match job.step {
+        StepName::Researcher => {
+            research_step(job, state)?;
+            add_file(&mut material, state);
+            add_earlier_results(job, state, &mut material);
+        }
+        StepName::CriticPlanner => {
+            if let Some(file) = &state.file {
+                material.add("file_name", &file.name);
+            }
+            for (index, step) in state.research_steps.iter().enumerate() {
+                material.add_numbered("research_step", index + 1, step);
+            }
+            for (index, step) in state.expert_steps.iter().enumerate() {
+                material.add_numbered("expert_step", index + 1, step);
+            }
+        }
+        StepName::CriticResearcher => {
+            material.add("research_step", research_step(job, state)?);
+            let known = job.step_id.and_then(|index| state.researcher_states.get(&index));
+            let calls = known.map(|known| known.tool_calls.join("\n")).unwrap_or_default();
+            material.add("tool_calls", if calls.is_empty() { "none" } else { &calls });
+        }
+        StepName::Expert => {
+            add_file(&mut material, state);
+            add_research(state, &mut material);
+        }
+        StepName::CriticExpert => {
+            add_research(state, &mut material);
+            material.add("reasoning", &state.expert_reasoning);
+        }
+        StepName::Finalizer => {
+            add_research(state, &mut material);
+            material.add("expert_answer", &state.expert_answer);
+            material.add("expert_reasoning", &state.expert_reasoning);
+        }
+        StepName::Input | StepName::Planner => {}
+    }
+    Ok(material)
+}
+
+/// The text of the research step a job is about.
+fn research_step(job: Job, state: &State) -> Result<&str, Fault> {
+    let step = job.step_id.and_then(|index| state.research_steps.get(index));
+    step.map(String::as_str).ok_or_else(|| {
+        let index = job.step_id.map_or_else(|| "none".to_owned(), |index| index.to_string());
+        let message = format!("the plan has no research step of that number: {index}");
+        Fault::new(Category::State, "review_state_corrupt", message)
+    })
+}
+
+fn add_file(material: &mut Material, state: &State) {
+    if let Some(file) = &state.file {
+        material.add_named("file", &file.name, &file.text);
+    }
+}
+
+/// Approved results of steps before this one.
+fn add_earlier_results(job: Job, state: &State, material: &mut Material) {
+    for index in 0..job.step_id.unwrap_or_default() {
+        let approved = state.verdict(index).decision == Decision::Approve;
+        if let Some(result) = state.result(index).filter(|_| approved) {
+            material.add_numbered("earlier_result", index + 1, result);
+        }
+    }
+}
+
+fn add_research(state: &State, material: &mut Material) {
+    for (index, step) in state.research_steps.iter().enumerate() {
+        material.add_numbered("research_step", index + 1, step);
+        if let Some(result) = state.result(index) {
+            material.add_numbered("research_result", index + 1, result);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Which research steps go out together. A wave of one is how steps are done
+//! one at a time, so both modes are the same code.
+
+use super::config::ResearchMode;
+use super::decide::{Decision, Entry};
+use super::message::{Party, owes};
+use super::state::{Decision as Judgement, State};
+use super::step::StepName;
+
+/// The research steps whose verdicts count now: the present one, or all of them.
+pub(super) fn under_review(state: &State, mode: ResearchMode) -> Vec<usize> {
+    match (state.current_index(), mode) {
+        (None, _) => Vec::new(),
+        (Some(index), ResearchMode::Sequential) => vec![index],
+        (Some(index), ResearchMode::Parallel) => (0..=index).collect(),
+    }
+}
+
+/// Those of them with that verdict.
+pub(super) fn judged(state: &State, mode: ResearchMode, judgement: Judgement) -> Vec<usize> {
+    let all = under_review(state, mode).into_iter();
+    all.filter(|&index| state.verdict(index).decision == judgement).collect()
+}
+
+/// The research steps of the last wave that were not delivered.
+pub(super) fn undelivered(state: &State, step: StepName) -> Vec<usize> {
+    let open = |&index: &usize| owes(&state.agent_messages, Party::from(step), Some(index));
+    state.wave.iter().copied().filter(open).collect()
+}
+
+/// The research index and the wave with which the next step begins.
+pub(super) fn next_wave(
+    state: &State,
+    decision: &Decision,
+    mode: ResearchMode,
+) -> (i64, Vec<usize>) {
+    let begun = if decision.fresh { -1 } else { state.current_research_index };
+    let wave = match decision.next {
+        Some(step) if step.is_research() && decision.entry == Entry::Again => {
+            undelivered(state, step)
+        }
+        Some(StepName::Researcher) if decision.entry == Entry::Rework => {
+            judged(state, mode, Judgement::Reject)
+        }
+        Some(StepName::Researcher) => return advance(begun, state.research_steps.len(), mode),
+        Some(StepName::CriticResearcher) => judged(state, mode, Judgement::None),
+        _ => return (begun, Vec::new()),
+    };
+    // A state that came from elsewhere may know of no wave: somebody has to go.
+    let somebody = || vec![state.current_index().unwrap_or_default()];
+    (begun, if wave.is_empty() { somebody() } else { wave })
+}
+
+fn advance(begun: i64, steps: usize, mode: ResearchMode) -> (i64, Vec<usize>) {
+    let first = usize::try_from(begun + 1).unwrap_or_default();
+    let wave: Vec<usize> = match mode {
+        ResearchMode::Sequential => vec![first],
+        ResearchMode::Parallel => (first..steps).collect(),
+    };
+    let index = wave.last().and_then(|&last| i64::try_from(last).ok()).unwrap_or(begun);
+    (index, wave)
+}

@@ -1,0 +1,48 @@
+//! Whether rejected work came back as it was.
+
+use super::changes::Changes;
+use super::config::ResearchMode;
+use super::parallel::judged;
+use super::state::{Decision, State};
+use super::step::StepName;
+use serde_json::{Map, Value as Json};
+
+/// Whether something that was just delivered equals what the same agent
+/// delivered last, but for case and white space.
+pub(super) fn is_stalled(state: &State, mode: ResearchMode, step: Option<StepName>) -> bool {
+    let products = step.map_or_else(Vec::new, |step| products(state, mode, step));
+    products.iter().any(|(key, product)| state.last_products.get(key) == Some(product))
+}
+
+/// Keeps what was just delivered, once it goes to its critic.
+pub(super) fn remember(state: &State, mode: ResearchMode, next: StepName, changes: &mut Changes) {
+    let Some(step) = StepName::parse(&state.current_step) else { return };
+    if step.is_critic() || !next.is_critic() {
+        return;
+    }
+    let kept: Map<String, Json> = products(state, mode, step)
+        .into_iter()
+        .map(|(key, product)| (key, product.into()))
+        .collect();
+    changes.set("last_products", kept);
+}
+
+fn products(state: &State, mode: ResearchMode, step: StepName) -> Vec<(String, String)> {
+    let key = step.as_str();
+    match step {
+        StepName::Planner => {
+            let steps = [state.research_steps.as_slice(), &state.expert_steps].concat();
+            vec![(key.to_owned(), plain(&steps.join("\n")))]
+        }
+        StepName::Expert => vec![(key.to_owned(), plain(&state.expert_answer))],
+        StepName::Researcher => judged(state, mode, Decision::None)
+            .into_iter()
+            .filter_map(|index| Some((format!("{key}/{index}"), plain(state.result(index)?))))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}

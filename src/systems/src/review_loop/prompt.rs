@@ -1,0 +1,63 @@
+//! The standing instructions of each role, from the prompt files.
+
+use antiphon_core::{Fault, ToolSpec};
+
+use super::config::Config;
+use super::roles::{Actor, Roles};
+use super::step::StepName;
+use crate::template::fill;
+
+const PLANNER: &str = include_str!("../../prompts/review_loop/planner.md");
+const RESEARCHER: &str = include_str!("../../prompts/review_loop/researcher.md");
+const EXPERT: &str = include_str!("../../prompts/review_loop/expert.md");
+const CRITIC_PLANNER: &str = include_str!("../../prompts/review_loop/critic_planner.md");
+const CRITIC_RESEARCHER: &str = include_str!("../../prompts/review_loop/critic_researcher.md");
+const CRITIC_EXPERT: &str = include_str!("../../prompts/review_loop/critic_expert.md");
+const FINALIZER: &str = include_str!("../../prompts/review_loop/finalizer.md");
+const NO_TOOLS: &str = include_str!("../../prompts/review_loop/no_tools.md");
+
+/// Characters of a tool's description that prompts show.
+const DESCRIPTION: usize = 200;
+
+/// The instructions of a step, its fields filled, or the caller's own.
+pub(super) fn instructions(
+    step: StepName,
+    roles: &Roles,
+    config: &Config,
+) -> Result<String, Fault> {
+    if let Actor::Model { prompt: Some(own), .. } = roles.actor(step) {
+        return Ok(own.clone());
+    }
+    let filled = match step {
+        StepName::Input | StepName::Planner => {
+            let values = [
+                ("max_research_steps", config.max_research_steps.to_string()),
+                ("max_expert_steps", config.max_expert_steps.to_string()),
+                ("research_tools", list(&roles.tool_specs(StepName::Researcher))),
+                ("expert_tools", list(&roles.tool_specs(StepName::Expert))),
+            ];
+            let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+            fill(PLANNER, &values)
+        }
+        StepName::Researcher => fill(RESEARCHER, &[("tools", &list(&roles.tool_specs(step)))]),
+        StepName::Expert => fill(EXPERT, &[("tools", &list(&roles.tool_specs(step)))]),
+        StepName::CriticPlanner => fill(CRITIC_PLANNER, &[]),
+        StepName::CriticResearcher => fill(CRITIC_RESEARCHER, &[]),
+        StepName::CriticExpert => fill(CRITIC_EXPERT, &[]),
+        StepName::Finalizer => fill(FINALIZER, &[]),
+    };
+    Ok(filled?.trim_end().to_owned())
+}
+
+/// One line per tool: its name and the first line of what it does.
+fn list(tools: &[ToolSpec]) -> String {
+    if tools.is_empty() {
+        return NO_TOOLS.trim_end().to_owned();
+    }
+    let line = |tool: &ToolSpec| {
+        let first = tool.description.lines().next().unwrap_or_default();
+        let first: String = first.chars().take(DESCRIPTION).collect();
+        format!("- {}: {first}", tool.name)
+    };
+    tools.iter().map(line).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,263 @@
+//! What is known of a question while it is worked on.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::{Fault, Message};
+use serde::{Deserialize, Serialize};
+
+use super::attachment::Attachment;
+use super::message::AgentMessage;
+use super::outcome::Outcome;
+use super::step::Worker;
+
+/// The state between two nodes. Field names are those of the seed; the last
+/// five fields are ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// What is asked.
+    pub question: String,
+    /// The file that came with it.
+    pub file: Option<Attachment>,
+    /// All messages so far.
+    pub agent_messages: Vec<AgentMessage>,
+    /// The step that was done last; a [`super::StepName`], or the question ends.
+    pub current_step: String,
+    /// The step that was chosen last.
+    pub next_step: String,
+    /// What has to be looked up.
+    pub research_steps: Vec<String>,
+    /// How the answer is worked out.
+    pub expert_steps: Vec<String>,
+    /// The research step that was begun last, counted from 0; −1 before the first.
+    pub current_research_index: i64,
+    /// Results by research step; empty where there is none yet.
+    pub research_results: Vec<Option<String>>,
+    /// The researcher's conversations by research step.
+    pub researcher_states: BTreeMap<usize, ResearcherState>,
+    /// The expert's conversation.
+    pub expert_state: Option<ExpertState>,
+    /// The expert's answer.
+    pub expert_answer: String,
+    /// How the expert came to it.
+    pub expert_reasoning: String,
+    /// The verdict on the plan.
+    pub critic_planner_decision: Decision,
+    /// Why the plan was rejected.
+    pub critic_planner_feedback: String,
+    /// The last verdict on research.
+    pub critic_researcher_decision: Decision,
+    /// Why the research was rejected.
+    pub critic_researcher_feedback: String,
+    /// The verdict on the answer.
+    pub critic_expert_decision: Decision,
+    /// Why the answer was rejected.
+    pub critic_expert_feedback: String,
+    /// Rejections and counted errors.
+    pub retry_count: u32,
+    /// At how many of them the question is given up.
+    pub retry_limit: u32,
+    /// Rejections by whose work was rejected.
+    pub retries_by_agent: Retries,
+    /// The answer.
+    pub final_answer: String,
+    /// How it was reached.
+    pub final_reasoning_trace: String,
+    /// What went wrong last, if it was not overcome.
+    pub error: Option<Fault>,
+    /// Where the question ended without an answer.
+    pub error_component: Option<String>,
+    /// How it ended.
+    pub outcome: Option<Outcome>,
+    /// Errors that were counted.
+    pub counted_errors: u32,
+    /// Rejections by research step.
+    pub step_rejections: BTreeMap<usize, u32>,
+    /// Verdicts by research step.
+    pub research_verdicts: BTreeMap<usize, Verdict>,
+    /// The research steps that were sent out last.
+    pub wave: Vec<usize>,
+    /// What each agent delivered last, if progress is watched.
+    pub last_products: BTreeMap<String, String>,
+    /// Whether the finalizer is to do without its model.
+    pub bypass: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            question: String::new(),
+            file: None,
+            agent_messages: Vec::new(),
+            current_step: "input".to_owned(),
+            next_step: "planner".to_owned(),
+            research_steps: Vec::new(),
+            expert_steps: Vec::new(),
+            current_research_index: -1,
+            research_results: Vec::new(),
+            researcher_states: BTreeMap::new(),
+            expert_state: None,
+            expert_answer: String::new(),
+            expert_reasoning: String::new(),
+            critic_planner_decision: Decision::None,
+            critic_planner_feedback: String::new(),
+            critic_researcher_decision: Decision::None,
+            critic_researcher_feedback: String::new(),
+            critic_expert_decision: Decision::None,
+            critic_expert_feedback: String::new(),
+            retry_count: 0,
+            retry_limit: 5,
+            retries_by_agent: Retries::default(),
+            final_answer: String::new(),
+            final_reasoning_trace: String::new(),
+            error: None,
+            error_component: None,
+            outcome: None,
+            counted_errors: 0,
+            step_rejections: BTreeMap::new(),
+            research_verdicts: BTreeMap::new(),
+            wave: Vec::new(),
+            last_products: BTreeMap::new(),
+            bypass: false,
+        }
+    }
+}
+
+impl State {
+    /// The result of a research step.
+    pub fn result(&self, index: usize) -> Option<&str> {
+        self.research_results.get(index)?.as_deref()
+    }
+
+    /// The present verdict on a research step.
+    pub fn verdict(&self, index: usize) -> Verdict {
+        if let Some(verdict) = self.research_verdicts.get(&index) {
+            return verdict.clone();
+        }
+        // A state that came from elsewhere knows the present verdict alone.
+        if self.research_verdicts.is_empty() && self.current_index() == Some(index) {
+            return Verdict {
+                decision: self.critic_researcher_decision,
+                feedback: self.critic_researcher_feedback.clone(),
+            };
+        }
+        Verdict::default()
+    }
+
+    /// The research step that was begun last; none before the first.
+    pub fn current_index(&self) -> Option<usize> {
+        usize::try_from(self.current_research_index).ok()
+    }
+
+    /// Whether the state holds together: what must be true after each pass of
+    /// the orchestrator.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), String> {
+        let steps = i64::try_from(self.research_steps.len().max(1)).unwrap_or(i64::MAX);
+        let index = self.current_research_index;
+        if !(-1..steps).contains(&index) {
+            return Err(format!("the research index is outside of -1..{steps}: {index}"));
+        }
+        let begun = self.current_index().map_or(0, |index| index + 1);
+        if let Some(slot) = self.research_results.iter().skip(begun).position(Option::is_some) {
+            return Err(format!("a research step has a result before it began: {}", begun + slot));
+        }
+        let Retries { planner, researcher, expert } = self.retries_by_agent;
+        let parts = planner + researcher + expert + self.counted_errors;
+        if self.retry_count != parts {
+            let count = self.retry_count;
+            return Err(format!("the retry count is {count} but its parts add up to: {parts}"));
+        }
+        Ok(())
+    }
+}
+
+/// The researcher's conversation about one step; continued when the result is
+/// sent back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResearcherState {
+    /// What was said, tools included.
+    pub messages: Vec<Message>,
+    /// The research step.
+    pub step_index: usize,
+    /// What it delivered last.
+    pub result: Option<String>,
+    /// The tools it has called, as `name(arguments)`.
+    #[serde(default)]
+    pub tool_calls: Vec<String>,
+}
+
+/// The expert's conversation; continued when the answer is sent back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExpertState {
+    /// What was said, tools included.
+    pub messages: Vec<Message>,
+    /// What is asked.
+    pub question: String,
+    /// What was looked up.
+    pub research_steps: Vec<String>,
+    /// What was found.
+    pub research_results: Vec<String>,
+    /// The answer it delivered last.
+    pub expert_answer: String,
+    /// How it came to it.
+    pub expert_reasoning: String,
+}
+
+/// What a critic says of a piece of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Decision {
+    /// Nothing yet.
+    #[default]
+    #[serde(rename = "")]
+    None,
+    /// It is good enough.
+    #[serde(rename = "approve")]
+    Approve,
+    /// It has to be done again.
+    #[serde(rename = "reject")]
+    Reject,
+}
+
+/// What a critic says, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether the work is good enough.
+    pub decision: Decision,
+    /// What is wrong with it; may be empty if it is approved.
+    #[serde(default)]
+    pub feedback: String,
+}
+
+/// Rejections by whose work was rejected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Retries {
+    /// Rejected plans.
+    pub planner: u32,
+    /// Rejected results of research.
+    pub researcher: u32,
+    /// Rejected answers.
+    pub expert: u32,
+}
+
+impl Retries {
+    /// How often the work of one was rejected.
+    pub const fn of(&self, worker: Worker) -> u32 {
+        match worker {
+            Worker::Planner => self.planner,
+            Worker::Researcher => self.researcher,
+            Worker::Expert => self.expert,
+        }
+    }
+
+    pub(super) const fn add(&mut self, worker: Worker) {
+        match worker {
+            Worker::Planner => self.planner += 1,
+            Worker::Researcher => self.researcher += 1,
+            Worker::Expert => self.expert += 1,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Failures of agents: A15, and what ends a question at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault, RetryPolicy};
+use antiphon_models::{Retrying, ScriptedReply};
+use antiphon_runtime::Model;
+use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome, Party};
+use serde_json::json;
+
+use crate::scene::{Played, Scene, Stage, approve, plan, solved, worded};
+
+fn unreachable() -> ScriptedReply {
+    Fault::new(Category::ModelTransport, "model_unreachable", "no way to the model: x").into()
+}
+
+/// Plays with a model whose calls are tried three times without a pause.
+async fn play_with_transport(errors: usize) -> Played {
+    let mut replies = vec![unreachable(); errors];
+    replies.push(plan(&[], &["e1"]).into());
+    let mut scene = Scene::new(&json!({}))
+        .role("planner", replies)
+        .role("critic", [approve(), approve()])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [worded("x", "t")]);
+    let script = scene.model();
+    let policy = RetryPolicy { initial: Duration::ZERO, ..RetryPolicy::default() };
+    let model: Arc<dyn Model> = Arc::new(Retrying::new(script.clone(), policy));
+    let system = scene.system(&model);
+    let answer = system.ask("q", scene.session()).await.unwrap();
+    Stage { model: script }.with(answer)
+}
+
+#[tokio::test]
+async fn a15_errors_that_the_transport_overcomes_do_not_count() {
+    let played = play_with_transport(2).await;
+    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 0));
+    assert_eq!(played.counts()["planner"], 1);
+}
+
+#[tokio::test]
+async fn a15_a_transport_that_gives_up_counts_and_the_agent_is_told_the_same_again() {
+    let played = play_with_transport(3).await;
+    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
+    assert_eq!(played.counts()["planner"], 2);
+    let told = played.told(Party::Planner);
+    assert_eq!(told[0].content, told[1].content);
+    assert_eq!(played.answer.error, None, "it was overcome");
+}
+
+#[tokio::test]
+async fn errors_alone_end_a_question_at_the_limit() {
+    let played = Scene::new(&json!({"retry_limit": 2}))
+        .role("planner", vec![unreachable(); 2])
+        .ask("q")
+        .await;
+    assert_eq!(played.answer.outcome, Outcome::RetryLimit);
+    assert_eq!(played.answer.error_component.as_deref(), Some("planner"));
+    assert_eq!(played.answer.error.unwrap().code, "model_unreachable");
+}
+
+#[tokio::test]
+async fn an_error_that_will_not_pass_ends_a_question_at_once() {
+    let refused = Fault::new(Category::Auth, "model_key_refused", "the key was refused: openai");
+    let played = Scene::new(&json!({})).role("planner", [refused]).ask("q").await;
+    assert_eq!(played.answer.outcome, Outcome::Error);
+    assert_eq!(played.answer.final_answer, FAILURE_TEXT);
+    assert_eq!(played.answer.retry_count, 0);
+    assert_eq!(played.answer.error.as_ref().unwrap().code, "model_key_refused");
+    assert_eq!(played.answer.error_component.as_deref(), Some("planner"));
+    assert_eq!(played.agents(), ["planner", "finalizer_bypass"]);
+}
+
+#[tokio::test]
+async fn a_finalizer_that_fails_is_tried_again() {
+    let played = Scene::new(&json!({}))
+        .role("planner", [plan(&[], &["e1"])])
+        .role("critic", [approve(), approve()])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [unreachable(), worded("x", "t").into()])
+        .ask("q")
+        .await;
+    assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
+    assert_eq!(played.agents()[4..], ["finalizer", "finalizer"]);
+}

@@ -1,0 +1,146 @@
+//! Questions that find their way: A1 to A5.
+
+use antiphon_systems::review_loop::{Outcome, Party};
+use serde_json::json;
+
+use crate::scene::{A1_AGENTS, Scene, a1, approve, found, plan, reject, solved, worded};
+
+#[tokio::test]
+async fn a1_a_question_without_rejections_visits_everybody_in_order() {
+    let played = a1().ask("q").await;
+    assert_eq!(played.agents(), A1_AGENTS);
+    let answer = &played.answer;
+    assert_eq!((answer.final_answer.as_str(), answer.final_reasoning_trace.as_str()), ("x", "t"));
+    assert_eq!(answer.outcome, Outcome::Answered);
+    assert_eq!(answer.retry_count, 0);
+    assert_eq!(answer.error, None);
+    assert_eq!(answer.error_component, None);
+    let state = played.state();
+    assert_eq!(state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
+    assert_eq!(state.current_research_index, 1);
+    assert_eq!((state.current_step.as_str(), state.next_step.as_str()), ("finalizer", "finalizer"));
+    assert_eq!((state.expert_answer.as_str(), state.expert_reasoning.as_str()), ("x", "why"));
+}
+
+#[tokio::test]
+async fn a1_the_trace_tells_the_story() {
+    let played = a1().ask("q").await;
+    assert_eq!(played.notes("question_received"), [json!({"question": "q", "file": null})]);
+    let plan = json!({"research_steps": ["r1", "r2"], "expert_steps": ["e1"], "attempt": 1});
+    assert_eq!(played.notes("plan_created"), [plan]);
+    assert_eq!(played.notes("research_started")[1], json!({"index": 1, "attempt": 1}));
+    let finished = json!({"index": 1, "attempt": 1, "tool_calls": 0});
+    assert_eq!(played.notes("research_finished")[1], finished);
+    assert_eq!(played.notes("expert_started"), [json!({"attempt": 1})]);
+    assert_eq!(played.notes("expert_finished"), [json!({"attempt": 1})]);
+    let verdict = json!({
+        "target": "researcher", "decision": "approve", "feedback": "", "attempt": 1, "index": 1,
+    });
+    assert_eq!(played.notes("verdict")[2], verdict);
+    assert_eq!(played.notes("message_sent").len(), 18);
+    assert_eq!(played.notes("finalized"), [json!({"outcome": "answered", "bypassed": false})]);
+    let rules: Vec<_> =
+        played.notes("step_determined").into_iter().map(|n| n["rule"].clone()).collect();
+    let expected = [
+        "planned_first",
+        "plan_made",
+        "plan_approved",
+        "research_done",
+        "research_approved",
+        "research_done",
+        "research_complete",
+        "answer_made",
+        "answer_approved",
+    ];
+    assert_eq!(rules, expected);
+}
+
+#[tokio::test]
+async fn a2_a_plan_without_research_goes_straight_to_the_expert() {
+    let played = Scene::new(&json!({}))
+        .role("planner", [plan(&[], &["e1"])])
+        .role("critic", [approve(), approve()])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [worded("x", "t")])
+        .ask("q")
+        .await;
+    assert_eq!(played.agents(), ["planner", "critic", "expert", "critic", "finalizer"]);
+    assert_eq!(played.state().current_research_index, -1);
+    assert!(played.state().research_results.is_empty());
+}
+
+#[tokio::test]
+async fn a3_a_rejected_plan_is_made_again_from_the_feedback() {
+    let played = Scene::new(&json!({}))
+        .role("planner", [plan(&[], &["e1"]), plan(&["r1"], &["e1", "e2"])])
+        .role("critic", [reject("more"), approve(), approve(), approve()])
+        .role("researcher", [found("a")])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [worded("x", "t")])
+        .ask("q")
+        .await;
+    assert_eq!(played.answer.retry_count, 1);
+    assert_eq!(played.answer.retries_by_agent.planner, 1);
+    assert_eq!(played.told(Party::Planner)[1].content, "more");
+    assert_eq!(played.state().research_steps, ["r1"]);
+    assert_eq!(played.state().expert_steps, ["e1", "e2"]);
+    let again = &played.requests("planner")[1].messages;
+    let said: Vec<&str> = again.iter().skip(1).map(|message| message.content.as_str()).collect();
+    let first = r#"{"research_steps":[],"expert_steps":["e1"]}"#;
+    assert_eq!(said, ["Develop a logical plan to answer: q", first, "more"]);
+    assert_eq!(played.notes("retry"), [json!({"agent": "planner", "count": 1, "limit": 5})]);
+}
+
+#[tokio::test]
+async fn a4_a_rejected_result_is_replaced_in_its_slot() {
+    let played = Scene::new(&json!({}))
+        .role("planner", [plan(&["r1"], &["e1"])])
+        .role("critic", [approve(), reject("cite"), approve(), approve()])
+        .role("researcher", [found("a"), found("a2")])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [worded("x", "t")])
+        .ask("q")
+        .await;
+    assert_eq!(played.state().research_results, [Some("a2".to_owned())]);
+    assert_eq!(played.state().current_research_index, 0);
+    let told = played.told(Party::Researcher);
+    assert_eq!((told[1].content.as_str(), told[1].step_id), ("cite", Some(0)));
+    let reviews = played.told(Party::CriticResearcher);
+    assert_eq!(reviews[1].content, "Review research: a2");
+}
+
+#[tokio::test]
+async fn a5_each_research_step_keeps_its_own_conversation() {
+    let played = Scene::new(&json!({}))
+        .role("planner", [plan(&["r1", "r2"], &["e1"])])
+        .role(
+            "critic",
+            [
+                approve(),
+                reject("one"),
+                reject("two"),
+                approve(),
+                reject("three"),
+                approve(),
+                approve(),
+            ],
+        )
+        .role("researcher", [found("a"), found("b"), found("c"), found("d"), found("e")])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [worded("x", "t")])
+        .ask("q")
+        .await;
+    assert_eq!(played.answer.retry_count, 3);
+    let texts = |index: usize| -> Vec<String> {
+        let messages = &played.state().researcher_states[&index].messages;
+        messages.iter().skip(2).map(|message| message.content.clone()).collect()
+    };
+    let said = |result: &str| found(result).to_string();
+    assert_eq!(texts(0), [said("a"), "one".into(), said("b"), "two".into(), said("c")]);
+    assert_eq!(texts(1), [said("d"), "three".into(), said("e")]);
+    assert_eq!(played.state().researcher_states[&0].result.as_deref(), Some("c"));
+    // The rework of a step was asked with the conversation of that step alone.
+    let rework = &played.requests("researcher")[4].messages;
+    assert!(rework.iter().any(|message| message.content.contains("Research: r2")));
+    assert!(rework.iter().all(|message| !message.content.contains("Research: r1")));
+}

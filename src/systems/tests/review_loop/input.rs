@@ -1,0 +1,73 @@
+//! What may be asked: A20, files.
+
+use antiphon_systems::review_loop::{Asked, Attachment, Outcome};
+use serde_json::json;
+
+use crate::scene::{Scene, a1};
+
+fn asked(messages: &serde_json::Value) -> Asked {
+    Asked::from_messages(messages, None).unwrap()
+}
+
+#[tokio::test]
+async fn a20_a_blank_question_is_refused_before_any_model_is_called() {
+    for blank in [json!([]), json!([{"content": " \n"}]), json!([{"content": []}])] {
+        let (stage, result) = Scene::new(&json!({})).try_ask(asked(&blank)).await;
+        assert_eq!(result.unwrap_err().code, "question_blank");
+        assert!(stage.model.requests().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a20_only_the_first_message_is_the_question() {
+    let messages =
+        json!([{"role": "user", "content": "first"}, {"content": "second"}, {"content": "third"}]);
+    let played = a1().ask(asked(&messages)).await;
+    assert_eq!(played.state().question, "first");
+    let seen = played.model.requests();
+    let all = seen.iter().flat_map(|request| &request.messages);
+    assert!(all.into_iter().all(|message| !message.content.contains("second")));
+}
+
+#[tokio::test]
+async fn text_parts_are_joined_and_a_file_part_is_the_file() {
+    let parts = json!([{"content": [
+        {"type": "text", "text": "Sum the"},
+        {"type": "text", "text": "numbers."},
+        {"type": "file", "name": "numbers.txt", "text": "1 2 3"},
+    ]}]);
+    let played = a1().ask(asked(&parts)).await;
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert_eq!(played.state().question, "Sum the\nnumbers.");
+    for role in ["planner", "researcher", "expert"] {
+        let first = &played.requests(role)[0].messages[1].content;
+        assert!(first.contains("<file name=\"numbers.txt\">\n1 2 3\n</file>"), "{role}: {first}");
+    }
+    let critic = &played.requests("critic")[0].messages[1].content;
+    assert!(critic.contains("<file_name>\nnumbers.txt\n</file_name>"));
+    let received = json!({"question": "Sum the\nnumbers.", "file": "numbers.txt"});
+    assert_eq!(played.notes("question_received"), [received]);
+}
+
+#[test]
+fn a_file_must_be_text_and_small_enough() {
+    let limit = Attachment::LIMIT;
+    assert!(Attachment::from_bytes("a.txt", vec![b'a'; limit]).is_ok());
+    let code =
+        |content: Vec<u8>| Attachment::from_bytes("a.txt", content).unwrap_err().code.clone();
+    assert_eq!(code(vec![b'a'; limit + 1]), "attachment_too_large");
+    assert_eq!(code(vec![0xFF, 0xFE]), "attachment_not_text");
+    assert_eq!(code(vec![b'a', 0]), "attachment_not_text");
+}
+
+#[test]
+fn two_files_and_unknown_parts_are_refused() {
+    let file = || Attachment::new("a.txt", "a").unwrap();
+    let parts = json!([{"content": [
+        {"type": "text", "text": "q"}, {"type": "file", "name": "b.txt", "text": "b"},
+    ]}]);
+    let two = Asked::from_messages(&parts, Some(file())).unwrap();
+    assert_eq!(two.read().unwrap_err().code, "question_malformed");
+    let image = json!([{"content": [{"type": "image_url", "image_url": "x"}]}]);
+    assert_eq!(Asked::from_messages(&image, None).unwrap_err().code, "question_malformed");
+}

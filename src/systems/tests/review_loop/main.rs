@@ -1,0 +1,22 @@
+//! The review loop, played with scripted models and tools. Names carry the
+//! numbers of the acceptance list.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy does not see that the stage is only set in tests"
+)]
+
+mod errors;
+mod flow;
+mod input;
+mod limits;
+mod messages;
+mod parallel;
+mod prompts;
+mod properties;
+mod replies;
+mod roles;
+mod scene;
+mod settings;
+mod tools;

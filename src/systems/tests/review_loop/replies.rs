@@ -1,0 +1,135 @@
+//! Replies that do not fit: A11 to A14, and how answers are trimmed.
+
+use antiphon_core::ModelRequest;
+use antiphon_models::ScriptedReply;
+use antiphon_systems::review_loop::{Outcome, Party};
+use serde_json::json;
+
+use crate::scene::{Played, Scene, approve, found, plan, solved, worded};
+
+fn ending(scene: Scene) -> Scene {
+    scene.role("expert", [solved("x", "why")]).role("finalizer", [worded("x", "t")])
+}
+
+fn critic(replies: Vec<ScriptedReply>) -> Scene {
+    ending(Scene::new(&json!({})).role("planner", [plan(&[], &["e1"])]).role("critic", replies))
+}
+
+fn verdict(text: &str) -> ScriptedReply {
+    ScriptedReply::text(text)
+}
+
+fn last(request: &ModelRequest) -> &str {
+    &request.messages.last().unwrap().content
+}
+
+fn assert_answered(played: &Played, count: u32) {
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert_eq!(played.answer.retry_count, count);
+}
+
+#[tokio::test]
+async fn a11_a_decision_counts_whatever_its_case() {
+    let played =
+        critic(vec![verdict(r#"{"decision": "APPROVE"}"#), approve().into()]).ask("q").await;
+    assert_answered(&played, 0);
+    assert_eq!(played.requests("critic").len(), 2);
+}
+
+#[tokio::test]
+async fn a11_a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retried() {
+    let maybe = || verdict(r#"{"decision": "maybe", "feedback": "hm"}"#);
+    let played = critic(vec![maybe(), maybe(), approve().into(), approve().into()]).ask("q").await;
+    assert_answered(&played, 1);
+    assert_eq!(played.state().counted_errors, 1);
+    assert_eq!(played.answer.retries_by_agent.planner, 0);
+    assert_eq!(played.counts()["planner"], 1, "the worker is not run again");
+    assert_eq!(played.agents()[..3], ["planner", "critic", "critic"]);
+    let told = played.told(Party::CriticPlanner);
+    assert_eq!(told[0].content, told[1].content);
+    let error = &played.notes("agent_error")[0];
+    assert_eq!(error["component"], "critic_planner");
+    assert_eq!(error["category"], "model_output");
+    assert_eq!(error["recoverable"], true);
+}
+
+#[tokio::test]
+async fn a12_a_rejection_without_a_reason_is_asked_again() {
+    for silent in [r#"{"decision": "reject", "feedback": " "}"#, r#"{"decision": "reject"}"#] {
+        let played =
+            critic(vec![verdict(silent), approve().into(), approve().into()]).ask("q").await;
+        assert_answered(&played, 0);
+        let asked = played.requests("critic");
+        assert_eq!(asked.len(), 3);
+        assert!(last(&asked[1]).contains("feedback"), "{}", last(&asked[1]));
+    }
+}
+
+#[tokio::test]
+async fn a13_a_plan_in_a_fence_amid_prose_is_read_as_it_is() {
+    let text = "Here is my plan:\n```json\n{\"research_steps\": [], \"expert_steps\": [\"add\"]}\n```\nGood luck!";
+    let scene =
+        Scene::new(&json!({})).role("planner", [text]).role("critic", [approve(), approve()]);
+    let played = ending(scene).ask("q").await;
+    assert_answered(&played, 0);
+    assert_eq!(played.requests("planner").len(), 1);
+    assert_eq!(played.state().expert_steps, ["add"]);
+}
+
+#[tokio::test]
+async fn a14_a_plan_without_expert_steps_is_asked_again_and_then_counts() {
+    let bad = || plan(&["r1"], &[]);
+    let scene = Scene::new(&json!({}))
+        .role("planner", [bad(), bad(), plan(&[], &["e1"])])
+        .role("critic", [approve(), approve()]);
+    let played = ending(scene).ask("q").await;
+    assert_answered(&played, 1);
+    let asked = played.requests("planner");
+    assert_eq!(asked.len(), 3);
+    assert!(last(&asked[1]).contains("expert_steps"), "{}", last(&asked[1]));
+    assert_eq!(asked[0].messages, asked[2].messages, "the retry begins anew");
+    assert_eq!(played.agents()[..2], ["planner", "planner"]);
+}
+
+#[tokio::test]
+async fn blank_steps_and_plans_that_are_too_long_are_asked_again() {
+    for bad in [plan(&[" "], &["e1"]), plan(&["a", "b", "c"], &["e1"])] {
+        let mut scene = Scene::new(&json!({"max_research_steps": 2}));
+        scene =
+            scene.role("planner", [bad, plan(&[], &["e1"])]).role("critic", [approve(), approve()]);
+        let played = ending(scene).ask("q").await;
+        assert_answered(&played, 0);
+        assert!(last(&played.requests("planner")[1]).contains("research_steps"));
+    }
+}
+
+#[tokio::test]
+async fn a_researcher_without_tools_gets_the_schema_at_once() {
+    let scene = Scene::new(&json!({}))
+        .role("planner", [plan(&["r1"], &["e1"])])
+        .role("critic", [approve(), approve(), approve()])
+        .role("researcher", [found("a")]);
+    let played = ending(scene).ask("q").await;
+    let schema = played.requests("researcher")[0].schema.clone().unwrap();
+    assert_eq!(schema.json["required"], json!(["result"]));
+    assert_eq!(played.requests("researcher")[0].temperature, Some(0.0));
+}
+
+#[tokio::test]
+async fn a_benchmarks_answer_is_trimmed_and_a_plain_one_is_not() {
+    let final_answer = async |format: &str, text: &str| {
+        let played = Scene::new(&json!({"answer_format": format}))
+            .role("planner", [plan(&[], &["e1"])])
+            .role("critic", [approve(), approve()])
+            .role("expert", [solved("x", "why")])
+            .role("finalizer", [worded(text, "t")])
+            .ask("q")
+            .await;
+        played.answer.final_answer
+    };
+    assert_eq!(final_answer("gaia", " \"Paris.\" ").await, "Paris");
+    assert_eq!(final_answer("gaia", "1,234,567").await, "1234567");
+    assert_eq!(final_answer("gaia", "a, b, 12,3").await, "a, b, 12,3");
+    assert_eq!(final_answer("gaia", "It rains.").await, "It rains.");
+    assert_eq!(final_answer("plain", "\"1,234.\"").await, "\"1,234.\"");
+}

@@ -1,0 +1,226 @@
+//! The stage: a review loop with a script for each role.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use antiphon_core::event::EventKind;
+use antiphon_core::{Fault, ModelRequest};
+use antiphon_models::{Lane, ScriptedModel, ScriptedReply};
+use antiphon_runtime::{ManualClock, Model, Tool};
+use antiphon_systems::ReviewLoop;
+use antiphon_systems::review_loop::{
+    AgentMessage, Answer, Asked, Config, Party, Roles, Session, State,
+};
+use serde_json::{Value as Json, json};
+
+/// Who says what, before the play.
+pub(crate) struct Scene {
+    lanes: Vec<Lane>,
+    pub(crate) config: Config,
+    pub(crate) research_tools: Vec<Arc<dyn Tool>>,
+    pub(crate) expert_tools: Vec<Arc<dyn Tool>>,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+impl Scene {
+    pub(crate) fn new(settings: &Json) -> Self {
+        Self {
+            lanes: Vec::new(),
+            config: Config::from_json(settings).unwrap(),
+            research_tools: Vec::new(),
+            expert_tools: Vec::new(),
+            clock: Arc::new(ManualClock::default()),
+        }
+    }
+
+    /// The replies of a role, in order.
+    pub(crate) fn role<R: Into<ScriptedReply>>(
+        self,
+        role: &str,
+        replies: impl IntoIterator<Item = R>,
+    ) -> Self {
+        self.lane(Lane::tag("role", role).replies(replies))
+    }
+
+    pub(crate) fn lane(mut self, lane: Lane) -> Self {
+        self.lanes.push(lane);
+        self
+    }
+
+    pub(crate) fn model(&mut self) -> Arc<ScriptedModel> {
+        let model = ScriptedModel::new::<&str>([]);
+        Arc::new(self.lanes.drain(..).fold(model, ScriptedModel::lane))
+    }
+
+    /// A system with these roles, on this scene's settings and tools.
+    pub(crate) fn system(&self, model: &Arc<dyn Model>) -> ReviewLoop {
+        let mut roles = Roles::of(model);
+        roles.research_tools.clone_from(&self.research_tools);
+        roles.expert_tools.clone_from(&self.expert_tools);
+        ReviewLoop::new(self.config.clone(), roles).unwrap()
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        Session::new(self.clock.clone())
+    }
+
+    pub(crate) async fn ask(self, question: impl Into<Asked>) -> Played {
+        let (played, result) = self.try_ask(question).await;
+        played.with(result.unwrap())
+    }
+
+    /// As `ask`, for a question that may not be begun.
+    pub(crate) async fn try_ask(
+        mut self,
+        question: impl Into<Asked>,
+    ) -> (Stage, Result<Answer, Fault>) {
+        let model = self.model();
+        let system = self.system(&as_model(&model));
+        let answer = system.ask(question, self.session()).await;
+        (Stage { model }, answer)
+    }
+
+    pub(crate) async fn resume(mut self, state: &State) -> Played {
+        let model = self.model();
+        let system = self.system(&as_model(&model));
+        let answer = system.resume(state, self.session()).await.unwrap();
+        Stage { model }.with(answer)
+    }
+}
+
+/// A script in the place of any model.
+pub(crate) fn as_model(script: &Arc<ScriptedModel>) -> Arc<dyn Model> {
+    Arc::clone(script) as Arc<dyn Model>
+}
+
+/// What is left when a question could not be begun.
+pub(crate) struct Stage {
+    pub(crate) model: Arc<ScriptedModel>,
+}
+
+impl Stage {
+    pub(crate) fn with(self, answer: Answer) -> Played {
+        let played = Played { answer, model: self.model };
+        played.check();
+        played
+    }
+}
+
+/// What was played.
+pub(crate) struct Played {
+    pub(crate) answer: Answer,
+    pub(crate) model: Arc<ScriptedModel>,
+}
+
+impl Played {
+    /// The agents in the order they were started.
+    pub(crate) fn agents(&self) -> Vec<&str> {
+        let started = |kind| kind == EventKind::NodeStarted;
+        let names = self.answer.trace.iter().filter(|event| started(event.kind));
+        let names = names.filter_map(|event| event.path.last());
+        names
+            .map(|name| name.split('#').next().unwrap())
+            .filter(|name| !matches!(*name, "input" | "orchestrator"))
+            .collect()
+    }
+
+    /// How often each agent was started.
+    pub(crate) fn counts(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for agent in self.agents() {
+            *counts.entry(agent).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The events of the system with that name.
+    pub(crate) fn notes(&self, name: &str) -> Vec<Json> {
+        let notes = self.answer.trace.iter().filter(|event| event.kind == EventKind::Custom);
+        let notes = notes.filter(|event| &*event.name == name);
+        notes.map(|event| Json::Object(event.data.clone())).collect()
+    }
+
+    /// What a role's model was asked, in order.
+    pub(crate) fn requests(&self, role: &str) -> Vec<ModelRequest> {
+        let mut requests = self.model.requests();
+        requests.retain(|request| request.tags.get("role").is_some_and(|known| known == role));
+        requests
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.answer.state
+    }
+
+    pub(crate) fn log(&self) -> &[AgentMessage] {
+        &self.answer.state.agent_messages
+    }
+
+    /// What the orchestrator has told an agent, in order.
+    pub(crate) fn told(&self, party: Party) -> Vec<&AgentMessage> {
+        self.log().iter().filter(|message| message.receiver == party).collect()
+    }
+
+    /// What holds for every play: the state holds together, and each run of an
+    /// agent has one message of the orchestrator.
+    fn check(&self) {
+        self.state().check().unwrap();
+        let told =
+            self.log().iter().filter(|message| message.sender == Party::Orchestrator).count();
+        let untold = usize::from(self.answer.outcome.as_str() == "budget");
+        assert_eq!(told + untold, self.agents().len(), "one message for each run of an agent");
+        let seqs: Vec<u64> = self.answer.trace.iter().map(|event| event.seq).collect();
+        assert!(seqs.iter().zip(1..).all(|(seq, place)| *seq == place), "no gaps: {seqs:?}");
+        assert_eq!(self.model.remaining(), 0, "everybody said their lines");
+    }
+}
+
+pub(crate) fn plan(research: &[&str], expert: &[&str]) -> Json {
+    json!({"research_steps": research, "expert_steps": expert})
+}
+
+pub(crate) fn approve() -> Json {
+    json!({"decision": "approve", "feedback": ""})
+}
+
+pub(crate) fn reject(feedback: &str) -> Json {
+    json!({"decision": "reject", "feedback": feedback})
+}
+
+pub(crate) fn found(result: &str) -> Json {
+    json!({ "result": result })
+}
+
+pub(crate) fn solved(answer: &str, reasoning: &str) -> Json {
+    json!({"expert_answer": answer, "reasoning_trace": reasoning})
+}
+
+pub(crate) fn worded(answer: &str, trace: &str) -> Json {
+    json!({"final_answer": answer, "final_reasoning_trace": trace})
+}
+
+/// A role that says the same as often as it is asked.
+pub(crate) fn always(role: &str, reply: Json) -> Lane {
+    Lane::tag("role", role).then_always(reply)
+}
+
+/// The play of the acceptance list's first entry.
+pub(crate) fn a1() -> Scene {
+    Scene::new(&json!({}))
+        .role("planner", [plan(&["r1", "r2"], &["e1"])])
+        .role("critic", [approve(), approve(), approve(), approve()])
+        .role("researcher", [found("a"), found("b")])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [worded("x", "t")])
+}
+
+pub(crate) const A1_AGENTS: [&str; 9] = [
+    "planner",
+    "critic",
+    "researcher",
+    "critic",
+    "researcher",
+    "critic",
+    "expert",
+    "critic",
+    "finalizer",
+];
