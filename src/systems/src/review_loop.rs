@@ -173,13 +173,13 @@ impl ReviewLoop {
             let channel = self.graph.channel_id(&key)?;
             Some(Write { channel, op: Op::Replace(value) })
         };
-        let input = fields.into_iter().filter_map(write).collect();
+        let input: Vec<Write<Json>> = fields.into_iter().filter_map(write).collect();
         let options = Options {
             run_id: session.run_id,
             seed: session.seed,
             limits: self.limits(&session.limits),
-            commits: false,
             events: true,
+            ..Options::default()
         };
         let now = session.clock.now();
         let mut run = Run::new(Arc::clone(&self.graph), input, options, now);

@@ -9,7 +9,7 @@ use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Outcome, Party, State}
 use serde_json::{Value as Json, json};
 
 use crate::scene::{
-    Played, Scene, Stage, a1, always, approve, as_model, found, plan, reject, solved, worded,
+    Played, Scene, Stage, always, approve, as_model, found, plan, reject, solved, worded,
 };
 
 fn assert_given_up(played: &Played, outcome: Outcome) {
@@ -339,9 +339,15 @@ async fn a28_a_finalizer_that_is_asked_after_all_words_an_answer() {
 
 #[tokio::test]
 async fn tokens_of_all_models_are_added_up() {
-    let mut played = a1();
-    played.config.max_reasks = 0;
-    let played = played.ask("q").await;
+    let paid = |reply: serde_json::Value| ScriptedReply::json(&reply).usage(10, 3);
+    let played = Scene::new(&json!({}))
+        .role("planner", [paid(plan(&[], &["e1"]))])
+        .role("critic", [paid(approve()), paid(approve())])
+        .role("expert", [paid(solved("x", "why"))])
+        .role("finalizer", [paid(worded("x", "t"))])
+        .ask("q")
+        .await;
     assert_eq!(played.answer.models, ["test:scripted"]);
-    assert_eq!(played.answer.usage.input_tokens, 0);
+    let usage = played.answer.usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens), (50, 15));
 }
