@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use antiphon_core::task::TaskId;
 use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 
 use crate::call::Call;
 use crate::inbox::Answer;
@@ -50,7 +51,7 @@ struct State {
     /// The interpreter is going down: no worker may enter it any more.
     closed: bool,
     /// Runs with calls that wait.
-    runs: VecDeque<Py<Run>>,
+    runs: VecDeque<Py<PyWeakrefReference>>,
     idle: usize,
     threads: usize,
 }
@@ -75,11 +76,13 @@ pub(crate) fn summon(run: &Bound<'_, Run>) {
     if run.get().calls.summoned.swap(true, Ordering::AcqRel) {
         return;
     }
+    // Weak, so that a worker on its way keeps no run alive that nobody wants.
+    let Ok(ticket) = PyWeakrefReference::new(run).map(Bound::unbind) else { return };
     let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
     if state.threads == 0 {
         close_at_exit(run.py());
     }
-    state.runs.push_back(run.clone().unbind());
+    state.runs.push_back(ticket);
     let missing = state.idle < state.runs.len();
     if missing && state.threads < LIMIT.load(Ordering::Relaxed) {
         state.threads += 1;
@@ -125,14 +128,17 @@ fn close(py: Python<'_>) {
 fn work() {
     Python::attach(|py| {
         loop {
-            let run = py.detach(next_run);
-            run.get().calls.summoned.store(false, Ordering::Release);
-            work_for(py, run.bind(py), false);
+            let ticket = py.detach(next_run);
+            let Some(run) = ticket.bind(py).upgrade() else { continue };
+            if let Ok(run) = run.cast_into::<Run>() {
+                run.get().calls.summoned.store(false, Ordering::Release);
+                work_for(py, &run, false);
+            }
         }
     });
 }
 
-fn next_run() -> Py<Run> {
+fn next_run() -> Py<PyWeakrefReference> {
     let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         if !state.closed
