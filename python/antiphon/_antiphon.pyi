@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "Overwrite", "RetryPolicy", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "Overwrite", "RetryPolicy", "ReviewLoop", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
 
 from typing_extensions import TypeVar
 
@@ -343,6 +343,25 @@ class RetryPolicy:
     def max_interval(self, /) -> float: ...
     @property
     def retry_on(self, /) -> Any: ...
+
+@final
+class ReviewLoop:
+    """
+    The review loop, ready for any number of questions at once.
+    """
+    def __new__(cls, /, settings: dict, roles: dict) -> ReviewLoop:
+        """
+        Checks settings and roles; nothing is called yet.
+        """
+    def __repr__(self, /) -> str: ...
+    def aask(self, /, question: Any, *, file: tuple[str, Sequence[int]] | None = None, run_id: str | None = None, seed: int | None = None) -> Any:
+        """
+        Answers a question, awaited. Cancelling the caller's task stops it.
+        """
+    def ask(self, /, question: Any, *, file: tuple[str, Sequence[int]] | None = None, run_id: str | None = None, seed: int | None = None, watch: Any | None = None) -> dict:
+        """
+        Answers a question and waits for it. Ctrl-C stops it.
+        """
 
 @final
 class Run:

@@ -151,12 +151,22 @@ fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<Shape>>> {
 /// A tool as Python gives it: its spec, its callable, and whether that is async.
 fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
     let (spec, call, asynchronous) = given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool)>()?;
+    let made = tool_spec(&spec)?;
+    let name = made.name.clone();
+    let arguments = Shape::compile(&Schema::new(&name, made.parameters.clone()));
+    let arguments = arguments.map_err(|fault| to_exception(given.py(), &fault))?;
+    let entry = ToolEntry { name, callable: Callable { call, asynchronous } };
+    Ok((entry, AgentTool { spec: made, arguments: Arc::new(arguments) }))
+}
+
+/// A tool's spec as Python writes it.
+pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
     let text = |key: &str| -> PyResult<String> {
         let missing = || PyValueError::new_err(format!("a tool needs the field: {key}"));
         spec.get_item(key)?.ok_or_else(missing)?.extract()
     };
     let name = text("name")?;
-    let fields = Keywords::open(&spec);
+    let fields = Keywords::open(spec);
     let parameters = fields.get::<Bound<'_, PyAny>>("parameters")?;
     let parameters = parameters
         .map_or_else(|| Ok(json!({"type": "object"})), |given| pythonize::depythonize(&given))?;
@@ -168,10 +178,7 @@ fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
     made.timeout = fields.get("timeout")?.map(|given| seconds("timeout", given)).transpose()?;
     made.max_calls = fields.get("max_calls")?;
     made.max_result = fields.get("max_result")?.unwrap_or(ToolSpec::MAX_RESULT);
-    let arguments = Shape::compile(&Schema::new(&name, made.parameters.clone()));
-    let arguments = arguments.map_err(|fault| to_exception(given.py(), &fault))?;
-    let entry = ToolEntry { name, callable: Callable { call, asynchronous } };
-    Ok((entry, AgentTool { spec: made, arguments: Arc::new(arguments) }))
+    Ok(made)
 }
 
 /// What a tool is told about the call besides its arguments.

@@ -88,6 +88,11 @@ fn category(value: &Bound<'_, PyAny>) -> Option<Category> {
     Category::ALL.into_iter().find(|category| category.as_str() == name)
 }
 
+/// The category and code of one of our own exceptions.
+pub(crate) fn known(value: &Bound<'_, PyAny>) -> Option<(Category, String)> {
+    Some((category(value)?, text(value, "code")?))
+}
+
 /// An attribute that only our own exceptions have, if it is a text.
 fn text(value: &Bound<'_, PyAny>, name: &str) -> Option<String> {
     let errors = value.py().import("antiphon.errors").ok()?;

@@ -27,6 +27,8 @@ mod native;
 mod object;
 mod options;
 mod pool;
+mod review_loop;
+mod role;
 mod run;
 mod step;
 mod stream;
@@ -47,6 +49,7 @@ mod _antiphon {
         fault::Retry,
         model::Model,
         pool::set_thread_limit,
+        review_loop::ReviewLoop,
         run::Run,
         step::advance,
     };

@@ -150,7 +150,7 @@ fn copy_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
 
 /// Unpredictable enough for ids and jitter: the address space and the clock
 /// of this process, stirred.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
 }

@@ -1,0 +1,196 @@
+//! The review loop as Python holds it: settings and roles in, an answer out.
+
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use antiphon_core::event::Event as CoreEvent;
+use antiphon_core::{Fault, Seed};
+use antiphon_runtime::{Clock, Stop, SystemClock, Watcher};
+use antiphon_systems::review_loop::{
+    Answer, Asked, Attachment, Config, ReviewLoop as System, Session,
+};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::event::Event;
+use crate::fault::to_exception;
+use crate::role;
+use crate::run::random;
+
+/// How long a wait may last before Ctrl-C is looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The review loop, ready for any number of questions at once.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+pub(crate) struct ReviewLoop {
+    system: Arc<System>,
+}
+
+/// What a question sends to the thread that waits for it.
+enum Letter {
+    Seen(Arc<CoreEvent>),
+    Done(Box<Result<Answer, Fault>>),
+}
+
+/// Passes events on to the thread that waits.
+struct Passing(mpsc::Sender<Letter>);
+
+impl Watcher for Passing {
+    fn see(&self, event: &Arc<CoreEvent>) {
+        // Whoever waited may have been interrupted.
+        let _ = self.0.send(Letter::Seen(Arc::clone(event)));
+    }
+}
+
+#[pymethods]
+impl ReviewLoop {
+    /// Checks settings and roles; nothing is called yet.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        settings: &Bound<'_, PyDict>,
+        roles: &Bound<'_, PyDict>,
+    ) -> PyResult<Self> {
+        let settings = pythonize::depythonize(settings)?;
+        let config = Config::from_json(&settings).map_err(|fault| to_exception(py, &fault))?;
+        let system = System::new(config, role::read(roles)?);
+        let system = system.map_err(|fault| to_exception(py, &fault))?;
+        Ok(Self { system: Arc::new(system) })
+    }
+
+    /// Answers a question and waits for it. Ctrl-C stops it.
+    #[pyo3(signature = (question, *, file=None, run_id=None, seed=None, watch=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Bound<'py, PyAny>,
+        file: Option<(String, Vec<u8>)>,
+        run_id: Option<String>,
+        seed: Option<u64>,
+        watch: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let asked = asked(question, file)?;
+        let mut session = session(run_id, seed);
+        let id = session.run_id.clone();
+        let (sender, letters) = mpsc::channel();
+        if watch.is_some() {
+            session.watchers.push(Arc::new(Passing(sender.clone())));
+        }
+        let stop = Stop::new();
+        session.stop = Some(stop.clone());
+        let system = Arc::clone(&self.system);
+        pyo3_async_runtimes::tokio::get_runtime().spawn(async move {
+            let answer = system.ask(asked, session).await;
+            let _ = sender.send(Letter::Done(Box::new(answer)));
+        });
+        let answer = Waiting { letters: Mutex::new(letters), stop, id: &id, watch }.wait(py)?;
+        as_dict(py, &id, answer)
+    }
+
+    /// Answers a question, awaited. Cancelling the caller's task stops it.
+    #[pyo3(signature = (question, *, file=None, run_id=None, seed=None))]
+    fn aask<'py>(
+        &self,
+        py: Python<'py>,
+        question: &Bound<'py, PyAny>,
+        file: Option<(String, Vec<u8>)>,
+        run_id: Option<String>,
+        seed: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let asked = asked(question, file)?;
+        let session = session(run_id, seed);
+        let id = session.run_id.clone();
+        let system = Arc::clone(&self.system);
+        pyo3_async_runtimes::tokio::future_into_py(py, async move {
+            let answer = system.ask(asked, session).await;
+            Python::attach(|py| as_dict(py, &id, answer).map(Bound::unbind))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ReviewLoop({:?})", self.system.graph().name())
+    }
+}
+
+/// A thread that waits for an answer and shows events meanwhile.
+struct Waiting<'a, 'py> {
+    letters: Mutex<mpsc::Receiver<Letter>>,
+    stop: Stop,
+    id: &'a str,
+    watch: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Waiting<'_, '_> {
+    fn wait(&self, py: Python<'_>) -> PyResult<Result<Answer, Fault>> {
+        let mut interrupted = None;
+        loop {
+            let letters = &self.letters;
+            let letter = py.detach(|| {
+                let letters = letters.lock().unwrap_or_else(PoisonError::into_inner);
+                letters.recv_timeout(PATIENCE)
+            });
+            let trouble = match letter {
+                Ok(Letter::Done(answer)) => return interrupted.map_or(Ok(*answer), Err),
+                Ok(Letter::Seen(event)) if interrupted.is_none() => self.show(&event),
+                Ok(Letter::Seen(_)) => Ok(()),
+                Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("the question ended without an answer"));
+                }
+            };
+            if let Err(error) = trouble {
+                // A second Ctrl-C does not wait for anything any more.
+                if interrupted.is_some() {
+                    return Err(error);
+                }
+                self.stop.stop("interrupted");
+                interrupted = Some(error);
+            }
+        }
+    }
+
+    fn show(&self, event: &CoreEvent) -> PyResult<()> {
+        match self.watch {
+            Some(watch) => watch.call1((Event::new(self.id, event.clone()),)).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResult<Asked> {
+    let py = question.py();
+    let file = file.map(|(name, content)| Attachment::from_bytes(name, content)).transpose();
+    let messages = if question.is_instance_of::<PyString>() {
+        let text: String = question.extract()?;
+        serde_json::json!([{"role": "user", "content": text}])
+    } else {
+        pythonize::depythonize(question)?
+    };
+    let asked = file.and_then(|file| Asked::from_messages(&messages, file));
+    asked.map_err(|fault| to_exception(py, &fault))
+}
+
+fn session(run_id: Option<String>, seed: Option<u64>) -> Session {
+    let clock = SystemClock::new();
+    let seed = Seed::new(seed.unwrap_or_else(random));
+    let run_id = run_id.unwrap_or_else(|| seed.uuid(clock.now()));
+    Session { seed, run_id, ..Session::new(Arc::new(clock)) }
+}
+
+fn as_dict<'py>(
+    py: Python<'py>,
+    id: &str,
+    answer: Result<Answer, Fault>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut answer = answer.map_err(|fault| to_exception(py, &fault))?;
+    let trace = PyList::empty(py);
+    for event in std::mem::take(&mut answer.trace) {
+        trace.append(Event::new(id, Arc::unwrap_or_clone(event)))?;
+    }
+    let dict = pythonize::pythonize(py, &answer)?.cast_into::<PyDict>()?;
+    dict.set_item("trace", trace)?;
+    dict.set_item("run_id", id)?;
+    Ok(dict)
+}
