@@ -91,6 +91,7 @@ impl ReviewLoop {
 
     /// Answers a question, awaited. Cancelling the caller's task stops it.
     #[pyo3(signature = (question, *, file=None, run_id=None, seed=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn aask<'py>(
         &self,
         py: Python<'py>,
