@@ -39,6 +39,7 @@ mod route;
 mod stop;
 mod unit;
 
+use conflict::mistyped;
 use desk::Desk;
 use frame::Status;
 use stop::Patience;
@@ -401,10 +402,12 @@ impl<V: Value> Run<V> {
 
     /// A task has succeeded.
     fn done(&mut self, unit: u32, slot: u32, update: Update<V>) {
-        if let Err(fault) = self.units.check(unit, &update) {
+        let Self { units, desk } = self;
+        let Some(frame) = units.frame_mut(unit) else { return };
+        let fault = update.writes.iter().find_map(|write| mistyped(&frame.graph, write));
+        if let Some(fault) = fault {
             return self.settle(unit, slot, fault);
         }
-        let Self { units, desk } = self;
         desk.log.emit(|| units.finished(unit, slot, &update));
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Done(update);

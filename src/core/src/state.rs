@@ -53,7 +53,11 @@ impl<V: Value> State<V> {
     }
 
     pub(crate) fn put(&mut self, id: ChannelId, value: Option<V>) {
-        self.change(id, |_| value);
+        if let Some(slot) = Arc::make_mut(&mut self.slots).get_mut(id.0 as usize) {
+            *slot = value;
+            self.changed.add(id);
+            self.touched.add(id);
+        }
     }
 
     pub(crate) fn changed(&self) -> &[ChannelId] {

@@ -11,6 +11,7 @@ use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::graph::NodeId;
 use crate::rules::{Rules, Site};
+use crate::state::State;
 use crate::value::Value;
 
 /// A failure and the slot of the task whose failure it is.
@@ -75,14 +76,17 @@ impl<V: Value> Run<V> {
 
 impl<V: Value> Frame<V> {
     fn merge(&mut self, unit: u32, rules: &mut impl Rules<V>) -> Result<(), Blamed> {
-        self.check()?;
-        let staged = self.stage(rules)?;
+        let survey = self.check()?;
+        let staged = if survey.foreign { self.stage(rules)? } else { Staged::new() };
         self.route_by_own_sight(unit, rules)?;
+        if survey.resets {
+            self.reset();
+        }
         self.apply(staged);
         self.route(unit, rules)
     }
 
-    pub(super) fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> {
+    fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> {
         (0_u32..).zip(&self.records).flat_map(|(slot, record)| {
             let writes = match &record.status {
                 Status::Done(update) => update.writes.as_slice(),
@@ -111,10 +115,7 @@ impl<V: Value> Frame<V> {
         Ok(staged)
     }
 
-    /// Nothing can fail any more: resets first, then what the host's rules
-    /// have made, then everything else in order. What replaces a channel
-    /// stands against whatever is merged into it.
-    fn apply(&mut self, staged: Staged<V>) {
+    fn reset(&mut self) {
         let reset: SmallVec<[ChannelId; 2]> = self
             .writes()
             .filter(|(_, write)| matches!(write.op, Op::Reset))
@@ -124,45 +125,29 @@ impl<V: Value> Frame<V> {
             self.state.put(channel, self.default(channel));
             self.sealed.retain(|sealed| *sealed != channel);
         }
+    }
+
+    /// Nothing can fail any more: what the host's rules have made, then
+    /// everything else in order. What replaces a channel stands against
+    /// whatever is merged into it.
+    fn apply(&mut self, staged: Staged<V>) {
         for (channel, value) in staged {
             self.state.put(channel, Some(value));
         }
+        let Self { graph, state, records, sealed, outward, .. } = self;
         let mut replaced: SmallVec<[ChannelId; 2]> = SmallVec::new();
-        for slot in 0..self.records.len() {
-            let Some(record) = self.records.get_mut(slot) else { continue };
+        for record in records {
             let Status::Done(update) = &mut record.status else { continue };
-            let inward = record.node == NodeId::START;
-            for write in std::mem::take(&mut update.writes) {
-                self.apply_one(write, inward, &mut replaced);
+            for write in update.writes.drain(..) {
+                let Some(channel) = graph.channel(write.channel) else { continue };
+                if record.node != NodeId::START {
+                    outward.keep(&write, &channel.merge);
+                }
+                if channel.merge == Merge::Once && !matches!(write.op, Op::Reset) {
+                    sealed.push(write.channel);
+                }
+                apply_one(state, write, &channel.merge, &mut replaced);
             }
-        }
-    }
-
-    fn apply_one(
-        &mut self,
-        write: Write<V>,
-        inward: bool,
-        replaced: &mut SmallVec<[ChannelId; 2]>,
-    ) {
-        let Self { graph, state, sealed, outward, .. } = self;
-        let Some(rule) = graph.channel(write.channel).map(|channel| &channel.merge) else { return };
-        if !inward {
-            outward.keep(&write, rule);
-        }
-        if *rule == Merge::Once && !matches!(write.op, Op::Reset) {
-            sealed.push(write.channel);
-        }
-        match write.op {
-            Op::Replace(new) => {
-                replaced.push(write.channel);
-                state.put(write.channel, Some(new));
-            }
-            Op::Merge(new) if !replaced.contains(&write.channel) => match rule {
-                Merge::Foreign(_) => {}
-                Merge::Set | Merge::Last | Merge::Once => state.put(write.channel, Some(new)),
-                rule => state.change(write.channel, |old| Some(V::merge(rule, old, new))),
-            },
-            Op::Merge(_) | Op::Reset => {}
         }
     }
 
@@ -174,7 +159,7 @@ impl<V: Value> Frame<V> {
         self.graph.channel(channel)?.default.as_ref().map(V::fresh)
     }
 
-    pub(super) fn is_reset(&self, channel: ChannelId) -> bool {
+    fn is_reset(&self, channel: ChannelId) -> bool {
         self.writes().any(|(_, write)| write.channel == channel && matches!(write.op, Op::Reset))
     }
 
@@ -185,6 +170,26 @@ impl<V: Value> Frame<V> {
             Some((self.graph.channel(id)?.name.to_string(), size.into()))
         };
         serde_json::Value::Object(self.state.touched().iter().filter_map(size).collect())
+    }
+}
+
+fn apply_one<V: Value>(
+    state: &mut State<V>,
+    write: Write<V>,
+    rule: &Merge,
+    replaced: &mut SmallVec<[ChannelId; 2]>,
+) {
+    match write.op {
+        Op::Replace(new) => {
+            replaced.push(write.channel);
+            state.put(write.channel, Some(new));
+        }
+        Op::Merge(new) if !replaced.contains(&write.channel) => match rule {
+            Merge::Foreign(_) => {}
+            Merge::Set | Merge::Last | Merge::Once => state.put(write.channel, Some(new)),
+            rule => state.change(write.channel, |old| Some(V::merge(rule, old, new))),
+        },
+        Op::Merge(_) | Op::Reset => {}
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Claims {
 pub(super) struct Claim {
     round: u64,
     pub(super) slot: u32,
-    pub(super) place: u32,
+    pub(super) place: usize,
 }
 
 impl Claims {
@@ -29,7 +29,7 @@ impl Claims {
     }
 
     /// Whoever has written the channel before; if nobody has, it is now theirs.
-    pub(super) fn claim(&mut self, channel: ChannelId, slot: u32, place: u32) -> Option<Claim> {
+    pub(super) fn claim(&mut self, channel: ChannelId, slot: u32, place: usize) -> Option<Claim> {
         let first = self.first.get_mut(channel.0 as usize)?;
         if first.round == self.round {
             return Some(*first);

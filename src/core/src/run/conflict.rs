@@ -3,82 +3,127 @@
 use std::sync::Arc;
 
 use super::barrier::Blamed;
-use super::frame::{Frame, Status};
+use super::claim::Claims;
+use super::frame::{Frame, Record, Status};
 use crate::channel::{Channel, ChannelId, Merge, Op, Write};
 use crate::fault::{Category, Fault};
 use crate::graph::{Graph, NodeId};
+use crate::state::State;
 use crate::value::Value;
+
+/// What it takes to merge a superstep, beyond putting values into channels.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Survey {
+    /// Rules of the host are to be asked.
+    pub(super) foreign: bool,
+    /// Channels are to be reset first.
+    pub(super) resets: bool,
+}
 
 impl<V: Value> Frame<V> {
     /// Looks at all writes of the superstep.
-    pub(super) fn check(&mut self) -> Result<(), Blamed> {
-        self.claims.begin();
-        for slot in 0..self.records.len() {
-            let slot = u32::try_from(slot).unwrap_or(u32::MAX);
-            for place in 0..self.writes_of(slot).len() {
-                self.check_one(slot, u32::try_from(place).unwrap_or(u32::MAX))?;
+    pub(super) fn check(&mut self) -> Result<Survey, Blamed> {
+        let Self { graph, state, records, sealed, claims, .. } = self;
+        let check = Check { graph, state, records, sealed };
+        let mut survey = Survey::default();
+        claims.begin();
+        for (slot, record) in (0_u32..).zip(check.records) {
+            let Status::Done(update) = &record.status else { continue };
+            for (place, write) in update.writes.iter().enumerate() {
+                survey.resets |= is_reset(write);
+                let blame = |fault| (slot, fault);
+                if record.node == NodeId::START {
+                    mistyped(graph, write).map_or(Ok(()), Err).map_err(blame)?;
+                }
+                let Some(channel) = graph.channel(write.channel) else { continue };
+                survey.foreign |= matches!(channel.merge, Merge::Foreign(_));
+                check.fits(record, channel, write).map_err(blame)?;
+                if is_exclusive(channel, write) {
+                    let at = (slot, place);
+                    check.claim(at, channel, &update.writes, claims).map_err(blame)?;
+                }
             }
         }
-        Ok(())
+        Ok(survey)
+    }
+}
+
+/// Whether two tasks must agree if both write this.
+const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
+    match write.op {
+        Op::Merge(_) => !channel.merge.joins(),
+        Op::Replace(_) => true,
+        Op::Reset => false,
+    }
+}
+
+const fn is_reset<V>(write: &Write<V>) -> bool {
+    matches!(write.op, Op::Reset)
+}
+
+/// A superstep under examination.
+struct Check<'a, V> {
+    graph: &'a Graph<V>,
+    state: &'a State<V>,
+    records: &'a [Record<V>],
+    sealed: &'a [ChannelId],
+}
+
+impl<V: Value> Check<'_, V> {
+    fn fits(
+        &self,
+        record: &Record<V>,
+        channel: &Channel<V>,
+        write: &Write<V>,
+    ) -> Result<(), Fault> {
+        let Op::Merge(new) = &write.op else { return Ok(()) };
+        V::check(&channel.merge, self.state.get(write.channel), new)
+            .map_err(|reason| self.unmergeable(record, channel, &reason))
     }
 
-    fn check_one(&mut self, slot: u32, place: u32) -> Result<(), Blamed> {
-        let writes = self.writes_of(slot);
-        let Some(write) = writes.get(place as usize) else { return Ok(()) };
-        if self.is_input(slot)
-            && let Some(fault) = mistyped(&self.graph, write)
-        {
-            return Err((slot, fault));
-        }
-        let Some(channel) = self.graph.channel(write.channel) else { return Ok(()) };
-        if let Op::Merge(new) = &write.op
-            && let Err(reason) = V::check(&channel.merge, self.state.get(write.channel), new)
-        {
-            return Err((slot, self.unmergeable(slot, channel, &reason)));
-        }
-        let alone = matches!(channel.merge, Merge::Set | Merge::Once);
-        if matches!(write.op, Op::Reset) || (!alone && matches!(write.op, Op::Merge(_))) {
-            return Ok(());
-        }
-        let id = write.channel;
-        if channel.merge == Merge::Once && self.sealed.contains(&id) && !self.is_reset(id) {
+    fn claim(
+        &self,
+        (slot, place): (u32, usize),
+        channel: &Channel<V>,
+        writes: &[Write<V>],
+        claims: &mut Claims,
+    ) -> Result<(), Fault> {
+        let Some(write) = writes.get(place) else { return Ok(()) };
+        let (id, once) = (write.channel, channel.merge == Merge::Once);
+        if once && self.sealed.contains(&id) && !self.resets(id) {
+            let Some(record) = self.records.get(slot as usize) else { return Ok(()) };
             let reason = "it is written once, and it holds a value already";
-            return Err((slot, self.unmergeable(slot, channel, reason)));
+            return Err(self.unmergeable(record, channel, reason));
         }
+        let exclusive = self.graph.habits().exclusive;
         // One writer may change its mind; the last write counts.
-        let lenient = !self.graph.habits().exclusive && channel.merge != Merge::Once;
-        let later = writes.iter().skip(place as usize + 1);
-        if lenient && later.filter(|later| later.channel == id).any(|later| !is_reset(later)) {
+        let mut later = writes.iter().skip(place + 1);
+        if !exclusive && !once && later.any(|later| later.channel == id && !is_reset(later)) {
             return Ok(());
         }
-        self.claim(id, slot, place)
-    }
-
-    fn claim(&mut self, id: ChannelId, slot: u32, place: u32) -> Result<(), Blamed> {
-        let Some(first) = self.claims.claim(id, slot, place) else { return Ok(()) };
-        let value = |slot: u32, place: u32| match &self.writes_of(slot).get(place as usize)?.op {
-            Op::Merge(value) | Op::Replace(value) => Some(value),
-            Op::Reset => None,
-        };
-        let agree = match (value(first.slot, first.place), value(slot, place)) {
+        let Some(first) = claims.claim(id, slot, place) else { return Ok(()) };
+        let agree = match (self.value(first.slot, first.place), self.value(slot, place)) {
             (Some(one), Some(two)) => first.slot != slot && one.same(two),
             _ => true,
         };
-        if agree && !self.graph.habits().exclusive {
-            return Ok(());
-        }
-        Err((slot, self.conflict(first.slot, slot, id)))
+        if agree && !exclusive { Ok(()) } else { Err(self.conflict(first.slot, slot, channel)) }
     }
 
-    fn writes_of(&self, slot: u32) -> &[Write<V>] {
-        match self.records.get(slot as usize).map(|record| &record.status) {
-            Some(Status::Done(update)) => &update.writes,
-            _ => &[],
+    fn value(&self, slot: u32, place: usize) -> Option<&V> {
+        let record = self.records.get(slot as usize)?;
+        let Status::Done(update) = &record.status else { return None };
+        match &update.writes.get(place)?.op {
+            Op::Merge(value) | Op::Replace(value) => Some(value),
+            Op::Reset => None,
         }
     }
 
-    fn is_input(&self, slot: u32) -> bool {
-        self.records.get(slot as usize).is_some_and(|record| record.node == NodeId::START)
+    fn resets(&self, channel: ChannelId) -> bool {
+        let writes = self.records.iter().filter_map(|record| match &record.status {
+            Status::Done(update) => Some(&update.writes),
+            _ => None,
+        });
+        writes.flatten().any(|write| write.channel == channel && is_reset(write))
     }
 
     fn writer(&self, slot: u32) -> Arc<str> {
@@ -86,28 +131,23 @@ impl<V: Value> Frame<V> {
         self.graph.node_name(node)
     }
 
-    fn conflict(&self, first: u32, second: u32, channel: ChannelId) -> Fault {
-        let channel = self.graph.channel(channel).map_or("", |channel| &channel.name);
+    fn conflict(&self, first: u32, second: u32, channel: &Channel<V>) -> Fault {
+        let name = &*channel.name;
         let (first, second) = (self.writer(first), self.writer(second));
         let message = format!(
-            "`{first}` and `{second}` wrote different values in one superstep to the key: {channel}"
+            "`{first}` and `{second}` wrote different values in one superstep to the key: {name}"
         );
         Fault::new(Category::State, "write_conflict", message)
-            .with("key", channel)
+            .with("key", name)
             .with("nodes", serde_json::json!([&*first, &*second]))
             .hint("declare a merge rule for the key, for instance `Annotated[list, append]`")
     }
 
-    fn unmergeable(&self, slot: u32, channel: &Channel<V>, reason: &str) -> Fault {
-        let name = &*channel.name;
-        let message =
-            format!("`{}` wrote what key `{name}` cannot take: {reason}", self.writer(slot));
+    fn unmergeable(&self, record: &Record<V>, channel: &Channel<V>, reason: &str) -> Fault {
+        let (writer, name) = (self.graph.node_name(Some(record.node)), &*channel.name);
+        let message = format!("`{writer}` wrote what key `{name}` cannot take: {reason}");
         Fault::new(Category::State, "write_unmergeable", message).with("key", name)
     }
-}
-
-const fn is_reset<V>(write: &Write<V>) -> bool {
-    matches!(write.op, Op::Reset)
 }
 
 /// What is wrong with a write that its channel's kind does not take.

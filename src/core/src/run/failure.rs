@@ -64,7 +64,7 @@ impl<V: Value> Run<V> {
         };
         let pause = policy.pause(record.attempt, fault, seed)?;
         let in_time = |deadline| self.desk.log.now + pause < deadline;
-        sooner(around, record.expires).is_none_or(in_time).then_some(pause)
+        sooner(around, record.expires()).is_none_or(in_time).then_some(pause)
     }
 
     /// Counts one more attempt against everything that limits them, if it fits.
@@ -82,7 +82,7 @@ impl<V: Value> Run<V> {
     pub(super) fn settle(&mut self, unit: u32, slot: u32, fault: Fault) {
         self.log_error(unit, slot, &fault);
         let spent = spent_dimension(&fault);
-        let Some(Frame { graph, records, .. }) = self.units.frame_mut(unit) else { return };
+        let Some(Frame { graph, records, hops, .. }) = self.units.frame_mut(unit) else { return };
         let Some(record) = records.get_mut(slot as usize) else { return };
         let policy = graph.node(record.node).map(|node| node.policy.on_error.clone());
         let policy = policy.filter(|_| !std::mem::replace(&mut record.settled, true));
@@ -92,7 +92,8 @@ impl<V: Value> Run<V> {
         {
             return self.give_up(unit, slot, Doom::Budget(dimension));
         }
-        record.routed = None;
+        record.routed = false;
+        hops.retain(|(of, _)| *of != slot);
         let mut update = Update::default();
         match policy {
             OnError::Record(channel) => {
@@ -151,11 +152,9 @@ impl<V> Record<V> {
     /// Another node takes its place, with nothing of what it had but its input.
     fn hand_over(&mut self, handler: NodeId, fault: Fault) {
         let failed = std::mem::replace(&mut self.node, handler);
-        self.handles = Some(Box::new((failed, fault)));
+        self.extra = None;
+        self.extra().handles = Some((failed, fault));
         self.attempt = 0;
         self.timeout = None;
-        self.expires = None;
-        self.budget = None;
-        self.answers.clear();
     }
 }

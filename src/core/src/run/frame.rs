@@ -18,7 +18,7 @@ use crate::value::Value;
 
 use super::agenda::Agenda;
 use super::claim::Claims;
-use super::route::Hops;
+use super::route::Hop;
 use super::unit::Doom;
 
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub(super) struct Frame<V> {
     pub(super) agenda: Agenda<V>,
     /// Who has written what in the superstep that is being merged.
     pub(super) claims: Claims,
+    /// Where its tasks lead, by slot, once they have been asked.
+    pub(super) hops: Vec<(u32, Hop<V>)>,
     /// Channels to be written once that have been.
     pub(super) sealed: Vec<ChannelId>,
     /// Why the present superstep is the last, once all its tasks have ended.
@@ -65,23 +67,29 @@ pub(super) struct Record<V> {
     pub(super) node: NodeId,
     pub(super) input: Input<V>,
     /// Which of the superstep's sends it is.
-    pub(super) send: Option<usize>,
+    pub(super) send: Option<u32>,
     pub(super) timeout: Option<Duration>,
     pub(super) attempt: u32,
     pub(super) serial: u64,
     pub(super) status: Status<V>,
     /// When the present attempt is given up.
     pub(super) deadline: Option<Time>,
-    /// When all attempts are.
-    pub(super) expires: Option<Time>,
-    pub(super) answers: Vec<V>,
-    pub(super) budget: Option<Box<Budget>>,
-    /// The failure that this node handles in another's place.
-    pub(super) handles: Option<Box<(NodeId, Fault)>>,
-    /// Where its branches lead, once they have been asked.
-    pub(super) routed: Option<Hops<V>>,
+    pub(super) extra: Option<Box<Extra<V>>>,
+    /// Where it leads has been asked.
+    pub(super) routed: bool,
     /// Its failure has been settled once; a second one ends the graph.
     pub(super) settled: bool,
+}
+
+/// What few tasks have.
+#[derive(Debug)]
+pub(super) struct Extra<V> {
+    pub(super) answers: Vec<V>,
+    pub(super) budget: Option<Budget>,
+    /// When all attempts are given up.
+    pub(super) expires: Option<Time>,
+    /// The failure that this node handles in another's place.
+    pub(super) handles: Option<(NodeId, Fault)>,
 }
 
 #[derive(Debug)]
@@ -119,6 +127,7 @@ impl<V: Value> Frame<V> {
             paused: 0,
             agenda,
             claims,
+            hops: Vec::new(),
             sealed: Vec::new(),
             doom: None,
             exempt: Vec::new(),
@@ -140,13 +149,26 @@ impl<V> Record<V> {
             serial: 0,
             status: Status::Void,
             deadline: None,
-            expires: None,
-            answers: Vec::new(),
-            budget: None,
-            handles: None,
-            routed: None,
+            extra: None,
+            routed: false,
             settled: false,
         }
+    }
+
+    pub(super) fn extra(&mut self) -> &mut Extra<V> {
+        self.extra.get_or_insert_with(Box::default)
+    }
+
+    pub(super) fn expires(&self) -> Option<Time> {
+        self.extra.as_ref().and_then(|extra| extra.expires)
+    }
+
+    pub(super) fn budget(&self) -> Option<&Budget> {
+        self.extra.as_ref().and_then(|extra| extra.budget.as_ref())
+    }
+
+    pub(super) fn handled(&self) -> Option<&(NodeId, Fault)> {
+        self.extra.as_ref().and_then(|extra| extra.handles.as_ref())
     }
 
     /// What it is called in a path.
@@ -162,6 +184,12 @@ impl<V> Record<V> {
     /// same place, and another for whoever handles its failure.
     pub(super) fn seed(&self, unit: Seed, step: u64, slot: u32) -> Seed {
         let seed = unit.child(step).child(u64::from(slot) + 1);
-        if self.handles.is_some() { seed.child(u64::MAX) } else { seed }
+        if self.handled().is_some() { seed.child(u64::MAX) } else { seed }
+    }
+}
+
+impl<V> Default for Extra<V> {
+    fn default() -> Self {
+        Self { answers: Vec::new(), budget: None, expires: None, handles: None }
     }
 }

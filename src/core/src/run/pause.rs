@@ -15,7 +15,7 @@ impl<V: Value> Run<V> {
         let seed = self.units.task_seed(unit, slot);
         let path = self.units.path(unit, slot).iter().map(ToString::to_string).collect();
         let Some(record) = self.units.record(unit, slot) else { return };
-        let asked = seed.child(record.answers.len() as u64);
+        let asked = seed.child(record.extra().answers.len() as u64);
         let id = format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number());
         let question = Question { id, path, value };
         let Self { units, desk } = self;
@@ -57,7 +57,7 @@ impl<V: Value> Run<V> {
             frame.paused -= 1;
             frame.open += 1;
             if let Some(record) = frame.records.get_mut(slot) {
-                record.answers.push(value);
+                record.extra().answers.push(value);
                 record.attempt -= 1;
             }
             self.start(unit, u32::try_from(slot).unwrap_or(u32::MAX));
@@ -74,13 +74,13 @@ impl<V: Value> Run<V> {
     /// The answers a task was given so far.
     pub fn answers(&self, unit: u32, slot: u32) -> &[V] {
         let record = self.units.frame(unit).and_then(|frame| frame.records.get(slot as usize));
-        record.map_or(&[], |record| &record.answers)
+        record.and_then(|record| record.extra.as_ref()).map_or(&[], |extra| &extra.answers)
     }
 
     /// The failure that a task handles in another node's place, and that node's name.
     pub fn handled(&self, unit: u32, slot: u32) -> Option<(std::sync::Arc<str>, &Fault)> {
         let frame = self.units.frame(unit)?;
-        let (node, fault) = frame.records.get(slot as usize)?.handles.as_deref()?;
+        let (node, fault) = frame.records.get(slot as usize)?.handled()?;
         Some((frame.graph.node_name(Some(*node)), fault))
     }
 }

@@ -6,13 +6,14 @@ use super::Run;
 use super::agent::AgentUnit;
 use super::frame::{Frame, Record, Status};
 use super::unit::{Body, Unit, sooner};
-use crate::budget::{Budget, Dimension};
+use crate::budget::{Budget, Dimension, Limits};
 use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::Ending;
 use crate::event::{EventKind, Level};
 use crate::graph::{Graph, NodeId, NodeWork};
 use crate::task::{Input, Task, TaskId, Work};
+use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
@@ -20,6 +21,7 @@ impl<V: Value> Run<V> {
     pub(super) fn plan(&mut self, unit: u32) {
         let Some(frame) = self.units.frame_mut(unit) else { return };
         frame.records.clear();
+        frame.hops.clear();
         if let Some(target) = frame.detour.take() {
             frame.agenda.redirect(&frame.graph, target);
         }
@@ -63,13 +65,11 @@ impl<V: Value> Run<V> {
         let Some(node) = graph.node(record.node) else { return };
         record.serial = serial;
         record.attempt += 1;
-        if record.budget.is_none() && node.policy.is_limited() {
-            let limits = node.policy.limits.clone();
-            record.expires = limits.wall_time.map(|limit| now + limit);
-            record.budget = Some(Box::new(Budget::new(limits)));
+        if node.policy.is_limited() && record.budget().is_none() {
+            record.limit(&node.policy.limits, now);
         }
         let timeout = record.timeout.or(node.policy.timeout);
-        record.deadline = sooner(timeout.map(|timeout| now + timeout), record.expires);
+        record.deadline = sooner(timeout.map(|timeout| now + timeout), record.expires());
         if let Some(deadline) = record.deadline {
             self.desk.wake(deadline);
         }
@@ -147,12 +147,21 @@ impl<V: Value> Frame<V> {
     fn line_up(&mut self) {
         let Self { graph, agenda, records, .. } = self;
         records.extend(agenda.take_ready(graph).map(|node| Record::new(node, Input::State)));
-        let sends = agenda.sends.drain(..).enumerate();
+        let sends = (0_u32..).zip(agenda.sends.drain(..));
         records.extend(sends.map(|(index, sent)| Record {
             send: Some(index),
             timeout: sent.timeout,
             ..Record::new(sent.node, Input::Sent(sent.input))
         }));
+    }
+}
+
+impl<V> Record<V> {
+    /// Opens the budget of one execution, its attempts included.
+    fn limit(&mut self, limits: &Limits, now: Time) {
+        let extra = self.extra();
+        extra.expires = limits.wall_time.map(|limit| now + limit);
+        extra.budget = Some(Budget::new(limits.clone()));
     }
 }
 

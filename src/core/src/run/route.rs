@@ -30,8 +30,6 @@ pub(super) enum Hop<V> {
     Lost(Arc<str>),
 }
 
-pub(super) type Hops<V> = SmallVec<[Hop<V>; 1]>;
-
 impl<V: Value> Frame<V> {
     /// Asks the branches of several tasks, each with its own writes alone over
     /// the state before the superstep. A single task sees the same after the
@@ -67,10 +65,8 @@ impl<V: Value> Frame<V> {
         let Some(record) = self.records.get(slot) else { return false };
         let Status::Done(update) = &record.status else { return false };
         match update.route {
-            Route::Follow => {
-                record.routed.is_none() && !self.graph.branches(record.node).is_empty()
-            }
-            Route::Also(_) | Route::Only(_) => record.routed.is_none(),
+            Route::Follow => !record.routed && !self.graph.branches(record.node).is_empty(),
+            Route::Also(_) | Route::Only(_) => !record.routed,
             Route::End => false,
         }
     }
@@ -83,7 +79,7 @@ impl<V: Value> Frame<V> {
         rules: &mut impl Rules<V>,
     ) -> Result<(), Blamed> {
         let blame = |fault| (index(slot), fault);
-        let Self { graph, state, records, .. } = self;
+        let Self { graph, state, records, hops, .. } = self;
         let Some(record) = records.get_mut(slot) else { return Ok(()) };
         let Status::Done(update) = &mut record.status else { return Ok(()) };
         let (own, ask) = match &mut update.route {
@@ -92,19 +88,19 @@ impl<V: Value> Frame<V> {
             Route::Follow | Route::End => (Vec::new(), true),
         };
         let node = record.node;
-        let mut hops = SmallVec::new();
+        let place = index(slot);
         for choice in own {
-            hops.push(hop(graph, node, None, choice).map_err(blame)?);
+            hops.push((place, hop(graph, node, None, choice).map_err(blame)?));
         }
         let branches = if ask { graph.branches(node) } else { &[] };
         for branch in branches {
             let (slots, changed) = (state.slots(), state.changed());
-            let view = View { unit, slot: index(slot), graph, slots, overlay, changed };
+            let view = View { unit, slot: place, graph, slots, overlay, changed };
             for choice in rules.route(branch.router, &view).map_err(blame)? {
-                hops.push(hop(graph, node, Some(branch), choice).map_err(blame)?);
+                hops.push((place, hop(graph, node, Some(branch), choice).map_err(blame)?));
             }
         }
-        record.routed = Some(hops);
+        record.routed = true;
         Ok(())
     }
 
@@ -147,12 +143,14 @@ impl<V: Value> Frame<V> {
 
     /// Makes ready what comes next. Nothing can fail any more.
     pub(super) fn follow(&mut self, place: &Place<'_>, log: &mut Log) {
-        let Self { graph, records, agenda, .. } = self;
-        for (slot, record) in (0_u32..).zip(records) {
+        let Self { graph, records, agenda, hops, .. } = self;
+        // In order already, unless a failure sent some tasks another way.
+        hops.sort_by_key(|(slot, _)| *slot);
+        let mut hops = hops.drain(..).peekable();
+        for (slot, record) in (0_u32..).zip(&*records) {
             let Status::Done(update) = &record.status else { continue };
             let follows = matches!(update.route, Route::Follow | Route::Also(_));
             agenda.over |= matches!(update.route, Route::End);
-            let hops = record.routed.take();
             let mut path = Path { graph, agenda, log, record, slot, place };
             if follows {
                 for &target in graph.successors(path.record.node) {
@@ -160,7 +158,7 @@ impl<V: Value> Frame<V> {
                 }
                 path.arrive();
             }
-            for hop in hops.into_iter().flatten() {
+            while let Some((_, hop)) = hops.next_if(|(of, _)| *of <= slot) {
                 path.take_hop(hop);
             }
         }

@@ -91,7 +91,7 @@ impl<V: Value> Run<V> {
     fn lateness(&mut self, unit: u32, slot: u32) -> Fault {
         let now = self.desk.log.now;
         let record = self.units.record(unit, slot);
-        match record.and_then(|record| record.expires.take_if(|at| *at <= now)) {
+        match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
             Some(_) => exhausted(Dimension::WallTime),
             None => self.timeout_fault(unit, slot),
         }
@@ -198,9 +198,11 @@ impl<V: Value> Run<V> {
             frame.grace = Some(frame.graph.size);
         }
         frame.detour = Some(target);
+        frame.hops.clear();
         for record in &mut frame.records {
             if let Status::Done(update) = &mut record.status {
                 update.route = Route::Only(Vec::new());
+                record.routed = false;
             }
         }
         if spent == Dimension::WallTime {
@@ -227,11 +229,11 @@ impl<V: Value> Run<V> {
         let parent = self.units.get(unit).and_then(|unit| unit.parent);
         let record = parent.and_then(|(parent, slot)| self.units.record(parent, slot));
         if let Some(record) = record
-            && record.expires.is_none()
-            && let Some(allowed) = record.budget.as_ref().and_then(|b| b.limits().wall_time)
+            && record.expires().is_none()
+            && let Some(allowed) = record.budget().and_then(|budget| budget.limits().wall_time)
         {
             let until = until(Some(allowed));
-            record.expires = Some(until);
+            record.extra().expires = Some(until);
             record.deadline = Some(until);
             self.desk.wake(until);
         }

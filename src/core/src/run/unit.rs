@@ -6,7 +6,6 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::agent::AgentUnit;
-use super::conflict::mistyped;
 use super::frame::{Frame, Record};
 use crate::budget::{Budget, Dimension};
 use crate::channel::ChannelId;
@@ -202,15 +201,16 @@ impl<V: Value> Units<V> {
 
     /// The budgets a task draws on, the narrowest first; the run's is not among them.
     pub(super) fn scopes(&self, unit: u32, slot: u32) -> impl Iterator<Item = &Budget> {
-        self.lineage(unit, slot).into_iter().filter_map(|(unit, slot)| {
-            self.frame(unit)?.records.get(slot as usize)?.budget.as_deref()
-        })
+        self.lineage(unit, slot)
+            .into_iter()
+            .filter_map(|(unit, slot)| self.frame(unit)?.records.get(slot as usize)?.budget())
     }
 
     pub(super) fn charge(&mut self, unit: u32, slot: u32, charge: impl Fn(&mut Budget)) {
         for (unit, slot) in self.lineage(unit, slot) {
-            if let Some(budget) = self.record(unit, slot).and_then(|record| record.budget.as_mut())
-            {
+            let record = self.record(unit, slot);
+            let extra = record.and_then(|record| record.extra.as_mut());
+            if let Some(budget) = extra.and_then(|extra| extra.budget.as_mut()) {
                 charge(budget);
             }
         }
@@ -290,13 +290,6 @@ impl<V: Value> Units<V> {
             Some(found) => found.event(kind, ""),
             None => self.event(unit, 0, kind, Level::Info),
         }
-    }
-
-    /// Checks an update against what its graph's channels take.
-    pub(super) fn check(&self, unit: u32, update: &Update<V>) -> Result<(), Fault> {
-        let Some(frame) = self.frame(unit) else { return Ok(()) };
-        let fault = update.writes.iter().find_map(|write| mistyped(&frame.graph, write));
-        fault.map_or(Ok(()), Err)
     }
 
     pub(super) fn finished(&self, unit: u32, slot: u32, update: &Update<V>) -> Event {
