@@ -86,7 +86,10 @@ impl<V: Value> Run<V> {
         let mut limits = options.limits;
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
         let deadline = limits.wall_time.map(|limit| now + limit);
-        let root = Unit::root(graph, input.into(), options.seed);
+        let mut root = Unit::root(graph, input.into(), options.seed);
+        if options.commits || options.events {
+            root.trace();
+        }
         let mut desk = Desk::new(Budget::new(limits), deadline);
         desk.commits = options.commits;
         desk.max_concurrency = options.max_concurrency.map(|most| most.max(1));

@@ -12,13 +12,19 @@ pub struct State<V> {
     slots: Arc<Vec<Option<V>>>,
     /// Since the host last looked.
     changed: Channels,
-    /// Since the last merge that was carried through.
+    /// Since the last merge that was carried through, if anybody asks.
     touched: Channels,
+    traced: bool,
 }
 
 impl<V> Default for State<V> {
     fn default() -> Self {
-        Self { slots: Arc::default(), changed: Channels::default(), touched: Channels::default() }
+        Self {
+            slots: Arc::default(),
+            changed: Channels::default(),
+            touched: Channels::default(),
+            traced: false,
+        }
     }
 }
 
@@ -47,17 +53,27 @@ impl<V: Value> State<V> {
     pub(crate) fn change(&mut self, id: ChannelId, change: impl FnOnce(Option<V>) -> Option<V>) {
         if let Some(slot) = Arc::make_mut(&mut self.slots).get_mut(id.0 as usize) {
             *slot = change(slot.take());
-            self.changed.add(id);
-            self.touched.add(id);
+            self.note(id);
         }
     }
 
     pub(crate) fn put(&mut self, id: ChannelId, value: Option<V>) {
         if let Some(slot) = Arc::make_mut(&mut self.slots).get_mut(id.0 as usize) {
             *slot = value;
-            self.changed.add(id);
+            self.note(id);
+        }
+    }
+
+    fn note(&mut self, id: ChannelId) {
+        self.changed.add(id);
+        if self.traced {
             self.touched.add(id);
         }
+    }
+
+    /// Keeps track of what each superstep changes.
+    pub(crate) const fn trace(&mut self) {
+        self.traced = true;
     }
 
     pub(crate) fn changed(&self) -> &[ChannelId] {
@@ -99,6 +115,9 @@ impl Channels {
     }
 
     fn clear(&mut self) {
+        if self.list.is_empty() {
+            return;
+        }
         for id in self.list.drain(..) {
             if let Some(mark) = self.marks.get_mut(id.0 as usize) {
                 *mark = false;

@@ -101,17 +101,21 @@ impl<V> Agenda<V> {
         !self.over && (!self.ready.is_empty() || !self.sends.is_empty())
     }
 
-    /// Takes the nodes that are ready, in the order of the graph.
-    pub(super) fn take_ready(&mut self, graph: &Graph<V>) -> impl Iterator<Item = NodeId> {
+    /// Puts the nodes that are ready in the order of the graph.
+    pub(super) fn sort(&mut self, graph: &Graph<V>) {
         if self.ready.len() > 1 {
             self.ready.sort_unstable_by_key(|&node| graph.rank(node));
         }
-        let marked = &mut self.marked;
-        self.ready.drain(..).inspect(|node| {
-            if let Some(mark) = marked.get_mut(node.0 as usize) {
+    }
+
+    /// Forgets the nodes that were ready: they run now.
+    pub(super) fn forget_ready(&mut self) {
+        for node in &self.ready {
+            if let Some(mark) = self.marked.get_mut(node.0 as usize) {
                 *mark = false;
             }
-        })
+        }
+        self.ready.clear();
     }
 
     /// Drops whatever was to come next and goes to `target` instead.

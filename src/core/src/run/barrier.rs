@@ -78,12 +78,14 @@ impl<V: Value> Frame<V> {
     fn merge(&mut self, unit: u32, rules: &mut impl Rules<V>) -> Result<(), Blamed> {
         let survey = self.check()?;
         let staged = if survey.foreign { self.stage(rules)? } else { Staged::new() };
-        self.route_by_own_sight(unit, rules)?;
+        if survey.routes {
+            self.route_by_own_sight(unit, rules)?;
+        }
         if survey.resets {
             self.reset();
         }
         self.apply(staged);
-        self.route(unit, rules)
+        if survey.routes { self.route(unit, rules) } else { Ok(()) }
     }
 
     fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> {

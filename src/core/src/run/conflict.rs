@@ -18,6 +18,8 @@ pub(super) struct Survey {
     pub(super) foreign: bool,
     /// Channels are to be reset first.
     pub(super) resets: bool,
+    /// It is to be found out where tasks lead.
+    pub(super) routes: bool,
 }
 
 impl<V: Value> Frame<V> {
@@ -29,6 +31,7 @@ impl<V: Value> Frame<V> {
         claims.begin();
         for (slot, record) in (0_u32..).zip(check.records) {
             let Status::Done(update) = &record.status else { continue };
+            survey.routes |= record.wants_routing(graph);
             for (place, write) in update.writes.iter().enumerate() {
                 survey.resets |= is_reset(write);
                 let blame = |fault| (slot, fault);

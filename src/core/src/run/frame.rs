@@ -155,6 +155,19 @@ impl<V> Record<V> {
         }
     }
 
+    /// Takes the place of one that is over; as new, but nothing is moved.
+    pub(super) fn renew(&mut self, node: NodeId) {
+        self.node = node;
+        self.input = Input::State;
+        self.send = None;
+        self.timeout = None;
+        self.attempt = 0;
+        self.status = Status::Void;
+        self.extra = None;
+        self.routed = false;
+        self.settled = false;
+    }
+
     pub(super) fn extra(&mut self) -> &mut Extra<V> {
         self.extra.get_or_insert_with(Box::default)
     }

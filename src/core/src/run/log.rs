@@ -12,10 +12,16 @@ pub(super) struct Log {
 }
 
 impl Log {
+    #[inline]
     pub(super) fn emit(&mut self, build: impl FnOnce() -> Event) {
         self.seq += 1;
         if self.recording {
-            self.events.push(Event { seq: self.seq, at: self.now, ..build() });
+            self.record(build());
         }
+    }
+
+    #[cold]
+    fn record(&mut self, event: Event) {
+        self.events.push(Event { seq: self.seq, at: self.now, ..event });
     }
 }

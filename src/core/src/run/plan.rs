@@ -20,15 +20,16 @@ impl<V: Value> Run<V> {
     /// Begins the next superstep of a graph, or ends it.
     pub(super) fn plan(&mut self, unit: u32) {
         let Some(frame) = self.units.frame_mut(unit) else { return };
-        frame.records.clear();
         frame.hops.clear();
         if let Some(target) = frame.detour.take() {
             frame.agenda.redirect(&frame.graph, target);
         }
         if !frame.agenda.gather() {
+            frame.records.clear();
             return self.finish(unit);
         }
         if !self.take_superstep(unit) {
+            self.units.frame_mut(unit).into_iter().for_each(|frame| frame.records.clear());
             return self.exhaust(unit, Dimension::Supersteps);
         }
         let Some(frame) = self.units.frame_mut(unit) else { return };
@@ -111,7 +112,11 @@ impl<V: Value> Run<V> {
     fn attach(&mut self, unit: u32, slot: u32, body: Body<V>) {
         let path = self.units.path(unit, slot);
         let seed = self.units.task_seed(unit, slot);
-        let child = self.units.add(Unit { parent: Some((unit, slot)), path, seed, body });
+        let mut child = Unit { parent: Some((unit, slot)), path, seed, body };
+        if self.desk.commits || self.desk.log.recording {
+            child.trace();
+        }
+        let child = self.units.add(child);
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Nested(child);
         }
@@ -143,10 +148,22 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Frame<V> {
-    /// One task per node in the order of the graph, then one per send.
+    /// One task per node in the order of the graph, then one per send, in the
+    /// places of the last superstep's.
     fn line_up(&mut self) {
         let Self { graph, agenda, records, .. } = self;
-        records.extend(agenda.take_ready(graph).map(|node| Record::new(node, Input::State)));
+        agenda.sort(graph);
+        records.truncate(agenda.ready.len());
+        let used = records.len();
+        for (record, &node) in records.iter_mut().zip(&agenda.ready) {
+            record.renew(node);
+        }
+        let more = agenda.ready.iter().skip(used);
+        records.extend(more.map(|&node| Record::new(node, Input::State)));
+        agenda.forget_ready();
+        if agenda.sends.is_empty() {
+            return;
+        }
         let sends = (0_u32..).zip(agenda.sends.drain(..));
         records.extend(sends.map(|(index, sent)| Record {
             send: Some(index),

@@ -11,7 +11,7 @@ use super::frame::{Frame, Record, Status};
 use super::log::Log;
 use super::unit::{Place, span};
 use crate::channel::{ChannelId, Merge, Op};
-use crate::command::{Choice, Route};
+use crate::command::{Choice, Route, Update};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::{Branch, END, Graph, NodeId, Sight};
@@ -62,13 +62,7 @@ impl<V: Value> Frame<V> {
     }
 
     fn wants_routing(&self, slot: usize) -> bool {
-        let Some(record) = self.records.get(slot) else { return false };
-        let Status::Done(update) = &record.status else { return false };
-        match update.route {
-            Route::Follow => !record.routed && !self.graph.branches(record.node).is_empty(),
-            Route::Also(_) | Route::Only(_) => !record.routed,
-            Route::End => false,
-        }
+        self.records.get(slot).is_some_and(|record| record.wants_routing(&self.graph))
     }
 
     fn route_one(
@@ -144,6 +138,7 @@ impl<V: Value> Frame<V> {
     /// Makes ready what comes next. Nothing can fail any more.
     pub(super) fn follow(&mut self, place: &Place<'_>, log: &mut Log) {
         let Self { graph, records, agenda, hops, .. } = self;
+        let routed = !hops.is_empty();
         // In order already, unless a failure sent some tasks another way.
         hops.sort_by_key(|(slot, _)| *slot);
         let mut hops = hops.drain(..).peekable();
@@ -156,11 +151,29 @@ impl<V: Value> Frame<V> {
                 for &target in graph.successors(path.record.node) {
                     path.take_edge(target, None);
                 }
-                path.arrive();
+                if !graph.joins().is_empty() {
+                    path.arrive();
+                }
+            }
+            if !routed {
+                continue;
             }
             while let Some((_, hop)) = hops.next_if(|(of, _)| *of <= slot) {
                 path.take_hop(hop);
             }
+        }
+    }
+}
+
+impl<V> Record<V> {
+    /// Whether it is done and it is not known yet where that leads.
+    pub(super) fn wants_routing(&self, graph: &Graph<V>) -> bool {
+        match &self.status {
+            Status::Done(Update { route: Route::Follow, .. }) => {
+                !self.routed && !graph.branches(self.node).is_empty()
+            }
+            Status::Done(Update { route: Route::Also(_) | Route::Only(_), .. }) => !self.routed,
+            _ => false,
         }
     }
 }

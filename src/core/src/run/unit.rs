@@ -56,6 +56,13 @@ impl<V: Value> Unit<V> {
         Self { parent: None, path: Vec::new(), seed, body }
     }
 
+    /// Keeps track of what each superstep changes.
+    pub(super) fn trace(&mut self) {
+        if let Body::Graph(frame) = &mut self.body {
+            frame.state.trace();
+        }
+    }
+
     /// An event about the unit itself.
     pub(super) fn event(&self, kind: EventKind, name: &str) -> Event {
         Event {
