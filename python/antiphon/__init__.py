@@ -2,16 +2,74 @@
 
 from __future__ import annotations
 
-from antiphon.errors import AntiphonError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["AntiphonError"]
+if TYPE_CHECKING:
+    from antiphon._antiphon import RetryPolicy, Send
+    from antiphon._team.roster import END
+    from antiphon.agent import Agent
+    from antiphon.budget import Budget
+    from antiphon.context import AgentContext
+    from antiphon.errors import AntiphonError
+    from antiphon.event import Event
+    from antiphon.orchestrator import Orchestrator
+    from antiphon.result import Question, Result, Usage
+    from antiphon.tools import Tool, ToolContext, tool
+
+__all__ = [
+    "END",
+    "Agent",
+    "AgentContext",
+    "AntiphonError",
+    "Budget",
+    "Event",
+    "Orchestrator",
+    "Question",
+    "Result",
+    "RetryPolicy",
+    "Send",
+    "Tool",
+    "ToolContext",
+    "Usage",
+    "tool",
+]
+
+_HOMES = {
+    "END": "_team.roster",
+    "Agent": "agent",
+    "AgentContext": "context",
+    "AntiphonError": "errors",
+    "Budget": "budget",
+    "Event": "event",
+    "Orchestrator": "orchestrator",
+    "Question": "result",
+    "Result": "result",
+    "RetryPolicy": "_antiphon",
+    "Send": "_antiphon",
+    "Tool": "tools",
+    "ToolContext": "tools",
+    "Usage": "result",
+    "tool": "tools",
+}
+_MODULES = ("errors", "graph", "models", "state", "tools")
 
 
-def __getattr__(name: str) -> str:
-    # Looked up on demand: reading package metadata costs more than the whole import.
+def __getattr__(name: str) -> Any:
+    # Looked up on demand: the native half and the metadata cost more than the whole import.
+    if name in _HOMES:
+        value = getattr(import_module(f"antiphon.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f"antiphon.{name}")
     if name == "__version__":
         from importlib.metadata import version
 
         return version("antiphon")
     message = f"module `antiphon` has no attribute: {name}"
     raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -20,7 +20,7 @@ from langchain_core.tools import tool as langchain_tool
 
 import antiphon
 from antiphon.errors import AntiphonError, ToolError, ValidationError
-from antiphon.tool import FunctionTool, Tool, ToolContext, tool
+from antiphon.tools import FunctionTool, Tool, ToolContext, tool
 
 if TYPE_CHECKING:
     from decimal import Decimal as OnlyForCheckers
@@ -569,7 +569,7 @@ import sys
 before = set(sys.modules)
 from dataclasses import dataclass
 from typing import Annotated, Literal
-from antiphon.tool import Tool, ToolContext, tool
+from antiphon.tools import Tool, ToolContext, tool
 from antiphon._encode import encode_result
 
 @dataclass

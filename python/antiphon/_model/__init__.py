@@ -1,0 +1,1 @@
+"""Models that are not native: functions and LangChain chat models."""

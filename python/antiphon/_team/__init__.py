@@ -1,0 +1,1 @@
+"""How a team of agents becomes a graph of the engine."""

@@ -1,0 +1,56 @@
+"""One question to a model from within an agent, with the same loop that declared agents have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Builder
+from antiphon._team.messages import listed, wire
+from antiphon._team.output import Output
+from antiphon.models import as_model
+
+if TYPE_CHECKING:
+    from antiphon._antiphon import Run
+
+_MESSAGES, _CAME = "messages", "came"
+
+
+class Inquiry:
+    """A question to a model.
+
+    Args:
+        prompt: a text, or messages.
+        model: whatever stands for a model.
+        output: what the answer has to be; none for text.
+        agent: the name of the agent that asks.
+        options: ``temperature`` and ``max_output_tokens``.
+    """
+
+    def __init__(
+        self, prompt: Any, model: Any, *, output: Any, agent: str, options: dict[str, Any]
+    ) -> None:
+        where = f"agent `{agent}`"
+        messages = [wire(message, agent) for message in listed(prompt)]
+        self._output = None if output is None else Output(output, f"the answer that {where} wants")
+        builder = Builder(agent)
+        builder.channel(_MESSAGES)
+        builder.channel(_CAME)
+        if self._output is not None:
+            options = {**options, "output": self._output.schema}
+        builder.agent(
+            agent,
+            model=as_model(model, where),
+            open=lambda state, _ctx: state[_MESSAGES],
+            close=lambda _state, came, _ctx: {_CAME: came},
+            tags={"agent": agent},
+            **{name: value for name, value in options.items() if value is not None},
+        )
+        builder.edge("__start__", agent)
+        self.run: Run = builder.build().start({_MESSAGES: messages})
+        """The run that asks; to be waited for or awaited."""
+
+    @property
+    def answer(self) -> Any:
+        """What came of it, once the run is over."""
+        came = self.run.values[_CAME]
+        return came["text"] if self._output is None else self._output.construct(came["value"])

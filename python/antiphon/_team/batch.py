@@ -1,0 +1,80 @@
+"""Many questions at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from antiphon._team.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from antiphon._antiphon import Run
+    from antiphon.result import Result
+
+
+def batch(
+    inputs: Sequence[Any],
+    one: Callable[[Any, Callable[[Run], None]], Result],
+    *,
+    concurrency: int,
+    label: str,
+) -> list[Result]:
+    """Runs `one` for each input, in threads; an exception of any ends them all.
+
+    Args:
+        inputs: the inputs.
+        one: runs an input; it passes the run on as soon as it has begun.
+        concurrency: how many run at a time.
+        label: what the progress bar says.
+
+    Returns:
+        The results, in the order of the inputs.
+    """
+    begun: list[Run] = []
+    with Progress(len(inputs), label) as progress:
+        pool = ThreadPoolExecutor(max(1, min(concurrency, len(inputs))), "antiphon-batch")
+        try:
+            futures = [
+                pool.submit(copy_context().run, one, given, begun.append) for given in inputs
+            ]
+            for future in as_completed(futures):
+                progress.advance(failed=future.result().outcome == "error")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for run in begun:
+                if run.outcome == "running":
+                    run.cancel("the batch was given up")
+            raise
+        pool.shutdown()
+        return [future.result() for future in futures]
+
+
+async def abatch(
+    inputs: Sequence[Any],
+    one: Callable[[Any], Awaitable[Result]],
+    *,
+    concurrency: int,
+    label: str,
+) -> list[Result]:
+    """`batch` on the caller's event loop."""
+    gate = asyncio.Semaphore(concurrency)
+    with Progress(len(inputs), label) as progress:
+
+        async def gated(given: Any) -> Result:
+            async with gate:
+                result = await one(given)
+            progress.advance(failed=result.outcome == "error")
+            return result
+
+        tasks = [asyncio.ensure_future(gated(given)) for given in inputs]
+        try:
+            return list(await asyncio.gather(*tasks))
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise

@@ -1,0 +1,87 @@
+"""One run of a team under way, and how its end becomes a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._team.shown import RECORDED
+from antiphon.errors import BudgetError
+from antiphon.result import Outcome, Result, Usage
+
+if TYPE_CHECKING:
+    from antiphon._antiphon import Run
+    from antiphon._team.ledger import Ledger
+    from antiphon._team.schema import State
+
+_TURNS = {"supersteps", "retries", "turns"}
+"""Limits that stand for too many rounds rather than for too much spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A run under way.
+
+    Attributes:
+        run: the engine's run.
+        ledger: what it spends beside the engine's count.
+    """
+
+    run: Run
+    ledger: Ledger
+
+
+def finish(flight: Flight, error: BaseException | None, state: State, team: str) -> Result:
+    """The result of a run that is over, or waits for answers.
+
+    Args:
+        flight: the run.
+        error: what it failed with; none if it did not.
+        state: the team's state.
+        team: the team's name.
+    """
+    run = flight.run
+    raw = run.values
+    outcome, detail = _outcome(run, error, raw)
+    spent = flight.ledger.total(run.spent)
+    counts = {key: value for key, value in spent.items() if key != "supersteps"}
+    usage = Usage(**counts, steps=run.steps)
+    return Result(
+        flight,
+        state=state.show(raw),
+        outcome=outcome,
+        detail=detail,
+        usage=usage,
+        team=team,
+        error=error if outcome == "error" else None,
+    )
+
+
+def is_limit(error: BaseException | None) -> bool:
+    """Whether a failure only says that something is spent."""
+    return isinstance(error, BudgetError)
+
+
+def name_agent(run: Run, error: BaseException) -> None:
+    """Notes on an exception which agent of the team raised it."""
+    failed = [event for event in run.events if event.kind == "error" and event.path]
+    if failed:
+        note = f"raised by agent: {failed[-1].path[-1]}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+
+
+def _outcome(run: Run, error: BaseException | None, raw: dict[str, Any]) -> tuple[Outcome, str]:
+    if isinstance(error, BudgetError):
+        dimension = str(error.details.get("dimension", "turns"))
+        return ("retry_limit" if dimension in _TURNS else "budget"), dimension
+    if error is not None:
+        return "error", f"{type(error).__name__}: {error}"
+    if run.outcome == "budget":
+        return ("retry_limit" if run.detail in _TURNS else "budget"), run.detail
+    if run.outcome == "paused":
+        return "paused", ""
+    if run.outcome == "cancelled":
+        return "cancelled", run.detail
+    return ("error", "an agent failed") if raw.get(RECORDED) else ("answered", "")

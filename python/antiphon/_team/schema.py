@@ -1,0 +1,322 @@
+"""The state of a team: what its keys are, how agents see it, and how writes go in."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from typing import TYPE_CHECKING, Any, Protocol
+
+from antiphon._team.messages import listed
+from antiphon._team.open_state import OpenState
+from antiphon.errors import StateError, ValidationError
+from antiphon.graph._channel import Channel
+from antiphon.graph._schema import is_model, read_schema
+from antiphon.state import extend, merge, once
+from antiphon.state import append as append_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from antiphon._antiphon import Builder
+
+BASE = ("question", "messages", "answer")
+"""The keys of every state."""
+
+_RULES: dict[Any, str] = {
+    append_rule: "append",
+    extend: "extend",
+    merge: "merge",
+    once: "once",
+    max: "max",
+}
+
+
+class State(Protocol):
+    """What a team needs to know of its state."""
+
+    keys: frozenset[str] | None
+    """Its keys; none if it is open."""
+
+    def declare(self, builder: Builder) -> None:
+        """Adds its channels to a graph."""
+
+    def show(self, raw: dict[str, Any]) -> Any:
+        """The engine's state as agents see it."""
+
+    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The first writes of a run."""
+
+    def write(self, update: Any, agent: str, place: tuple[int, str]) -> dict[str, Any]:
+        """An agent's update as the engine takes it; `place` is the step and the writer."""
+
+
+def read_state(kind: Any) -> State:
+    """The state of a team.
+
+    Args:
+        kind: a TypedDict, a dataclass, a pydantic model; none for an open state.
+
+    Raises:
+        ValidationError: it has no fields (``state_invalid``), or a merge rule is wrong
+            (``graph_invalid``).
+    """
+    if kind is None:
+        return OpenState()
+    if not isinstance(kind, type) or not getattr(kind, "__annotations__", None):
+        raise ValidationError(
+            f"`state` of a team has to be a class with annotated fields: {kind!r}",
+            code="state_invalid",
+            hint="declare a TypedDict, a dataclass or a pydantic model",
+        )
+    return SchemaState(kind)
+
+
+class SchemaState:
+    """A state whose keys are declared by a class.
+
+    Args:
+        kind: the class. `BASE` keys that it does not declare are added.
+    """
+
+    def __init__(self, kind: type) -> None:
+        self._kind = _complete(kind)
+        schema = read_schema(self._kind)
+        self._channels = schema.channels
+        self._makes = schema.makes
+        self.keys: frozenset[str] | None = frozenset(self._channels) | set(BASE)
+        self._fields = _Fields(self._kind)
+
+    def declare(self, builder: Builder) -> None:
+        """Adds its channels to a graph."""
+        for name in sorted(self.keys or ()):
+            channel = self._channels.get(name, Channel(name))
+            options = {} if channel.reducer else self._fields.check(name)
+            builder.channel(name, _rule(channel), **options)
+
+    def show(self, raw: dict[str, Any]) -> Any:
+        """The engine's state as agents see it: a dict, or an instance of the class."""
+        if not self._makes:
+            return {key: value for key, value in raw.items() if not key.startswith("__")}
+        fields = {key: value for key, value in raw.items() if key in self._channels}
+        if is_model(self._kind):
+            return self._kind.model_construct(set(fields), **fields)  # type: ignore[attr-defined]
+        return self._kind(**fields)
+
+    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The first writes of a run: what is given, over the defaults.
+
+        Raises:
+            ValidationError: a required key is missing, or a value does not fit
+                (``input_invalid``).
+        """
+        unknown = sorted(set(given) - (self.keys or set()))
+        if unknown:
+            raise ValidationError(
+                f"the state has no such key: {', '.join(unknown)}",
+                code="input_invalid",
+                hint=f"its keys are {', '.join(sorted(self.keys or ()))}",
+            )
+        first = self._fields.defaults()
+        for name, channel in self._channels.items():
+            if name not in first and channel.factory is not None:
+                first[name] = channel.factory()
+        first.update(given)
+        missing = sorted(self._fields.required - set(first))
+        if missing:
+            raise ValidationError(
+                f"the input lacks keys of the state that have no default: {', '.join(missing)}",
+                code="input_invalid",
+                hint="pass a dict with them, or give them defaults",
+            )
+        if "messages" in first:
+            first["messages"] = listed(first["messages"])
+        try:
+            return self._fields.coerced(first)
+        except StateError as error:
+            raise ValidationError(error.message, code="input_invalid") from error
+
+    def write(self, update: Any, agent: str, place: tuple[int, str]) -> dict[str, Any]:
+        """An agent's update as the engine takes it.
+
+        Raises:
+            StateError: a value does not fit its key (``write_mistyped``).
+        """
+        del place
+        fields = fields_of(update)
+        if "messages" in fields and self._channels.get("messages", _MESSAGES) == _MESSAGES:
+            fields["messages"] = listed(fields["messages"], agent)
+        whole = {key: value for key, value in fields.items() if not self._reduces(key)}
+        return {**fields, **self._fields.coerced(whole)}
+
+    def _reduces(self, key: str) -> bool:
+        channel = self._channels.get(key)
+        return channel is not None and channel.reducer is not None
+
+
+_MESSAGES = Channel("messages")
+
+
+def fields_of(update: Any) -> dict[str, Any]:
+    """An update as a dict: of a dict, a dataclass or a pydantic model."""
+    if isinstance(update, dict):
+        return dict(update)
+    if dataclasses.is_dataclass(update) and not isinstance(update, type):
+        return {field.name: getattr(update, field.name) for field in dataclasses.fields(update)}
+    names: set[str] = update.model_fields_set
+    return {name: getattr(update, name) for name in names}
+
+
+def is_record(value: Any) -> bool:
+    """Whether `fields_of` can read it."""
+    return (
+        isinstance(value, dict)
+        or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+        or is_model(type(value))
+    )
+
+
+def _rule(channel: Channel) -> Any:
+    if channel.reducer is None:
+        return {"messages": "extend", "answer": "last"}.get(channel.name, "set")
+    try:
+        native = _RULES.get(channel.reducer)
+    except TypeError:  # a callable without a hash
+        native = None
+    return native or getattr(channel.reducer, "__antiphon_rule__", None) or channel.merge
+
+
+def _complete(kind: type) -> type:
+    """The class with the `BASE` keys, so that they are fields of its instances too."""
+    lacking = [name for name in BASE if name not in typing.get_type_hints(kind)]
+    if not lacking:
+        return kind
+    fresh: dict[str, tuple[Any, Any]] = {
+        "question": (str, ""),
+        "messages": (list[Any], None),
+        "answer": (Any, None),
+    }
+    if is_model(kind):
+        import pydantic
+
+        made = {
+            name: (fresh[name][0], pydantic.Field(default_factory=list))
+            if name == "messages"
+            else fresh[name]
+            for name in lacking
+        }
+        model: type = pydantic.create_model(kind.__name__, __base__=kind, **made)  # type: ignore[call-overload]
+        return model
+    if dataclasses.is_dataclass(kind):
+        fields = [
+            (name, fresh[name][0], dataclasses.field(default_factory=list))
+            if name == "messages"
+            else (name, fresh[name][0], dataclasses.field(default=fresh[name][1]))
+            for name in lacking
+        ]
+        frozen: bool = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        return dataclasses.make_dataclass(
+            kind.__name__, fields, bases=(kind,), frozen=frozen, kw_only=True
+        )
+    return kind
+
+
+class _Fields:
+    """What a class says about the values of its fields: types, defaults, which must be given."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+        self._model = is_model(kind)
+        self._hints = typing.get_type_hints(kind)
+        self.required = self._required()
+        self._adapters = self._validators() if self._model else {}
+
+    def check(self, name: str) -> dict[str, Any]:
+        """The engine's check of a field's type, if a plain one says enough."""
+        if self._model or name in BASE or name not in self._hints:
+            return {}
+        kinds = _kinds(self._hints[name])
+        return {} if kinds is None else {"check": kinds}
+
+    def defaults(self) -> dict[str, Any]:
+        """A new value for each field that has a default."""
+        if self._model:
+            fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
+            return {
+                name: field.get_default(call_default_factory=True)
+                for name, field in fields.items()
+                if not field.is_required()
+            }
+        found: dict[str, Any] = {}
+        if dataclasses.is_dataclass(self._kind):
+            for field in dataclasses.fields(self._kind):
+                if field.default is not dataclasses.MISSING:
+                    found[field.name] = field.default
+                elif field.default_factory is not dataclasses.MISSING:
+                    found[field.name] = field.default_factory()
+        return found
+
+    def coerced(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values as pydantic stores them; others as they are."""
+        return {
+            name: self._coerce(name, value) if name in self._adapters else value
+            for name, value in values.items()
+        }
+
+    def _coerce(self, name: str, value: Any) -> Any:
+        import pydantic
+
+        try:
+            return self._adapters[name].validate_python(value)
+        except pydantic.ValidationError as error:
+            found = error.errors(include_url=False, include_context=False)[0]
+            raise StateError(
+                f"the key `{name}` cannot take what was written: {found['msg']}",
+                code="write_mistyped",
+                details={"key": name},
+            ) from error
+
+    def _required(self) -> set[str]:
+        if self._model:
+            fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
+            return {name for name, field in fields.items() if field.is_required()}
+        if dataclasses.is_dataclass(self._kind):
+            missing = dataclasses.MISSING
+            fields_ = dataclasses.fields(self._kind)
+            return {f.name for f in fields_ if f.default is f.default_factory is missing}
+        return set()
+
+    def _validators(self) -> dict[str, Any]:
+        import pydantic
+
+        fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
+        config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+        made = {}
+        for name, field in fields.items():
+            hint = typing.Annotated[(field.annotation, *field.metadata)] if field.metadata else None
+            own = hint or field.annotation
+            try:
+                made[name] = pydantic.TypeAdapter(own, config=config)
+            except pydantic.PydanticUserError:  # the type brings a configuration of its own
+                made[name] = pydantic.TypeAdapter(own)
+        return made
+
+
+def _kinds(hint: Any) -> tuple[type, ...] | None:
+    """The classes that a value of that hint belongs to; none where that cannot be said."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        parts = [_kinds(part) for part in typing.get_args(hint)]
+        if any(part is None for part in parts):
+            return None
+        return tuple(kind for part in parts for kind in part or ())
+    if origin is typing.Literal:
+        return tuple({type(value) for value in typing.get_args(hint)})
+    kind = type(None) if hint is None else origin or hint
+    if not isinstance(kind, type) or kind is object or typing.is_typeddict(hint):
+        return (dict,) if typing.is_typeddict(hint) else None
+    if getattr(kind, "_is_protocol", False):
+        return None
+    return {float: (float, int), complex: (complex, float, int)}.get(kind, (kind,))
+
+

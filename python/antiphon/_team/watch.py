@@ -1,0 +1,114 @@
+"""A run under way, event by event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from antiphon.errors import StateError
+from antiphon.event import Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon._team.finish import Flight
+    from antiphon.result import Result
+
+    Finish = Callable[[Flight, BaseException | None], Result]
+
+
+class Watch:
+    """A run under way: iterate over it for its events.
+
+    Closing it, or leaving its ``with``, cancels the run if it is still under way.
+
+    Args:
+        flight: the run.
+        finish: makes the result once it is over.
+    """
+
+    def __init__(self, flight: Flight, finish: Finish) -> None:
+        self._flight = flight
+        self._run = flight.run
+        self._finish = finish
+        self._result: Result | None = None
+
+    @property
+    def result(self) -> Result:
+        """What came of the run, once there are no more events.
+
+        Raises:
+            StateError: the run is still under way (``run_unfinished``).
+        """
+        if self._result is None:
+            raise StateError(
+                f"the run is still under way: {self._run.run_id}",
+                code="run_unfinished",
+                hint="take all events first",
+            )
+        return self._result
+
+    def _over(self, error: BaseException | None) -> None:
+        if self._result is None:
+            self._result = self._finish(self._flight, error)
+
+
+class Stream(Watch):
+    """A run under way, for ``for``."""
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        try:
+            _, _, native = next(self._run)  # type: ignore[call-overload]
+        except StopIteration:
+            self._over(None)
+            raise
+        except Exception as error:
+            self._over(error)
+            raise StopIteration from None
+        return Event.of(native)
+
+    def close(self) -> None:
+        """Cancels the run if it is still under way."""
+        if self._run.outcome == "running":
+            self._run.cancel("the stream was closed")
+            self._run.drain()
+            self._over(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class AsyncStream(Watch):
+    """A run under way, for ``async for``."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            _, _, native = await anext(self._run)
+        except StopAsyncIteration:
+            self._over(None)
+            raise
+        except Exception as error:
+            self._over(error)
+            raise StopAsyncIteration from None
+        return Event.of(native)
+
+    async def aclose(self) -> None:
+        """Cancels the run if it is still under way."""
+        if self._run.outcome == "running":
+            self._run.cancel("the stream was closed")
+            await self._run
+            self._over(None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()

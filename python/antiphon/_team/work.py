@@ -1,0 +1,159 @@
+"""Agents as nodes of the engine's graph."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Command, current_context
+from antiphon._encode import encode_result
+from antiphon._team.messages import said
+from antiphon._team.prompt import opening, sent
+from antiphon._team.returns import returned
+from antiphon._team.shown import Shown
+from antiphon.context import AgentContext
+from antiphon.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon._antiphon import Context
+    from antiphon._team.roster import Roster
+    from antiphon._team.schema import State
+    from antiphon._team.spec import Spec
+
+
+def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context], Any]:
+    """An agent's own ``run`` as a callable of the engine."""
+    run = spec.run
+    assert run is not None  # noqa: S101 - the caller has looked
+
+    def call(given: Any, ctx: Context) -> Any:
+        seen, verbs = _seen(given, ctx, spec, roster)
+        return returned(run(seen, verbs), state, spec.name, _place(ctx))
+
+    async def acall(given: Any, ctx: Context) -> Any:
+        seen, verbs = _seen(given, ctx, spec, roster)
+        return returned(await run(seen, verbs), state, spec.name, _place(ctx))
+
+    return acall if spec.asynchronous else call
+
+
+class Declared:
+    """A declarative agent as options of the engine's loop.
+
+    Args:
+        spec: the agent.
+        state: the team's state.
+        takes_over: whether it is what another agent names in ``on_error``.
+    """
+
+    def __init__(self, spec: Spec, state: State, *, takes_over: bool) -> None:
+        self._spec = spec
+        self._state = state
+        self._takes_over = takes_over
+
+    def options(self) -> dict[str, Any]:
+        """What `Builder.agent` takes, but for the model."""
+        spec = self._spec
+        made: dict[str, Any] = {
+            **spec.limits,
+            "open": self._open,
+            "close": self._close,
+            "tools": [_tool(tool) for tool in spec.tools],
+            "tags": {"agent": spec.name},
+        }
+        return made if spec.output is None else {**made, "output": spec.output.schema}
+
+    def _open(self, given: Any, ctx: Context) -> list[dict[str, Any]]:
+        del ctx
+        if isinstance(given, Shown):
+            errors = {"errors": given.errors} if self._takes_over and given.errors else {}
+            return opening(self._spec, given.state, errors)
+        state, data = sent(given, self._spec.reads)
+        return opening(self._spec, state, data)
+
+    def _close(self, given: Any, came: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        del given
+        spec = self._spec
+        value = came["text"] if spec.output is None else spec.output.construct(came["value"])
+        if len(spec.writes) == 1:
+            update = {spec.writes[0]: value}
+        else:
+            update = {key: _field(value, key) for key in spec.writes}
+        # The agent's own write to `messages` takes the place of what it said.
+        told = {"messages": [said("assistant", came["text"], spec.name)]}
+        return self._state.write({**told, **update}, spec.name, _place(ctx))
+
+
+class Chooser:
+    """A model that chooses who is next, as options of the engine's loop.
+
+    Args:
+        spec: the agent that chooses; its output has a field ``next``.
+        finish: what it answers to end the run.
+    """
+
+    def __init__(self, spec: Spec, finish: str) -> None:
+        self._spec = spec
+        self._finish = finish
+
+    def options(self) -> dict[str, Any]:
+        """What `Builder.agent` takes, but for the model."""
+        spec = self._spec
+        assert spec.output is not None  # noqa: S101 - it is the schema of the choice
+        return {
+            **spec.limits,
+            "open": lambda given, _ctx: opening(spec, given.state),
+            "close": self._close,
+            "tools": [_tool(tool) for tool in spec.tools],
+            "tags": {"agent": spec.name},
+            "output": spec.output.schema,
+        }
+
+    def _close(self, given: Any, came: dict[str, Any], ctx: Context) -> Command:
+        del given, ctx
+        chosen = came["value"]["next"]
+        if chosen == self._finish:
+            return Command(end=True)
+        return Command(goto=[chosen], only=True)
+
+
+def _seen(
+    given: Any, ctx: Context, spec: Spec, roster: Roster
+) -> tuple[Any, AgentContext]:
+    if isinstance(given, Shown):
+        return given.state, AgentContext(ctx, spec, roster, given.errors)
+    return given, AgentContext(ctx, spec, roster, ())
+
+
+def _place(ctx: Context) -> tuple[int, str]:
+    return ctx.step, ctx.path[-1]
+
+
+def _field(value: Any, key: str) -> Any:
+    return value[key] if isinstance(value, dict) else getattr(value, key)
+
+
+def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool]:
+    """A tool as the engine calls it: JSON in, JSON out."""
+
+    def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+        return encode_result(tool.call(arguments, _about(about)))
+
+    async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+        return encode_result(await tool.call(arguments, _about(about)))
+
+    return dict(tool.spec), acall if tool.is_async else call, tool.is_async
+
+
+def _about(about: dict[str, Any]) -> ToolContext:
+    ctx = current_context()
+    deadline = None if ctx.deadline is None else datetime.fromtimestamp(ctx.deadline, timezone.utc)
+    return ToolContext(
+        name=about["name"],
+        call_id=about["call_id"],
+        idempotency_key=about["idempotency_key"],
+        attempt=ctx.attempt,
+        deadline=deadline,
+    )

@@ -1,0 +1,147 @@
+"""Agents: what a team is made of."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from antiphon._antiphon import RetryPolicy
+    from antiphon.budget import Budget
+
+__all__ = ["Agent"]
+
+
+class Agent:
+    """One member of a team. Subclass it, in one of two ways.
+
+    *Declare* what it is, and the loop of model and tool calls runs natively::
+
+        class Geographer(Agent):
+            '''Answers questions about places.
+
+            Give numbers with their year.
+            '''
+            model = "openai:gpt-5-mini"
+            tools = [population]
+
+    *Or* say what it does in a method ``run(self, state, ctx)``, sync or async. It gets the
+    state and an `antiphon.AgentContext`, and returns a dict (an update of the state), a text
+    (the answer), nothing, or a verb of the context: ``ctx.goto(...)``, ``ctx.send(...)``,
+    ``ctx.end(...)``.
+
+    Each attribute below can be set in the class or by keyword when the agent is made:
+    ``Geographer(reads=["feedback"])``.
+
+    Attributes:
+        name: unique in the team. Default: the class's name in snake case.
+        description: one sentence for whoever chooses among agents. Default: the first line
+            of the docstring.
+        instructions: the standing orders a model gets. Default: the docstring below its
+            first line, else the description.
+        model: ``"provider:name"``, what `antiphon.models` makes, a LangChain chat model, or
+            a function of the request.
+        tools: functions, `Tool`s or LangChain tools that the model may call; methods of the
+            agent are bound to it.
+        output: what the model must answer with: a pydantic model, dataclass, TypedDict,
+            another type hint, or a JSON schema as a dict. Default: text.
+        reads: keys of the state that the model gets to see, as data.
+        writes: the key that takes the result; with several, each takes the field of that
+            name from `output`. Default: ``answer``.
+        retry: a `RetryPolicy`, or how many attempts. Default: the team's, else one attempt.
+        timeout: seconds one attempt may take. Default: the team's, else no limit.
+        budget: what it may spend in one turn. Default: no limit of its own.
+        max_turns: model calls in one turn of the agent. Default: 25.
+        max_tool_calls: tool calls in one turn of the agent. Default: 20.
+        max_output_tokens: where each reply is cut off. Default: the model's.
+        temperature: 0 is the least random. Default: the model's.
+        on_error: ``"raise"``; ``"record"``: the team goes on, and the result lists the error;
+            or the name of the agent that takes over. Default: the team's.
+
+    Raises:
+        ValidationError: a keyword is none of these (``agent_invalid``).
+    """
+
+    name: str | None = None
+    description: str | None = None
+    instructions: str | None = None
+    model: Any = None
+    tools: Sequence[Any] = ()
+    output: Any = None
+    reads: Sequence[str] = ()
+    writes: str | Sequence[str] = "answer"
+    retry: RetryPolicy | int | None = None
+    timeout: float | None = None
+    budget: Budget | None = None
+    max_turns: int = 25
+    max_tool_calls: int = 20
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    on_error: str | None = None
+
+    def __init__(self, **options: Any) -> None:
+        known = Agent.__annotations__
+        for name, value in options.items():
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                raise ValidationError(
+                    f"an agent of class `{type(self).__name__}` has no such option: {name}",
+                    code="agent_invalid",
+                    details={"option": name},
+                    hint=f"did you mean `{near[0]}`?" if near else f"use one of {', '.join(known)}",
+                )
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {name_of(self)!r}>"
+
+
+def name_of(agent: Agent) -> str:
+    """What an agent is called in its team."""
+    return agent.name or snake(type(agent).__name__)
+
+
+def snake(name: str) -> str:
+    """A class's name in snake case.
+
+    Example:
+        >>> snake("SQLWriter"), snake("Reviewer2")
+        ('sql_writer', 'reviewer2')
+    """
+    parts = re.sub(r"(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return parts.strip("_").lower()
+
+
+def docstring_of(agent: Agent) -> tuple[str, str]:
+    """The first line of the docstring of an agent's class, and the rest of it."""
+    for kind in type(agent).__mro__:
+        if kind is Agent:
+            break
+        if kind.__doc__:
+            first, _, rest = inspect.cleandoc(kind.__doc__).partition("\n")
+            return first.strip(), rest.strip()
+    return "", ""
+
+
+def option_of(agent: Agent, name: str) -> Any:
+    """An option as it was given: a function that stands in the class is not bound to the agent.
+
+    One that was written as a method of the class is.
+    """
+    if name in vars(agent):
+        return vars(agent)[name]
+    found = inspect.getattr_static(type(agent), name)
+    if isinstance(found, staticmethod):
+        return found.__func__
+    if inspect.isfunction(found):
+        kinds = {kind.__qualname__ for kind in type(agent).__mro__}
+        is_method = found.__qualname__.rpartition(".")[0] in kinds
+        return functools.partial(found, agent) if is_method else found
+    return getattr(agent, name)

@@ -1,0 +1,60 @@
+"""Limits on what a run may spend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from antiphon.errors import ValidationError
+
+__all__ = ["Budget"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run, or one agent in it, may spend. Default of each: no limit.
+
+    Spending all of it is no failure: the run ends with the outcome ``budget`` and what
+    it has come to.
+
+    Attributes:
+        model_calls: calls of models.
+        tool_calls: calls of tools.
+        input_tokens: tokens that models read.
+        output_tokens: tokens that models write.
+        retries: attempts beyond the first, of all agents together.
+        wall_time: seconds from the start.
+
+    Raises:
+        ValidationError: a limit is negative or no number (``budget_invalid``).
+
+    Example:
+        >>> Budget(model_calls=20, wall_time=60)
+        Budget(model_calls=20, wall_time=60)
+    """
+
+    model_calls: int | None = None
+    tool_calls: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    retries: int | None = None
+    wall_time: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.limits().items():
+            kinds = (int, float) if name == "wall_time" else (int,)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not value >= 0:
+                raise ValidationError(
+                    f"`{name}` of a budget has to be a number that is not negative: {value!r}",
+                    code="budget_invalid",
+                    details={"limit": name},
+                )
+
+    def limits(self) -> dict[str, Any]:
+        """The limits that are set, by name."""
+        every = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: value for name, value in every if value is not None}
+
+    def __repr__(self) -> str:
+        set_here = (f"{name}={value!r}" for name, value in self.limits().items())
+        return f"Budget({', '.join(set_here)})"

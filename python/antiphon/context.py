@@ -1,0 +1,268 @@
+"""What an agent's ``run`` can reach beside the state."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Command, Send
+from antiphon._team.ask import Inquiry
+from antiphon._team.use import find_tool, use, use_async
+from antiphon.errors import ValidationError
+from antiphon.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from antiphon._antiphon import Context
+    from antiphon._team.ledger import Ledger
+    from antiphon._team.roster import Roster
+    from antiphon._team.spec import Spec
+    from antiphon.budget import Budget
+
+__all__ = ["AgentContext"]
+
+
+class AgentContext:
+    """What an agent's ``run`` can reach beside the state; the engine makes it.
+
+    The verbs `goto`, `send` and `end` say where the run goes next, instead of the way that
+    was laid out; return what they return. `ask` pauses the run for a person. `call` and
+    `model` count against the budgets, and have twins to be awaited: `acall`, `amodel`.
+    """
+
+    __slots__ = ("_calls", "_ctx", "_errors", "_roster", "_spec")
+
+    def __init__(
+        self, ctx: Context, spec: Spec, roster: Roster, errors: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._ctx = ctx
+        self._spec = spec
+        self._roster = roster
+        self._errors = errors
+        self._calls: dict[str, int] = {}
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._ctx.run_id
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self._spec.name
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first attempt."""
+        return self._ctx.attempt
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the attempt will be given up, in UTC; none if never."""
+        at = self._ctx.deadline
+        return None if at is None else datetime.fromtimestamp(at, timezone.utc)
+
+    @property
+    def budget(self) -> Budget:
+        """What is left of the counts that the team's budget limits."""
+        return self._ledger.left(self._ctx.run.spent)
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The errors so far that the team went on after, or that an agent took over."""
+        return [dict(error) for error in self._errors]
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The logger ``antiphon.agent.NAME``."""
+        return logging.getLogger(f"antiphon.agent.{self.agent}")
+
+    def goto(
+        self, target: str | Send | Sequence[str | Send], *, update: Any = None
+    ) -> Command:
+        """Hands over to another agent, or to several that then run in parallel.
+
+        Args:
+            target: an agent's name, what `send` returns, or a list of those.
+            update: what to write beside.
+
+        Raises:
+            StateError: an agent is not in the team (``target_unknown``).
+        """
+        targets = [target] if isinstance(target, str | Send) else list(target)
+        where = f"`goto` of agent `{self.agent}`"
+        for one in targets:
+            self._roster.chosen(one.node if isinstance(one, Send) else one, where)
+        return Command(goto=targets, update=update, only=True)
+
+    def send(self, target: str, arg: Any) -> Send:
+        """An input for another agent, which gets it instead of the state.
+
+        Return it alone, in a list with others to run in parallel, or within `goto`. A
+        declarative agent takes a text as the question and the entries of a dict as data.
+
+        Args:
+            target: the agent's name.
+            arg: any value.
+
+        Raises:
+            StateError: the agent is not in the team (``target_unknown``).
+        """
+        self._roster.chosen(target, f"`send` of agent `{self.agent}`")
+        return Send(target, arg)
+
+    def end(self, answer: Any = None, *, update: Mapping[str, Any] | None = None) -> Command:
+        """Ends the run after this step.
+
+        Args:
+            answer: the answer. Default: the one that is there.
+            update: what to write beside.
+        """
+        fields: dict[str, Any] = dict(update or {})
+        if answer is not None:
+            fields["answer"] = answer
+            if isinstance(answer, str):
+                fields.setdefault("messages", answer)
+        return Command(update=fields, end=True)
+
+    def ask(self, question: Any) -> Any:
+        """Asks whoever runs the team, and pauses the run until the answer is there.
+
+        After the answer ``run`` begins again from its first line, and each question that was
+        answered gives its answer.
+
+        Args:
+            question: any value, for `Result.questions`.
+
+        Returns:
+            The answer.
+        """
+        return self._ctx.ask(question)
+
+    def emit(self, payload: Any, name: str | None = None) -> None:
+        """Tells whoever watches the run, as an event of kind ``custom``.
+
+        Args:
+            payload: becomes the event's ``data``; what is no dict stands under ``value``.
+            name: the event's name. Default: ``custom``.
+        """
+        self._ctx.emit(payload, name)
+
+    def call(self, tool: Any, /, **arguments: Any) -> Any:
+        """Calls a tool, with the checks and conversions that a model's call has.
+
+        Args:
+            tool: the name of one of the agent's tools, or a tool.
+            **arguments: by name.
+
+        Returns:
+            What the tool returned.
+
+        Raises:
+            ValidationError: there is no such tool (``tool_unknown``), or an argument does not
+                fit (``invalid_value``).
+            BudgetError: the tool, or the run, has no call left (``budget_exhausted``).
+            RunTimeout: the call took longer than the tool may take (``tool_timeout``).
+        """
+        found, context = self._tool_call(tool)
+        return use(found, arguments, context)
+
+    async def acall(self, tool: Any, /, **arguments: Any) -> Any:
+        """`call`, awaited."""
+        found, context = self._tool_call(tool)
+        return await use_async(found, arguments, context)
+
+    def model(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: Any = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Any:
+        """Asks a model.
+
+        Args:
+            prompt: a text, or a list of messages.
+            model: whatever stands for a model. Default: the agent's.
+            output: what the answer has to be, as `Agent.output`. Default: text.
+            temperature: 0 is the least random. Default: the agent's.
+            max_output_tokens: where the reply is cut off. Default: the agent's.
+
+        Returns:
+            The text, or the value.
+
+        Raises:
+            ValidationError: there is no model to ask (``model_invalid``).
+            BudgetError: the run may not ask any more (``budget_exhausted``).
+            ModelOutputError: the reply does not fit, nor did the second
+                (``model_output_invalid``).
+        """
+        options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        inquiry = self._inquiry(prompt, model, output, options)
+        inquiry.run.drain()
+        return self._told(inquiry)
+
+    async def amodel(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: Any = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Any:
+        """`model`, awaited."""
+        options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        inquiry = self._inquiry(prompt, model, output, options)
+        await inquiry.run
+        return self._told(inquiry)
+
+    def __repr__(self) -> str:
+        return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
+
+    @property
+    def _ledger(self) -> Ledger:
+        ledger: Ledger = self._ctx.config
+        return ledger
+
+    def _tool_call(self, wanted: Any) -> tuple[Tool, ToolContext]:
+        tool = find_tool(wanted, self._spec.tools, self.agent)
+        self._ctx.request("tool")
+        # One number per tool and call, the same in each attempt at this step.
+        number = self._calls[tool.name] = self._calls.get(tool.name, 0) + 1
+        place = f"{self.run_id}/{'/'.join(self._ctx.path)}/{self._ctx.step}/{tool.name}/{number}"
+        key = hashlib.sha256(place.encode()).hexdigest()[:32]
+        context = ToolContext(
+            name=tool.name,
+            call_id=f"call_{number}",
+            idempotency_key=key,
+            attempt=self.attempt,
+            deadline=self.deadline,
+        )
+        return tool, context
+
+    def _inquiry(self, prompt: Any, model: Any, output: Any, options: dict[str, Any]) -> Inquiry:
+        asked = self._spec.model if model is None else model
+        if asked is None:
+            raise ValidationError(
+                f"there is no model to ask for agent: {self.agent}",
+                code="model_invalid",
+                hint="pass `model=`, or give the agent one",
+            )
+        self._ledger.check(self._ctx.run.spent)
+        self._ctx.request("model")
+        own = {key: self._spec.limits.get(key) for key in options}
+        given = {key: value for key, value in options.items() if value is not None}
+        return Inquiry(prompt, asked, output=output, agent=self.agent, options={**own, **given})
+
+    def _told(self, inquiry: Inquiry) -> Any:
+        spent = inquiry.run.spent
+        self._ledger.add(spent["input_tokens"], spent["output_tokens"])
+        for _ in range(spent["model_calls"] - 1):
+            self._ctx.request("model")
+        return inquiry.answer

@@ -1,0 +1,156 @@
+"""Models: opened by name, scripted for tests, and whatever else can stand for one."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Model
+from antiphon._encode import encode_result
+from antiphon._model.function import FunctionModel, is_asynchronous
+from antiphon._model.langchain import LangChainModel, is_chat_model
+from antiphon.budget import Budget
+from antiphon.errors import AntiphonError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["Budget", "Model", "model", "scripted"]
+
+_SETTINGS = (
+    "api_key",
+    "base_url",
+    "extra_body",
+    "headers",
+    "idle_timeout",
+    "max_attempts",
+    "timeout",
+)
+_REPLY = ("delay", "fault", "finish", "json", "text", "tool_calls", "usage")
+
+
+def model(name: str, **settings: Any) -> Model:
+    """Opens a model by its name. Nothing is sent yet.
+
+    Args:
+        name: ``"provider:model"``, for instance ``"openai:gpt-5-mini"`` or
+            ``"ollama:qwen3"``.
+        **settings: ``base_url`` and ``api_key`` (default: the environment variables that the
+            provider's own client reads), ``timeout`` (seconds one attempt may take),
+            ``idle_timeout`` (seconds without a new piece of the reply), ``max_attempts`` (how
+            often a failed connection, 429 or 5xx is tried), ``headers`` and ``extra_body``
+            (added to each request).
+
+    Returns:
+        The model. Its repr shows its name and no key.
+
+    Raises:
+        ValidationError: the name, the address or a setting cannot be used
+            (``model_name_malformed``, ``model_provider_unknown``,
+            ``model_base_url_missing``, ``model_base_url_invalid``, ``model_setting_invalid``).
+        AuthError: the provider wants a key, and there is none (``model_key_missing``).
+
+    Example:
+        >>> model("openai:gpt-5-mini", api_key="sk-not-shown")
+        Model("openai:gpt-5-mini")
+    """
+    for given in settings:
+        if given not in _SETTINGS:
+            near = difflib.get_close_matches(given, _SETTINGS, 1)
+            raise ValidationError(
+                f"a model has no such setting: {given}",
+                code="model_setting_invalid",
+                details={"setting": given},
+                hint=f"did you mean `{near[0]}`?" if near else f"use {', '.join(_SETTINGS)}",
+            )
+    try:
+        return Model.open(name, dict(os.environ), **settings)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValidationError(
+            f"a setting of model `{name}` has a value that cannot be used: {error}",
+            code="model_setting_invalid",
+            details={"settings": sorted(settings)},
+        ) from None
+
+
+def scripted(
+    replies: Iterable[Any],
+    *,
+    name: str | None = None,
+    lanes: Mapping[str, Iterable[Any]] | None = None,
+) -> Model:
+    """A model that answers what it is told to, in order: for tests, with no network.
+
+    Args:
+        replies: each a text; a dict with some of ``text``, ``json``, ``tool_calls`` (dicts of
+            ``name`` and ``arguments``), ``finish``, ``usage``, ``delay`` (seconds) and
+            ``fault``; or one of `antiphon.errors`, which is raised.
+        name: what traces call it. Default: ``test:scripted``.
+        lanes: replies of their own for agents, by the agent's name, so that agents that run
+            in parallel do not take each other's.
+
+    Returns:
+        The model; its ``requests`` are those it has seen, as dicts. Asked once too often,
+        it fails with the code ``script_exhausted``.
+
+    Raises:
+        ValidationError: a reply is none of these (``script_invalid``).
+
+    Example:
+        >>> scripted(["hello", {"json": {"n": 1}}], lanes={"critic": ["too short"]})
+        Model("test:scripted")
+    """
+    lists = [("agent", agent, _script(lane)) for agent, lane in (lanes or {}).items()]
+    try:
+        return Model.scripted(_script(replies), name=name, lanes=lists)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"a scripted reply cannot be read: {error}", code="script_invalid"
+        ) from None
+
+
+def as_model(given: Any, where: str) -> Model | tuple[Callable[..., Any], bool]:
+    """Whatever stands for a model, as the engine takes it.
+
+    Args:
+        given: a name, a `Model`, a LangChain chat model, or a function of the request.
+        where: whose it is, for an error.
+
+    Raises:
+        ValidationError: it is none of these (``model_invalid``), or as `model`.
+        AuthError: as `model`.
+    """
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, str):
+        return model(given)
+    if is_chat_model(given):
+        return LangChainModel(given), True
+    if callable(given) and not isinstance(given, type):
+        return FunctionModel(given), is_asynchronous(given)
+    raise ValidationError(
+        f"`model` of {where} has to be a name, a model or a function: {type(given).__name__}",
+        code="model_invalid",
+        hint='for instance `model = "openai:gpt-5-mini"`, or `antiphon.models.scripted([...])`',
+    )
+
+
+def _script(replies: Iterable[Any]) -> list[Any]:
+    return [_reply(reply) for reply in replies]
+
+
+def _reply(reply: Any) -> Any:
+    if isinstance(reply, str):
+        return reply
+    if isinstance(reply, AntiphonError):
+        fault = {"category": reply.category, "code": reply.code, "message": reply.message}
+        return {"fault": fault}
+    if isinstance(reply, dict) and reply and set(reply) <= set(_REPLY):
+        return {key: encode_result(value) for key, value in reply.items()}
+    found = sorted(set(reply) - set(_REPLY)) if isinstance(reply, dict) else type(reply).__name__
+    raise ValidationError(
+        f"a scripted reply is a text, an error of antiphon, or a dict of known fields: {found}",
+        code="script_invalid",
+        hint=f"the fields are {', '.join(_REPLY)}; for an object as JSON write `{{'json': ...}}`",
+    )

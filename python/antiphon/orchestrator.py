@@ -1,0 +1,286 @@
+"""Teams of agents: declaring, running, watching and resuming them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._team.assemble import Settings, assemble
+from antiphon._team.batch import abatch, batch
+from antiphon._team.entry import answers_of, entry
+from antiphon._team.finish import Flight, finish, is_limit, name_agent
+from antiphon._team.ledger import Ledger
+from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
+from antiphon._team.watch import AsyncStream, Stream
+from antiphon.errors import ValidationError
+from antiphon.result import Result, flight_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from antiphon._antiphon import RetryPolicy, Run
+    from antiphon.budget import Budget
+    from antiphon.graph import Drawing
+
+__all__ = ["Orchestrator"]
+
+
+class Orchestrator:
+    """A team of agents, checked and compiled once, to be run any number of times.
+
+    It can be shared between threads and event loops; the methods of a pair do the same, once
+    by a plain call and once by ``await``. Plain calls also work inside a running event loop,
+    as in a notebook's cell.
+
+    Args:
+        agents: the agents, which run in the order of the list; a list within it runs in
+            parallel, a list within that in order again.
+        flow: what comes after each agent: a name, a list of names, `END`, or a function
+            ``route(state)`` that returns a name, a list of names or `Send`s, or `END`. It
+            begins at the first agent, or at what ``"__start__"`` leads to. An agent that is
+            not named in it ends the run.
+        router: an agent, or what stands for a model: it chooses after each turn who is next,
+            by the agents' descriptions, or ends the run.
+        state: a TypedDict, dataclass or pydantic model; its keys are the state's, beside
+            ``question``, ``messages`` and ``answer``, and ``Annotated`` gives them rules of
+            merging (`antiphon.state`). Default: open, agents may add keys.
+        retry: for agents without one of their own: a `RetryPolicy` or a number of attempts.
+        timeout: for agents without one of their own: seconds an attempt may take.
+        budget: what one run may spend. Default: no limit.
+        max_turns: steps a run may take before it ends as ``retry_limit``; with a router, turns
+            of agents. A plain list of more agents than this still runs once. Default: 25.
+        on_error: for agents without one of their own. ``"raise"``: what an agent raises ends
+            the run and is raised from it, as it is; ``"record"``: the team goes on, no run
+            raises, and the result says ``error``; an agent's name: that agent takes over.
+        name: what traces call it. Default: ``team``.
+
+    Raises:
+        ValidationError: something in it is wrong: an agent or one of its options
+            (``agent_invalid``, ``agent_unknown``, ``team_invalid``), the state
+            (``state_invalid``, ``graph_invalid``), a model or a tool.
+        AuthError: a model wants a key, and there is none (``model_key_missing``).
+
+    Example:
+        >>> from antiphon import Agent, Orchestrator
+        >>> class Greeter(Agent):
+        ...     def run(self, state, ctx):
+        ...         return f"hello {state['question']}"
+        >>> Orchestrator([Greeter()]).run("world").answer
+        'hello world'
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Any],
+        *,
+        flow: Mapping[str, Any] | None = None,
+        router: Any = None,
+        state: type | None = None,
+        retry: RetryPolicy | int | None = None,
+        timeout: float | None = None,
+        budget: Budget | None = None,
+        max_turns: int = 25,
+        on_error: str = "raise",
+        name: str = "team",
+    ) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise ValidationError(f"a team's name has to be text: {name!r}", code="team_invalid")
+        self.name = name
+        self._budget = read_budget(budget, "the team")
+        self._records = on_error == "record"
+        self._built = assemble(
+            Settings(
+                agents=agents,
+                flow=flow,
+                router=router,
+                state=state,
+                retry=read_retry(retry, "the team"),
+                timeout=read_seconds(timeout, "the team"),
+                max_turns=read_count(max_turns, "max_turns", "the team"),
+                on_error=on_error,
+                name=name,
+            )
+        )
+
+    @property
+    def graph(self) -> Drawing:
+        """The team as a graph: it shows itself in a notebook, and draws as Mermaid text or SVG."""
+        return self._built.drawn
+
+    def run(self, question: Any) -> Result:
+        """Runs the team to its end, or until it waits for a person.
+
+        Args:
+            question: a text, which becomes the ``question`` and the first message; or the
+                initial state, as a dict or an instance of the team's state class.
+
+        Returns:
+            The result, also where the run reached a limit, waits, or was cancelled.
+
+        Raises:
+            ValidationError: the question is blank (``question_blank``), or the input does not
+                fit the state (``input_invalid``); nothing has run.
+            Exception: what an agent raised, as it is, unless `on_error` says otherwise.
+            KeyboardInterrupt: somebody stopped it; its agents and tools are cancelled.
+        """
+        return self._drive(self._start(question))
+
+    async def arun(self, question: Any) -> Result:
+        """`run` on the caller's event loop; cancelling the task cancels the run."""
+        return await self._adrive(self._start(question))
+
+    def stream(self, question: Any) -> Stream:
+        """Runs the team and gives its events one by one, pieces of models' replies too.
+
+        Args:
+            question: as for `run`.
+
+        Returns:
+            An iterator of `Event`, with the `Result` as its ``result`` at the end. Once it is
+            closed, or thrown away, the run is cancelled.
+
+        Raises:
+            ValidationError: as `run`.
+        """
+        return Stream(self._start(question, watched=True), self._settle)
+
+    def astream(self, question: Any) -> AsyncStream:
+        """`stream` for ``async for``."""
+        return AsyncStream(self._start(question, watched=True), self._settle)
+
+    def batch(
+        self, questions: Iterable[Any], *, concurrency: int = 8, raise_errors: bool = False
+    ) -> list[Result]:
+        """Runs the team once per question, several at a time, with a progress bar.
+
+        The bar shows on a terminal and in a notebook, nowhere else.
+
+        Args:
+            questions: each as for `run`.
+            concurrency: how many run at a time. Default: 8.
+            raise_errors: let the first failure end the batch. Default: a run that fails
+                becomes a result with the outcome ``error``, and the others go on.
+
+        Returns:
+            The results, in the order of the questions.
+
+        Raises:
+            ValidationError: a question is wrong; none has run.
+        """
+        starts = self._starts(questions, concurrency)
+
+        def one(first: dict[str, Any], begun: Callable[[Run], None]) -> Result:
+            flight = self._launch(first, watched=False)
+            begun(flight.run)
+            return self._drive(flight, keep=not raise_errors)
+
+        return batch(starts, one, concurrency=concurrency, label=self.name)
+
+    async def abatch(
+        self, questions: Iterable[Any], *, concurrency: int = 8, raise_errors: bool = False
+    ) -> list[Result]:
+        """`batch` on the caller's event loop."""
+        starts = self._starts(questions, concurrency)
+
+        async def one(first: dict[str, Any]) -> Result:
+            return await self._adrive(self._launch(first, watched=False), keep=not raise_errors)
+
+        return await abatch(starts, one, concurrency=concurrency, label=self.name)
+
+    def resume(self, result: Result, answers: Any) -> Result:
+        """Answers what a run asked, and lets it go on.
+
+        Args:
+            result: what `run` or `resume` returned, with the outcome ``paused``.
+            answers: the answer to the one question, or a dict from question ids to answers;
+                what it leaves out is asked again.
+
+        Returns:
+            As `run`. Its limits cover the run as a whole.
+
+        Raises:
+            ValidationError: the result waits for nothing, has been resumed already or came out
+                of a pickle, or the answer does not say which question it is for
+                (``answer_invalid``).
+            Exception: as `run`.
+        """
+        return self._drive(self._answered(result, answers))
+
+    async def aresume(self, result: Result, answers: Any) -> Result:
+        """`resume` on the caller's event loop."""
+        return await self._adrive(self._answered(result, answers))
+
+    def __repr__(self) -> str:
+        return f"Orchestrator({', '.join(self._built.names)})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {**self.graph._repr_mimebundle_(), "text/plain": repr(self)}
+
+    def _start(self, question: Any, *, watched: bool = False) -> Flight:
+        return self._launch(entry(question, self._built.state), watched=watched)
+
+    def _starts(self, questions: Iterable[Any], concurrency: int) -> list[dict[str, Any]]:
+        read_count(concurrency, "concurrency", "a batch")
+        if isinstance(questions, str | bytes):
+            raise ValidationError(
+                "a batch takes a list of questions, and was given a single text",
+                code="input_invalid",
+            )
+        return [entry(question, self._built.state) for question in questions]
+
+    def _launch(self, first: dict[str, Any], *, watched: bool) -> Flight:
+        limits = {} if self._budget is None else self._budget.limits()
+        ledger = Ledger(self._budget)
+        run = self._built.engine.start(
+            first,
+            config=ledger,
+            limits={**limits, "supersteps": self._built.supersteps},
+            events=True,
+            modes=("events",) if watched else (),
+        )
+        return Flight(run, ledger)
+
+    def _drive(self, flight: Flight, *, keep: bool = False) -> Result:
+        try:
+            flight.run.drain()
+        except Exception as error:
+            if not self._keeps(flight, error, keep=keep):
+                raise
+            return self._finished(flight, error)
+        return self._finished(flight, None)
+
+    async def _adrive(self, flight: Flight, *, keep: bool = False) -> Result:
+        try:
+            await flight.run
+        except Exception as error:
+            if not self._keeps(flight, error, keep=keep):
+                raise
+            return self._finished(flight, error)
+        return self._finished(flight, None)
+
+    def _settle(self, flight: Flight, error: BaseException | None) -> Result:
+        """The end of a stream: its result, or what the run failed with."""
+        if error is not None and not self._keeps(flight, error, keep=False):
+            raise error
+        return self._finished(flight, error)
+
+    def _keeps(self, flight: Flight, error: BaseException, *, keep: bool) -> bool:
+        """Whether a failure goes into the result instead of being raised."""
+        name_agent(flight.run, error)
+        return keep or self._records or is_limit(error)
+
+    def _finished(self, flight: Flight, error: BaseException | None) -> Result:
+        return finish(flight, error, self._built.state, self.name)
+
+    def _answered(self, result: Result, answers: Any) -> Flight:
+        flight = flight_of(result)
+        given = answers_of(result, answers)
+        if flight is None or flight.run.outcome != "paused":
+            reason = "it came out of a pickle" if flight is None else "it has been resumed already"
+            raise ValidationError(
+                f"the result cannot be resumed: {reason}",
+                code="answer_invalid",
+                hint="resume the result that the last `run` or `resume` returned",
+            )
+        for key, value in given.items():
+            flight.run.answer(key, value)
+        return flight

@@ -1,0 +1,227 @@
+"""What came of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from antiphon._encode import encode_or
+from antiphon.errors import BudgetError, RunCancelled, StateError
+from antiphon.event import Event
+
+if TYPE_CHECKING:
+    from antiphon._team.finish import Flight
+
+__all__ = ["Outcome", "Question", "Result", "Usage"]
+
+Outcome = Literal["answered", "paused", "retry_limit", "budget", "error", "cancelled"]
+"""How a run ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent asks of a person.
+
+    Attributes:
+        id: names it in an answer.
+        agent: who asks.
+        value: the question.
+    """
+
+    id: str
+    agent: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a run has spent.
+
+    Attributes:
+        steps: supersteps; agents that run in parallel share one.
+        model_calls: calls of models.
+        tool_calls: calls of tools.
+        input_tokens: tokens that models read.
+        output_tokens: tokens that models wrote.
+        retries: attempts beyond the first.
+    """
+
+    steps: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    retries: int = 0
+
+
+class Result:
+    """What came of a run. In a notebook it shows itself; it can be pickled.
+
+    Keys of the state are attributes too: ``result.feedback`` is ``result.state["feedback"]``.
+
+    Attributes:
+        answer: the state's ``answer``; none if there is none yet.
+        state: the state at the end: a dict, or an instance of the team's state class.
+        outcome: ``answered``; ``paused``, see `questions`; ``retry_limit``, more turns or
+            retries than the team allows; ``budget``; ``error``; or ``cancelled``.
+        detail: the limit that was reached, or the reason of the cancellation.
+        questions: what the run waits for.
+        error: what the run failed with, where the team does not raise it.
+        errors: what failed for good in it, also where the team went on: dicts of ``agent``,
+            ``category``, ``code``, ``message`` and ``at``.
+        usage: what it has spent.
+        run_id: the run's id.
+        team: the team's name.
+        events_dropped: how many events beyond 10,000 were not kept.
+    """
+
+    def __init__(
+        self,
+        flight: Flight,
+        *,
+        state: Any,
+        outcome: Outcome,
+        detail: str,
+        usage: Usage,
+        team: str,
+        error: BaseException | None = None,
+    ) -> None:
+        self._flight: Flight | None = flight
+        run = flight.run
+        self._events: tuple[Event, ...] | None = None
+        self.state = state
+        self.outcome: Outcome = outcome
+        self.detail = detail
+        self.usage = usage
+        self.team = team
+        self.error = error
+        self.run_id: str = run.run_id
+        self.events_dropped: int = run.events_dropped
+        self.questions = tuple(Question(key, path[-1], value) for key, path, value in run.questions)
+
+    @property
+    def answer(self) -> Any:
+        """The state's ``answer``; none if there is none yet."""
+        return _fields(self.state).get("answer")
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened, in order."""
+        if self._events is None:
+            assert self._flight is not None  # noqa: S101 - pickling keeps one of the two
+            self._events = tuple(Event.of(event) for event in self._flight.run.events)
+        return self._events
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """What failed for good."""
+        return [
+            {"agent": event.agent, **event.data, "at": event.to_dict()["at"]}
+            for event in self.events
+            if event.kind == "error"
+        ]
+
+    def raise_for_outcome(self) -> Self:
+        """The result itself, if the run ended with an answer.
+
+        Raises:
+            Exception: what the run failed with.
+            BudgetError: it reached a limit (``run_limit_reached``).
+            StateError: it waits for an answer (``run_paused``), or an agent failed and the
+                team went on (``run_incomplete``).
+            RunCancelled: it was cancelled (``run_cancelled``).
+        """
+        if self.outcome == "answered":
+            return self
+        if self.error is not None:
+            raise self.error
+        if self.outcome in {"budget", "retry_limit"}:
+            raise BudgetError(
+                f"the run ended at a limit: {self.detail}",
+                code="run_limit_reached",
+                details={"dimension": self.detail},
+                hint="raise the limit, or use what `result.state` holds",
+            )
+        if self.outcome == "paused":
+            raise StateError(
+                f"the run waits for an answer to: {self.questions[0].value}",
+                code="run_paused",
+                hint="`team.resume(result, answer)`",
+            )
+        if self.outcome == "cancelled":
+            raise RunCancelled(f"the run was cancelled: {self.detail}", code="run_cancelled")
+        failed = self.errors[0] if self.errors else {"agent": "", "message": self.detail}
+        raise StateError(
+            f"agent `{failed['agent']}` failed and the team went on: {failed['message']}",
+            code="run_incomplete",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON values, without the events; what JSON lacks becomes its type's name."""
+        return {
+            "run_id": self.run_id,
+            "team": self.team,
+            "outcome": self.outcome,
+            "detail": self.detail,
+            "answer": _plain(self.answer),
+            "state": {key: _plain(value) for key, value in _fields(self.state).items()},
+            "questions": [
+                {"id": one.id, "agent": one.agent, "value": _plain(one.value)}
+                for one in self.questions
+            ],
+            "errors": self.errors,
+            "usage": dataclasses.asdict(self.usage),
+        }
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """`to_dict` as JSON text.
+
+        Args:
+            indent: spaces per level. Default: all on one line.
+        """
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is no attribute of its own comes here.
+        if not name.startswith("_") and "state" in self.__dict__:
+            fields = _fields(self.state)
+            if name in fields:
+                return fields[name]
+            known = ", ".join(fields)
+            raise AttributeError(f"the result has neither a field nor a state key: {name} ({known})")
+        raise AttributeError(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {**self.__dict__, "_flight": None, "_events": self.events}
+        try:
+            pickle.dumps(self.error)
+        except Exception:  # noqa: BLE001 - a user's exception may refuse in any way; `errors` has it
+            kept["error"] = None
+        return kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+
+    def __repr__(self) -> str:
+        return f"Result(outcome={self.outcome!r}, answer={self.answer!r})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from antiphon._team.card import html, text
+
+        return {"text/plain": text(self), "text/html": html(self)}
+
+
+def flight_of(result: Result) -> Flight | None:
+    """The run behind a result; none if it came out of a pickle."""
+    return result._flight  # noqa: SLF001 - the team that made it goes on with it
+
+
+def _fields(state: Any) -> dict[str, Any]:
+    return state if isinstance(state, dict) else dict(vars(state))
+
+
+def _plain(value: Any) -> Any:
+    return encode_or(value, f"<{type(value).__name__}>")
