@@ -80,9 +80,7 @@ class AgentContext:
         """The logger ``antiphon.agent.NAME``."""
         return logging.getLogger(f"antiphon.agent.{self.agent}")
 
-    def goto(
-        self, target: str | Send | Sequence[str | Send], *, update: Any = None
-    ) -> Command:
+    def goto(self, target: str | Send | Sequence[str | Send], *, update: Any = None) -> Command:
         """Hands over to another agent, or to several that then run in parallel.
 
         Args:

@@ -191,7 +191,9 @@ class Result:
             if name in fields:
                 return fields[name]
             known = ", ".join(fields)
-            raise AttributeError(f"the result has neither a field nor a state key: {name} ({known})")
+            raise AttributeError(
+                f"the result has neither a field nor a state key: {name} ({known})"
+            )
         raise AttributeError(name)
 
     def __getstate__(self) -> dict[str, Any]:

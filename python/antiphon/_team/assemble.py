@@ -117,9 +117,7 @@ class _Nodes:
             )
             return
         own = (
-            Chooser(spec, FINISH)
-            if chooses
-            else Declared(spec, self._state, takes_over=takes_over)
+            Chooser(spec, FINISH) if chooses else Declared(spec, self._state, takes_over=takes_over)
         )
         self._builder.agent(spec.name, model=self._model(spec), **own.options(), **shared)
 
@@ -146,9 +144,7 @@ class _Nodes:
         return self._models[spec.model]
 
 
-def _ways(
-    settings: Settings, specs: list[Spec], roster: Roster
-) -> tuple[Ways, int, Spec | None]:
+def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, int, Spec | None]:
     if settings.flow is not None and settings.router is not None:
         raise ValidationError(
             "a team takes a `flow` or a `router`, and was given both", code="team_invalid"

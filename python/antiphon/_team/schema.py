@@ -318,5 +318,3 @@ def _kinds(hint: Any) -> tuple[type, ...] | None:
     if getattr(kind, "_is_protocol", False):
         return None
     return {float: (float, int), complex: (complex, float, int)}.get(kind, (kind,))
-
-

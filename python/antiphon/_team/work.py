@@ -119,9 +119,7 @@ class Chooser:
         return Command(goto=[chosen], only=True)
 
 
-def _seen(
-    given: Any, ctx: Context, spec: Spec, roster: Roster
-) -> tuple[Any, AgentContext]:
+def _seen(given: Any, ctx: Context, spec: Spec, roster: Roster) -> tuple[Any, AgentContext]:
     if isinstance(given, Shown):
         return given.state, AgentContext(ctx, spec, roster, given.errors)
     return given, AgentContext(ctx, spec, roster, ())
