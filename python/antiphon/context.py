@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
@@ -63,7 +63,7 @@ class AgentContext:
     def deadline(self) -> datetime | None:
         """When the attempt will be given up, in UTC; none if never."""
         at = self._ctx.deadline
-        return None if at is None else datetime.fromtimestamp(at, timezone.utc)
+        return None if at is None else datetime.fromtimestamp(at, UTC)
 
     @property
     def budget(self) -> Budget:

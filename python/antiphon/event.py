@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Event:
         return cls(
             native.run_id,
             native.seq,
-            datetime.fromtimestamp(native.at, timezone.utc),
+            datetime.fromtimestamp(native.at, UTC),
             tuple(native.path),
             native.kind,
             native.name,

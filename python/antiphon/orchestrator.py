@@ -82,9 +82,7 @@ class Orchestrator:
         on_error: str = "raise",
         name: str = "team",
     ) -> None:
-        if not isinstance(name, str) or not name.strip():
-            raise ValidationError(f"a team's name has to be text: {name!r}", code="team_invalid")
-        self.name = name
+        self.name = _name(name)
         self._budget = read_budget(budget, "the team")
         self._records = on_error == "record"
         self._built = assemble(
@@ -284,3 +282,9 @@ class Orchestrator:
         for key, value in given.items():
             flight.run.answer(key, value)
         return flight
+
+
+def _name(given: Any) -> str:
+    if isinstance(given, str) and given.strip():
+        return given
+    raise ValidationError(f"a team's name has to be text: {given!r}", code="team_invalid")

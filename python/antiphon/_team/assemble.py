@@ -226,7 +226,7 @@ def _policies(settings: Settings, specs: list[Spec], roster: Roster) -> dict[str
         if policy not in _POLICIES:
             owner = f"agent `{spec.name}`" if spec.on_error else "the team"
             roster.declared(policy, f"`on_error` of {owner}")
-        if policy != "raise" and policy != spec.name:
+        if policy not in ("raise", spec.name):
             found[spec.name] = policy
     return found
 

@@ -37,10 +37,10 @@ def text(result: Result) -> str:
 def html(result: Result) -> str:
     """The result as one self-contained element; all that comes from outside is escaped."""
     colour = _COLOURS.get(result.outcome, "#57606a")
+    told = f"{result.outcome}{escape(_detail(result))}"
     parts = [
         f'<div style="{_BOX}">',
-        f'<div><b>{escape(result.team)}</b> <span style="color:{colour}">{result.outcome}'
-        f"{escape(_detail(result))}</span></div>",
+        f'<div><b>{escape(result.team)}</b> <span style="color:{colour}">{told}</span></div>',
         *_answer(result),
         *_asked(result),
         *_failed(result),

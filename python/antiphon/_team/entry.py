@@ -9,8 +9,6 @@ from antiphon._team.schema import fields_of, is_record
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from antiphon._team.schema import State
     from antiphon.result import Result
 

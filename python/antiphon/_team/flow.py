@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import typing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -141,7 +142,7 @@ def flow_ways(flow: Mapping[str, Any], roster: Roster) -> Ways:
 
 def _sequence(items: Sequence[Any], names: Any, ways: Ways) -> _Part:
     parts = [_element(item, names, ways) for item in items]
-    for before, after in zip(parts, parts[1:], strict=False):
+    for before, after in itertools.pairwise(parts):
         for target in after.first:
             if before.even:
                 ways.edges += [(source, target) for source in before.last]

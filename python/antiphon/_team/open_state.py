@@ -86,6 +86,7 @@ class OpenState:
             made["messages"] = listed(made["messages"], agent)
         if not fields:
             return made
+        key: Any
         for key in fields:
             if not isinstance(key, str) or key.startswith("__"):
                 raise StateError(

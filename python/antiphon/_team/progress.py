@@ -79,7 +79,9 @@ def _notebook() -> Callable[[str, bool], None] | None:
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
+    from IPython import display as output  # type: ignore[import-not-found, unused-ignore]
+
+    display: Any = output.display
 
     handle: Any = None
 

@@ -12,11 +12,11 @@ from antiphon._team.open_state import OpenState
 from antiphon.errors import StateError, ValidationError
 from antiphon.graph._channel import Channel
 from antiphon.graph._schema import is_model, read_schema
-from antiphon.state import extend, merge, once
 from antiphon.state import append as append_rule
+from antiphon.state import extend, merge, once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from antiphon._antiphon import Builder
 
@@ -293,8 +293,9 @@ class _Fields:
         config = pydantic.ConfigDict(arbitrary_types_allowed=True)
         made = {}
         for name, field in fields.items():
-            hint = typing.Annotated[(field.annotation, *field.metadata)] if field.metadata else None
-            own = hint or field.annotation
+            own: Any = field.annotation
+            if field.metadata:
+                own = typing.Annotated[(own, *field.metadata)]
             try:
                 made[name] = pydantic.TypeAdapter(own, config=config)
             except pydantic.PydanticUserError:  # the type brings a configuration of its own

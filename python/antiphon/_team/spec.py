@@ -152,7 +152,7 @@ def read_count(given: Any, option: str, where: str) -> int:
 
 
 def _name(agent: Agent) -> str:
-    name = name_of(agent)
+    name: Any = name_of(agent)
     if not isinstance(name, str) or not name.strip() or name.startswith("__") or "#" in name:
         raise ValidationError(
             f"an agent's name has to be a text that is not empty, does not begin with `__` "
@@ -160,7 +160,7 @@ def _name(agent: Agent) -> str:
             code="agent_invalid",
             details={"option": "name"},
         )
-    return name
+    return str(name)
 
 
 def _text(agent: Agent, name: str, option: str, default: str) -> str:
@@ -216,7 +216,7 @@ def _limits(agent: Agent, name: str) -> dict[str, Any]:
     if agent.max_output_tokens is not None:
         tokens = read_count(agent.max_output_tokens, "max_output_tokens", where)
         limits["max_output_tokens"] = tokens
-    given = agent.temperature
+    given: Any = agent.temperature
     if given is not None:
         if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
             raise ValidationError(

@@ -60,11 +60,11 @@ class Stream(Watch):
 
     def __next__(self) -> Event:
         try:
-            _, _, native = next(self._run)  # type: ignore[call-overload]
+            _, _, native = next(self._run)
         except StopIteration:
             self._over(None)
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again, or kept in the result
             self._over(error)
             raise StopIteration from None
         return Event.of(native)
@@ -95,7 +95,7 @@ class AsyncStream(Watch):
         except StopAsyncIteration:
             self._over(None)
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised again, or kept in the result
             self._over(error)
             raise StopAsyncIteration from None
         return Event.of(native)

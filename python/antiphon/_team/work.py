@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, current_context
@@ -147,7 +147,7 @@ def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool]:
 
 def _about(about: dict[str, Any]) -> ToolContext:
     ctx = current_context()
-    deadline = None if ctx.deadline is None else datetime.fromtimestamp(ctx.deadline, timezone.utc)
+    deadline = None if ctx.deadline is None else datetime.fromtimestamp(ctx.deadline, UTC)
     return ToolContext(
         name=about["name"],
         call_id=about["call_id"],
