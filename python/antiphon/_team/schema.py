@@ -7,6 +7,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any, Protocol
 
+from antiphon._antiphon import Overwrite
 from antiphon._team.messages import listed
 from antiphon._team.open_state import OpenState
 from antiphon.errors import StateError, ValidationError
@@ -119,7 +120,8 @@ class SchemaState:
             )
         first = self._fields.defaults()
         for name, channel in self._channels.items():
-            if name not in first and channel.factory is not None:
+            absent = name not in first and _rule(channel) != "once"
+            if absent and channel.factory is not None:
                 first[name] = channel.factory()
         first.update(given)
         missing = sorted(self._fields.required - set(first))
@@ -132,9 +134,13 @@ class SchemaState:
         if "messages" in first:
             first["messages"] = listed(first["messages"])
         try:
-            return self._fields.coerced(first)
+            whole = self._fields.coerced(first)
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid") from error
+        # What a run begins with is a whole value, also where a write is a part of one.
+        return {
+            key: Overwrite(value) if self._reduces(key) else value for key, value in whole.items()
+        }
 
     def write(self, update: Any, agent: str, place: tuple[int, str]) -> dict[str, Any]:
         """An agent's update as the engine takes it.
