@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import functools
-import inspect
-import re
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import ValidationError
@@ -100,48 +97,5 @@ class Agent:
             setattr(self, name, value)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {name_of(self)!r}>"
-
-
-def name_of(agent: Agent) -> str:
-    """What an agent is called in its team."""
-    return agent.name or snake(type(agent).__name__)
-
-
-def snake(name: str) -> str:
-    """A class's name in snake case.
-
-    Example:
-        >>> snake("SQLWriter"), snake("Reviewer2")
-        ('sql_writer', 'reviewer2')
-    """
-    parts = re.sub(r"(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return parts.strip("_").lower()
-
-
-def docstring_of(agent: Agent) -> tuple[str, str]:
-    """The first line of the docstring of an agent's class, and the rest of it."""
-    for kind in type(agent).__mro__:
-        if kind is Agent:
-            break
-        if kind.__doc__:
-            first, _, rest = inspect.cleandoc(kind.__doc__).partition("\n")
-            return first.strip(), rest.strip()
-    return "", ""
-
-
-def option_of(agent: Agent, name: str) -> Any:
-    """An option as it was given: a function that stands in the class is not bound to the agent.
-
-    One that was written as a method of the class is.
-    """
-    if name in vars(agent):
-        return vars(agent)[name]
-    found = inspect.getattr_static(type(agent), name)
-    if isinstance(found, staticmethod):
-        return found.__func__
-    if inspect.isfunction(found):
-        kinds = {kind.__qualname__ for kind in type(agent).__mro__}
-        is_method = found.__qualname__.rpartition(".")[0] in kinds
-        return functools.partial(found, agent) if is_method else found
-    return getattr(agent, name)
+        name = f" {self.name!r}" if self.name else ""
+        return f"<{type(self).__name__}{name}>"

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Model
 from antiphon._encode import encode_result
-from antiphon._model.function import FunctionModel, is_asynchronous
-from antiphon._model.langchain import LangChainModel, is_chat_model
 from antiphon.budget import Budget
 from antiphon.errors import AntiphonError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["Budget", "Model", "model", "scripted"]
 
@@ -104,36 +102,10 @@ def scripted(
     lists = [("agent", agent, _script(lane)) for agent, lane in (lanes or {}).items()]
     try:
         return Model.scripted(_script(replies), name=name, lanes=lists)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - the reader of nested dicts raises nothing narrower
         raise ValidationError(
             f"a scripted reply cannot be read: {error}", code="script_invalid"
         ) from None
-
-
-def as_model(given: Any, where: str) -> Model | tuple[Callable[..., Any], bool]:
-    """Whatever stands for a model, as the engine takes it.
-
-    Args:
-        given: a name, a `Model`, a LangChain chat model, or a function of the request.
-        where: whose it is, for an error.
-
-    Raises:
-        ValidationError: it is none of these (``model_invalid``), or as `model`.
-        AuthError: as `model`.
-    """
-    if isinstance(given, Model):
-        return given
-    if isinstance(given, str):
-        return model(given)
-    if is_chat_model(given):
-        return LangChainModel(given), True
-    if callable(given) and not isinstance(given, type):
-        return FunctionModel(given), is_asynchronous(given)
-    raise ValidationError(
-        f"`model` of {where} has to be a name, a model or a function: {type(given).__name__}",
-        code="model_invalid",
-        hint='for instance `model = "openai:gpt-5-mini"`, or `antiphon.models.scripted([...])`',
-    )
 
 
 def _script(replies: Iterable[Any]) -> list[Any]:

@@ -12,7 +12,6 @@ from antiphon._team.ledger import Ledger
 from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._team.watch import AsyncStream, Stream
 from antiphon.errors import ValidationError
-from antiphon.result import Result, flight_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import RetryPolicy, Run
     from antiphon.budget import Budget
     from antiphon.graph import Drawing
+    from antiphon.result import Result
 
 __all__ = ["Orchestrator"]
 
@@ -270,7 +270,7 @@ class Orchestrator:
         return finish(flight, error, self._built.state, self.name)
 
     def _answered(self, result: Result, answers: Any) -> Flight:
-        flight = flight_of(result)
+        flight = result._flight  # noqa: SLF001 - a result keeps its run for this alone
         given = answers_of(result, answers)
         if flight is None or flight.run.outcome != "paused":
             reason = "it came out of a pickle" if flight is None else "it has been resumed already"

@@ -216,11 +216,6 @@ class Result:
         return {"text/plain": text(self), "text/html": html(self)}
 
 
-def flight_of(result: Result) -> Flight | None:
-    """The run behind a result; none if it came out of a pickle."""
-    return result._flight  # noqa: SLF001 - the team that made it goes on with it
-
-
 def _fields(state: Any) -> dict[str, Any]:
     return state if isinstance(state, dict) else dict(vars(state))
 

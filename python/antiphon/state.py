@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 __all__ = ["append", "extend", "merge", "once", "upsert"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def append(old: list[T], new: T) -> list[T]:
+def append(old: list[_T], new: _T) -> list[_T]:
     """Adds one element to a list."""
     return [*old, new]
 
 
-def extend(old: list[T], new: list[T]) -> list[T]:
+def extend(old: list[_T], new: list[_T]) -> list[_T]:
     """Adds the elements of a list to a list."""
     return [*old, *new]
 
 
-def merge(old: dict[str, T], new: dict[str, T]) -> dict[str, T]:
+def merge(old: dict[str, _T], new: dict[str, _T]) -> dict[str, _T]:
     """Merges a dict into a dict, one level deep; what is written wins."""
     return {**old, **new}
 

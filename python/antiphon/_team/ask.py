@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder
+from antiphon._model.choice import as_model
 from antiphon._team.messages import listed, wire
 from antiphon._team.output import Output
-from antiphon.models import as_model
 
 if TYPE_CHECKING:
     from antiphon._antiphon import Run

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, RetryPolicy, Send
+from antiphon._model.choice import as_model
 from antiphon._team.drawn import drawing
 from antiphon._team.flow import Route, Ways, flow_ways, listed_ways, members
 from antiphon._team.roster import END, START, Roster
@@ -15,7 +16,6 @@ from antiphon._team.shown import HANDED, RECORDED, Shown
 from antiphon._team.spec import Spec, read_spec
 from antiphon._team.work import Chooser, Declared, calling
 from antiphon.errors import StateError, ValidationError
-from antiphon.models import as_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _TURNS = {"supersteps", "retries", "turns"}
 """Limits that stand for too many rounds rather than for too much spent."""
+_LIMITS = {"budget_exhausted", "agent_turns_exhausted"}
+"""Not a provider's: that the account is empty is a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ def finish(flight: Flight, error: BaseException | None, state: State, team: str)
 
 
 def is_limit(error: BaseException | None) -> bool:
-    """Whether a failure only says that something is spent."""
-    return isinstance(error, BudgetError)
+    """Whether a failure only says that a limit of the team or of an agent is reached."""
+    return isinstance(error, BudgetError) and error.code in _LIMITS
 
 
 def name_agent(run: Run, error: BaseException) -> None:
@@ -72,7 +74,7 @@ def name_agent(run: Run, error: BaseException) -> None:
 
 
 def _outcome(run: Run, error: BaseException | None, raw: dict[str, Any]) -> tuple[Outcome, str]:
-    if isinstance(error, BudgetError):
+    if isinstance(error, BudgetError) and is_limit(error):
         dimension = str(error.details.get("dimension", "turns"))
         return ("retry_limit" if dimension in _TURNS else "budget"), dimension
     if error is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from antiphon._encode import encode_result
@@ -88,5 +89,5 @@ def _block(key: str, value: Any) -> str:
         ) from error
     text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
     # Nothing in the value may pass for the end of the block.
-    text = text.replace("</data", "<\\/data")
+    text = re.sub("</(?=data)", r"<\\/", text, flags=re.IGNORECASE)
     return f'<data key="{key}">\n{text}\n</data>'

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import RetryPolicy
 from antiphon._model.function import is_asynchronous
+from antiphon._team.identity import docstring_of, name_of, option_of
 from antiphon._team.output import Output
-from antiphon.agent import Agent, docstring_of, name_of, option_of
 from antiphon.budget import Budget
 from antiphon.errors import ValidationError
 from antiphon.tools import FunctionTool, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from antiphon.agent import Agent
 
 _LARGEST = 2**32 - 1
 

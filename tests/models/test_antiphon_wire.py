@@ -1,0 +1,198 @@
+"""antiphon and the official client, asked the same of the same server, say the same."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from openai import OpenAI
+from pydantic import BaseModel
+
+from antiphon import Agent, Budget, Orchestrator
+from antiphon.errors import (
+    AntiphonError,
+    AuthError,
+    BudgetError,
+    ModelOutputError,
+    ModelTransportError,
+    RunTimeout,
+    ValidationError,
+)
+from antiphon.models import Model, model
+from support.chat_server import ChatServer
+
+KEY = "sk-test-0123456789abcdef"
+ASKED = "hi größe"
+
+
+class City(BaseModel):
+    city: str
+    inhabitants: int
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: ChatServer) -> Iterator[OpenAI]:
+    with OpenAI(base_url=server.url, api_key=KEY, max_retries=0, timeout=10) as client:
+        yield client
+
+
+def ours(server: ChatServer, name: str, **settings: Any) -> Model:
+    given = {"base_url": server.url, "api_key": KEY, "max_attempts": 1, "timeout": 10, **settings}
+    return model(f"openai:{name}", **given)
+
+
+def alone(given: Model, **options: Any) -> Any:
+    return Orchestrator([Agent(name="a", model=given, **options)]).run(ASKED)
+
+
+def theirs(client: OpenAI, name: str) -> str:
+    reply = client.chat.completions.create(
+        model=name, messages=[{"role": "user", "content": ASKED}]
+    )
+    return reply.choices[0].message.content or ""
+
+
+@pytest.mark.parametrize("name", ["echo", "huge", "parts"])
+def test_both_read_the_same_answer(server: ChatServer, client: OpenAI, name: str) -> None:
+    expected = "in parts" if name == "parts" else theirs(client, name)
+    assert alone(ours(server, name)).answer == expected
+
+
+def test_both_send_the_same_request(server: ChatServer, client: OpenAI) -> None:
+    theirs(client, "echo")
+    first = server.requests[-1]
+    result = alone(ours(server, "echo"))
+    second = server.requests[-1]
+    assert (second.method, second.path) == (first.method, first.path)
+    assert second.headers["authorization"] == first.headers["authorization"]
+    assert second.body["messages"] == first.body["messages"]
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (11, 7)
+
+
+def test_both_stream_the_same_pieces(server: ChatServer, client: OpenAI) -> None:
+    asked: Any = [{"role": "user", "content": ASKED}]
+    events = client.chat.completions.create(model="echo", messages=asked, stream=True)
+    pieces = [event.choices[0].delta.content for event in events if event.choices]
+    stream = Orchestrator([Agent(name="a", model=ours(server, "echo"))]).stream(ASKED)
+    assert [event.text for event in stream if event.text] == [piece for piece in pieces if piece]
+    assert stream.result.answer == "".join(piece or "" for piece in pieces)
+
+
+def test_tools_are_called_and_their_answers_are_heard(server: ChatServer) -> None:
+    async def population(city: str) -> int:
+        """Number of inhabitants."""
+        return len(city)
+
+    assert alone(ours(server, "tools"), tools=[population]).answer == "tool said: 4"
+    offered = server.requests[-2].body["tools"][0]["function"]
+    assert (offered["name"], offered["description"]) == ("population", "Number of inhabitants.")
+
+
+def test_a_structured_reply_fits_its_schema(server: ChatServer, client: OpenAI) -> None:
+    asked: Any = [{"role": "user", "content": ASKED}]
+    reply = client.chat.completions.parse(model="json", messages=asked, response_format=City)
+    first = server.requests[-1].body["response_format"]["json_schema"]
+    assert alone(ours(server, "json"), output=City).answer == reply.choices[0].message.parsed
+    second = server.requests[-1].body["response_format"]["json_schema"]
+    assert set(second["schema"]["required"]) == set(first["schema"]["required"])
+
+
+FAILURES = [
+    ("status-400", ValidationError, "model_request_refused", openai.BadRequestError),
+    ("status-401", AuthError, "model_key_refused", openai.AuthenticationError),
+    ("status-403", AuthError, "model_key_refused", openai.PermissionDeniedError),
+    ("status-404", ValidationError, "model_not_found", openai.NotFoundError),
+    ("status-429", ModelTransportError, "model_rate_limited", openai.RateLimitError),
+    ("status-500", ModelTransportError, "model_server_error", openai.InternalServerError),
+    ("quota", BudgetError, "model_quota_exhausted", openai.RateLimitError),
+    ("echo-key", AuthError, "model_key_refused", openai.AuthenticationError),
+    ("no-such-model", ValidationError, "model_not_found", openai.NotFoundError),
+]
+
+
+@pytest.mark.parametrize(("name", "error", "code", "other"), FAILURES)
+def test_failures_are_told_apart_and_never_show_the_key(
+    server: ChatServer,
+    client: OpenAI,
+    name: str,
+    error: type[AntiphonError],
+    code: str,
+    other: type[Exception],
+) -> None:
+    with pytest.raises(other):
+        theirs(client, name)
+    with pytest.raises(error) as caught:
+        alone(ours(server, name))
+    assert caught.value.code == code
+    assert "raised by agent: a" in caught.value.__notes__
+    told = f"{caught.value} {caught.value!r} {caught.value.details}"
+    assert KEY not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "code"),
+    [
+        ("refusal", ModelOutputError, "model_refused"),
+        ("filter", ModelOutputError, "model_refused"),
+        ("malformed", AntiphonError, "model_reply_malformed"),
+        ("html", AntiphonError, "model_reply_malformed"),
+        ("cut", ModelTransportError, None),
+        ("error-inside", ModelTransportError, None),
+        ("redirect", AntiphonError, "model_redirected"),
+    ],
+)
+def test_odd_replies_are_typed_errors(
+    server: ChatServer, name: str, error: type[AntiphonError], code: str | None
+) -> None:
+    with pytest.raises(error) as caught:
+        alone(ours(server, name))
+    assert code is None or caught.value.code == code
+
+
+def test_a_stalled_reply_ends_at_its_idle_time(server: ChatServer) -> None:
+    with pytest.raises((RunTimeout, ModelTransportError)) as caught:
+        alone(ours(server, "stall", idle_timeout=0.2))
+    assert caught.value.code == "model_timeout"
+
+
+def test_an_unreachable_server_is_named() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+        with pytest.raises(ModelTransportError, match=r"127\.0\.0\.1") as caught:
+            alone(model("openai:x", base_url=url, api_key=KEY, max_attempts=1))
+    assert caught.value.code == "model_unreachable"
+
+
+def test_a_wish_to_wait_is_heard_and_the_next_time_succeeds(server: ChatServer) -> None:
+    before = len(server.requests)
+    result = alone(ours(server, "flaky-429", max_attempts=2))
+    assert result.answer == f"you said: {ASKED}"
+    assert len(server.requests) == before + 2
+
+
+def test_many_agents_ask_at_the_same_time(server: ChatServer) -> None:
+    team = Orchestrator([Agent(name="a", model=ours(server, "echo"))], budget=Budget(model_calls=1))
+    questions = [f"q{number}" for number in range(20)]
+    results = asyncio.run(team.abatch(questions))
+    assert [result.answer for result in results] == [f"you said: q{n}" for n in range(20)]
+    assert [result.answer for result in team.batch(questions[:5])] == [
+        f"you said: q{n}" for n in range(5)
+    ]
+
+
+def test_a_blank_question_sends_nothing(server: ChatServer) -> None:
+    before = len(server.requests)
+    with pytest.raises(ValidationError):
+        Orchestrator([Agent(name="a", model=ours(server, "echo"))]).run(" ")
+    assert len(server.requests) == before

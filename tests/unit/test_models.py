@@ -1,0 +1,267 @@
+"""Models: opened by name, scripted, functions, LangChain's, and budgets."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
+
+from antiphon import Agent, AgentContext, Budget, Orchestrator, tool
+from antiphon.errors import (
+    AuthError,
+    ModelOutputError,
+    ModelTransportError,
+    ValidationError,
+)
+from antiphon.models import Model, model, scripted
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@tool
+def population(city: str) -> int:
+    """Number of inhabitants."""
+    return len(city)
+
+
+def alone(given: Any, question: Any = "q", **options: Any) -> Any:
+    return Orchestrator([Agent(name="a", model=given, **options)]).run(question)
+
+
+# By name
+
+
+def test_a_key_is_in_no_repr() -> None:
+    opened = model("openai:gpt-5-mini", api_key=KEY, headers={"x-key": KEY})
+    assert isinstance(opened, Model)
+    assert opened.name == "openai:gpt-5-mini"
+    agent = Agent(name="a", model=opened)
+    for shown in (repr(opened), repr(agent), repr(Orchestrator([agent]))):
+        assert KEY not in shown
+
+
+def test_the_environment_is_read_when_the_model_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(AuthError, match="OPENAI_API_KEY") as caught:
+        model("openai:gpt-5-mini")
+    assert caught.value.code == "model_key_missing"
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert model("openai/gpt-5-mini").name == "openai:gpt-5-mini"
+
+
+def test_a_missing_key_is_told_when_the_team_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(AuthError, match="OPENAI_API_KEY"):
+        Orchestrator([Agent(name="a", model="openai:gpt-5-mini")])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "code", "naming"),
+    [
+        ("gpt-5-mini", {}, "model_name_malformed", "gpt-5-mini"),
+        ("nobody:gpt", {}, "model_provider_unknown", "nobody"),
+        (
+            "openai:x",
+            {"api_key": "k", "base_url": "not a url"},
+            "model_base_url_invalid",
+            "base URL",
+        ),
+        ("openai:x", {"base_ulr": "u"}, "model_setting_invalid", "did you mean `base_url`"),
+        ("openai:x", {"api_key": "k", "timeout": "long"}, "model_setting_invalid", "openai:x"),
+        ("openai:x", {"api_key": "k", "timeout": -1}, "model_setting_invalid", "timeout"),
+    ],
+)
+def test_what_cannot_be_opened_is_named(name: str, settings: Any, code: str, naming: str) -> None:
+    with pytest.raises(ValidationError, match=naming) as caught:
+        model(name, **settings)
+    assert caught.value.code == code
+
+
+# Scripted
+
+
+def test_a_script_answers_in_order_and_says_when_it_is_out() -> None:
+    script = scripted(["one", {"text": "two", "usage": {"input_tokens": 3, "output_tokens": 4}}])
+    team = Orchestrator([Agent(name="a", model=script)])
+    assert team.run("q").answer == "one"
+    second = team.run("r")
+    assert (second.answer, second.usage.input_tokens, second.usage.output_tokens) == ("two", 3, 4)
+    with pytest.raises(Exception, match="script") as caught:
+        team.run("s")
+    assert getattr(caught.value, "code", None) == "script_exhausted"
+    assert [request["messages"][-1]["content"] for request in script.requests[:2]] == ["q", "r"]
+
+
+def test_a_lane_is_for_one_agent() -> None:
+    script = scripted([], lanes={"a": ["for a"], "b": ["for b"]})
+    agents = [Agent(name=name, model=script, writes=f"said_{name}") for name in "ba"]
+    result = Orchestrator([agents]).run("q")
+    assert (result.said_a, result.said_b) == ("for a", "for b")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ModelTransportError("down", code="model_unreachable"),
+        {"fault": {"category": "model_transport", "code": "model_unreachable", "message": "down"}},
+    ],
+)
+def test_a_fault_is_raised(fault: Any) -> None:
+    with pytest.raises(ModelTransportError, match="down"):
+        alone(scripted([fault]))
+
+
+@pytest.mark.parametrize(
+    "reply", [3, {"txt": "x"}, {}, {"tool_calls": 3}, {"fault": {"code": "x"}}]
+)
+def test_a_wrong_reply_is_refused(reply: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
+        scripted([reply])
+    assert caught.value.code == "script_invalid"
+
+
+# Functions
+
+
+def test_a_function_is_a_model() -> None:
+    def shout(request: dict[str, Any]) -> str:
+        return str(request["messages"][-1]["content"]).upper()
+
+    assert alone(shout, "hello").answer == "HELLO"
+
+
+def test_an_async_function_is_a_model_and_may_call_tools() -> None:
+    seen: list[dict[str, Any]] = []
+
+    async def think(request: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        seen.append(request)
+        if len(seen) == 1:
+            return {"tool_calls": [{"name": "population", "arguments": {"city": "Lyon"}}]}
+        return {"text": "four", "usage": {"input_tokens": 1, "output_tokens": 2}, "model": "mine"}
+
+    result = alone(think, tools=[population])
+    assert (result.answer, result.usage.input_tokens) == ("four", 1)
+    assert seen[0]["tools"][0]["name"] == "population"
+    assert seen[1]["messages"][-1]["role"] == "tool"
+
+
+def test_a_function_in_the_class_and_a_method_are_models() -> None:
+    def echo(request: dict[str, Any]) -> str:
+        return "plain"
+
+    class Plain(Agent):
+        model = echo
+
+    class Own(Agent):
+        word = "method"
+
+        def model(self, request: dict[str, Any]) -> str:
+            return self.word
+
+    assert Orchestrator([Plain()]).run("q").answer == "plain"
+    assert Orchestrator([Own()]).run("q").answer == "method"
+
+
+def test_what_a_function_raises_is_raised_as_it_is() -> None:
+    def broken(request: dict[str, Any]) -> str:
+        raise ZeroDivisionError("in the model")
+
+    with pytest.raises(ZeroDivisionError, match="in the model"):
+        alone(broken)
+
+
+@pytest.mark.parametrize("reply", [3, None, {"txt": "x"}])
+def test_a_function_that_returns_no_reply_is_a_typed_error(reply: Any) -> None:
+    with pytest.raises(ModelOutputError) as caught:
+        alone(lambda request: reply)
+    assert caught.value.code == "model_reply_malformed"
+
+
+# LangChain
+
+
+class Toolish(BaseChatModel):
+    """Calls the first tool it is offered, then says what it heard."""
+
+    bound: list[Any] = Field(default_factory=list)
+    heard: list[Any] = Field(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "toolish"
+
+    def bind_tools(self, tools: Any, **options: Any) -> Any:
+        self.bound.extend(tools)
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
+        self.heard.append(messages)
+        if self.bound and messages[-1].type != "tool":
+            name = self.bound[0]["function"]["name"]
+            calls = [{"name": name, "args": {"city": "Lyon"}, "id": "c1"}]
+            reply = AIMessage(content="", tool_calls=calls)
+        else:
+            usage = {"input_tokens": 7, "output_tokens": 5, "total_tokens": 12}
+            text = f"heard {messages[-1].content}"
+            reply = AIMessage(content=text, usage_metadata=usage)
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+def test_a_langchain_chat_model_is_a_model() -> None:
+    fake = GenericFakeChatModel(messages=iter([AIMessage(content="from langchain")]))
+    assert alone(fake).answer == "from langchain"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_langchain_chat_model_calls_tools_and_counts_tokens(asynchronous: bool) -> None:
+    chat = Toolish()
+    team = Orchestrator([Agent(name="a", model=chat, tools=[population], instructions="Count.")])
+    result = asyncio.run(team.arun("q")) if asynchronous else team.run("q")
+    assert result.answer == "heard 4"
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (7, 5)
+    assert [message.type for message in chat.heard[-1]] == ["system", "human", "ai", "tool"]
+    assert chat.heard[-1][2].tool_calls[0]["args"] == {"city": "Lyon"}
+
+
+def test_a_langchain_chat_model_is_told_the_schema() -> None:
+    fake = GenericFakeChatModel(messages=iter([AIMessage(content='{"value": [1, 2]}')]))
+    assert alone(fake, output=list[int]).answer == [1, 2]
+
+
+def test_langchain_messages_are_messages() -> None:
+    script = scripted(["ok"])
+    result = alone(script, {"messages": [HumanMessage("hi"), ("assistant", "yes?"), "go"]})
+    assert [(m["role"], m["content"]) for m in script.requests[0]["messages"]] == [
+        ("user", "hi"),
+        ("assistant", "yes?"),
+        ("user", "go"),
+    ]
+    assert isinstance(result.messages[0], HumanMessage)
+
+
+def test_an_agents_own_langchain_message_is_kept() -> None:
+    class Says(Agent):
+        def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+            return {"messages": AIMessage(content=[{"type": "text", "text": "part"}], name="says")}
+
+    script = scripted(["ok"])
+    Orchestrator([Says(), Agent(name="a", model=script)]).run("q")
+    assert script.requests[0]["messages"][-1] == {"role": "user", "content": "says: part"}
+
+
+# Budgets
+
+
+@pytest.mark.parametrize(
+    "limits", [{"model_calls": -1}, {"tool_calls": 1.5}, {"wall_time": "1"}, {"retries": True}]
+)
+def test_a_wrong_budget_is_refused(limits: Any) -> None:
+    with pytest.raises(ValidationError, match=next(iter(limits))) as caught:
+        Budget(**limits)
+    assert caught.value.code == "budget_invalid"

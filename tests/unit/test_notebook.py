@@ -1,0 +1,129 @@
+"""A real notebook kernel: plain calls in cells, shown results, and the stop button."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
+
+SETUP = """
+import asyncio
+from antiphon import Agent, Orchestrator
+from antiphon.models import scripted
+
+async def look(x: int) -> int:
+    '''Looks.'''
+    await asyncio.sleep(0.001)
+    return x + 1
+
+class Reader(Agent):
+    model = scripted([{"tool_calls": [{"name": "look", "arguments": {"x": 1}}]}, "two <b>"] * 9)
+    tools = [look]
+
+class Waits(Agent):
+    async def run(self, state, ctx):
+        await asyncio.sleep(0.001)
+        return state["answer"] + "!"
+"""
+
+
+def executed(*cells: str) -> Any:
+    """The cells of a notebook, run by a kernel of their own."""
+    v4: Any = nbformat.v4
+    book = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(book, timeout=120, kernel_name="python3").execute()
+    return book.cells
+
+
+@pytest.mark.filterwarnings("default")
+def test_plain_calls_and_await_work_in_cells_and_results_show_themselves() -> None:
+    cells = executed(
+        SETUP,
+        "team = Orchestrator([Reader(), Waits()])\nteam.run('q')",
+        "(await team.arun('q')).answer",
+        "[event.kind for event in team.stream('q')][-1]",
+        "team.graph",
+        "[result.answer for result in team.batch(['a', 'b', 'c'])]",
+    )
+    shown = cells[1].outputs[0].data
+    assert "two &lt;b&gt;!" in shown["text/html"]
+    assert cells[2].outputs[0].data["text/plain"] == "'two <b>!'"
+    assert cells[3].outputs[0].data["text/plain"] == "'run_finished'"
+    assert cells[4].outputs[0].data["image/svg+xml"].startswith("<svg")
+    bar, answers = cells[5].outputs
+    assert "3/3" in bar.data["text/plain"]
+    assert answers.data["text/plain"] == "['two <b>!', 'two <b>!', 'two <b>!']"
+
+
+@pytest.fixture
+def kernel() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(env={**os.environ})
+    client = manager.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+    manager.cleanup_resources()
+
+
+STUCK = """
+import asyncio, pathlib, time
+from antiphon import Agent, Orchestrator
+
+class Stuck(Agent):
+    {run}
+
+mark = pathlib.Path({mark!r})
+mark.touch()
+Orchestrator([Stuck()]).run("q")
+"""
+SYNC = "def run(self, state, ctx):\n        mark.touch(); time.sleep(600)"
+ASYNC = "async def run(self, state, ctx):\n        mark.touch(); await asyncio.sleep(600)"
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("run", [SYNC, ASYNC])
+def test_interrupting_the_kernel_stops_the_run(
+    kernel: tuple[KernelManager, BlockingKernelClient], tmp_path: Path, run: str
+) -> None:
+    manager, client = kernel
+    mark = tmp_path / "begun"
+    code = STUCK.format(
+        run=run.replace("mark.touch()", f"pathlib.Path({str(mark)!r}).touch()"),
+        mark=str(tmp_path / "up"),
+    )
+    request = client.execute(code)
+    deadline = time.monotonic() + 60
+    while not mark.exists():
+        assert time.monotonic() < deadline, "the agent never began"
+        time.sleep(0.01)
+    began = time.monotonic()
+    manager.interrupt_kernel()
+    reply = client.get_shell_msg(timeout=60)
+    assert reply["parent_header"]["msg_id"] == request
+    assert reply["content"]["ename"] == "KeyboardInterrupt"
+    assert time.monotonic() - began < 10
+    assert client.execute("1 + 1", reply=True, timeout=60)["content"]["status"] == "ok"
+
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_committed_notebook_has_no_output_and_runs(path: Path) -> None:
+    book: Any = nbformat.read(path, as_version=4)
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    assert [cell for cell in code if cell.outputs or cell.execution_count] == []
+    NotebookClient(book, timeout=120, kernel_name="python3").execute()
+    assert any(cell.outputs for cell in code)

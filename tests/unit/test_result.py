@@ -1,0 +1,178 @@
+"""Results: what they say, how they travel, and how they show themselves."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from antiphon import Agent, AgentContext, Event, Orchestrator, Result
+from antiphon.errors import StateError, ValidationError
+from antiphon.models import scripted
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+class Says(Agent):
+    def run(self, state: Any, ctx: AgentContext) -> Any:
+        return {"answer": state["question"], "thing": object(), "n": 3}
+
+
+class Asks(Agent):
+    def run(self, state: Any, ctx: AgentContext) -> Any:
+        return ctx.ask(EVIL)
+
+
+class Fails(Agent):
+    def run(self, state: Any, ctx: AgentContext) -> Any:
+        raise RuntimeError(EVIL)
+
+
+def result() -> Result:
+    return Orchestrator([Says()], name="speakers").run("hello")
+
+
+def test_state_keys_are_attributes_and_others_are_an_error_that_names_them() -> None:
+    found = result()
+    assert (found.answer, found.n, found.question) == ("hello", 3, "hello")
+    with pytest.raises(AttributeError, match=r"nothing \(.*answer.*n.*\)"):
+        _ = found.nothing
+    assert not hasattr(found, "__wrapped__")
+
+
+def test_it_is_json_with_what_json_lacks_named() -> None:
+    told = json.loads(result().to_json(indent=2))
+    assert told["outcome"] == "answered"
+    assert told["team"] == "speakers"
+    assert told["state"]["thing"] == "<object>"
+    assert told["usage"]["steps"] == 1
+    assert told["errors"] == told["questions"] == []
+
+
+def test_an_answered_one_passes_on() -> None:
+    found = result()
+    assert found.raise_for_outcome() is found
+
+
+def test_a_paused_one_says_what_it_waits_for() -> None:
+    paused = Orchestrator([Asks()]).run("q")
+    with pytest.raises(StateError, match="waits for an answer") as caught:
+        paused.raise_for_outcome()
+    assert caught.value.code == "run_paused"
+
+
+@dataclass
+class Plain:
+    question: str = ""
+    n: int = 0
+
+
+class Counts(Agent):
+    def run(self, state: Any, ctx: AgentContext) -> Any:
+        return {"n": 1, "answer": "a"}
+
+
+def test_it_can_be_pickled_without_the_run() -> None:
+    found = Orchestrator([Counts()]).run("q")
+    again = pickle.loads(pickle.dumps(found))
+    assert again.to_dict() == found.to_dict()
+    assert again.events == found.events
+    assert isinstance(again.events[0], Event)
+
+
+def test_a_pickled_pause_cannot_be_resumed() -> None:
+    team = Orchestrator([Asks()])
+    again = pickle.loads(pickle.dumps(team.run("q")))
+    with pytest.raises(ValidationError, match="pickle") as caught:
+        team.resume(again, "a")
+    assert caught.value.code == "answer_invalid"
+
+
+def test_an_error_that_cannot_be_pickled_stays_as_a_record() -> None:
+    class Stubborn(Exception):
+        def __reduce__(self) -> Any:
+            raise TypeError("no")
+
+    class Breaks(Agent):
+        def run(self, state: Any, ctx: AgentContext) -> Any:
+            raise Stubborn("deep")
+
+    (found,) = Orchestrator([Breaks()]).batch(["q"])
+    again = pickle.loads(pickle.dumps(found))
+    assert again.error is None
+    assert "deep" in again.errors[0]["message"]
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+@pytest.mark.parametrize("agent", [Says, Asks, Fails])
+def test_the_notebook_shows_static_html_with_everything_escaped(agent: type[Agent]) -> None:
+    script = scripted([{"tool_calls": [{"name": EVIL, "arguments": {"x": EVIL}}]}, EVIL])
+    team = Orchestrator(
+        [Agent(name="writer", model=script, tools=[len_of]), agent()], on_error="record", name=EVIL
+    )
+    found = team.run(EVIL)
+    bundle = found._repr_mimebundle_()
+    tags = Tags()
+    tags.feed(bundle["text/html"])
+    assert tags.seen <= {"div", "b", "span", "details", "summary", "table", "tr", "td", "code"}
+    assert tags.attributes <= {"style"}
+    assert "http" not in bundle["text/html"]
+    assert EVIL in bundle["text/plain"]
+
+
+def len_of(x: str) -> int:
+    """Length."""
+    return len(x)
+
+
+def test_a_long_trace_and_a_long_answer_are_cut_with_a_mark() -> None:
+    class Talks(Agent):
+        def run(self, state: Any, ctx: AgentContext) -> str:
+            for number in range(500):
+                ctx.emit(number)
+            return "x" * 100_000
+
+    bundle = Orchestrator([Talks()]).run("q")._repr_mimebundle_()
+    assert len(bundle["text/html"]) < 150_000
+    assert "(100000 characters)" in bundle["text/html"]
+    assert "more in <code>result.events</code>" in bundle["text/html"]
+
+
+def test_an_event_says_when_where_and_what() -> None:
+    event = next(event for event in result().events if event.kind == "node_finished")
+    assert (event.agent, event.path, event.text) == ("says", ("says",), "")
+    assert event.at.tzinfo is not None
+    told = event.to_dict()
+    assert told["at"].endswith("Z")
+    json.dumps(told)
+
+
+def test_beyond_ten_thousand_events_are_counted() -> None:
+    class Talks(Agent):
+        def run(self, state: Any, ctx: AgentContext) -> None:
+            for number in range(10_050):
+                ctx.emit(number)
+
+    found = Orchestrator([Talks()]).run("q")
+    assert len(found.events) == 10_000
+    assert found.events_dropped > 50
+
+
+def test_the_state_may_be_a_dataclass() -> None:
+    found = Orchestrator([Counts()], state=Plain).run("q")
+    assert (found.n, found.answer, found.state.n) == (1, "a", 1)
+    assert found.to_dict()["state"]["n"] == 1
