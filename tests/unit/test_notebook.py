@@ -122,7 +122,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_committed_notebook_has_no_output_and_runs(path: Path) -> None:
-    book: Any = nbformat.read(path, as_version=4)
+    reader: Any = nbformat
+    book: Any = reader.read(path, as_version=4)
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     assert [cell for cell in code if cell.outputs or cell.execution_count] == []
     NotebookClient(book, timeout=120, kernel_name="python3").execute()
