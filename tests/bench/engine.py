@@ -17,7 +17,8 @@ def features() -> dict[str, Any]:
     A figure counts only with everything on that users rely on: retry policy, run deadline,
     budgets. They belong here, and nowhere else.
     """
-    return {}
+    limits = {"wall_time": 3_600.0, "model_calls": 1_000, "tool_calls": 1_000, "retries": 1_000}
+    return {"limits": limits}
 
 
 class Engine:
@@ -29,6 +30,8 @@ class Engine:
 
     def compile(self, builder: Any) -> Any:
         """Compile with the features that count."""
+        if self.ours:
+            builder.set_node_defaults(retry_policy=self.impl.RetryPolicy())
         return builder.compile(**(features() if self.ours else {}))
 
     def chain(self, schema: Any, node: Any, length: int) -> Any:

@@ -240,18 +240,29 @@ class StateGraph:
         self.defaults = given
         return self
 
-    def compile(self, *, name: str | None = None, strict: bool = False) -> CompiledGraph:
+    def compile(
+        self,
+        *,
+        name: str | None = None,
+        strict: bool = False,
+        limits: Mapping[str, float] | None = None,
+    ) -> CompiledGraph:
         """Checks the graph and freezes it. Later changes of the builder do not reach it.
 
         Args:
             name: the graph's name. Default: ``graph``.
             strict: whether keys and targets that do not exist are errors while the graph
                 runs, rather than ignored.
+            limits: what each run may spend: ``model_calls``, ``tool_calls``, ``input_tokens``,
+                ``output_tokens``, ``retries``, and ``wall_time`` in seconds. A run that has
+                spent one of them ends with `BudgetError`. Default: no limits; supersteps are
+                limited by the config's ``recursion_limit``.
 
         Raises:
             GraphBuildError: no edge leaves `START`, or an edge names an unknown node.
         """
         graph = assemble(self, name or "graph", strict=strict)
+        graph._limits = dict(limits or {})  # noqa: SLF001 - a part of what is compiled
         self._compiled = True
         return graph
 
