@@ -7,12 +7,13 @@ import operator
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from typing import Annotated, Any, Literal, TypedDict
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from antiphon.graph import END, START, Command, CompiledGraph, StateGraph, append
+from antiphon.graph import END, START, Command, CompiledGraph, RetryPolicy, StateGraph, append
 
 
 class Log(TypedDict, total=False):
@@ -190,3 +191,30 @@ def test_a_runnable_is_a_node() -> None:
     node = runnables.RunnableLambda(lambda state: {"log": [len(state["log"])]}, name="count")
     graph = StateGraph(Log).add_node(node).add_edge(START, "count").compile()
     assert graph.invoke({"log": ["x"]}) == {"log": ["x", 1]}
+
+
+@pytest.mark.parametrize("name", ["step_timeout", "checkpointer"])
+def test_a_setting_that_nobody_reads_is_refused(name: str) -> None:
+    graph = doubling()
+    with pytest.raises(AttributeError, match=name):
+        setattr(graph, name, 1)
+    graph.stream_mode = "values"
+    assert list(graph.stream({"log": []})) == [{"log": []}] * 2
+
+
+@pytest.mark.parametrize(("error", "calls"), [(TimeoutError, 2), (ValueError, 1)])
+def test_a_timeout_is_retried_unless_the_policy_says_otherwise(error: Any, calls: int) -> None:
+    attempts: list[int] = []
+
+    def fail_once(state: Log) -> Log:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise error
+        return {"log": ["done"]}
+
+    policy = RetryPolicy(initial_interval=0.001, jitter=False)
+    builder = StateGraph(Log).add_node(fail_once, retry_policy=policy)
+    graph = builder.add_edge(START, "fail_once").compile()
+    with nullcontext() if calls > 1 else pytest.raises(error):
+        graph.invoke({"log": []})
+    assert len(attempts) == calls

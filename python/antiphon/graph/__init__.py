@@ -24,6 +24,7 @@ from antiphon.graph._faults import (
     ParentCommand,
     UnknownLabelError,
     UnknownTargetError,
+    UnmergeableUpdateError,
 )
 from antiphon.graph._messages import (
     REMOVE_ALL_MESSAGES,
@@ -83,6 +84,7 @@ __all__ = [
     "StreamWriter",
     "UnknownLabelError",
     "UnknownTargetError",
+    "UnmergeableUpdateError",
     "add_messages",
     "append",
     "get_config",

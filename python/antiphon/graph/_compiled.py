@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledGraph"]
 
+_OWN = {"name", "stream_mode", "_engine", "_plan", "_bound"}
+
 
 class CompiledGraph(Batches):
     """A graph that runs; made by `StateGraph.compile`. Immutable but for `stream_mode`.
@@ -218,6 +220,12 @@ class CompiledGraph(Batches):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return self.get_graph()._repr_mimebundle_()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # LangGraph's users set a time-out or a store here; one that nobody reads would be lost.
+        if name not in _OWN and not hasattr(type(self), name):
+            raise AttributeError(f"a compiled graph has no such setting: {name}")
+        super().__setattr__(name, value)
 
     def __repr__(self) -> str:
         return f"CompiledGraph(name={self.name!r})"

@@ -27,6 +27,7 @@ __all__ = [
     "ParentCommand",
     "UnknownLabelError",
     "UnknownTargetError",
+    "UnmergeableUpdateError",
     "as_graph_error",
 ]
 
@@ -51,6 +52,10 @@ class UnknownTargetError(InvalidUpdateError, ValueError):
 
 class UnknownLabelError(InvalidUpdateError, KeyError):
     """A router returned what its path map does not hold."""
+
+
+class UnmergeableUpdateError(InvalidUpdateError, TypeError):
+    """The reducer of a key cannot join what is there with what a node wrote: a tuple to a list."""
 
 
 class NodeCancelledError(InternalError):
@@ -87,6 +92,7 @@ class ParentCommand(GraphBubbleUp):
 _BY_CODE: Mapping[str, type[AntiphonError]] = {
     "target_unknown": UnknownTargetError,
     "label_unknown": UnknownLabelError,
+    "write_unmergeable": UnmergeableUpdateError,
     "node_cancelled": NodeCancelledError,
 }
 _BY_KIND: Mapping[type[AntiphonError], type[AntiphonError]] = {
