@@ -134,7 +134,7 @@ def test_failures_are_told_apart_and_never_show_the_key(
     with pytest.raises(error) as caught:
         alone(ours(server, name))
     assert caught.value.code == code
-    assert "raised by agent: a" in caught.value.__notes__
+    assert "raised by the node `a`" in caught.value.__notes__[0]
     told = f"{caught.value} {caught.value!r} {caught.value.details}"
     assert KEY not in told
 

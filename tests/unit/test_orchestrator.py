@@ -151,7 +151,7 @@ def test_a_router_that_answers_nonsense_is_asked_again_and_then_fails() -> None:
     with pytest.raises(ModelOutputError) as caught:
         Orchestrator(notes("a"), router=model).run("q")
     assert caught.value.code == "model_output_invalid"
-    assert "raised by agent: router" in caught.value.__notes__
+    assert "raised by the node `router`" in caught.value.__notes__[0]
 
 
 def test_an_agent_of_ones_own_may_be_the_router() -> None:
@@ -289,7 +289,7 @@ def test_a_wrong_update_is_a_typed_error_that_names_it(update: Any, code: str) -
     with pytest.raises(StateError) as caught:
         Orchestrator([Put(update)], state=Typed).run("q")
     assert caught.value.code == code
-    assert "raised by agent: put" in caught.value.__notes__
+    assert "raised by the node `put`" in caught.value.__notes__[0]
 
 
 def test_a_second_write_to_a_key_for_one_is_an_error() -> None:
@@ -452,7 +452,7 @@ class Fails(Agent):
 def test_what_an_agent_raises_is_raised_as_it_is() -> None:
     with pytest.raises(LookupError, match="no such city") as caught:
         Orchestrator([Fails()]).run("q")
-    assert "raised by agent: fails" in caught.value.__notes__
+    assert "raised by the node `fails`" in caught.value.__notes__[0]
     assert caught.traceback[-1].name == "run"
     assert Path(caught.traceback[-1].path).name == "test_orchestrator.py"
 
@@ -644,6 +644,7 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
     class Endless(Agent):
         async def run(self, state: Any, ctx: AgentContext) -> None:
             try:
+                ctx.emit("begun")
                 await asyncio.sleep(60)
             finally:
                 stopped.set()
@@ -652,7 +653,7 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
         with pytest.raises(StateError, match="under way"):
             _ = stream.result
         for event in stream:
-            if event.kind == "node_started":
+            if event.kind == "custom":
                 break
     assert stopped.wait(10)
     assert stream.result.outcome == "cancelled"

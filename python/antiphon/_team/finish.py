@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _TURNS = {"supersteps", "retries", "turns"}
 """Limits that stand for too many rounds rather than for too much spent."""
+_NOTE = "raised by the node "
 _LIMITS = {"budget_exhausted", "agent_turns_exhausted"}
 """Not a provider's: that the account is empty is a failure."""
 
@@ -65,12 +66,12 @@ def is_limit(error: BaseException | None) -> bool:
 
 
 def name_agent(run: Run, error: BaseException) -> None:
-    """Notes on an exception which agent of the team raised it."""
+    """Notes on a failure of a model which agent asked it; others carry a note already."""
+    if any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ())):
+        return
     failed = [event for event in run.events if event.kind == "error" and event.path]
     if failed:
-        note = f"raised by agent: {failed[-1].path[-1]}"
-        if note not in getattr(error, "__notes__", ()):
-            error.add_note(note)
+        error.add_note(f"{_NOTE}`{failed[-1].path[-1]}`")
 
 
 def _outcome(run: Run, error: BaseException | None, raw: dict[str, Any]) -> tuple[Outcome, str]:
