@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._antiphon import Overwrite
+from antiphon._team.fields import Fields
 from antiphon._team.messages import listed
 from antiphon._team.open_state import OpenState
 from antiphon.errors import StateError, ValidationError
@@ -86,13 +86,14 @@ class SchemaState:
         self._channels = schema.channels
         self._makes = schema.makes
         self.keys: frozenset[str] | None = frozenset(self._channels) | set(BASE)
-        self._fields = _Fields(self._kind)
+        self._fields = Fields(self._kind)
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""
         for name in sorted(self.keys or ()):
             channel = self._channels.get(name, Channel(name))
-            options = {} if channel.reducer else self._fields.check(name)
+            unchecked = channel.reducer is not None or name in BASE
+            options = {} if unchecked else self._fields.check(name)
             builder.channel(name, _rule(channel), **options)
 
     def show(self, raw: dict[str, Any]) -> Any:
@@ -225,103 +226,3 @@ def _complete(kind: type) -> type:
             kind.__name__, fields, bases=(kind,), frozen=frozen, kw_only=True
         )
     return kind
-
-
-class _Fields:
-    """What a class says about the values of its fields: types, defaults, which must be given."""
-
-    def __init__(self, kind: type) -> None:
-        self._kind = kind
-        self._model = is_model(kind)
-        self._hints = typing.get_type_hints(kind)
-        self.required = self._required()
-        self._adapters = self._validators() if self._model else {}
-
-    def check(self, name: str) -> dict[str, Any]:
-        """The engine's check of a field's type, if a plain one says enough."""
-        if self._model or name in BASE or name not in self._hints:
-            return {}
-        kinds = _kinds(self._hints[name])
-        return {} if kinds is None else {"check": kinds}
-
-    def defaults(self) -> dict[str, Any]:
-        """A new value for each field that has a default."""
-        if self._model:
-            fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
-            return {
-                name: field.get_default(call_default_factory=True)
-                for name, field in fields.items()
-                if not field.is_required()
-            }
-        found: dict[str, Any] = {}
-        if dataclasses.is_dataclass(self._kind):
-            for field in dataclasses.fields(self._kind):
-                if field.default is not dataclasses.MISSING:
-                    found[field.name] = field.default
-                elif field.default_factory is not dataclasses.MISSING:
-                    found[field.name] = field.default_factory()
-        return found
-
-    def coerced(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values as pydantic stores them; others as they are."""
-        return {
-            name: self._coerce(name, value) if name in self._adapters else value
-            for name, value in values.items()
-        }
-
-    def _coerce(self, name: str, value: Any) -> Any:
-        import pydantic
-
-        try:
-            return self._adapters[name].validate_python(value)
-        except pydantic.ValidationError as error:
-            found = error.errors(include_url=False, include_context=False)[0]
-            raise StateError(
-                f"the key `{name}` cannot take what was written: {found['msg']}",
-                code="write_mistyped",
-                details={"key": name},
-            ) from error
-
-    def _required(self) -> set[str]:
-        if self._model:
-            fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
-            return {name for name, field in fields.items() if field.is_required()}
-        if dataclasses.is_dataclass(self._kind):
-            missing = dataclasses.MISSING
-            fields_ = dataclasses.fields(self._kind)
-            return {f.name for f in fields_ if f.default is f.default_factory is missing}
-        return set()
-
-    def _validators(self) -> dict[str, Any]:
-        import pydantic
-
-        fields: dict[str, Any] = self._kind.model_fields  # type: ignore[attr-defined]
-        config = pydantic.ConfigDict(arbitrary_types_allowed=True)
-        made = {}
-        for name, field in fields.items():
-            own: Any = field.annotation
-            if field.metadata:
-                own = typing.Annotated[(own, *field.metadata)]
-            try:
-                made[name] = pydantic.TypeAdapter(own, config=config)
-            except pydantic.PydanticUserError:  # the type brings a configuration of its own
-                made[name] = pydantic.TypeAdapter(own)
-        return made
-
-
-def _kinds(hint: Any) -> tuple[type, ...] | None:
-    """The classes that a value of that hint belongs to; none where that cannot be said."""
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        parts = [_kinds(part) for part in typing.get_args(hint)]
-        if any(part is None for part in parts):
-            return None
-        return tuple(kind for part in parts for kind in part or ())
-    if origin is typing.Literal:
-        return tuple({type(value) for value in typing.get_args(hint)})
-    kind = type(None) if hint is None else origin or hint
-    if not isinstance(kind, type) or kind is object or typing.is_typeddict(hint):
-        return (dict,) if typing.is_typeddict(hint) else None
-    if getattr(kind, "_is_protocol", False):
-        return None
-    return {float: (float, int), complex: (complex, float, int)}.get(kind, (kind,))
