@@ -18,8 +18,10 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
         "test_retry.py::TestPolicy::test_these_are_not_retried_by_default[TimeoutError]",
     ),
     '`stream_mode="messages"`': (
-        "test_messages.py::TestStreamMode::"
-        "test_a_message_that_a_node_returns_is_an_event_with_metadata",
+        (
+            "test_messages.py::TestStreamMode::"
+            "test_a_message_that_a_node_returns_is_an_event_with_metadata"
+        ),
         "test_messages.py::TestStreamMode::test_messages_that_were_in_the_state_are_not_events",
         "test_messages.py::TestStreamMode::test_among_several_modes_it_is_tagged",
         "test_messages.py::TestStreamMode::test_a_subgraphs_messages_show_with_subgraphs_only",
@@ -53,8 +55,10 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
     ),
     "writes of finished siblings at a pause": (
         "test_interrupt.py::test_invoke_reports_it_beside_the_state",
-        "test_interrupt.py::"
-        "test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step",
+        (
+            "test_interrupt.py::"
+            "test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step"
+        ),
     ),
     "`graph.step_timeout`": (
         "test_failures.py::test_step_timeout_ends_a_step_that_takes_too_long",

@@ -18,6 +18,8 @@ from antiphon.graph._runnable import as_runnable
 from antiphon.graph._update import adapt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from antiphon.graph._builder import StateGraph
     from antiphon.graph._node import BranchSpec
     from antiphon.graph._schema import Schema
@@ -28,7 +30,9 @@ _HANDLER = "__error_handler__"
 _DEFAULT_HANDLER = "__default_error_handler__"
 
 
-def assemble(graph: StateGraph, name: str, *, strict: bool) -> CompiledGraph:
+def assemble(
+    graph: StateGraph, name: str, *, strict: bool, limits: Mapping[str, float]
+) -> CompiledGraph:
     """Compiles a graph.
 
     Raises:
@@ -65,6 +69,7 @@ def assemble(graph: StateGraph, name: str, *, strict: bool) -> CompiledGraph:
         keys=frozenset(graph.channels),
         drawn=draw(graph),
         context_schema=graph.context_schema,
+        limits=dict(limits),
     )
     return as_runnable(CompiledGraph)(engine, plan)
 

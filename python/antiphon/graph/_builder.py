@@ -261,8 +261,7 @@ class StateGraph:
         Raises:
             GraphBuildError: no edge leaves `START`, or an edge names an unknown node.
         """
-        graph = assemble(self, name or "graph", strict=strict)
-        graph._limits = dict(limits or {})  # noqa: SLF001 - a part of what is compiled
+        graph = assemble(self, name or "graph", strict=strict, limits=limits or {})
         self._compiled = True
         return graph
 

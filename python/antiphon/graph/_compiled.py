@@ -42,7 +42,6 @@ class CompiledGraph(Batches):
         self._engine = engine
         self._plan = plan
         self._bound: Mapping[str, Any] | None = None
-        self._limits: Mapping[str, float] = {}
 
     def invoke(
         self,
@@ -264,7 +263,7 @@ class CompiledGraph(Batches):
             shape,
             config=settings,
             context=context_of(context, self._plan.context_schema),
-            limits={**self._limits, "supersteps": limit_of(settings)},
+            limits={**self._plan.limits, "supersteps": limit_of(settings)},
             **options,
         )
 

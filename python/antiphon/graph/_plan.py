@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from antiphon.graph._schema import ROOT, Schema
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from antiphon.graph._drawing import Drawing
 
 __all__ = ["Plan"]
@@ -24,6 +26,7 @@ class Plan:
         keys: all keys of its state.
         drawn: how it is drawn.
         context_schema: the type of its context, if it has one.
+        limits: what each run may spend, supersteps apart.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Plan:
     keys: frozenset[str]
     drawn: Drawing
     context_schema: type | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def output_keys(self) -> list[str] | None:
