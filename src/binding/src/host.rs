@@ -219,8 +219,9 @@ fn choice(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choice<Obj
         let name = name.ok_or_else(|| unknown_label(ends.bind(answer.py()), answer))?;
         return Ok(Choice::Name(name.str()?.to_string().into()));
     }
-    match answer.cast::<PyString>() {
-        Ok(name) if *name != START => Ok(Choice::Name(name.to_string().into())),
+    let name = answer.cast::<PyString>().ok().map(|name| name.to_str()).transpose()?;
+    match name {
+        Some(name) if name != START => Ok(Choice::Name(name.into())),
         _ => Err(PyValueError::new_err(format!(
             "a router returns a node's name, `Send`, `END` or a sequence of those, found: {answer}"
         ))),
