@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledGraph"]
 
-_OWN = {"name", "stream_mode", "_engine", "_plan", "_bound"}
+_SETTINGS = ("name", "stream_mode")
 
 
 class CompiledGraph(Batches):
@@ -222,7 +222,8 @@ class CompiledGraph(Batches):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # LangGraph's users set a time-out or a store here; one that nobody reads would be lost.
-        if name not in _OWN and not hasattr(type(self), name):
+        known = name in _SETTINGS or name.startswith("_") or hasattr(type(self), name)
+        if not known:
             raise AttributeError(f"a compiled graph has no such setting: {name}")
         super().__setattr__(name, value)
 
