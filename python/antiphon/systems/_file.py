@@ -1,0 +1,49 @@
+"""A file that comes with a question."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from antiphon.errors import ValidationError
+
+__all__ = ["LIMIT", "FileGiven", "read_file"]
+
+FileGiven = str | os.PathLike[str] | tuple[str, bytes]
+"""A path, or a name and the content."""
+
+LIMIT = 64 * 1024
+"""Bytes a file may have."""
+
+
+def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
+    """The name and content of a file, as the engine takes them.
+
+    Raises:
+        ValidationError: it cannot be read (``attachment_unreadable``), or is too large
+            (``attachment_too_large``). The engine checks the content.
+    """
+    if given is None:
+        return None
+    if isinstance(given, tuple):
+        name, content = given
+        return name, bytes(content)
+    path = Path(given)
+    try:
+        with path.open("rb") as file:
+            content = file.read(LIMIT + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ValidationError(
+            f"the attached file cannot be read ({reason.lower()}): {path}",
+            code="attachment_unreadable",
+            details={"path": str(path)},
+        ) from error
+    if len(content) > LIMIT:
+        raise ValidationError(
+            f"the attached file is larger than 64 KiB: {path}",
+            code="attachment_too_large",
+            details={"path": str(path), "limit": LIMIT},
+            hint="attach the part that matters, or give the researcher a tool that reads it",
+        )
+    return path.name, content
