@@ -1,0 +1,219 @@
+//! What a watcher sees.
+
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::Merge;
+use antiphon_core::event::{Event, EventKind, Level};
+use antiphon_core::graph::{NodeWork, Policy, START};
+use antiphon_core::run::Options;
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, RetryPolicy, Seed};
+use serde_json::json;
+
+use crate::support::{BEGIN, Play, Script, chain, fault, nested, options, play};
+
+fn told(events: &[Event]) -> Vec<(EventKind, String)> {
+    events.iter().map(|event| (event.kind, event.path.join("/"))).collect()
+}
+
+#[test]
+fn a_run_is_told_from_its_start_to_its_finish() {
+    let graph = chain(&["a"]).build().unwrap();
+    let script = Script::new().writes("a", "log", json!("a"));
+    let mut play = play(&graph, script);
+    play.complete();
+    let expected = [
+        (EventKind::RunStarted, ""),
+        (EventKind::StateUpdated, ""),
+        (EventKind::EdgeTaken, "__start__"),
+        (EventKind::NodeStarted, "a"),
+        (EventKind::NodeFinished, "a"),
+        (EventKind::StateUpdated, ""),
+        (EventKind::RunFinished, ""),
+    ];
+    assert_eq!(told(&play.events), expected.map(|(kind, path)| (kind, path.to_owned())));
+    assert_eq!(&*play.events[0].name, "test");
+    assert_eq!(play.events[4].data["wrote"], json!(["log"]));
+    assert_eq!(play.events[5].data["changed"], json!({"log": 1}));
+    assert_eq!(play.events[6].data["outcome"], "completed");
+    assert!(play.events.iter().all(|event| event.at == BEGIN));
+}
+
+#[test]
+fn a_superstep_tells_what_it_changed_and_not_what_others_did() {
+    let mut graph = chain(&["a", "b"]);
+    graph.channel("x", Merge::Set);
+    let script = Script::new().writes("a", "log", json!("a")).writes("b", "x", json!("four"));
+    let mut play = play(&graph.build().unwrap(), script);
+    play.complete();
+    let updates = play.of_kind(EventKind::StateUpdated).into_iter();
+    let changed: Vec<_> = updates.map(|event| event.data["changed"].clone()).collect();
+    assert_eq!(changed, [json!({}), json!({"log": 1}), json!({"x": 4})]);
+}
+
+#[test]
+fn failures_pauses_and_retries_are_told() {
+    let mut graph = chain(&[]);
+    let retry = Some(RetryPolicy::default());
+    graph.add_node(crate::support::policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.edge(START, "a");
+    let script = Script::new().node("a", |call| match (call.task.attempt, call.answers().len()) {
+        (1, _) => Outcome::failed(fault(Category::Timeout)),
+        (_, 0) => Outcome::Ask(json!("?")),
+        _ => Outcome::failed(fault(Category::Tool)),
+    });
+    let mut play = play(&graph.build().unwrap(), script);
+    let asked = play.pauses();
+    play.run.answer(&asked[0].id, json!("!"), play.now).unwrap();
+    play.fails();
+    let of_node: Vec<_> = told(&play.events).into_iter().filter(|(_, path)| path == "a").collect();
+    let kinds: Vec<_> = of_node.into_iter().map(|(kind, _)| kind).collect();
+    use EventKind::{Error, Interrupt, NodeStarted, Retry};
+    assert_eq!(kinds, [NodeStarted, Retry, NodeStarted, Interrupt, NodeStarted, Error]);
+    let levels = [(Retry, Level::Warning), (Error, Level::Error), (NodeStarted, Level::Info)];
+    for (kind, level) in levels {
+        assert!(play.of_kind(kind).iter().all(|event| event.level == level));
+    }
+}
+
+#[test]
+fn a_spent_budget_and_a_checkpoint_are_told() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let limits = Limits { supersteps: Some(1), ..Limits::default() };
+    let stored = Options { commits: true, limits, ..options() };
+    let mut play = Play::with(&graph, Script::new(), json!({}), stored);
+    play.go();
+    assert_eq!(play.of_kind(EventKind::Budget)[0].data["dimension"], "supersteps");
+    let checkpoints = play.of_kind(EventKind::Checkpoint);
+    assert_eq!((&checkpoints[1].data["id"], &checkpoints[1].data["step"]), (&json!(2), &json!(1)));
+}
+
+#[test]
+fn spans_contain_each_other() {
+    let mut graph = chain(&[]);
+    graph.add_node(nested("sub", chain(&["deep"]).build().unwrap()));
+    graph.edge(START, "sub");
+    let mut play = play(&graph.build().unwrap(), Script::new());
+    play.complete();
+    let started = play.of_kind(EventKind::NodeStarted);
+    let (sub, deep) = (started[0], started[1]);
+    assert_eq!((sub.path.join("/"), deep.path.join("/")), ("sub".into(), "sub/deep".into()));
+    assert_eq!(deep.parent_span_id.as_ref(), Some(&sub.span_id));
+    assert_eq!(sub.parent_span_id.as_ref(), Some(&play.events[0].span_id));
+    let edge = play.of_kind(EventKind::EdgeTaken)[1];
+    assert_eq!(edge.path.join("/"), "sub/__start__", "an edge of a nested graph is inside of it");
+    assert!(play.events.iter().all(|event| event.span_id.len() == 16));
+}
+
+#[test]
+fn spans_of_two_runs_differ() {
+    let graph = chain(&["a"]).build().unwrap();
+    let span = |seed| {
+        let seeded = Options { seed: Seed::new(seed), ..options() };
+        let mut play = Play::with(&graph, Script::new(), json!({}), seeded);
+        play.complete();
+        play.of_kind(EventKind::NodeStarted)[0].span_id.clone()
+    };
+    assert_ne!(span(1), span(2));
+    assert_eq!(span(1), span(1));
+}
+
+#[test]
+fn a_host_adds_events_of_its_own_to_a_tasks_trace() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let script = Script::new().node("a", |call| {
+        call.run.note(call.task.id, EventKind::Custom, "progress", json!({"done": 3}));
+        call.run.note(call.task.id, EventKind::Chunk, "text", json!("piece"));
+        call.done([])
+    });
+    let mut play = play(&graph, script);
+    play.complete();
+    let (custom, chunk) = (play.of_kind(EventKind::Custom)[0], play.of_kind(EventKind::Chunk)[0]);
+    assert_eq!((&*custom.name, &custom.data["done"]), ("progress", &json!(3)));
+    assert_eq!((custom.path.join("/"), &chunk.data["value"]), ("a".into(), &json!("piece")));
+    assert_eq!(custom.span_id, play.of_kind(EventKind::NodeStarted)[0].span_id);
+    let over = play.tasks[0].id;
+    let before = play.run.event_count();
+    play.run.note(over, EventKind::Custom, "late", json!({}));
+    assert_eq!(play.run.event_count(), before, "an attempt that is over says nothing");
+}
+
+#[test]
+fn only_pieces_of_a_reply_may_be_dropped() {
+    let kinds = [
+        (EventKind::RunStarted, "run_started"),
+        (EventKind::RunFinished, "run_finished"),
+        (EventKind::NodeStarted, "node_started"),
+        (EventKind::NodeFinished, "node_finished"),
+        (EventKind::EdgeTaken, "edge_taken"),
+        (EventKind::StateUpdated, "state_updated"),
+        (EventKind::ModelCall, "model_call"),
+        (EventKind::ModelReply, "model_reply"),
+        (EventKind::OutputRepaired, "output_repaired"),
+        (EventKind::ToolCall, "tool_call"),
+        (EventKind::ToolResult, "tool_result"),
+        (EventKind::Retry, "retry"),
+        (EventKind::Budget, "budget"),
+        (EventKind::Checkpoint, "checkpoint"),
+        (EventKind::Interrupt, "interrupt"),
+        (EventKind::Error, "error"),
+        (EventKind::Custom, "custom"),
+        (EventKind::Chunk, "chunk"),
+        (EventKind::Dropped, "dropped"),
+    ];
+    for (kind, name) in kinds {
+        assert_eq!(serde_json::to_value(kind).unwrap(), name);
+        assert_eq!(kind.is_droppable(), kind == EventKind::Chunk);
+    }
+}
+
+#[test]
+fn an_event_survives_its_own_json() {
+    let graph = chain(&["a"]).build().unwrap();
+    let mut play = play(&graph, Script::new());
+    play.complete();
+    let text = serde_json::to_string(&play.events).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Event>>(&text).unwrap(), play.events);
+}
+
+#[test]
+fn an_agent_without_tools_asks_its_model_once() {
+    let mut graph = chain(&[]);
+    graph.add_node(antiphon_core::graph::Node {
+        name: "agent".into(),
+        work: NodeWork::Agent(std::sync::Arc::default()),
+        policy: Policy::default(),
+    });
+    graph.edge(START, "agent");
+    let script = Script::new().node("agent", |call| crate::support::agent(call, &["hello"]));
+    let mut play = play(&graph.build().unwrap(), script);
+    assert_eq!(play.complete(), json!({"log": ["hello"]}));
+    assert_eq!(play.of_kind(EventKind::ModelCall)[0].data["turn"], 1);
+    assert_eq!(play.of_kind(EventKind::ModelReply)[0].data["model"], "scripted");
+    let spent = play.run.budget().spent();
+    assert_eq!((spent.model_calls, spent.usage.input_tokens), (1, 10));
+}
+
+#[test]
+fn e18_agents_spend_the_runs_calls_of_the_model() {
+    let mut graph = chain(&[]);
+    let mut before = START.to_owned();
+    let names = ["one", "two", "three", "four", "five"];
+    let mut script = Script::new().writes("wrap up", "log", json!("wrapped up"));
+    for name in names {
+        graph.add_node(antiphon_core::graph::Node {
+            name: name.into(),
+            work: NodeWork::Agent(std::sync::Arc::default()),
+            policy: Policy::default(),
+        });
+        graph.edge(before.as_str(), name);
+        before = name.to_owned();
+        script = script.node(name, |call| crate::support::agent(call, &["said"]));
+    }
+    graph.node("wrap up");
+    graph.on_budget("wrap up");
+    let limits = Limits { model_calls: Some(3), ..Limits::default() };
+    let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
+    assert_eq!(play.complete(), json!({"log": ["said", "said", "said", "wrapped up"]}));
+    assert_eq!(play.run.budget().spent().model_calls, 3);
+    assert_eq!(play.of_kind(EventKind::ModelCall).len(), 3);
+}

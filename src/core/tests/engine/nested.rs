@@ -1,0 +1,284 @@
+//! Graphs within graphs.
+
+use std::sync::Arc;
+
+use antiphon_core::budget::{Dimension, Limits};
+use antiphon_core::channel::{Merge, Op};
+use antiphon_core::command::Update;
+use antiphon_core::effect::Ending;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::{Graph, GraphBuilder, Habits, Policy, START};
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Jitter, RetryPolicy};
+use serde_json::{Value, json};
+
+use crate::support::{Finish, Play, Script, chain, choose, nested, play, send};
+
+/// `inner` as the node `sub` of a graph that shares `log` and `x` with it.
+fn around(inner: Arc<Graph<Value>>, policy: Policy) -> GraphBuilder<Value> {
+    let mut graph = chain(&[]);
+    graph.channel("x", Merge::Set);
+    graph.channel("outer", Merge::Set);
+    let mut node = nested("sub", inner);
+    node.policy = policy;
+    graph.add_node(node);
+    graph.edge(START, "sub");
+    graph
+}
+
+fn inner(names: &[&str]) -> GraphBuilder<Value> {
+    let mut graph = chain(names);
+    graph.channel("x", Merge::Set);
+    graph.channel("private", Merge::Set);
+    graph
+}
+
+fn played(graph: &mut GraphBuilder<Value>, script: Script, input: Value) -> Play {
+    let graph = std::mem::replace(graph, Graph::builder("")).build().unwrap();
+    Play::new(&graph, script, input, Limits::default())
+}
+
+#[test]
+fn channels_of_equal_name_pass_values_in_and_out() {
+    let script = Script::new().node("deep", |call| {
+        assert_eq!((call.get("log"), call.get("x")), (json!(["in"]), json!(1)));
+        call.done([("log", json!("deep")), ("x", json!(2)), ("private", json!(3))])
+    });
+    let mut graph = around(inner(&["deep"]).build().unwrap(), Policy::default());
+    let mut play = played(&mut graph, script, json!({"log": "in", "x": 1, "outer": 0}));
+    let state = play.complete();
+    assert_eq!(state, json!({"log": ["in", "deep"], "x": 2, "outer": 0}));
+    assert_eq!(play.started, ["sub/deep"]);
+}
+
+#[test]
+fn only_what_it_wrote_itself_is_handed_back() {
+    let mut graph = around(inner(&["deep"]).build().unwrap(), Policy::default());
+    graph.node("beside");
+    graph.edge(START, "beside");
+    let script = Script::new()
+        .writes("deep", "private", json!(1))
+        .node("beside", |call| call.done([("x", json!("beside")), ("log", json!("beside"))]));
+    let mut play = played(&mut graph, script, json!({"x": "in", "log": "in"}));
+    assert_eq!(play.complete(), json!({"x": "beside", "log": ["in", "beside"]}));
+}
+
+#[test]
+fn full_output_hands_back_all_it_holds() {
+    let mut within = inner(&["deep"]);
+    within.habits(Habits { full_output: true, ..Habits::default() });
+    let script = Script::new().writes("deep", "log", json!("deep"));
+    let mut graph = around(within.build().unwrap(), Policy::default());
+    let mut play = played(&mut graph, script, json!({"log": "in", "x": 1}));
+    let log = json!(["in", ["in", "deep"]]);
+    assert_eq!(play.complete(), json!({"log": log, "x": 1}), "the list is added as a part");
+}
+
+#[test]
+fn full_output_does_not_write_again_what_is_written_once() {
+    let mut within = Graph::builder("inner");
+    within.channel("question", Merge::Once);
+    within.node("deep");
+    within.edge(START, "deep").habits(Habits { full_output: true, ..Habits::default() });
+    let mut graph = Graph::builder("outer");
+    graph.channel("question", Merge::Once);
+    graph.add_node(nested("sub", within.build().unwrap()));
+    graph.edge(START, "sub");
+    let mut play = played(&mut graph, Script::new(), json!({"question": "why"}));
+    assert_eq!(play.complete(), json!({"question": "why"}));
+}
+
+#[test]
+fn a_loop_inside_hands_back_each_part_once_and_the_last_of_what_is_set() {
+    let mut within = inner(&["deep"]);
+    within.branch("deep", "again", 0, None);
+    let script = Script::new()
+        .node("deep", |call| {
+            let count = call.get("x").as_i64().unwrap_or(0) + 1;
+            call.done([("x", json!(count)), ("log", json!(count))])
+        })
+        .router(0, |view| {
+            let on = view.named("x").and_then(Value::as_i64).unwrap_or(0) < 3;
+            choose(on.then(|| crate::support::name("deep")))
+        });
+    let mut graph = around(within.build().unwrap(), Policy::default());
+    graph.habits(Habits { exclusive: true, ..Habits::default() });
+    assert_eq!(played(&mut graph, script, json!({})).complete(), json!({"x": 3, "log": [1, 2, 3]}));
+}
+
+#[test]
+fn what_it_resets_or_replaces_arrives_as_it_stands_inside() {
+    for (first, expected) in
+        [(Op::Reset, json!(["after"])), (Op::Replace(json!(["new"])), json!(["new", "after"]))]
+    {
+        let script = Script::new()
+            .writes("before", "log", json!("lost"))
+            .node("clears", move |call| call.op("log", first.clone()))
+            .writes("adds", "log", json!("after"));
+        let mut graph =
+            around(inner(&["before", "clears", "adds"]).build().unwrap(), Policy::default());
+        assert_eq!(played(&mut graph, script, json!({"log": "in"})).complete()["log"], expected);
+    }
+}
+
+#[test]
+fn what_is_sent_to_it_is_its_input() {
+    let mut graph = chain(&["hub"]);
+    graph.channel("x", Merge::Set);
+    graph.add_node(nested("sub", inner(&["deep"]).build().unwrap()));
+    graph.branch("hub", "scatter", 0, None);
+    let script = Script::new()
+        .router(0, |_| choose([1, 2].map(|x| send("sub", json!({"x": x, "unknown": 0})))))
+        .node("deep", |call| call.done([("log", json!([call.get("x"), call.get("log")]))]));
+    let mut play = played(&mut graph, script, json!({"log": "in"}));
+    play.finish = Finish::Backwards;
+    assert_eq!(play.complete()["log"], json!(["in", [1, null], [2, null]]));
+    let mut deep = play.started.clone();
+    deep.sort();
+    assert_eq!(deep, ["hub", "sub#0/deep", "sub#1/deep"]);
+}
+
+#[test]
+fn its_failure_is_the_nodes_failure_to_retry_and_to_handle() {
+    let retry =
+        Some(RetryPolicy { max_attempts: 2, jitter: Jitter::None, ..RetryPolicy::default() });
+    let mut graph =
+        around(inner(&["before", "deep"]).build().unwrap(), Policy { retry, ..Policy::default() });
+    graph.channel("error", Merge::Set);
+    graph.on_error_record("sub", antiphon_core::channel::ChannelId(3));
+    let script = Script::new().writes("before", "log", json!("x")).fails("deep", Category::Timeout);
+    let mut play = played(&mut graph, script, json!({}));
+    let state = play.complete();
+    assert_eq!(state["error"]["category"], "timeout");
+    assert_eq!(state.get("log"), None, "what a failed attempt wrote is not handed back");
+    assert_eq!(play.started, ["sub/before", "sub/deep", "sub/before", "sub/deep"]);
+    assert_eq!(play.of_kind(EventKind::Retry).len(), 1);
+}
+
+#[test]
+fn a_node_may_speak_for_its_graph() {
+    let mut graph = around(inner(&["deep", "never"]).build().unwrap(), Policy::default());
+    graph.node("after");
+    graph.edge("sub", "after");
+    let script = Script::new().node("deep", |_| {
+        let mut update = Update::default();
+        update.writes.push(antiphon_core::channel::Write::merge(
+            antiphon_core::channel::ChannelId(2),
+            json!("spoken"),
+        ));
+        Outcome::Escalate(update)
+    });
+    let mut play = played(&mut graph, script, json!({}));
+    assert_eq!(play.complete(), json!({"outer": "spoken"}));
+    assert_eq!(play.started, ["sub/deep", "after"]);
+}
+
+#[test]
+fn a_node_of_the_runs_own_graph_has_nobody_to_speak_to() {
+    let graph = chain(&["a"]).build().unwrap();
+    let script = Script::new().node("a", |_| Outcome::Escalate(Update::default()));
+    assert_eq!(play(&graph, script).fails().code, "parent_missing");
+}
+
+#[test]
+fn cancelling_reaches_every_depth() {
+    let deepest = inner(&["deepest"]).build().unwrap();
+    let mut middle = inner(&["beside"]);
+    middle.add_node(nested("mid", deepest));
+    middle.edge(START, "mid");
+    let mut graph = around(middle.build().unwrap(), Policy::default());
+    let script = Script::new()
+        .takes("deepest", crate::support::ms(1000))
+        .takes("beside", crate::support::ms(1000));
+    let mut play = played(&mut graph, script, json!({}));
+    play.step();
+    play.step();
+    assert_eq!(play.started.len(), 2, "{:?}", play.started);
+    play.run.cancel("stop", play.now);
+    assert_eq!(play.ends(), Ending::Cancelled("stop".into()));
+    assert_eq!(play.cancelled.len(), 2);
+    assert_eq!(play.now, crate::support::BEGIN);
+}
+
+#[test]
+fn its_limits_narrow_those_around_it() {
+    let limits = Limits { model_calls: Some(2), ..Limits::default() };
+    let calls = |call: &mut crate::support::Call<'_>| match call.model() {
+        Ok(()) => call.done([("log", json!("called"))]),
+        Err(fault) => Outcome::failed(fault),
+    };
+    let within = inner(&["one", "two", "three"]).build().unwrap();
+    let mut graph = around(within, Policy { limits, ..Policy::default() });
+    graph.node("outside");
+    graph.on_error_goto("sub", "outside", None);
+    let script = ["one", "two", "three", "outside"]
+        .iter()
+        .fold(Script::new(), |script, name| script.node(name, calls));
+    let mut play = played(&mut graph, script, json!({}));
+    play.complete();
+    assert_eq!(play.started, ["sub/one", "sub/two", "sub/three", "outside"]);
+    let spent = play.run.budget().spent();
+    assert_eq!((spent.model_calls, spent.usage.input_tokens), (3, 30), "the run has room left");
+}
+
+#[test]
+fn its_supersteps_count_for_the_run_and_for_its_own_limit() {
+    let limits = Limits { supersteps: Some(2), ..Limits::default() };
+    let within = inner(&["one", "two", "three"]).build().unwrap();
+    let mut graph = around(Arc::clone(&within), Policy { limits, ..Policy::default() });
+    let mut play = played(&mut graph, Script::new(), json!({}));
+    assert_eq!(play.ends(), Ending::Budget(Dimension::Supersteps));
+    assert_eq!(play.started, ["sub/one", "sub/two"]);
+    assert_eq!(play.run.budget().spent().supersteps, 3);
+    let mut graph = around(within, Policy::default());
+    let mut play = played(&mut graph, Script::new(), json!({}));
+    play.complete();
+    assert_eq!((play.run.budget().spent().supersteps, play.run.supersteps()), (4, 1));
+}
+
+#[test]
+fn a_spent_budget_leads_to_the_inner_edge_first() {
+    let mut within = inner(&["one", "two"]);
+    within.node("wrap up");
+    within.on_budget("wrap up");
+    let limits = Limits { supersteps: Some(1), ..Limits::default() };
+    let mut graph = around(within.build().unwrap(), Policy { limits, ..Policy::default() });
+    let script = Script::new().writes("wrap up", "log", json!("short"));
+    let mut play = played(&mut graph, script, json!({}));
+    assert_eq!(play.complete(), json!({"log": ["short"]}));
+    assert_eq!(play.started, ["sub/one", "sub/wrap up"]);
+}
+
+#[test]
+fn a_deep_nest_runs_and_is_cancelled_without_overflow() {
+    let mut graph = inner(&["deep"]).build().unwrap();
+    for _ in 0..500 {
+        let mut outer = inner(&[]);
+        outer.add_node(nested("sub", graph));
+        outer.edge(START, "sub");
+        graph = outer.build().unwrap();
+    }
+    let script = Script::new().writes("deep", "log", json!("found"));
+    let mut play = play(&graph, script.clone());
+    assert_eq!(play.complete(), json!({"log": ["found"]}));
+    let mut play = crate::support::play(&graph, script.never_ends("deep"));
+    play.go();
+    play.run.cancel("stop", play.now);
+    play.go();
+    assert_eq!(play.cancelled.len(), 1);
+}
+
+#[test]
+fn a_unit_tells_where_it_is() {
+    let mut graph = around(inner(&["deep"]).build().unwrap(), Policy::default());
+    let script = Script::new().node("deep", |call| {
+        let unit = call.task.id.unit;
+        assert_eq!((call.run.home(unit), call.run.parent(unit)), (unit, Some(0)));
+        assert_eq!(call.run.namespace(unit).len(), 1);
+        assert!(call.run.namespace(unit)[0].starts_with("sub:"));
+        assert_eq!(call.run.node_of(call.task.id), Some(call.task.node));
+        assert_eq!(call.run.graph(unit).unwrap().name(), "chain");
+        call.done([])
+    });
+    played(&mut graph, script, json!({})).complete();
+}

@@ -1,0 +1,84 @@
+//! The order of what a run leaves behind does not depend on who ends first.
+
+use antiphon_core::channel::Merge;
+use antiphon_core::graph::{Habits, Order, START};
+use serde_json::json;
+
+use crate::support::{Finish, Script, chain, fan, play};
+
+const FINISHES: [Finish; 5] = [
+    Finish::InOrder,
+    Finish::Backwards,
+    Finish::Shuffled(1),
+    Finish::Shuffled(2),
+    Finish::Shuffled(3),
+];
+
+#[test]
+fn e02_parallel_appends_come_in_branch_order_whoever_ends_first() {
+    let graph = fan(&["zoe", "adam", "mia"], &[("log", Merge::Append)]).build().unwrap();
+    for finish in FINISHES {
+        let script = ["zoe", "adam", "mia"]
+            .iter()
+            .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
+        let mut play = play(&graph, script);
+        play.finish = finish;
+        assert_eq!(play.complete(), json!({"log": ["zoe", "adam", "mia"]}));
+    }
+}
+
+#[test]
+fn e02_a_graph_may_order_its_writes_by_name() {
+    let mut graph = fan(&["zoe", "adam", "mia"], &[("log", Merge::Append)]);
+    graph.habits(Habits { order: Order::ByName, ..Habits::default() });
+    let graph = graph.build().unwrap();
+    let script = ["zoe", "adam", "mia"]
+        .iter()
+        .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
+    let mut play = play(&graph, script);
+    play.finish = Finish::Backwards;
+    assert_eq!(play.complete(), json!({"log": ["adam", "mia", "zoe"]}));
+    assert_eq!(play.started, ["adam", "mia", "zoe"]);
+}
+
+#[test]
+fn e14_seq_has_no_gaps_over_eight_branches_and_ten_thousand_events() {
+    let mut graph = chain(&["hub"]);
+    let names: Vec<String> = (0..8).map(|place| format!("n{place}")).collect();
+    for name in &names {
+        graph.node(name.as_str());
+        graph.edge("hub", name.as_str()).edge(name.as_str(), "hub");
+    }
+    let graph = graph.build().unwrap();
+    let limits = antiphon_core::budget::Limits { supersteps: Some(700), ..Default::default() };
+    let mut play = crate::support::Play::new(&graph, Script::new(), json!({}), limits);
+    play.finish = Finish::Shuffled(4);
+    play.go();
+    assert!(play.events.len() > 10_000, "{}", play.events.len());
+    for (place, event) in play.events.iter().enumerate() {
+        assert_eq!(event.seq, place as u64 + 1);
+    }
+    assert_eq!(play.run.event_count(), play.events.len() as u64);
+}
+
+#[test]
+fn events_are_counted_though_nobody_asked_for_them() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let mut heard = play(&graph, Script::new());
+    heard.complete();
+    let options = antiphon_core::run::Options { events: false, ..crate::support::options() };
+    let mut unheard = crate::support::Play::with(&graph, Script::new(), json!({}), options);
+    unheard.complete();
+    assert!(unheard.events.is_empty());
+    assert_eq!(unheard.run.event_count(), heard.run.event_count());
+}
+
+#[test]
+fn nodes_are_started_in_the_order_they_were_added() {
+    let mut graph = fan(&["c", "a"], &[]);
+    graph.node("b");
+    graph.edge(START, "b");
+    let mut play = play(&graph.build().unwrap(), Script::new());
+    play.complete();
+    assert_eq!(play.started, ["c", "a", "b"]);
+}

@@ -1,0 +1,165 @@
+//! Questions: a task that waits for an answer from outside.
+
+use antiphon_core::channel::Merge;
+use antiphon_core::effect::{Ending, Question};
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::START;
+use antiphon_core::task::Outcome;
+use serde_json::{Value, json};
+
+use crate::support::{Call, Finish, Play, Script, chain, fan, nested, play};
+
+/// Asks until it has been answered so often, then writes the answers.
+fn asks(times: usize) -> impl Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync + 'static {
+    move |call| {
+        let answers = call.answers();
+        if answers.len() < times {
+            return Outcome::Ask(json!({"number": answers.len()}));
+        }
+        call.done([("log", json!(answers))])
+    }
+}
+
+fn answer(play: &mut Play, question: &Question<Value>, value: Value) {
+    play.run.answer(&question.id, value, play.now).unwrap();
+}
+
+#[test]
+fn e22_a_question_pauses_the_run_and_an_answer_continues_it() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let mut play = play(&graph, Script::new().node("a", asks(1)));
+    let asked = play.pauses();
+    assert_eq!(asked.len(), 1);
+    assert_eq!((&asked[0].path, &asked[0].value), (&vec!["a".to_owned()], &json!({"number": 0})));
+    assert_eq!(play.of_kind(EventKind::Interrupt)[0].data["id"], json!(asked[0].id));
+    answer(&mut play, &asked[0], json!("yes"));
+    assert_eq!(play.complete(), json!({"log": [["yes"]]}));
+    assert_eq!(play.started, ["a", "a", "b"]);
+    assert_eq!(play.tasks[1].attempt, 1, "an answer is not a further attempt");
+}
+
+#[test]
+fn a_task_finds_all_its_answers_in_the_order_it_asked() {
+    let graph = chain(&["a"]).build().unwrap();
+    let mut play = play(&graph, Script::new().node("a", asks(3)));
+    let mut ids = vec![];
+    for number in 0..3 {
+        let asked = play.pauses();
+        assert_eq!(asked[0].value["number"], number);
+        ids.push(asked[0].id.clone());
+        answer(&mut play, &asked[0], json!(number));
+    }
+    assert_eq!(play.complete(), json!({"log": [[0, 1, 2]]}));
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "each question has an id of its own");
+}
+
+#[test]
+fn siblings_finish_before_the_run_pauses() {
+    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let script = Script::new()
+        .node("a", asks(1))
+        .writes("b", "log", json!("b"))
+        .takes("b", crate::support::ms(100));
+    let mut play = play(&graph, script);
+    let asked = play.pauses();
+    assert_eq!(play.state(), json!({}), "the superstep is not over");
+    answer(&mut play, &asked[0], json!(1));
+    assert_eq!(play.complete(), json!({"log": [[1], "b"]}));
+    assert_eq!(play.started, ["a", "b", "a"], "only what asked runs again");
+}
+
+#[test]
+fn ids_are_the_same_whenever_the_same_run_asks_the_same_question() {
+    let ids = |finish| {
+        let inner = chain(&["deep"]).build().unwrap();
+        let mut graph = fan(&["a", "b"], &[("log", Merge::Append)]);
+        graph.add_node(nested("c", inner));
+        graph.edge(START, "c");
+        let script = Script::new().node("a", asks(1)).node("b", asks(1)).node("deep", asks(1));
+        let mut play = play(&graph.build().unwrap(), script);
+        play.finish = finish;
+        play.pauses()
+    };
+    let asked = ids(Finish::InOrder);
+    assert_eq!(asked, ids(Finish::Backwards));
+    let paths: Vec<_> = asked.iter().map(|question| question.path.join("/")).collect();
+    assert_eq!(paths, ["a", "b", "c/deep"], "in the order of the tasks");
+    assert!(asked.iter().all(|question| question.id.len() == 32));
+    assert!(asked[0].id != asked[1].id && asked[1].id != asked[2].id);
+}
+
+#[test]
+fn questions_that_are_not_answered_are_reported_again() {
+    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let mut play = play(&graph, Script::new().node("a", asks(1)).node("b", asks(1)));
+    let asked = play.pauses();
+    answer(&mut play, &asked[1], json!("second"));
+    let rest = play.pauses();
+    assert_eq!(rest, asked[..1]);
+    answer(&mut play, &rest[0], json!("first"));
+    assert_eq!(play.complete(), json!({"log": [["first"], ["second"]]}));
+}
+
+#[test]
+fn an_unknown_id_is_refused() {
+    let graph = chain(&["a"]).build().unwrap();
+    let mut play = play(&graph, Script::new().node("a", asks(1)));
+    let asked = play.pauses();
+    let fault = play.run.answer("no such id", json!(1), play.now).unwrap_err();
+    assert_eq!(fault.code, "question_unknown");
+    answer(&mut play, &asked[0], json!(1));
+    let again = play.run.answer(&asked[0].id, json!(1), play.now).unwrap_err();
+    assert_eq!(again.code, "question_unknown", "a question is answered once");
+    play.complete();
+}
+
+#[test]
+fn a_paused_run_can_be_cancelled() {
+    let inner = chain(&["deep"]).build().unwrap();
+    let mut graph = fan(&["a"], &[]);
+    graph.add_node(nested("c", inner));
+    graph.edge(START, "c");
+    let mut play =
+        play(&graph.build().unwrap(), Script::new().node("a", asks(1)).node("deep", asks(1)));
+    assert_eq!(play.pauses().len(), 2);
+    play.run.cancel("never mind", play.now);
+    assert_eq!(play.ends(), Ending::Cancelled("never mind".into()));
+    assert!(play.run.questions().is_empty() && play.cancelled.is_empty());
+}
+
+#[test]
+fn the_budget_of_a_node_is_not_refilled_by_an_answer() {
+    let mut graph = chain(&[]);
+    let limits = antiphon_core::budget::Limits { tool_calls: Some(1), ..Default::default() };
+    let limited = antiphon_core::graph::Policy { limits, ..Default::default() };
+    graph.add_node(crate::support::policy(limited, "a"));
+    graph.edge(START, "a");
+    let script = Script::new().node("a", |call| match call.tool() {
+        Ok(()) => Outcome::Ask(json!("more?")),
+        Err(fault) => Outcome::failed(fault),
+    });
+    let mut play = play(&graph.build().unwrap(), script);
+    let asked = play.pauses();
+    answer(&mut play, &asked[0], json!("yes"));
+    assert!(matches!(play.ends(), Ending::Budget(_)));
+}
+
+#[test]
+fn a_question_outlives_a_retry() {
+    let mut graph = chain(&[]);
+    let retry = Some(antiphon_core::RetryPolicy::default());
+    let again = antiphon_core::graph::Policy { retry, ..Default::default() };
+    graph.add_node(crate::support::policy(again, "a"));
+    graph.edge(START, "a");
+    let script = Script::new().node("a", |call| match (call.answers().len(), call.task.attempt) {
+        (0, _) => Outcome::Ask(json!("?")),
+        (_, 1) => Outcome::failed(crate::support::fault(antiphon_core::Category::Timeout)),
+        _ => call.done([("log", json!(call.answers()))]),
+    });
+    let mut play = play(&graph.build().unwrap(), script);
+    let asked = play.pauses();
+    answer(&mut play, &asked[0], json!("yes"));
+    assert_eq!(play.complete(), json!({"log": [["yes"]]}));
+}

@@ -1,0 +1,188 @@
+//! Graphs and hosts made of small numbers, for properties.
+
+use std::sync::Arc;
+
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::{ChannelId, Merge};
+use antiphon_core::command::Route;
+use antiphon_core::graph::{Graph, Policy, START};
+use antiphon_core::run::Options;
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Jitter, RetryPolicy};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Call, End, Finish, Play, Script, chain, choose, fault, ms, name, nested, options, policy, send,
+};
+
+/// One node: where it leads and how it behaves.
+#[derive(Clone, Debug)]
+pub struct Step {
+    edges: Vec<usize>,
+    routes: Vec<usize>,
+    sends: u8,
+    failures: u32,
+    questions: usize,
+    fails: bool,
+    deferred: bool,
+    nested: bool,
+    also: bool,
+}
+
+/// A graph of at most eight nodes, and what its host says.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    steps: Vec<Step>,
+    joins: Vec<(Vec<usize>, usize)>,
+}
+
+pub fn plans() -> impl Strategy<Value = Plan> {
+    let place = || 0_usize..8;
+    let behaviour = (0_u8..3, 0_u32..3, 0_usize..3, prop::bool::weighted(0.15));
+    let kind = (prop::bool::weighted(0.15), prop::bool::weighted(0.2), any::<bool>());
+    let ways = (prop::collection::vec(place(), 0..3), prop::collection::vec(place(), 0..3));
+    let step = (ways, behaviour, kind).prop_map(|(ways, behaviour, kind)| Step {
+        edges: ways.0,
+        routes: ways.1,
+        sends: behaviour.0,
+        failures: behaviour.1,
+        questions: behaviour.2,
+        fails: behaviour.3,
+        deferred: kind.0,
+        nested: kind.1,
+        also: kind.2,
+    });
+    let join = (prop::collection::vec(place(), 1..4), place());
+    (prop::collection::vec(step, 1..8), prop::collection::vec(join, 0..3))
+        .prop_map(|(steps, joins)| Plan { steps, joins })
+}
+
+impl Plan {
+    /// One plan with a bit of everything.
+    pub fn sample() -> Self {
+        let step = |edges: &[usize], routes: &[usize]| Step {
+            edges: edges.to_vec(),
+            routes: routes.to_vec(),
+            sends: 2,
+            failures: 1,
+            questions: 0,
+            fails: false,
+            deferred: false,
+            nested: false,
+            also: true,
+        };
+        let within = Step { nested: true, ..step(&[3], &[]) };
+        let steps = vec![step(&[1, 2], &[]), step(&[3], &[0, 1]), within, step(&[], &[0, 2])];
+        Self { steps, joins: vec![(vec![1, 2], 3)] }
+    }
+
+    fn name(&self, place: usize) -> String {
+        format!("n{}", place % self.steps.len())
+    }
+
+    pub fn graph(&self) -> Arc<Graph<Value>> {
+        let mut graph = Graph::builder("random");
+        graph.channel("log", Merge::Append);
+        graph.channel("count", Merge::Sum);
+        let error = graph.channel("error", Merge::Append);
+        for place in 0..self.steps.len() {
+            graph.channel(format!("own {place}"), Merge::Set);
+        }
+        for (place, step) in self.steps.iter().enumerate() {
+            let name = self.name(place);
+            let retry =
+                RetryPolicy { jitter: Jitter::Full, initial: ms(100), ..RetryPolicy::default() };
+            let rules = Policy { retry: Some(retry), deferred: step.deferred, ..Policy::default() };
+            if step.nested {
+                graph.add_node(antiphon_core::graph::Node {
+                    policy: rules,
+                    ..nested(&name, inner(place))
+                });
+            } else {
+                graph.add_node(policy(rules, &name));
+            }
+            graph.on_error_record(name.as_str(), error);
+            if place < 2 {
+                graph.edge(START, name.as_str());
+            }
+            for &target in &step.edges {
+                graph.edge(name.as_str(), self.name(target));
+            }
+            if !step.routes.is_empty() {
+                graph.branch(name.as_str(), "way", u32::try_from(place).unwrap(), None);
+            }
+        }
+        for (sources, target) in &self.joins {
+            let sources: Vec<String> = sources.iter().map(|&source| self.name(source)).collect();
+            let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+            graph.join(&sources, self.name(*target));
+        }
+        graph.build().unwrap()
+    }
+
+    pub fn script(&self) -> Script {
+        let mut script = Script::new();
+        for (place, step) in self.steps.iter().enumerate() {
+            let targets: Vec<String> = step.routes.iter().map(|&to| self.name(to)).collect();
+            script = script.router(u32::try_from(place).unwrap(), move |view| {
+                let count = view.named("count").and_then(Value::as_u64).unwrap_or(0);
+                let chosen = usize::try_from(count).unwrap() % (targets.len() + 1);
+                choose(targets.get(chosen).map(|to| name(to)))
+            });
+            let (step, target) = (step.clone(), self.name(place + 1));
+            let acts = move |call: &mut Call<'_>| step.act(call, place, &target);
+            script =
+                script.node(&self.name(place), acts.clone()).node(&format!("deep {place}"), acts);
+        }
+        script
+    }
+
+    /// Plays to the end; whatever is asked is answered.
+    pub fn play(&self, finish: Finish) -> (Play, String) {
+        let limits = Limits { supersteps: Some(25), retries: Some(40), ..Limits::default() };
+        let stored = Options { commits: true, limits, ..options() };
+        let mut play = Play::with(&self.graph(), self.script(), json!({}), stored);
+        play.finish = finish;
+        loop {
+            match play.go() {
+                End::Paused(questions) => {
+                    for question in questions {
+                        play.run.answer(&question.id, question.value, play.now).unwrap();
+                    }
+                }
+                end => return (play, format!("{end:?}")),
+            }
+        }
+    }
+}
+
+fn inner(place: usize) -> Arc<Graph<Value>> {
+    let deep = format!("deep {place}");
+    let mut graph = chain(&[&deep, "deeper"]);
+    graph.channel("count", Merge::Sum);
+    graph.build().unwrap()
+}
+
+impl Step {
+    fn act(&self, call: &Call<'_>, place: usize, target: &str) -> Outcome<Value> {
+        if call.answers().len() < self.questions && call.sent().is_none() {
+            return Outcome::Ask(json!([place, call.answers().len()]));
+        }
+        if call.task.attempt <= self.failures {
+            return Outcome::failed(fault(Category::ToolTransport));
+        }
+        if self.fails {
+            return Outcome::failed(fault(Category::Tool));
+        }
+        let mut update = call.update([("log", json!([place, call.sent()])), ("count", json!(1))]);
+        let alone = call.sent().is_none() && call.task.id.unit == 0;
+        if alone {
+            let own = ChannelId(3 + u32::try_from(place).unwrap());
+            update.writes.push(antiphon_core::channel::Write::merge(own, call.get("count")));
+            let sends = (0..self.sends).map(|item| send(target, json!(item))).collect();
+            update.route = if self.also { Route::Also(sends) } else { Route::Only(sends) };
+        }
+        Outcome::Done(update)
+    }
+}

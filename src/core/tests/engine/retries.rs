@@ -1,0 +1,193 @@
+//! Trying again: how often, when, and when not.
+
+use std::time::Duration;
+
+use antiphon_core::budget::{Dimension, Limits};
+use antiphon_core::effect::Ending;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::Policy;
+use antiphon_core::task::{Failure, Outcome, Verdict};
+use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed, Time};
+use serde_json::json;
+
+use crate::support::{BEGIN, Play, Script, chain, fault, ms, policy};
+
+fn exact(max_attempts: u32) -> RetryPolicy {
+    RetryPolicy { max_attempts, jitter: Jitter::None, ..RetryPolicy::default() }
+}
+
+fn played(retry: Option<RetryPolicy>, limits: Limits, script: Script) -> Play {
+    let mut graph = chain(&[]);
+    graph.add_node(policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.edge(antiphon_core::graph::START, "a");
+    Play::new(&graph.build().unwrap(), script, json!({}), limits)
+}
+
+#[test]
+fn a_transient_failure_is_tried_again_after_the_pauses_of_the_policy() {
+    let script = Script::new().node("a", |call| match call.task.attempt {
+        4 => call.done([("log", json!("at last"))]),
+        _ => Outcome::failed(fault(Category::ModelTransport)),
+    });
+    let mut play = played(Some(exact(4)), Limits::default(), script);
+    assert_eq!(play.complete(), json!({"log": ["at last"]}));
+    assert_eq!(play.now.since(BEGIN), Duration::from_secs(1 + 2 + 4));
+    let retries = play.of_kind(EventKind::Retry);
+    let delays: Vec<_> = retries.iter().map(|event| event.data["delay_ms"].clone()).collect();
+    assert_eq!(delays, [1000, 2000, 4000]);
+    assert_eq!(play.run.budget().spent().retries, 3);
+}
+
+#[test]
+fn the_last_attempt_fails_with_the_last_fault() {
+    let script = Script::new().fails("a", Category::Timeout);
+    let mut play = played(Some(exact(3)), Limits::default(), script);
+    assert_eq!(play.fails().category, Category::Timeout);
+    assert_eq!(play.started.len(), 3);
+}
+
+#[test]
+fn only_transient_categories_are_tried_again() {
+    for category in Category::ALL {
+        let script = Script::new().fails("a", category);
+        let mut play = played(Some(exact(2)), Limits::default(), script);
+        play.go();
+        let expected = if category.is_transient() { 2 } else { 1 };
+        assert_eq!(play.started.len(), expected, "{category:?}");
+    }
+}
+
+#[test]
+fn without_a_policy_nothing_is_tried_again() {
+    let mut play = played(None, Limits::default(), Script::new().fails("a", Category::Timeout));
+    play.fails();
+    assert_eq!(play.started.len(), 1);
+    assert_eq!(RetryPolicy::never().pause(1, &fault(Category::Timeout), Seed::new(1)), None);
+}
+
+#[test]
+fn the_host_may_rule_a_retry_out_or_in() {
+    let verdict = |verdict: fn() -> Verdict, category| {
+        let script = Script::new().node("a", move |_| {
+            Outcome::Failed(Box::new(Failure { fault: fault(category), verdict: verdict() }))
+        });
+        let mut play = played(Some(exact(3)), Limits::default(), script);
+        play.fails();
+        play.started.len()
+    };
+    assert_eq!(verdict(|| Verdict::Never, Category::Timeout), 1);
+    assert_eq!(verdict(|| Verdict::Again(exact(5)), Category::Internal), 5);
+}
+
+#[test]
+fn a_pause_that_the_other_side_asks_for_is_a_floor() {
+    let asked = fault(Category::ModelTransport).retry_after(Duration::from_secs(9));
+    assert_eq!(exact(3).pause(1, &asked, Seed::new(1)), Some(Duration::from_secs(9)));
+    let short = fault(Category::ModelTransport).retry_after(ms(1));
+    assert_eq!(exact(3).pause(2, &short, Seed::new(1)), Some(Duration::from_secs(2)));
+}
+
+#[test]
+fn a_pause_never_reaches_past_the_deadline() {
+    let script = Script::new().fails("a", Category::ModelTransport);
+    let limits = Limits { wall_time: Some(ms(2500)), ..Limits::default() };
+    let mut play = played(Some(exact(9)), limits, script);
+    assert_eq!(play.fails().category, Category::ModelTransport);
+    assert_eq!(play.now.since(BEGIN), Duration::from_secs(1), "not 1 s and 2 s");
+}
+
+#[test]
+fn jitter_stays_within_its_bounds_and_spreads() {
+    let full = RetryPolicy { jitter: Jitter::Full, ..exact(9) };
+    let additive = RetryPolicy { jitter: Jitter::Additive, ..exact(9) };
+    let pause = |policy: &RetryPolicy, seed, attempt| {
+        policy.pause(attempt, &fault(Category::Timeout), Seed::new(seed)).unwrap()
+    };
+    let mut small = 0;
+    for seed in 0..500 {
+        let exact = pause(&exact(9), seed, 3);
+        assert_eq!(exact, Duration::from_secs(4));
+        assert!(pause(&full, seed, 3) <= exact);
+        small += u32::from(pause(&full, seed, 3) < exact / 2);
+        let added = pause(&additive, seed, 3);
+        assert!(exact <= added && added <= exact + Duration::from_secs(1));
+        assert_eq!(pause(&full, seed, 3), pause(&full, seed, 3), "the same seed, the same pause");
+    }
+    assert!((150..350).contains(&small), "{small}");
+}
+
+#[test]
+fn pauses_grow_no_further_than_the_cap_whatever_the_numbers() {
+    let none: Fault = fault(Category::Timeout);
+    assert_eq!(exact(u32::MAX).pause(4_000, &none, Seed::new(1)), Some(Duration::from_mins(1)));
+    let at_once = RetryPolicy { initial: Duration::ZERO, ..exact(u32::MAX) };
+    assert_eq!(at_once.pause(4_000, &none, Seed::new(1)), Some(Duration::ZERO));
+    let odd = RetryPolicy { factor: f64::NAN, ..exact(9) };
+    assert!(odd.pause(2, &none, Seed::new(1)).unwrap() <= Duration::from_mins(1));
+}
+
+#[test]
+fn a_spent_budget_of_retries_is_a_budget_ending() {
+    let script = Script::new().fails("a", Category::Timeout);
+    let limits = Limits { retries: Some(1), ..Limits::default() };
+    let mut play = played(Some(exact(9)), limits, script);
+    assert_eq!(play.ends(), Ending::Budget(Dimension::Retries));
+    assert_eq!(play.started.len(), 2);
+    assert_eq!(play.run.budget().spent().retries, 1);
+}
+
+#[test]
+fn a_node_may_have_a_budget_of_retries_of_its_own() {
+    let mut graph = chain(&[]);
+    let limits = Limits { retries: Some(2), ..Limits::default() };
+    let own = Policy { retry: Some(exact(9)), limits, ..Policy::default() };
+    graph.add_node(policy(own, "a"));
+    graph.edge(antiphon_core::graph::START, "a");
+    let script = Script::new().fails("a", Category::Timeout);
+    let mut play = crate::support::play(&graph.build().unwrap(), script);
+    assert_eq!(play.ends(), Ending::Budget(Dimension::Retries));
+    assert_eq!(play.started.len(), 3);
+}
+
+#[test]
+fn jitter_does_not_depend_on_who_fails_first() {
+    let graph = || {
+        let mut graph = chain(&[]);
+        for name in ["a", "b"] {
+            let retry = Some(RetryPolicy::default());
+            graph.add_node(policy(Policy { retry, ..Policy::default() }, name));
+            graph.edge(antiphon_core::graph::START, name);
+        }
+        graph.build().unwrap()
+    };
+    let delays = |finish| {
+        let script = Script::new().fails("a", Category::Timeout).fails("b", Category::Timeout);
+        let mut play = crate::support::play(&graph(), script);
+        play.finish = finish;
+        play.go();
+        let retries = play.of_kind(EventKind::Retry).into_iter();
+        let mut delays: Vec<(String, String)> = retries
+            .map(|event| (event.name.to_string(), event.data["delay_ms"].to_string()))
+            .collect();
+        delays.sort();
+        delays
+    };
+    let (one, other) =
+        (delays(crate::support::Finish::InOrder), delays(crate::support::Finish::Backwards));
+    assert_eq!(one[..2], other[..2]);
+    assert_ne!(one[0].1, one[one.len() - 1].1, "each task draws its own");
+}
+
+#[test]
+fn a_retry_waits_until_its_instant() {
+    let script = Script::new().fails("a", Category::Timeout);
+    let mut play = played(Some(exact(2)), Limits::default(), script);
+    play.step();
+    play.answer_one();
+    let antiphon_core::effect::Effect::Wait(Some(until)) = play.step() else { panic!() };
+    assert_eq!(until, BEGIN + Duration::from_secs(1));
+    play.now = Time::from_micros(until.as_micros() - 1);
+    assert!(matches!(play.step(), antiphon_core::effect::Effect::Wait(Some(_))));
+    play.now = until;
+    assert!(matches!(play.step(), antiphon_core::effect::Effect::Start(_)));
+}

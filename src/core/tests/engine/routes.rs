@@ -1,0 +1,144 @@
+//! Where a task's own wish and its branches lead.
+
+use antiphon_core::channel::{Merge, Op};
+use antiphon_core::command::{Choice, Route};
+use antiphon_core::graph::{END, Graph, Habits, START, Sight};
+use serde_json::{Value, json};
+
+use crate::support::{Play, Script, chain, choose, fan, name, play};
+
+fn asked(route: fn() -> Route<Value>) -> Vec<String> {
+    let mut graph = chain(&["a", "b"]);
+    graph.node("c");
+    let script = Script::new().node("a", move |call| call.route(route()));
+    let mut play = play(&graph.build().unwrap(), script);
+    play.complete();
+    play.started
+}
+
+#[test]
+fn follow_takes_the_edges() {
+    assert_eq!(asked(|| Route::Follow), ["a", "b"]);
+}
+
+#[test]
+fn also_adds_to_the_edges() {
+    assert_eq!(asked(|| Route::Also(vec![name("c")])), ["a", "b", "c"]);
+    assert_eq!(asked(|| Route::Also(vec![name("b")])), ["a", "b"], "a node runs once a step");
+}
+
+#[test]
+fn only_replaces_the_edges() {
+    assert_eq!(asked(|| Route::Only(vec![name("c")])), ["a", "c"]);
+    assert_eq!(asked(|| Route::Only(vec![name(END)])), ["a"]);
+    assert_eq!(asked(|| Route::Only(vec![Choice::End])), ["a"]);
+}
+
+#[test]
+fn end_ends_the_graph_whatever_else_was_to_follow() {
+    let mut graph = fan(&["a", "b"], &[("log", Merge::Append)]);
+    graph.node("c");
+    graph.edge("a", "c").edge("b", "c");
+    let script =
+        Script::new().node("a", |call| call.route(Route::End)).writes("b", "log", json!("b"));
+    let mut play = play(&graph.build().unwrap(), script);
+    assert_eq!(play.complete(), json!({"log": ["b"]}), "what is done is merged");
+    assert_eq!(play.started, ["a", "b"]);
+}
+
+#[test]
+fn a_branch_is_not_asked_when_its_task_has_chosen_alone() {
+    let mut graph = chain(&["a"]);
+    graph.branch("a", "which", 0, None);
+    let script = Script::new()
+        .node("a", |call| call.route(Route::Only(vec![])))
+        .router(0, |_| panic!("it is not to be asked"));
+    play(&graph.build().unwrap(), script).complete();
+}
+
+#[test]
+fn a_label_leads_to_the_node_it_stands_for() {
+    let mut graph = chain(&["a"]);
+    graph.node("b");
+    graph.branch("a", "which", 0, Some(&[("left", "b"), ("right", END)]));
+    let script = Script::new().router(0, |_| choose([name("left")]));
+    let mut play = play(&graph.build().unwrap(), script);
+    play.complete();
+    assert_eq!(play.started, ["a", "b"]);
+    let edge = play.events.iter().find(|event| &*event.name == "b").unwrap();
+    assert_eq!(edge.data["label"], "left");
+}
+
+#[test]
+fn a_branch_at_the_start_sees_the_input() {
+    let mut graph = Graph::builder("entry");
+    graph.channel("mode", Merge::Set);
+    graph.node("deep");
+    graph.branch(START, "mode", 0, None);
+    let script = Script::new()
+        .router(0, |view| choose([name(view.named("mode").unwrap().as_str().unwrap())]));
+    let graph = graph.build().unwrap();
+    let mut play = Play::new(&graph, script, json!({"mode": "deep"}), Default::default());
+    play.complete();
+    assert_eq!(play.started, ["deep"]);
+}
+
+/// What the routers of two parallel tasks see of a list that both add to.
+fn seen(sight: Sight) -> Value {
+    let mut graph = fan(&["a", "b"], &[("log", Merge::Append), ("seen", Merge::Append)]);
+    graph.habits(Habits { sight, ..Habits::default() });
+    graph.channel("sum", Merge::Foreign(0));
+    for (router, source) in [(0, "a"), (1, "b")] {
+        graph.branch(source, "look", router, None);
+    }
+    graph.node("a says");
+    graph.node("b says");
+    let look = |who: &'static str| {
+        move |view: &antiphon_core::state::View<'_, Value>| {
+            let count = view.named("log").map_or(0, |log| log.as_array().unwrap().len());
+            let sum = view.named("sum").unwrap();
+            let keys: Vec<_> = view.iter().map(|(channel, _)| channel.name.to_string()).collect();
+            assert!(keys.contains(&"log".to_owned()));
+            choose([crate::support::send(who, json!([who, count, sum]))])
+        }
+    };
+    let add = |old: Option<Value>, new: Value| {
+        Ok(json!(old.map_or(0, |old| old.as_i64().unwrap()) + new.as_i64().unwrap()))
+    };
+    let script = Script::new()
+        .node("a", |call| call.done([("log", json!("a")), ("sum", json!(1))]))
+        .node("b", |call| call.done([("log", json!("b")), ("sum", json!(10))]))
+        .router(0, look("a says"))
+        .router(1, look("b says"))
+        .reducer(0, add)
+        .node("a says", |call| call.done([("seen", call.sent().unwrap())]))
+        .node("b says", |call| call.done([("seen", call.sent().unwrap())]));
+    play(&graph.build().unwrap(), script).complete()["seen"].clone()
+}
+
+#[test]
+fn merged_sight_shows_all_writes_of_the_superstep() {
+    assert_eq!(seen(Sight::Merged), json!([["a says", 2, 11], ["b says", 2, 11]]));
+}
+
+#[test]
+fn own_sight_shows_the_task_its_own_writes_alone() {
+    assert_eq!(seen(Sight::Own), json!([["a says", 1, 1], ["b says", 1, 10]]));
+}
+
+#[test]
+fn own_sight_takes_resets_first_as_the_merge_does() {
+    let mut graph = fan(&["a", "b"], &[("log", Merge::Append)]);
+    graph.habits(Habits { sight: Sight::Own, ..Habits::default() });
+    graph.branch("a", "look", 0, None).branch("b", "look", 0, None);
+    let graph = graph.build().unwrap();
+    let script = Script::new().router(0, |_| choose([]));
+    let script = script.node("a", |call| {
+        let mut update = call.update([("log", json!("new"))]);
+        let channel = update.writes[0].channel;
+        update.writes.push(antiphon_core::channel::Write { channel, op: Op::Reset });
+        antiphon_core::task::Outcome::Done(update)
+    });
+    let mut play = Play::new(&graph, script, json!({"log": "old"}), Default::default());
+    assert_eq!(play.complete(), json!({"log": ["new"]}));
+}

@@ -1,0 +1,194 @@
+//! Drivers that do whatever they like: nothing panics, nothing hangs.
+
+use antiphon_core::budget::{Intent, Limits};
+use antiphon_core::effect::Effect;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::{Graph, START};
+use antiphon_core::model::Usage;
+use antiphon_core::run::Options;
+use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::{Category, Fault};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::random::plans;
+use crate::support::{Play, Script, ms, nested, options};
+
+#[derive(Clone, Debug)]
+enum Deed {
+    Step,
+    Resolve(usize, u8),
+    Wrong(u32, u32, u64),
+    Answer(usize),
+    AnswerNobody,
+    Commit(u64),
+    Cancel,
+    Pass(u64),
+    Request(usize),
+    Note(usize),
+}
+
+fn deeds() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        8 => Just(Deed::Step),
+        8 => (any::<usize>(), 0_u8..9).prop_map(|(task, how)| Deed::Resolve(task, how)),
+        2 => (0_u32..4, 0_u32..4, 0_u64..30).prop_map(|(u, s, n)| Deed::Wrong(u, s, n)),
+        3 => any::<usize>().prop_map(Deed::Answer),
+        1 => Just(Deed::AnswerNobody),
+        4 => (0_u64..40).prop_map(Deed::Commit),
+        1 => Just(Deed::Cancel),
+        3 => (0_u64..5000).prop_map(Deed::Pass),
+        1 => any::<usize>().prop_map(Deed::Request),
+        1 => any::<usize>().prop_map(Deed::Note),
+    ]
+}
+
+fn outcome(play: &mut Play, task: &Task<Value>, how: u8) -> Outcome<Value> {
+    let fault = |category| Fault::new(category, "strange", "it failed");
+    match how {
+        0 => Outcome::Escalate(antiphon_core::command::Update::default()),
+        1 => Outcome::Opened(vec![]),
+        2 => Outcome::failed(fault(Category::Internal)),
+        3 => Outcome::Ask(json!(1)),
+        4 => Outcome::Returned(Ok(json!(1))),
+        5 => Outcome::failed(fault(Category::Timeout)),
+        _ => play.outcome(task),
+    }
+}
+
+fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, deed: &Deed) {
+    let any = |tasks: &[Task<Value>], place: usize| tasks.get(place % tasks.len().max(1)).cloned();
+    match deed {
+        Deed::Step => {
+            let effect = play.run.step(play.now, &mut play.script);
+            if let Effect::Start(tasks) = effect {
+                seen.extend(tasks);
+            }
+        }
+        Deed::Resolve(place, how) => {
+            if let Some(task) = any(seen, *place) {
+                let outcome = outcome(play, &task, *how);
+                play.run.resolve(task.id, outcome, play.now);
+            }
+        }
+        Deed::Wrong(unit, slot, serial) => {
+            let id = TaskId { unit: *unit, slot: *slot, serial: *serial };
+            play.run.resolve(id, Outcome::Ask(json!(0)), play.now);
+            play.run.path(id);
+            play.run.node_of(id);
+            play.run.namespace(*unit);
+        }
+        Deed::Answer(place) => {
+            let questions = play.run.questions();
+            if let Some(question) = questions.get(place % questions.len().max(1)) {
+                assert!(play.run.answer(&question.id, json!("!"), play.now).is_ok());
+            }
+        }
+        Deed::AnswerNobody => {
+            assert!(play.run.answer("nobody", json!("!"), play.now).is_err());
+        }
+        Deed::Commit(id) => play.run.committed(*id),
+        Deed::Cancel => play.run.cancel("strange", play.now),
+        Deed::Pass(time) => play.now = play.now + ms(*time),
+        Deed::Request(place) => {
+            if let Some(task) = any(seen, *place) {
+                let granted = play.run.request(task.id, Intent::Tool).is_ok();
+                play.run
+                    .charge(task.id, Usage { input_tokens: u64::from(granted), output_tokens: 1 });
+            }
+        }
+        Deed::Note(place) => {
+            if let Some(task) = any(seen, *place) {
+                play.run.note(task.id, EventKind::Custom, "strange", json!(null));
+            }
+        }
+    }
+}
+
+/// Obeys from here on; says whether the run came to an end.
+fn obey(play: &mut Play, seen: &mut Vec<Task<Value>>) -> bool {
+    for _ in 0..5_000 {
+        match play.run.step(play.now, &mut play.script) {
+            Effect::Start(tasks) => seen.extend(tasks),
+            Effect::Cancel(_) => {}
+            Effect::Commit(delta) => play.run.committed(delta.id),
+            Effect::Wait(until) => {
+                for id in 0..200 {
+                    play.run.committed(id);
+                }
+                for task in std::mem::take(seen) {
+                    let outcome = play.outcome(&task);
+                    play.run.resolve(task.id, outcome, play.now);
+                }
+                play.now = until.map_or(play.now, |until| until.max(play.now));
+            }
+            Effect::Paused(questions) => {
+                for question in questions {
+                    play.run.answer(&question.id, json!("!"), play.now).unwrap();
+                }
+            }
+            Effect::Done(_) | Effect::Failed(_) => return true,
+        }
+    }
+    false
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_sequence_of_calls_panics_or_keeps_a_run_from_ending(
+        plan in plans(),
+        deeds in prop::collection::vec(deeds(), 0..80),
+        commits in any::<bool>(),
+    ) {
+        let limits = Limits {
+            supersteps: Some(25),
+            retries: Some(20),
+            tool_calls: Some(3),
+            wall_time: Some(ms(20_000)),
+            ..Limits::default()
+        };
+        let options = Options { commits, limits, ..options() };
+        let mut play = Play::with(&plan.graph(), plan.script(), json!({}), options);
+        let mut seen = Vec::new();
+        for deed in &deeds {
+            act(&mut play, &mut seen, deed);
+        }
+        prop_assert!(obey(&mut play, &mut seen), "the run did not end");
+        let events = play.run.take_events();
+        prop_assert_eq!(events.last().map(|event| event.kind), Some(EventKind::RunFinished));
+        let finished = events.iter().filter(|event| event.kind == EventKind::RunFinished);
+        prop_assert_eq!(finished.count(), 1);
+        prop_assert!(play.run.questions().is_empty());
+    }
+}
+
+#[test]
+fn an_answer_is_taken_once() {
+    let graph = crate::support::chain(&["a"]).build().unwrap();
+    let mut play = crate::support::play(&graph, Script::new().never_ends("a"));
+    play.step();
+    let id = play.tasks[0].id;
+    let done = || Outcome::Done(antiphon_core::command::Update::default());
+    assert!(!play.run.resolve(TaskId { serial: id.serial + 1, ..id }, done(), play.now));
+    assert!(!play.run.resolve(TaskId { slot: 9, ..id }, done(), play.now));
+    assert!(!play.run.resolve(TaskId { unit: 9, ..id }, done(), play.now));
+    assert!(play.run.resolve(id, done(), play.now));
+    assert!(!play.run.resolve(id, done(), play.now));
+    play.complete();
+}
+
+#[test]
+fn a_loop_that_asks_nothing_of_its_driver_still_ends() {
+    let mut empty = Graph::<Value>::builder("empty");
+    empty.node("never");
+    empty.branch(START, "nowhere", 0, None);
+    let mut graph = Graph::builder("loop");
+    graph.add_node(nested("sub", empty.build().unwrap()));
+    graph.edge(START, "sub").edge("sub", "sub");
+    let script = Script::new().router(0, |_| crate::support::choose([]));
+    let mut play = crate::support::play(&graph.build().unwrap(), script);
+    assert!(matches!(play.step(), Effect::Done(_)));
+    assert_eq!(play.run.supersteps(), 1000);
+}

@@ -1,0 +1,28 @@
+//! One graph, many runs.
+
+use std::sync::Arc;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::random::Plan;
+use crate::support::{Finish, Play, options};
+
+#[test]
+fn e20_one_graph_run_from_eight_threads_gives_what_eight_runs_in_a_row_give() {
+    let plan = Plan::sample();
+    let graph = plan.graph();
+    let run = |seed: u64| -> (Value, usize) {
+        let mut play = Play::with(&graph, plan.script(), json!({}), options());
+        play.finish = Finish::Shuffled(seed);
+        play.go();
+        (play.state(), play.events.len())
+    };
+    let alone: Vec<_> = (0..8).map(run).collect();
+    assert_eq!(Arc::strong_count(&graph), 1, "a run that is over keeps nothing");
+    let together: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|seed| scope.spawn(move || run(seed))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(together, alone);
+}

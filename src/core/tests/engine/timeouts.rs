@@ -1,0 +1,194 @@
+//! Time that runs out: of an attempt, of a node, of a run.
+
+use std::time::Duration;
+
+use antiphon_core::budget::{Dimension, Limits};
+use antiphon_core::channel::Merge;
+use antiphon_core::effect::{Effect, Ending};
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::{GraphBuilder, Policy, START};
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Jitter, RetryPolicy};
+use serde_json::{Value, json};
+
+use crate::support::{BEGIN, Play, Script, chain, fan, ms, nested, play, policy};
+
+fn timed(timeout: Duration, graph: &mut GraphBuilder<Value>) {
+    graph.add_node(policy(Policy { timeout: Some(timeout), ..Policy::default() }, "a"));
+    graph.edge(START, "a");
+}
+
+fn wall(time: Duration) -> Limits {
+    Limits { wall_time: Some(time), ..Limits::default() }
+}
+
+#[test]
+fn e09_a_node_that_takes_too_long_is_cancelled_and_its_caller_is_freed() {
+    let mut graph = chain(&[]);
+    timed(ms(100), &mut graph);
+    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
+    let fault = play.fails();
+    assert_eq!((fault.category, fault.code.as_str()), (Category::Timeout, "node_timeout"));
+    assert_eq!(fault.message, "the node took too long: a");
+    assert_eq!(play.now, BEGIN + ms(100), "at the deadline, not later");
+    assert_eq!(play.cancelled, [play.tasks[0].id]);
+    assert_eq!(play.of_kind(EventKind::Error).len(), 1);
+}
+
+#[test]
+fn e09_a_late_answer_changes_nothing() {
+    let mut graph = chain(&[]);
+    timed(ms(100), &mut graph);
+    graph.on_error_goto("a", "b", None);
+    graph.node("b");
+    let script = Script::new().never_ends("a").never_ends("b");
+    let mut play = play(&graph.build().unwrap(), script);
+    play.go();
+    let late = play.tasks[0].id;
+    let update = antiphon_core::command::Update::default();
+    assert!(!play.run.resolve(late, Outcome::Done(update), play.now));
+    assert!(play.run.request(late, antiphon_core::budget::Intent::Tool).is_err());
+    assert_eq!(play.run.budget().spent().tool_calls, 0);
+    assert_eq!(play.started, ["a", "b"]);
+}
+
+#[test]
+fn a_time_out_is_tried_again_by_the_nodes_policy_with_a_new_deadline() {
+    let mut graph = chain(&[]);
+    let retry =
+        Some(RetryPolicy { max_attempts: 2, jitter: Jitter::None, ..RetryPolicy::default() });
+    graph.add_node(policy(Policy { retry, timeout: Some(ms(100)), ..Policy::default() }, "a"));
+    graph.edge(START, "a");
+    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
+    assert_eq!(play.fails().code, "node_timeout");
+    let deadlines: Vec<_> = play.tasks.iter().map(|task| task.deadline.unwrap()).collect();
+    assert_eq!(deadlines, [BEGIN + ms(100), BEGIN + ms(1200)]);
+    assert_eq!(play.cancelled.len(), 2);
+}
+
+#[test]
+fn e10_a_task_gets_the_runs_deadline_if_that_is_sooner_than_its_own() {
+    let mut graph = chain(&[]);
+    timed(Duration::from_secs(10), &mut graph);
+    let graph = graph.build().unwrap();
+    for (limit, expected) in [(ms(300), ms(300)), (Duration::from_mins(1), Duration::from_secs(10))]
+    {
+        let mut play = Play::new(&graph, Script::new(), json!({}), wall(limit));
+        play.complete();
+        assert_eq!(play.tasks[0].deadline, Some(BEGIN + expected));
+    }
+}
+
+#[test]
+fn e10_a_task_gets_the_soonest_deadline_of_all_that_is_around_it() {
+    let inner = chain(&["deep"]).build().unwrap();
+    let mut graph = chain(&[]);
+    let mut node = nested("a", inner);
+    node.policy.timeout = Some(ms(70));
+    graph.add_node(node);
+    graph.edge(START, "a");
+    let mut play = Play::new(&graph.build().unwrap(), Script::new(), json!({}), wall(ms(300)));
+    play.complete();
+    assert_eq!(play.tasks[0].deadline, Some(BEGIN + ms(70)));
+}
+
+#[test]
+fn a_nested_graph_that_takes_too_long_frees_its_caller_from_a_stuck_task() {
+    let inner = chain(&["deep"]).build().unwrap();
+    let mut graph = chain(&[]);
+    let mut node = nested("a", inner);
+    node.policy.timeout = Some(ms(70));
+    graph.add_node(node);
+    graph.node("b");
+    graph.edge(START, "a").on_error_goto("a", "b", None);
+    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("deep"));
+    play.complete();
+    assert_eq!(play.now, BEGIN + ms(70));
+    assert_eq!(play.started, ["a/deep", "b"]);
+    assert_eq!(play.cancelled.len(), 1);
+}
+
+#[test]
+fn the_runs_time_frees_the_caller_from_a_stuck_task() {
+    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let script = Script::new().writes("a", "log", json!("a")).never_ends("b");
+    let mut play = Play::new(&graph, script, json!({}), wall(ms(50)));
+    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.now, BEGIN + ms(50));
+    assert_eq!(play.cancelled.len(), 1);
+    assert_eq!(play.run.remaining(play.now), None);
+}
+
+#[test]
+fn a_stuck_task_that_is_being_cancelled_is_given_up_at_its_own_deadline() {
+    let mut graph = chain(&[]);
+    timed(ms(100), &mut graph);
+    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
+    play.step();
+    play.run.cancel("enough", play.now);
+    assert_eq!(play.ends(), Ending::Cancelled("enough".into()));
+    assert_eq!(play.now, BEGIN + ms(100));
+}
+
+#[test]
+fn a_nodes_own_wall_time_covers_all_of_its_attempts() {
+    let mut graph = chain(&[]);
+    let retry =
+        Some(RetryPolicy { max_attempts: 9, jitter: Jitter::None, ..RetryPolicy::default() });
+    let limited =
+        Policy { retry, timeout: Some(ms(100)), limits: wall(ms(1150)), ..Policy::default() };
+    graph.add_node(policy(limited, "a"));
+    graph.edge(START, "a");
+    let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
+    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.now, BEGIN + ms(1150), "100 ms, a pause of a second, 50 ms");
+    assert_eq!(play.started.len(), 2);
+}
+
+#[test]
+fn a_task_that_was_not_handed_out_yet_is_not_started_after_its_time() {
+    let mut graph = chain(&[]);
+    timed(ms(100), &mut graph);
+    let options = antiphon_core::run::Options { commits: true, ..crate::support::options() };
+    let mut play = Play::with(&graph.build().unwrap(), Script::new(), json!({}), options);
+    play.acknowledges = false;
+    assert!(matches!(play.step(), Effect::Commit(_)));
+    play.now = BEGIN + ms(100);
+    play.step();
+    play.run.committed(play.deltas[0].id);
+    assert_eq!(play.fails().code, "node_timeout");
+    assert!(play.started.is_empty() && play.cancelled.is_empty());
+}
+
+#[test]
+fn wall_time_leads_to_the_budget_edge_with_a_grace_that_ends_too() {
+    let mut graph = chain(&["a"]);
+    graph.node("wrap up");
+    graph.on_budget("wrap up");
+    let graph = graph.build().unwrap();
+    let script = Script::new().never_ends("a").writes("wrap up", "log", json!("enough"));
+    let mut play = Play::new(&graph, script.clone(), json!({}), wall(Duration::from_secs(100)));
+    assert_eq!(play.complete(), json!({"log": ["enough"]}));
+    assert_eq!(play.started, ["a", "wrap up"]);
+    assert_eq!(play.tasks[1].deadline, Some(BEGIN + Duration::from_secs(110)), "a tenth more");
+    let mut play = Play::new(&graph, script.never_ends("wrap up"), json!({}), wall(ms(50)));
+    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.now, BEGIN + ms(1050), "at least a second");
+}
+
+#[test]
+fn a_nested_graphs_wall_time_leads_to_its_own_budget_edge() {
+    let mut inner = chain(&["deep"]);
+    inner.node("wrap up");
+    inner.on_budget("wrap up");
+    let mut graph = chain(&[]);
+    let mut node = nested("a", inner.build().unwrap());
+    node.policy.limits = wall(ms(40));
+    graph.add_node(node);
+    graph.edge(START, "a");
+    let script = Script::new().never_ends("deep").writes("wrap up", "log", json!("enough"));
+    let mut play = play(&graph.build().unwrap(), script);
+    assert_eq!(play.complete(), json!({"log": ["enough"]}));
+    assert_eq!(play.now, BEGIN + ms(40));
+    assert_eq!(play.tasks[1].deadline, Some(BEGIN + ms(1040)));
+}

@@ -1,0 +1,83 @@
+//! A superstep that cannot be merged leaves the state as it was.
+
+use antiphon_core::Category;
+use antiphon_core::channel::{Merge, Op};
+use antiphon_core::graph::{Habits, Sight};
+use serde_json::json;
+
+use crate::support::{Play, Script, fan};
+
+const BEFORE: &str = r#"{"log": ["before"], "x": 1, "sum": 0}"#;
+
+fn failing(sight: Sight, script: Script) -> Play {
+    let channels = [("log", Merge::Append), ("x", Merge::Set), ("sum", Merge::Foreign(0))];
+    let mut graph = fan(&["a", "b", "c"], &channels);
+    graph.habits(Habits { sight, ..Habits::default() }).branch("c", "way", 0, None);
+    let input = json!({"log": "before", "x": 1, "sum": 0});
+    let mut play = Play::new(&graph.build().unwrap(), script, input, Default::default());
+    play.fails();
+    play
+}
+
+fn sums(script: Script) -> Script {
+    script.reducer(0, |old, new| match new.as_i64() {
+        Some(-1) => Err(crate::support::fault(Category::Internal)),
+        Some(new) => Ok(json!(old.and_then(|old| old.as_i64()).unwrap_or(0) + new)),
+        None => Ok(new),
+    })
+}
+
+#[test]
+fn a_foreign_rule_that_fails_in_the_middle_changes_nothing() {
+    let script = sums(Script::new())
+        .node("a", |call| call.done([("log", json!("a")), ("sum", json!(5))]))
+        .node("b", |call| call.done([("sum", json!(-1)), ("x", json!(2))]))
+        .router(0, |_| panic!("nobody is asked where to go"));
+    let play = failing(Sight::Merged, script);
+    assert_eq!(
+        play.state().to_string(),
+        serde_json::from_str::<serde_json::Value>(BEFORE).unwrap().to_string()
+    );
+}
+
+#[test]
+fn a_write_that_does_not_fit_changes_nothing() {
+    let script = sums(Script::new())
+        .writes("a", "log", json!("a"))
+        .node("b", |call| call.op("log", Op::Replace(json!("no list"))))
+        .node("c", |call| call.done([("x", json!(2)), ("x", json!(3))]))
+        .router(0, |_| Err(crate::support::fault(Category::State)));
+    let play = failing(Sight::Own, script);
+    assert_eq!(play.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
+}
+
+#[test]
+fn a_router_of_own_sight_that_fails_changes_nothing() {
+    let script = sums(Script::new())
+        .writes("a", "log", json!("a"))
+        .writes("b", "sum", json!(1))
+        .router(0, |_| Err(crate::support::fault(Category::State)));
+    let play = failing(Sight::Own, script);
+    assert_eq!(play.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
+}
+
+#[test]
+fn a_router_of_merged_sight_that_fails_does_so_after_the_merge() {
+    let script = sums(Script::new())
+        .writes("a", "log", json!("a"))
+        .router(0, |_| Err(crate::support::fault(Category::State)));
+    let play = failing(Sight::Merged, script);
+    assert_eq!(play.state()["log"], json!(["before", "a"]));
+}
+
+#[test]
+fn a_snapshot_is_not_changed_by_later_supersteps() {
+    let graph = crate::support::chain(&["a"]).build().unwrap();
+    let script = Script::new().writes("a", "log", json!("a"));
+    let mut play = Play::new(&graph, script, json!({"log": "in"}), Default::default());
+    play.step();
+    let before = play.run.state().snapshot();
+    play.complete();
+    assert_eq!(before[0], Some(json!(["in"])));
+    assert_eq!(play.state(), json!({"log": ["in", "a"]}));
+}

@@ -1,0 +1,393 @@
+//! A scripted host and its driver: nodes, routers and merge rules are
+//! closures, time is moved by hand, and the order in which tasks end is chosen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::{ChannelId, Write};
+use antiphon_core::command::Choices;
+use antiphon_core::effect::{Delta, Effect, Ending, Question};
+use antiphon_core::event::{Event, EventKind};
+use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy};
+use antiphon_core::rules::{Rules, Site};
+use antiphon_core::run::{Options, Run};
+use antiphon_core::state::View;
+use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::{Category, Fault, Seed, Time};
+use serde_json::{Map, Value, json};
+
+mod call;
+
+pub use call::{Call, agent, choose, name, send};
+
+/// What a node does: it is called once per attempt.
+type Body = Arc<dyn Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync>;
+type Router = Arc<dyn Fn(&View<'_, Value>) -> Result<Choices<Value>, Fault> + Send + Sync>;
+type Reducer = Arc<dyn Fn(Option<Value>, Value) -> Result<Value, Fault> + Send + Sync>;
+
+/// The host's side of a graph. Nodes without a script write nothing.
+#[derive(Clone, Default)]
+pub struct Script {
+    nodes: BTreeMap<String, Body>,
+    routers: BTreeMap<u32, Router>,
+    reducers: BTreeMap<u32, Reducer>,
+    takes: BTreeMap<String, Option<Duration>>,
+}
+
+impl Script {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn node(
+        mut self,
+        name: &str,
+        body: impl Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.nodes.insert(name.to_owned(), Arc::new(body));
+        self
+    }
+
+    /// A node that writes the same each time.
+    pub fn writes(self, name: &str, key: &str, value: Value) -> Self {
+        let key = key.to_owned();
+        self.node(name, move |call| call.done([(key.as_str(), value.clone())]))
+    }
+
+    /// A node that fails each time.
+    pub fn fails(self, name: &str, category: Category) -> Self {
+        self.node(name, move |_| Outcome::failed(fault(category)))
+    }
+
+    pub fn router(
+        mut self,
+        number: u32,
+        router: impl Fn(&View<'_, Value>) -> Result<Choices<Value>, Fault> + Send + Sync + 'static,
+    ) -> Self {
+        self.routers.insert(number, Arc::new(router));
+        self
+    }
+
+    pub fn reducer(
+        mut self,
+        number: u32,
+        reducer: impl Fn(Option<Value>, Value) -> Result<Value, Fault> + Send + Sync + 'static,
+    ) -> Self {
+        self.reducers.insert(number, Arc::new(reducer));
+        self
+    }
+
+    /// How long the work of a node takes.
+    pub fn takes(mut self, name: &str, time: Duration) -> Self {
+        self.takes.insert(name.to_owned(), Some(time));
+        self
+    }
+
+    /// A node that never answers, not even when it is told to stop.
+    pub fn never_ends(mut self, name: &str) -> Self {
+        self.takes.insert(name.to_owned(), None);
+        self
+    }
+}
+
+impl Rules<Value> for Script {
+    fn reduce(
+        &mut self,
+        at: Site<'_, Value>,
+        old: Option<Value>,
+        new: Value,
+    ) -> Result<Value, Fault> {
+        self.reducers[&at.rule](old, new)
+    }
+
+    fn route(&mut self, router: u32, view: &View<'_, Value>) -> Result<Choices<Value>, Fault> {
+        self.routers[&router](view)
+    }
+}
+
+/// Which of the tasks that could end ends next.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Finish {
+    #[default]
+    InOrder,
+    Backwards,
+    Shuffled(u64),
+}
+
+/// Where a run has come to.
+#[derive(Debug)]
+pub enum End {
+    Done(Ending),
+    Failed(Fault),
+    Paused(Vec<Question<Value>>),
+    /// Nothing will happen any more, but the run has not ended.
+    Stuck,
+}
+
+/// One run with its script.
+pub struct Play {
+    pub run: Run<Value>,
+    pub now: Time,
+    pub script: Script,
+    pub finish: Finish,
+    /// Whether commits are acknowledged at once.
+    pub acknowledges: bool,
+    /// Tasks that the driver has, and when their work is done.
+    pub pending: Vec<(Task<Value>, Option<Time>)>,
+    /// The names of nodes in the order they were started, each attempt.
+    pub started: Vec<String>,
+    pub tasks: Vec<Task<Value>>,
+    pub cancelled: Vec<TaskId>,
+    pub deltas: Vec<Delta<Value>>,
+    pub events: Vec<Event>,
+    draws: u64,
+}
+
+/// When runs begin: 2024-01-01.
+pub const BEGIN: Time = Time::from_micros(1_704_067_200_000_000);
+
+pub fn play(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+    Play::new(graph, script, json!({}), Limits::default())
+}
+
+impl Play {
+    pub fn new(graph: &Arc<Graph<Value>>, script: Script, input: Value, limits: Limits) -> Self {
+        let options = Options { limits, ..options() };
+        Self::with(graph, script, input, options)
+    }
+
+    pub fn with(graph: &Arc<Graph<Value>>, script: Script, input: Value, options: Options) -> Self {
+        let Value::Object(input) = input else { panic!("an input is an object") };
+        let writes = input.into_iter();
+        let writes =
+            writes.map(|(key, value)| Write::merge(graph.channel_id(&key).unwrap(), value));
+        Self {
+            run: Run::new(Arc::clone(graph), writes.collect(), options, BEGIN),
+            now: BEGIN,
+            script,
+            finish: Finish::default(),
+            acknowledges: true,
+            pending: Vec::new(),
+            started: Vec::new(),
+            tasks: Vec::new(),
+            cancelled: Vec::new(),
+            deltas: Vec::new(),
+            events: Vec::new(),
+            draws: 0,
+        }
+    }
+
+    /// Asks for the next effect and does what it says at once, as far as that
+    /// is possible without ending a task.
+    pub fn step(&mut self) -> Effect<Value> {
+        let effect = self.run.step(self.now, &mut self.script);
+        match &effect {
+            Effect::Start(tasks) => tasks.iter().for_each(|task| self.start(task)),
+            Effect::Cancel(ids) => self.stop(ids),
+            Effect::Commit(delta) => {
+                self.deltas.push(Delta::clone(delta));
+                if self.acknowledges {
+                    self.run.committed(delta.id);
+                }
+            }
+            _ => {}
+        }
+        self.events.extend(self.run.take_events());
+        effect
+    }
+
+    /// Plays until the run ends, pauses, or cannot go on.
+    pub fn go(&mut self) -> End {
+        loop {
+            match self.step() {
+                Effect::Start(_) | Effect::Cancel(_) | Effect::Commit(_) => {}
+                Effect::Wait(until) => {
+                    if !self.answer_one() && !self.pass_time(until) {
+                        return End::Stuck;
+                    }
+                }
+                Effect::Paused(questions) => return End::Paused(questions),
+                Effect::Done(ending) => return End::Done(ending),
+                Effect::Failed(fault) => return End::Failed(fault),
+            }
+        }
+    }
+
+    /// Plays to a normal end and returns the state.
+    pub fn complete(&mut self) -> Value {
+        match self.go() {
+            End::Done(Ending::Completed) => self.state(),
+            other => panic!("the run did not complete: {other:?}"),
+        }
+    }
+
+    pub fn fails(&mut self) -> Fault {
+        match self.go() {
+            End::Failed(fault) => fault,
+            other => panic!("the run did not fail: {other:?}"),
+        }
+    }
+
+    pub fn pauses(&mut self) -> Vec<Question<Value>> {
+        match self.go() {
+            End::Paused(questions) => questions,
+            other => panic!("the run did not pause: {other:?}"),
+        }
+    }
+
+    pub fn ends(&mut self) -> Ending {
+        match self.go() {
+            End::Done(ending) => ending,
+            other => panic!("the run did not end: {other:?}"),
+        }
+    }
+
+    /// The state as an object.
+    pub fn state(&self) -> Value {
+        let graph = self.run.graph(0).unwrap();
+        let held = graph.channels().iter().filter_map(|channel| {
+            let id = graph.channel_id(&channel.name)?;
+            Some((channel.name.to_string(), self.run.state().get(id)?.clone()))
+        });
+        Value::Object(held.collect::<Map<_, _>>())
+    }
+
+    pub fn kinds(&self) -> Vec<EventKind> {
+        self.events.iter().map(|event| event.kind).collect()
+    }
+
+    pub fn of_kind(&self, kind: EventKind) -> Vec<&Event> {
+        self.events.iter().filter(|event| event.kind == kind).collect()
+    }
+
+    /// The path of a task, for readers.
+    pub fn path(&self, id: TaskId) -> String {
+        self.run.path(id).join("/")
+    }
+
+    fn start(&mut self, task: &Task<Value>) {
+        let path = self.path(task.id);
+        let name = self.run.node(task.id.unit, task.node).map(|node| node.name.to_string());
+        let name = name.unwrap_or_default();
+        let took = self.script.takes.get(&name).copied().unwrap_or(Some(Duration::ZERO));
+        self.started.push(path);
+        self.tasks.push(task.clone());
+        self.pending.push((task.clone(), took.map(|took| self.now + took)));
+    }
+
+    fn stop(&mut self, ids: &[TaskId]) {
+        for &id in ids {
+            self.cancelled.push(id);
+            let place = self.pending.iter().position(|(task, _)| task.id == id);
+            let place = place.expect("only what was started is cancelled");
+            let (_, ready) = self.pending[place];
+            if ready.is_some() {
+                self.pending.remove(place);
+                let late = Outcome::failed(fault(Category::Cancelled));
+                self.run.resolve(id, late, self.now);
+            }
+        }
+    }
+
+    /// Ends one of the tasks whose work is done.
+    pub fn answer_one(&mut self) -> bool {
+        let ready = self
+            .pending
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, at))| *at <= Some(self.now) && at.is_some());
+        let ready: Vec<usize> = ready.map(|(place, _)| place).collect();
+        let chosen = match self.finish {
+            Finish::InOrder => ready.first(),
+            Finish::Backwards => ready.last(),
+            Finish::Shuffled(seed) => {
+                self.draws += 1;
+                let draw = Seed::new(seed).child(self.draws).number();
+                ready.get(usize::try_from(draw).unwrap_or(0) % ready.len().max(1))
+            }
+        };
+        let Some(&place) = chosen else { return false };
+        let (task, _) = self.pending.remove(place);
+        let outcome = self.outcome(&task);
+        self.run.resolve(task.id, outcome, self.now);
+        true
+    }
+
+    /// What the script makes of a task.
+    pub fn outcome(&mut self, task: &Task<Value>) -> Outcome<Value> {
+        let name = self.run.node(task.id.unit, task.node).map(|node| node.name.to_string());
+        let body = self.script.nodes.get(&name.unwrap_or_default()).cloned();
+        let mut call = Call { run: &mut self.run, task, now: self.now };
+        match body {
+            Some(body) => body(&mut call),
+            None => call.done([]),
+        }
+    }
+
+    /// Moves time on to whatever comes next.
+    fn pass_time(&mut self, until: Option<Time>) -> bool {
+        let work = self.pending.iter().filter_map(|(_, at)| *at);
+        let next = work.chain(until).filter(|at| *at > self.now).min();
+        if let Some(at) = next {
+            self.now = at;
+        }
+        next.is_some()
+    }
+}
+
+/// Seed 7, events on.
+pub fn options() -> Options {
+    Options { run_id: "test".into(), seed: Seed::new(7), events: true, ..Options::default() }
+}
+
+pub fn fault(category: Category) -> Fault {
+    Fault::new(category, category.as_str(), "it failed")
+}
+
+pub fn policy(policy: Policy, name: &str) -> Node<Value> {
+    Node { name: name.into(), work: NodeWork::Call, policy }
+}
+
+/// A node that is a graph.
+pub fn nested(name: &str, graph: Arc<Graph<Value>>) -> Node<Value> {
+    Node { name: name.into(), work: NodeWork::Graph(graph), policy: Policy::default() }
+}
+
+/// A graph of nodes one after the other, and a channel `log` to append to.
+pub fn chain(names: &[&str]) -> GraphBuilder<Value> {
+    let mut graph = Graph::builder("chain");
+    graph.channel("log", antiphon_core::channel::Merge::Append);
+    let mut before = antiphon_core::graph::START;
+    for name in names {
+        graph.node(*name);
+        graph.edge(before, *name);
+        before = name;
+    }
+    graph
+}
+
+/// A graph of nodes side by side.
+pub fn fan(
+    names: &[&str],
+    channels: &[(&str, antiphon_core::channel::Merge)],
+) -> GraphBuilder<Value> {
+    let mut graph = Graph::builder("fan");
+    for (name, merge) in channels {
+        graph.channel(*name, merge.clone());
+    }
+    for name in names {
+        graph.node(*name);
+        graph.edge(antiphon_core::graph::START, *name);
+    }
+    graph
+}
+
+pub fn channel(graph: &Graph<Value>, name: &str) -> ChannelId {
+    graph.channel_id(name).unwrap()
+}
+
+pub const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
