@@ -118,10 +118,13 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Answers a task. An answer to an attempt that is over changes nothing;
-    /// the return value says whether it was taken.
+    /// Answers a task. An answer to an attempt that is over, or that was not
+    /// handed out yet, changes nothing; the return value says whether it was taken.
     pub fn resolve(&mut self, id: TaskId, outcome: Outcome<V>, now: Time) -> bool {
         self.desk.log.now = now;
+        if self.desk.is_unstarted(id) {
+            return false;
+        }
         if self.units.is_agent(id.unit) {
             return self.resolve_call(id, outcome);
         }
@@ -207,9 +210,9 @@ impl<V: Value> Run<V> {
     }
 
     /// Adds an event of the host or of a user's code to the trace of a task;
-    /// an attempt that is over has nothing more to say.
+    /// an attempt or a run that is over has nothing more to say.
     pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {
-        if !self.units.is_present(id) {
+        if self.desk.ended.is_some() || !self.units.is_present(id) {
             return;
         }
         let Self { units, desk } = self;
@@ -428,6 +431,7 @@ impl<V: Value> Run<V> {
             let delta = units.last_delta(desk.next_commit(), ending);
             desk.deltas.extend(delta.map(Box::new));
         }
+        desk.alarm = None;
         desk.ended = Some(ended);
     }
 

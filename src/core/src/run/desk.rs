@@ -105,6 +105,11 @@ impl<V> Desk<V> {
         of_unit.iter().map(|task| task.id.slot).collect()
     }
 
+    /// Whether a task waits to be handed out.
+    pub(super) fn is_unstarted(&self, id: TaskId) -> bool {
+        self.starts.iter().any(|task| task.id == id)
+    }
+
     /// Tells the driver to stop a task, or does not even start it.
     pub(super) fn stop(&mut self, id: TaskId) {
         let before = self.starts.len();

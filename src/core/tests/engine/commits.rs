@@ -122,7 +122,7 @@ fn a_failed_run_has_no_last_commit() {
 fn no_write_is_lost_between_a_merge_and_a_router_that_failed() {
     let mut graph = chain(&["a", "b"]);
     graph.channel("error", Merge::Set);
-    graph.branch("a", "way", 0, None).on_error_record("a", ChannelId(1));
+    graph.branch("a", "way", 0, None).on_error_goto("a", "b", Some(ChannelId(1)));
     let script = Script::new()
         .writes("a", "log", json!("kept"))
         .router(0, |_| Err(crate::support::fault(antiphon_core::Category::State)));

@@ -132,18 +132,33 @@ fn a_fault_that_cannot_be_recorded_ends_the_run() {
     assert_eq!(play.fails().code, "write_unmergeable");
 }
 
-#[test]
-fn a_router_that_fails_is_the_failure_of_its_node() {
+fn lost(change: impl FnOnce(&mut GraphBuilder<Value>)) -> Play {
     let mut graph = chain(&["a", "b"]);
-    graph.branch("a", "way", 0, None).on_error_record("a", antiphon_core::channel::ChannelId(0));
+    graph.node("rescue");
+    graph.branch("a", "way", 0, None);
+    change(&mut graph);
     let script = Script::new()
         .writes("a", "log", json!("done"))
         .router(0, |_| Err(crate::support::fault(Category::Internal)));
-    let mut play = play(&graph.build().unwrap(), script);
+    play(&graph.build().unwrap(), script)
+}
+
+#[test]
+fn a_router_that_fails_is_the_failure_of_its_node() {
+    let log = antiphon_core::channel::ChannelId(0);
+    let mut play = lost(|graph| drop(graph.on_error_goto("a", "rescue", Some(log))));
     let log = play.complete()["log"].clone();
     assert_eq!((&log[0], &log[1]["code"]), (&json!("done"), &json!("internal")));
-    assert_eq!(log.as_array().unwrap().len(), 2, "written once though asked twice");
-    assert_eq!(play.started, ["a", "b"]);
+    assert_eq!(log.as_array().unwrap().len(), 2, "what was merged is not merged again");
+    assert_eq!(play.started, ["a", "rescue"]);
+}
+
+#[test]
+fn a_router_that_fails_leaves_no_way_to_follow() {
+    let log = antiphon_core::channel::ChannelId(0);
+    let mut play = lost(|graph| drop(graph.on_error_record("a", log)));
+    assert_eq!(play.fails().category, Category::Internal);
+    assert_eq!(play.started, ["a"]);
 }
 
 #[test]

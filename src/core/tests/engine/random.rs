@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use antiphon_core::budget::Limits;
 use antiphon_core::channel::{ChannelId, Merge};
 use antiphon_core::command::Route;
 use antiphon_core::graph::{Graph, Policy, START};
@@ -81,6 +80,12 @@ impl Plan {
         format!("n{}", place % self.steps.len())
     }
 
+    /// A node that comes later, if there is one.
+    fn after(&self, place: usize, which: usize) -> Option<String> {
+        let rest = self.steps.len() - 1 - place % self.steps.len();
+        (rest > 0).then(|| self.name(place + 1 + which % rest))
+    }
+
     pub fn graph(&self) -> Arc<Graph<Value>> {
         let mut graph = Graph::builder("random");
         graph.channel("log", Merge::Append);
@@ -106,17 +111,19 @@ impl Plan {
             if place < 2 {
                 graph.edge(START, name.as_str());
             }
-            for &target in &step.edges {
-                graph.edge(name.as_str(), self.name(target));
+            for target in step.edges.iter().filter_map(|&target| self.after(place, target)) {
+                graph.edge(name.as_str(), target);
             }
             if !step.routes.is_empty() {
                 graph.branch(name.as_str(), "way", u32::try_from(place).unwrap(), None);
             }
         }
         for (sources, target) in &self.joins {
+            let last = sources.iter().map(|source| source % self.steps.len()).max();
+            let Some(target) = self.after(last.unwrap_or_default(), *target) else { continue };
             let sources: Vec<String> = sources.iter().map(|&source| self.name(source)).collect();
             let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
-            graph.join(&sources, self.name(*target));
+            graph.join(&sources, target);
         }
         graph.build().unwrap()
     }
@@ -128,10 +135,10 @@ impl Plan {
             script = script.router(u32::try_from(place).unwrap(), move |view| {
                 let count = view.named("count").and_then(Value::as_u64).unwrap_or(0);
                 let chosen = usize::try_from(count).unwrap() % (targets.len() + 1);
-                choose(targets.get(chosen).map(|to| name(to)))
+                choose(targets.get(chosen).filter(|_| count < 20).map(|to| name(to)))
             });
-            let (step, target) = (step.clone(), self.name(place + 1));
-            let acts = move |call: &mut Call<'_>| step.act(call, place, &target);
+            let (step, target) = (step.clone(), self.after(place, 0));
+            let acts = move |call: &mut Call<'_>| step.act(call, place, target.as_deref());
             script =
                 script.node(&self.name(place), acts.clone()).node(&format!("deep {place}"), acts);
         }
@@ -140,8 +147,10 @@ impl Plan {
 
     /// Plays to the end; whatever is asked is answered.
     pub fn play(&self, finish: Finish) -> (Play, String) {
-        let limits = Limits { supersteps: Some(25), retries: Some(40), ..Limits::default() };
-        let stored = Options { commits: true, limits, ..options() };
+        // Who gets the last of a shared budget depends on who asks first, so
+        // that nothing here may run out: edges lead on, and routers lead back
+        // only so often.
+        let stored = Options { commits: true, ..options() };
         let mut play = Play::with(&self.graph(), self.script(), json!({}), stored);
         play.finish = finish;
         loop {
@@ -165,7 +174,7 @@ fn inner(place: usize) -> Arc<Graph<Value>> {
 }
 
 impl Step {
-    fn act(&self, call: &Call<'_>, place: usize, target: &str) -> Outcome<Value> {
+    fn act(&self, call: &Call<'_>, place: usize, target: Option<&str>) -> Outcome<Value> {
         if call.answers().len() < self.questions && call.sent().is_none() {
             return Outcome::Ask(json!([place, call.answers().len()]));
         }
@@ -180,7 +189,8 @@ impl Step {
         if alone {
             let own = ChannelId(3 + u32::try_from(place).unwrap());
             update.writes.push(antiphon_core::channel::Write::merge(own, call.get("count")));
-            let sends = (0..self.sends).map(|item| send(target, json!(item))).collect();
+            let items = (0..self.sends).map(|item| json!(item));
+            let sends = items.filter_map(|item| Some(send(target?, item))).collect();
             update.route = if self.also { Route::Also(sends) } else { Route::Only(sends) };
         }
         Outcome::Done(update)

@@ -164,7 +164,7 @@ impl Play {
         let writes =
             writes.map(|(key, value)| Write::merge(graph.channel_id(&key).unwrap(), value));
         Self {
-            run: Run::new(Arc::clone(graph), writes.collect(), options, BEGIN),
+            run: Run::new(Arc::clone(graph), writes.collect::<Vec<_>>(), options, BEGIN),
             now: BEGIN,
             script,
             finish: Finish::default(),
