@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from antiphon import local
-from antiphon._antiphon import Model
 from antiphon.errors import AntiphonError, ValidationError
 from antiphon.models import model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from antiphon._antiphon import Model
     from antiphon.local.progress import Report
 
 __all__ = ["PROVIDERS", "Choice", "choose", "opened", "standing"]

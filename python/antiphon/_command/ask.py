@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ask"]
 
+_ARGUMENTS = set(inspect.signature(ReviewLoop).parameters)
+
 
 def ask(options: argparse.Namespace) -> Exit:
     """Puts the question, shows progress on standard error and the answer on standard output.
@@ -31,6 +34,8 @@ def ask(options: argparse.Namespace) -> Exit:
     """
     settings = dict(map(_setting, options.set or ()))
     # What is wrong with settings and file is said before a model costs anything.
+    for name in settings.keys() & _ARGUMENTS:
+        raise ValidationError(f"this is no setting: {name}", code="system_setting_invalid")
     ReviewLoop(Model.scripted([]), **settings)
     attached = read_file(options.file)
     _require_question(options.question)

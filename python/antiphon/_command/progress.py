@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from antiphon._command.plain import line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from antiphon.event import Event
 
 __all__ = ["ProgressView"]
 
 _EVERY = 0.1
+_INDENT = "  "
 _WORK = {
     "planner": "planner plans",
     "critic_planner": "critic reviews the plan",
@@ -49,11 +52,12 @@ class ProgressView:
         self._clear()
         self._stream.flush()
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, indent: str = "") -> None:
         """Writes a line of its own."""
         self._clear()
-        # A pipe gets the whole line: whoever reads it can cut it.
-        self._stream.write(line(text, self._width() if self._live else 1_000) + "\n")
+        # A pipe gets more of the line: whoever reads it can cut it.
+        width = self._width() if self._live else 1_000
+        self._stream.write(indent + line(text, width - len(indent)) + "\n")
         self._stream.flush()
 
     def __call__(self, event: Event) -> None:
@@ -62,7 +66,7 @@ class ProgressView:
             self._written += len(event.text)
             self._refresh()
         elif event.kind == "tool_call":
-            self.say(f"  tool {event.name}")
+            self.say(f"tool {event.name}", _INDENT)
         elif event.kind == "custom":
             self._told(event.name, event.data)
 
@@ -70,7 +74,7 @@ class ProgressView:
         if name == "step_determined":
             self._begin(str(data["to"]))
         elif name in _LINES:
-            self.say("  " + _LINES[name](data))
+            self.say(_LINES[name](data), _INDENT)
 
     def _begin(self, step: str) -> None:
         work = _WORK.get(step, "")
@@ -131,7 +135,7 @@ def _count(items: list[Any], noun: str) -> str:
     return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
-_LINES = {
+_LINES: dict[str, Callable[[dict[str, Any]], str]] = {
     "plan_created": _plan,
     "verdict": _verdict,
     "retry": _retry,

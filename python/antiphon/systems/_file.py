@@ -20,14 +20,14 @@ def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
     """The name and content of a file, as the engine takes them.
 
     Raises:
-        ValidationError: it cannot be read (``attachment_unreadable``), or is too large
-            (``attachment_too_large``). The engine checks the content.
+        ValidationError: it cannot be read (``attachment_unreadable``), is too large
+            (``attachment_too_large``), or is no UTF-8 text (``attachment_not_text``).
     """
     if given is None:
         return None
     if isinstance(given, tuple):
         name, content = given
-        return name, bytes(content)
+        return name, _text(name, bytes(content))
     path = Path(given)
     try:
         with path.open("rb") as file:
@@ -46,4 +46,17 @@ def read_file(given: FileGiven | None) -> tuple[str, bytes] | None:
             details={"path": str(path), "limit": LIMIT},
             hint="attach the part that matters, or give the researcher a tool that reads it",
         )
-    return path.name, content
+    return path.name, _text(path.name, content)
+
+
+def _text(name: str, content: bytes) -> bytes:
+    # The engine checks it too, but a model may have been fetched by then.
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        raise ValidationError(
+            f"the attached file is not UTF-8 text: {name}",
+            code="attachment_not_text",
+            hint="convert it to text first, or give the researcher a tool that reads it",
+        ) from None
+    return content

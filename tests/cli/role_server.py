@@ -1,0 +1,99 @@
+"""A server on loopback that speaks the OpenAI chat wire and plays the roles of a review loop.
+
+Which role a request is for is told by the name of the schema it wants.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+APPROVE = {"decision": "approve", "feedback": ""}
+REPLIES: dict[str, Any] = {
+    "plan": {"research_steps": ["look it up"], "expert_steps": ["say it"]},
+    "finding": {"result": "Lima, says the atlas"},
+    "verdict": APPROVE,
+    "answer": {"reasoning_trace": "the atlas says so", "expert_answer": "Lima"},
+    "final": {"final_reasoning_trace": "the atlas says so", "final_answer": "Lima"},
+}
+
+
+class RoleServer:
+    """Answers each role with the same reply, every time.
+
+    Args:
+        status: answers every request with this status instead.
+        **replies: by the schema's name, in place of those in `REPLIES`.
+
+    Attributes:
+        url: the base URL.
+        bodies: the requests so far.
+        asked: set once there was a request.
+        hold: as long as it is clear, requests wait.
+    """
+
+    def __init__(self, status: int = 200, **replies: Any) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self.asked = threading.Event()
+        self.hold = threading.Event()
+        self.hold.set()
+        handler = type(
+            "Handler",
+            (_Handler,),
+            {"server_of_roles": self, "status": status, "replies": REPLIES | replies},
+        )
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.hold.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_of_roles: RoleServer
+    status: int
+    replies: dict[str, Any]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server_of_roles.bodies.append(body)
+        self.server_of_roles.asked.set()
+        self.server_of_roles.hold.wait(60)
+        if self.status != 200:
+            self._send(json.dumps({"error": {"message": "no"}}).encode(), "application/json")
+            return
+        role = body["response_format"]["json_schema"]["name"]
+        text = json.dumps(self.replies[role])
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        key = "delta" if body.get("stream") else "message"
+        choice = {"index": 0, key: {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        told = {"id": "1", "model": "roles", "choices": [choice], "usage": usage}
+        if body.get("stream"):
+            self._send(
+                f"data: {json.dumps(told)}\n\ndata: [DONE]\n\n".encode(), "text/event-stream"
+            )
+        else:
+            self._send(json.dumps(told).encode(), "application/json")
+
+    def _send(self, content: bytes, kind: str) -> None:
+        try:
+            self.send_response(self.status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+        except OSError:
+            self.close_connection = True  # the client was interrupted on purpose
+
+    def log_message(self, *args: object) -> None:
+        """Stays quiet."""

@@ -1,0 +1,237 @@
+"""``antiphon ask`` as a person and a script meet it: a process, its output and its exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.role_server import RoleServer
+
+KEY = "sk-never-shown"
+PYTHON = str(Path(__file__).parents[2] / "python")
+
+
+def environment(url: str = "", **more: str) -> dict[str, str]:
+    kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+    told = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url} if url else {}
+    return {**kept, "PYTHONPATH": PYTHON, "PYTHONUNBUFFERED": "1", **told, **more}
+
+
+def antiphon(*arguments: str, url: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "antiphon", *arguments],
+        env=environment(url, **more),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_the_answer_goes_to_the_output_and_progress_beside_it() -> None:
+    with RoleServer() as server:
+        done = antiphon("ask", "What is the capital of Peru?", url=server.url)
+    assert (done.returncode, done.stdout) == (0, "Lima\n"), done.stderr
+    lines = done.stderr.splitlines()
+    assert lines[0] == "model: openai:gpt-5-mini (OPENAI_API_KEY is set)"
+    assert "  plan: 1 research step, 1 expert step" in lines
+    assert "  research 1 approved" in lines
+    assert lines[-1] == "tokens: 70 read, 35 written; retries: 0"
+    assert "\r" not in done.stderr
+
+
+def test_json_is_one_object() -> None:
+    with RoleServer() as server:
+        done = antiphon("ask", "What is the capital of Peru?", "--json", url=server.url)
+    told = json.loads(done.stdout)
+    assert done.stdout.count("\n") == 1
+    assert set(told) == {
+        "error",
+        "final_answer",
+        "final_reasoning_trace",
+        "model",
+        "outcome",
+        "retry_count",
+        "usage",
+    }
+    assert (told["final_answer"], told["outcome"]) == ("Lima", "answered")
+    assert told["usage"]["input_tokens"] == 70
+    assert told["model"] == "openai:gpt-5-mini"
+
+
+def test_the_trace_comes_with_it_when_asked_for() -> None:
+    with RoleServer() as server:
+        done = antiphon("ask", "Capital of Peru?", "--json", "--trace", url=server.url)
+    trace = json.loads(done.stdout)["trace"]
+    numbers = [event["seq"] for event in trace]
+    assert numbers == sorted(set(numbers))  # pieces of replies are left out
+    assert {"plan_created", "verdict", "finalized"} <= {event["name"] for event in trace}
+
+
+def test_a_named_model_and_a_file_reach_the_server(tmp_path: Path) -> None:
+    file = tmp_path / "atlas.txt"
+    file.write_text("Peru: Lima")
+    with RoleServer() as server:
+        done = antiphon(
+            "ask", "Capital?", "--model", "openai:other", "--file", str(file), url=server.url
+        )
+    assert done.returncode == 0, done.stderr
+    assert server.bodies[0]["model"] == "other"
+    assert "Peru: Lima" in json.dumps(server.bodies[0]["messages"])
+
+
+def test_the_environment_can_name_the_model() -> None:
+    with RoleServer() as server:
+        done = antiphon("ask", "Capital?", url=server.url, ANTIPHON_MODEL="openai:mine")
+    assert done.returncode == 0
+    assert server.bodies[0]["model"] == "mine"
+    assert done.stderr.startswith("model: openai:mine (ANTIPHON_MODEL)")
+
+
+def test_a_question_that_is_given_up_exits_with_3_and_says_why() -> None:
+    reject = {"decision": "reject", "feedback": "too vague"}
+    with RoleServer(verdict=reject) as server:
+        done = antiphon("ask", "Capital?", "--set", "retry_limit=2", url=server.url)
+    assert (done.returncode, done.stdout) == (3, "The question could not be answered.\n")
+    assert "  plan rejected: too vague" in done.stderr.splitlines()
+    assert "  retry 2 of 2: planner" in done.stderr.splitlines()
+    assert "no answer (retry_limit) at the step: planner" in done.stderr
+
+
+def test_a_refused_key_exits_with_4_and_is_not_shown() -> None:
+    with RoleServer(status=401) as server:
+        done = antiphon("ask", "Capital?", "--json", url=server.url)
+    assert done.returncode == 4, done.stderr
+    assert json.loads(done.stdout)["outcome"] == "error"
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(tmp_path: Path) -> None:
+    done = antiphon(
+        "ask",
+        "Capital?",
+        ANTIPHON_CACHE=str(tmp_path),
+        PIP_INDEX_URL="http://127.0.0.1:9/simple",
+        PIP_CONFIG_FILE=os.devnull,
+        HTTPS_PROXY="http://127.0.0.1:9",
+        HTTP_PROXY="http://127.0.0.1:9",
+    )
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "no model is available" in done.stderr
+    for way in ("OPENAI_API_KEY", "OLLAMA_HOST", "antiphon[local]"):
+        assert way in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["ask", "  "], "there is no question to answer"),
+        (["ask", "q", "--set", "retries=3"], "retries"),
+        (["ask", "q", "--set", "retry_limit=0"], "`retry_limit` must be at least 1"),
+        (["ask", "q", "--set", "retry_limit"], "a setting is written `key=value`"),
+        (["ask", "q", "--set", "model=x"], "model"),
+        (["ask", "q", "--model", "nobody:x"], "no model provider has that name"),
+        (["ask", "q", "--model", "local:900b"], "the local model is unknown"),
+        (["ask", "q", "--model", "/none/there.gguf"], "there.gguf"),
+        (["ask", "q", "--file", "/none/there.txt"], "the attached file cannot be read"),
+        (["ask", "q", "--file", "/"], "the attached file cannot be read"),
+        (["ask", "q", "--system", "oracle"], "oracle"),
+        (["ask"], "question"),
+        ([], "command"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_asked(arguments: list[str], told: str) -> None:
+    with RoleServer() as server:
+        done = antiphon(*arguments, url=server.url)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not server.bodies
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(b"x" * (64 * 1024 + 1), "larger than 64 KiB"), (b"\xff\xfe\x00", "not UTF-8")],
+)
+def test_a_file_that_cannot_be_given_to_a_model_is_refused(
+    content: bytes, told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "file.bin"
+    file.write_bytes(content)
+    with RoleServer() as server:
+        done = antiphon("ask", "q", "--file", str(file), url=server.url)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert told in done.stderr
+    assert not server.bodies
+
+
+def test_ctrl_c_stops_it_with_130() -> None:
+    with RoleServer() as server:
+        server.hold.clear()
+        child = subprocess.Popen(
+            [sys.executable, "-m", "antiphon", "ask", "Capital?"],
+            env=environment(server.url),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert server.asked.wait(30)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    assert (child.returncode, out) == (130, ""), err
+    assert err.endswith("interrupted\n")
+    assert "Traceback" not in err
+
+
+def on_terminal(url: str) -> tuple[int, str]:
+    """The exit code, and all that a terminal got to see."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "antiphon", "ask", "Capital?"],
+        env=environment(url, COLUMNS="60"),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(ours)
+    return child.wait(timeout=30), seen.decode()
+
+
+def test_a_terminal_shows_who_works_and_does_not_obey_the_model() -> None:
+    evil = "\x1b]0;owned\x07\x1b[2JLi\u202ema"
+    final = {"final_reasoning_trace": "", "final_answer": evil}
+    with RoleServer(final=final) as server:
+        code, seen = on_terminal(server.url)
+    assert code == 0, seen
+    assert "planner plans" in seen
+    assert "\r" in seen
+    assert "]0;owned[2JLima" in seen
+    assert not {"\x1b", "\x07", "\u202e"} & set(seen)
+
+
+def test_models_lists_what_could_answer_and_no_key() -> None:
+    done = antiphon("models", url="http://127.0.0.1:9/v1")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert any(line.split()[:3] == ["openai:gpt-5-mini", "set", "OPENAI_API_KEY"] for line in lines)
+    assert any("not set" in line and "GEMINI_API_KEY" in line for line in lines)
+    assert any(line.strip().startswith("local:0.5b") for line in lines)
+    assert lines[-1] == "without --model: openai:gpt-5-mini (OPENAI_API_KEY is set)"
+    assert KEY not in done.stdout

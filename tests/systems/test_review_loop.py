@@ -1,0 +1,278 @@
+"""The review loop as Python sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import threading
+from typing import Any
+
+import pytest
+
+from antiphon.errors import BudgetError, InternalError, StateError, ValidationError
+from antiphon.models import Model
+from antiphon.systems import ReviewLoop, ReviewLoopResult
+from antiphon.tools import tool
+
+APPROVE = {"decision": "approve"}
+PLAN = {"research_steps": ["look it up"], "expert_steps": ["say it"]}
+FOUND = {"result": "Lima, says the atlas"}
+SOLVED = {"reasoning_trace": "the atlas says so", "expert_answer": "Lima"}
+WORDED = {"final_reasoning_trace": "the atlas says so", "final_answer": "Lima"}
+
+
+def model(**replies: list[Any]) -> Model:
+    """Plays every role once, the critic three times; `replies` by role replace that."""
+    script: dict[str, list[Any]] = {
+        "planner": [PLAN],
+        "critic": [APPROVE] * 3,
+        "researcher": [FOUND],
+        "expert": [SOLVED],
+        "finalizer": [WORDED],
+    }
+    lanes = [
+        ("role", role, [reply if "tool_calls" in reply else {"json": reply} for reply in lane])
+        for role, lane in {**script, **replies}.items()
+    ]
+    return Model.scripted([], lanes=lanes)
+
+
+def names(result: ReviewLoopResult) -> list[str]:
+    return [event.name for event in result.trace if event.kind == "custom"]
+
+
+def test_a_question_is_answered() -> None:
+    result = ReviewLoop(model()).run("What is the capital of Peru?")
+    assert (result.answer, result.outcome, result.retry_count) == ("Lima", "answered", 0)
+    assert result.final_reasoning_trace == "the atlas says so"
+    assert result.state["research_results"] == ["Lima, says the atlas"]
+    assert result.models == ("test:scripted",)
+    assert names(result).count("verdict") == 3
+    assert result.raise_for_outcome() is result
+
+
+def test_a_result_is_json_html_text_and_can_be_pickled() -> None:
+    evil = {**WORDED, "final_answer": "<script>alert(1)</script>"}
+    result = ReviewLoop(model(finalizer=[evil])).run("?")
+    told = json.loads(result.to_json())
+    assert told["final_answer"] == evil["final_answer"]
+    assert len(told["trace"]) == len(result.trace)
+    assert "trace" not in result.to_dict(trace=False)
+    shown = result._repr_mimebundle_()
+    assert "<script>" not in shown["text/html"]
+    assert "&lt;script&gt;" in shown["text/html"]
+    assert shown["text/plain"].startswith("review loop: answered")
+    assert pickle.loads(pickle.dumps(result)).answer == result.answer
+
+
+def test_a_question_that_is_given_up_raises_on_request() -> None:
+    reject = {"decision": "reject", "feedback": "too vague"}
+    loop = ReviewLoop(model(planner=[PLAN] * 2, critic=[reject] * 2), retry_limit=2)
+    result = loop.run("?")
+    assert (result.outcome, result.error_component) == ("retry_limit", "planner")
+    assert result.retries_by_agent["planner"] == 2
+    with pytest.raises(BudgetError) as caught:
+        result.raise_for_outcome()
+    assert caught.value.code == "question_unanswered"
+
+
+def test_a_function_plays_a_role_and_gets_the_brief() -> None:
+    briefs: list[dict[str, Any]] = []
+
+    def critic(brief: dict[str, Any]) -> dict[str, str]:
+        briefs.append(brief)
+        return APPROVE
+
+    async def expert(brief: dict[str, Any]) -> dict[str, str]:
+        await asyncio.sleep(0)
+        return {"expert_answer": brief["research_results"][0], "reasoning_trace": ""}
+
+    result = ReviewLoop(model(), critic=critic, expert=expert).run("What is it?")
+    assert result.outcome == "answered"
+    assert result.state["expert_answer"] == "Lima, says the atlas"
+    assert [brief["step"] for brief in briefs] == [
+        "critic_planner",
+        "critic_researcher",
+        "critic_expert",
+    ]
+    assert briefs[0]["question"] == "What is it?"
+
+
+def test_a_function_that_fails_ends_the_question() -> None:
+    def planner(brief: dict[str, Any]) -> None:
+        raise RuntimeError("no plan")
+
+    result = ReviewLoop(model(), planner=planner).run("?")
+    assert (result.outcome, result.error_component) == ("error", "planner")
+    with pytest.raises(InternalError, match="RuntimeError: no plan") as caught:
+        result.raise_for_outcome()
+    assert caught.value.code == "role_failed"
+
+
+def test_researcher_and_expert_use_tools() -> None:
+    asked: list[str] = []
+
+    @tool(side_effect="read")
+    async def atlas(country: str) -> dict[str, str]:
+        """Looks a country up."""
+        asked.append(country)
+        return {"capital": "Lima"}
+
+    call = {"tool_calls": [{"name": "atlas", "arguments": {"country": "Peru"}}]}
+    played = model(researcher=[call, FOUND], expert=[call, SOLVED])
+    result = ReviewLoop(played, tools=[atlas]).run("Capital of Peru?")
+    assert (result.outcome, asked) == ("answered", ["Peru", "Peru"])
+    answers = [
+        message["content"]
+        for request in played.requests
+        for message in request["messages"]
+        if message["role"] == "tool"
+    ]
+    assert all('"capital":"Lima"' in answer.replace(" ", "") for answer in answers)
+
+
+def test_tools_can_be_for_one_of_them() -> None:
+    def atlas(country: str) -> str:
+        """Looks a country up."""
+        return country
+
+    played = model()
+    ReviewLoop(played, research_tools=[atlas]).run("?")
+    offered = {request["tags"]["role"]: request.get("tools") for request in played.requests}
+    assert [spec["name"] for spec in offered["researcher"] or ()] == ["atlas"]
+    assert not offered["expert"]
+
+
+def test_a_watcher_sees_the_events_as_they_come() -> None:
+    seen = []
+    threads = set()
+
+    def watch(event: Any) -> None:
+        seen.append(event)
+        threads.add(threading.get_ident())
+
+    result = ReviewLoop(model()).run("?", watch=watch)
+    assert threads == {threading.get_ident()}
+    assert [event.seq for event in seen if event.kind != "chunk"] == [
+        event.seq for event in result.trace
+    ]
+
+
+def test_what_a_watcher_raises_stops_the_question() -> None:
+    def watch(event: Any) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        ReviewLoop(model()).run("?", watch=watch)
+
+
+def test_a_stream_gives_events_and_then_the_result() -> None:
+    with ReviewLoop(model()).stream("?") as stream:
+        first = next(stream)
+        with pytest.raises(StateError, match="under way"):
+            _ = stream.result
+        rest = list(stream)
+    assert first.seq == 1
+    assert rest[-1].kind == "run_finished"
+    assert stream.result.answer == "Lima"
+
+
+def test_a_stream_that_is_closed_gives_no_more() -> None:
+    with ReviewLoop(model()).stream("?") as stream:
+        next(stream)
+    assert list(stream) == []
+    with pytest.raises(StateError) as caught:
+        _ = stream.result
+    assert caught.value.code == "run_unfinished"
+
+
+def test_a_stream_raises_what_is_wrong_with_the_question() -> None:
+    with pytest.raises(ValidationError, match="question"):
+        list(ReviewLoop(model()).stream(" "))
+
+
+def test_questions_can_be_awaited_side_by_side() -> None:
+    played = model(
+        planner=[PLAN] * 3,
+        critic=[APPROVE] * 9,
+        researcher=[FOUND] * 3,
+        expert=[SOLVED] * 3,
+        finalizer=[WORDED] * 3,
+    )
+    loop = ReviewLoop(played)
+
+    async def ask() -> list[ReviewLoopResult]:
+        return await asyncio.gather(*(loop.arun(f"question {n}") for n in range(3)))
+
+    results = asyncio.run(ask())
+    assert [result.answer for result in results] == ["Lima"] * 3
+    assert len({result.run_id for result in results}) == 3
+
+
+def test_cancelling_the_task_stops_the_question() -> None:
+    begun = threading.Event()
+    left = threading.Event()
+
+    async def expert(brief: dict[str, Any]) -> None:
+        begun.set()
+        await asyncio.to_thread(left.wait, 30)
+
+    async def ask() -> None:
+        task = asyncio.ensure_future(ReviewLoop(model(), expert=expert).arun("?"))
+        await asyncio.to_thread(begun.wait, 30)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(ask())
+    left.set()
+
+
+def test_a_sync_call_works_within_a_running_loop() -> None:
+    async def expert(brief: dict[str, Any]) -> dict[str, str]:
+        return SOLVED
+
+    async def cell() -> str:
+        return ReviewLoop(model(), expert=expert).run("?").answer
+
+    assert asyncio.run(cell()) == "Lima"
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"retries": 3}, "system_setting_invalid"),
+        ({"retry_limit": 0}, "system_setting_invalid"),
+        ({"planner": 7}, "role_invalid"),
+        ({"planner": "nobody:x"}, "model_provider_unknown"),
+        ({"expert": lambda brief: SOLVED, "expert_tools": [print]}, "tool_parameter"),
+    ],
+)
+def test_what_is_wrong_is_said_when_it_is_made(options: dict[str, Any], code: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        ReviewLoop(model(), **options)
+    assert caught.value.code == code
+
+
+def test_settings_are_checked_before_a_model_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ANTIPHON_MODEL", "nobody:x")
+    with pytest.raises(ValidationError, match="retries"):
+        ReviewLoop(retries=3)
+    with pytest.raises(ValidationError, match="nobody"):
+        ReviewLoop()
+
+
+@pytest.mark.parametrize("question", ["", " \n"])
+def test_a_blank_question_is_refused(question: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        ReviewLoop(model()).run(question)
+    assert caught.value.code == "question_blank"
+
+
+def test_a_file_is_given_as_name_and_bytes() -> None:
+    played = model()
+    ReviewLoop(played).run("?", file=("atlas.txt", b"Peru: Lima"))
+    assert "Peru: Lima" in played.requests[0]["messages"][1]["content"]
