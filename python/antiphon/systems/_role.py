@@ -7,11 +7,10 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from antiphon import _loop
-from antiphon._encode import encode_result
 from antiphon._team.use import use
 from antiphon.errors import ValidationError
 from antiphon.models import Model, model
-from antiphon.tools import Tool, ToolContext
+from antiphon.tools import Tool, ToolContext, encode_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

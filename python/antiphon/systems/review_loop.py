@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import Model
 from antiphon._antiphon import ReviewLoop as Native
 from antiphon._choice import standing
 from antiphon.event import Event
+from antiphon.models import Model, scripted
 from antiphon.systems._file import read_file
 from antiphon.systems._role import as_role, as_tools
 from antiphon.systems.result import ReviewLoopResult
@@ -105,7 +105,7 @@ class ReviewLoop:
         def build(actor: dict[str, Any]) -> Native:
             return Native(settings, {**dict.fromkeys(given, actor), **known, **used})
 
-        nobody = {"model": Model.scripted([]), "prompt": None}
+        nobody = {"model": scripted([]), "prompt": None}
         self._native = build(nobody)  # says what is wrong before a model costs anything
         if len(known) < len(given):
             opened = standing(model) if model is None or isinstance(model, str) else model

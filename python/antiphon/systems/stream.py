@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Event as NativeEvent
     from antiphon.systems.result import ReviewLoopResult
 
-    Ask = Callable[[Callable[[NativeEvent], None]], ReviewLoopResult]
+    _Ask = Callable[[Callable[[NativeEvent], None]], ReviewLoopResult]
 
 __all__ = ["ReviewLoopStream"]
 
@@ -30,7 +30,7 @@ class ReviewLoopStream:
         ask: puts the question, showing each event to what it is given.
     """
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: _Ask) -> None:
         self._ask = ask
         self._letters: queue.SimpleQueue[Event | BaseException | ReviewLoopResult]
         self._letters = queue.SimpleQueue()
