@@ -88,21 +88,22 @@ fn plan(config: &Config) -> Json {
 }
 
 /// Rejecting without saying why helps nobody: the condition is beside the
-/// properties, where providers that do not know it pass over it.
+/// properties, where providers that do not know it pass over it. So is the
+/// demand for a decision, which both branches make: servers that turn a schema
+/// into a grammar put required fields first, and a small model that has to
+/// decide before it has said why decides badly.
 fn verdict() -> Json {
     let fields = json!({
         "feedback": {"type": "string"},
         "decision": {"type": "string", "enum": ["approve", "reject"]},
     });
-    let mut schema = object(&fields);
-    if let Some(schema) = schema.as_object_mut() {
-        schema.insert("required".to_owned(), json!(["decision"]));
-        let rejected = json!({"properties": {"decision": {"const": "reject"}}});
-        schema.insert("if".to_owned(), rejected);
-        let feedback = json!({"properties": {"feedback": text()}, "required": ["feedback"]});
-        schema.insert("then".to_owned(), feedback);
-    }
-    schema
+    json!({
+        "type": "object",
+        "properties": fields,
+        "if": {"properties": {"decision": {"const": "reject"}}},
+        "then": {"properties": {"feedback": text()}, "required": ["decision", "feedback"]},
+        "else": {"required": ["decision"]},
+    })
 }
 
 /// A text that is not blank.
