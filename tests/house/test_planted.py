@@ -26,7 +26,7 @@ _LONG = "def f():\n" + "    x = 1\n" * 60
 _DEEP = "def f():\n if a:\n  for b in c:\n   while d:\n    with e:\n     if g:\n      pass\n"
 _WIDE = "class A:\n    def f(self, a, b, c, d, e, f): ...\n"
 _EVENT = "pub enum EventKind {\n    /// Began.\n    RunStarted,\n}\n"
-_SYSTEM = "from antiphon._table import Engine\n"
+_SYSTEM = "from antiphon._antiphon import Engine\n"
 
 CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_sizes.long_files, "src/core/src/a.rs", "\n" * 501, 501, "501 lines"),

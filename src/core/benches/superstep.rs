@@ -2,6 +2,11 @@
 //! limits, a retry policy and deadlines on. `cargo bench -p antiphon-core`.
 #![expect(clippy::print_stdout, reason = "a bench reports on standard output")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a bench stops at the first surprise")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "what is measured is real time"
+)]
 #![expect(clippy::cast_precision_loss, reason = "the counts are small")]
 
 use std::sync::Arc;
@@ -26,16 +31,16 @@ const WIDTH: u64 = 1_000;
 const ROUNDS: u64 = 200;
 
 fn main() {
-    let superstep = best(STEPS, || drive(&looped(), STEPS, Route::Follow));
+    let superstep = best(STEPS, || drive(&looped(), STEPS, &Route::Follow));
     println!("superstep: one node, an edge to itself     {superstep:7.1} ns   goal 60, gate 120");
-    let superstep = best(STEPS, || drive(&routed(), STEPS, Route::Follow));
+    let superstep = best(STEPS, || drive(&routed(), STEPS, &Route::Follow));
     println!("superstep: one node, a router to itself    {superstep:7.1} ns");
-    let task = best(WIDTH * ROUNDS, || drive(&fanned(), ROUNDS, Route::Follow));
+    let task = best(WIDTH * ROUNDS, || drive(&fanned(), ROUNDS, &Route::Follow));
     println!("task: fan-out to {WIDTH} nodes and back       {task:7.1} ns");
     let sends = (0..WIDTH)
         .map(|item| Choice::Send(Send { node: "leaf".into(), input: item.into(), timeout: None }));
     let scatter = Route::Also(sends.collect());
-    let task = best(WIDTH * ROUNDS, || drive(&sent(), ROUNDS, scatter.clone()));
+    let task = best(WIDTH * ROUNDS, || drive(&sent(), ROUNDS, &scatter));
     println!("task: fan-out of {WIDTH} sends and back       {task:7.1} ns");
 }
 
@@ -50,7 +55,7 @@ fn best(pieces: u64, mut work: impl FnMut()) -> f64 {
 }
 
 /// Runs until the hub has run so often. Each task writes a number.
-fn drive(graph: &Arc<Graph<Value>>, rounds: u64, route: Route<Value>) {
+fn drive(graph: &Arc<Graph<Value>>, rounds: u64, route: &Route<Value>) {
     let limits = Limits {
         supersteps: Some(u64::MAX),
         model_calls: Some(100),
@@ -66,12 +71,9 @@ fn drive(graph: &Arc<Graph<Value>>, rounds: u64, route: Route<Value>) {
             Effect::Start(tasks) => {
                 now = Time::from_micros(now.as_micros() + 1);
                 for task in tasks {
-                    let mut update = Update::default();
-                    update.writes.push(Write::merge(COUNT, done.into()));
-                    if task.node == HUB {
-                        done += 1;
-                        update.route = if done == rounds { Route::End } else { route.clone() };
-                    }
+                    done += u64::from(task.node == HUB);
+                    let way = if done == rounds { &Route::End } else { route };
+                    let update = update(task.node, done, way);
                     run.resolve(task.id, Outcome::Done(update), now);
                 }
             }
@@ -79,6 +81,15 @@ fn drive(graph: &Arc<Graph<Value>>, rounds: u64, route: Route<Value>) {
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn update(node: NodeId, count: u64, way: &Route<Value>) -> Update<Value> {
+    let mut update = Update::default();
+    update.writes.push(Write::merge(COUNT, count.into()));
+    if node == HUB {
+        update.route = way.clone();
+    }
+    update
 }
 
 /// Always back to the hub.

@@ -108,7 +108,8 @@ impl<V: Value> Run<V> {
             self.ring(now);
         }
         loop {
-            if let Some(effect) = self.desk.next_effect() {
+            if let Some(mut effect) = self.desk.next_effect() {
+                self.set_off(&mut effect);
                 return effect;
             }
             match self.desk.active.pop_front() {

@@ -1,6 +1,7 @@
 //! An agent loop as a unit of a run: its calls are tasks like any other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -38,6 +39,7 @@ struct Call {
     serial: u64,
     kind: CallKind,
     place: Place,
+    timeout: Option<Duration>,
     deadline: Option<Time>,
     cancelling: bool,
 }
@@ -75,6 +77,13 @@ impl<V> AgentUnit<V> {
     pub(super) fn is_running(&self, id: TaskId) -> bool {
         let call = self.calls.get(id.slot as usize).filter(|call| call.serial == id.serial);
         call.is_some_and(|call| call.kind != CallKind::Over && !call.cancelling)
+    }
+
+    /// A call that had to wait for its turn begins now; returns when it is given up.
+    pub(super) fn set_off(&mut self, slot: u32, now: Time) -> Option<Time> {
+        let call = self.calls.get_mut(slot as usize)?;
+        call.deadline = call.timeout.map(|timeout| now + timeout);
+        call.deadline
     }
 
     fn call_of(&self, position: usize) -> Option<&ToolCall> {
@@ -162,19 +171,26 @@ impl<V: Value> Run<V> {
         let tool = agent.spec.tools.iter().find(|tool| tool.spec.name == *name);
         let timeout = tool.and_then(|tool| tool.spec.timeout);
         self.log_tool_call(unit, position, || invocation.arguments.clone());
-        let deadline = timeout.map(|timeout| self.desk.log.now + timeout);
         self.hand_out_call(
             unit,
             CallKind::Tool(position),
             Work::Tool(Box::new(invocation)),
-            deadline,
+            timeout,
         );
     }
 
-    fn hand_out_call(&mut self, unit: u32, kind: CallKind, work: Work<V>, own: Option<Time>) {
+    fn hand_out_call(
+        &mut self,
+        unit: u32,
+        kind: CallKind,
+        work: Work<V>,
+        timeout: Option<Duration>,
+    ) {
         let serial = self.desk.next_serial();
         let node = self.units.agent_node(unit);
         let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
+        let timed = timeout.filter(|_| !self.desk.queues());
+        let own = timed.map(|timeout| self.desk.log.now + timeout);
         if let Some(own) = own {
             self.desk.wake(own);
         }
@@ -184,7 +200,7 @@ impl<V: Value> Run<V> {
         }
         let slot = u32::try_from(agent.calls.len()).unwrap_or(u32::MAX);
         let place = agent.place(kind);
-        agent.calls.push(Call { serial, kind, place, deadline: own, cancelling: false });
+        agent.calls.push(Call { serial, kind, place, timeout, deadline: own, cancelling: false });
         agent.open += 1;
         self.desk.running += 1;
         let id = TaskId { unit, slot, serial };

@@ -96,6 +96,11 @@ impl<V> Desk<V> {
         (!tasks.is_empty()).then_some(Effect::Start(tasks))
     }
 
+    /// Whether a task may have to wait before the driver gets it.
+    pub(super) const fn queues(&self) -> bool {
+        self.commits || self.max_concurrency.is_some()
+    }
+
     /// Takes back what has not been handed out of a unit; says which slots.
     pub(super) fn take_back(&mut self, unit: u32) -> SmallVec<[u32; 4]> {
         let (of_unit, others) =

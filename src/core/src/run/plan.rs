@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::Run;
 use super::agent::AgentUnit;
 use super::frame::{Frame, Record, Status};
-use super::unit::{Body, Unit, sooner};
+use super::unit::{Body, Unit, Units, sooner};
 use crate::budget::{Budget, Dimension, Limits};
 use crate::channel::Write;
 use crate::command::Update;
-use crate::effect::Ending;
+use crate::effect::{Effect, Ending};
 use crate::event::{EventKind, Level};
-use crate::graph::{Graph, NodeId, NodeWork};
+use crate::graph::{Graph, Node, NodeId, NodeWork};
 use crate::task::{Input, Task, TaskId, Work};
 use crate::time::Time;
 use crate::value::Value;
@@ -69,8 +69,10 @@ impl<V: Value> Run<V> {
         if node.policy.is_limited() && record.budget().is_none() {
             record.limit(&node.policy.limits, now);
         }
-        let timeout = record.timeout.or(node.policy.timeout);
-        record.deadline = sooner(timeout.map(|timeout| now + timeout), record.expires());
+        record.deadline = record.expires();
+        if !(self.desk.queues() && matches!(node.work, NodeWork::Call)) {
+            record.set_off(node, now);
+        }
         if let Some(deadline) = record.deadline {
             self.desk.wake(deadline);
         }
@@ -106,6 +108,29 @@ impl<V: Value> Run<V> {
             deadline: sooner(record.deadline, around),
             work: Work::Node(record.input.clone()),
         });
+    }
+
+    /// A task that had to wait for its turn begins only now, and so does its
+    /// time-out.
+    pub(super) fn set_off(&mut self, effect: &mut Effect<V>) {
+        let Effect::Start(tasks) = effect else { return };
+        if !self.desk.queues() {
+            return;
+        }
+        let now = self.desk.log.now;
+        for task in tasks {
+            let TaskId { unit, slot, .. } = task.id;
+            let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
+            let own = if let Some(agent) = self.units.agent_mut(unit) {
+                agent.set_off(slot, now)
+            } else {
+                self.units.set_off(unit, slot, now)
+            };
+            task.deadline = sooner(own, around);
+            if let Some(own) = own {
+                self.desk.wake(own);
+            }
+        }
     }
 
     /// Gives a task to a unit of its own.
@@ -173,7 +198,22 @@ impl<V: Value> Frame<V> {
     }
 }
 
+impl<V: Value> Units<V> {
+    fn set_off(&mut self, unit: u32, slot: u32, now: Time) -> Option<Time> {
+        let Frame { graph, records, .. } = self.frame_mut(unit)?;
+        let record = records.get_mut(slot as usize)?;
+        record.set_off(graph.node(record.node)?, now);
+        record.deadline
+    }
+}
+
 impl<V> Record<V> {
+    /// An attempt begins: from now on its time-out counts.
+    fn set_off(&mut self, node: &Node<V>, now: Time) {
+        let timeout = self.timeout.or(node.policy.timeout);
+        self.deadline = sooner(timeout.map(|timeout| now + timeout), self.expires());
+    }
+
     /// Opens the budget of one execution, its attempts included.
     fn limit(&mut self, limits: &Limits, now: Time) {
         let extra = self.extra();

@@ -27,11 +27,10 @@ impl Value for Json {
         let needs = |what: &str, found: &Self| Err(format!("needs {what}, found: {}", name(found)));
         let is_list = |value: &Self| value.is_array();
         match merge {
-            Merge::Set | Merge::Last | Merge::Once | Merge::Foreign(_) => Ok(()),
             Merge::Append | Merge::Upsert { .. } | Merge::Put if !old.is_none_or(is_list) => {
                 needs("a list to add to", old.unwrap_or(&Self::Null))
             }
-            Merge::Append => Ok(()),
+            Merge::Set | Merge::Last | Merge::Once | Merge::Foreign(_) | Merge::Append => Ok(()),
             Merge::Extend | Merge::Messages => match old.filter(|old| !old.is_array()) {
                 Some(old) => needs("a list to add to", old),
                 None if new.is_array() => Ok(()),

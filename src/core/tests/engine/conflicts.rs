@@ -23,7 +23,7 @@ fn is_conflict(fault: &Fault) {
     assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_conflict"));
     assert_eq!(fault.details["nodes"], json!(["a", "b"]));
     assert_eq!(fault.details["key"], json!("x"));
-    assert!(fault.message.contains("`a` and `b`") && fault.message.ends_with("x"));
+    assert!(fault.message.contains("`a` and `b`") && fault.message.ends_with('x'));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Play, Script, chain, fan, play};
 
-fn failing(change: impl FnOnce(&mut GraphBuilder<Value>)) -> Play {
+fn failing(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>) -> Play {
     let mut graph = chain(&["a", "b"]);
     graph.channel("error", Merge::Set);
     graph.node("rescue");
@@ -18,7 +18,7 @@ fn failing(change: impl FnOnce(&mut GraphBuilder<Value>)) -> Play {
 
 #[test]
 fn raise_fails_the_run_with_the_fault_as_it_was() {
-    let mut play = failing(|_| {});
+    let mut play = failing(|graph| graph);
     let fault = play.fails();
     assert_eq!((fault.category, fault.code.as_str()), (Category::Tool, "tool"));
     assert_eq!(play.of_kind(EventKind::Error)[0].data["code"], "tool");
@@ -28,7 +28,7 @@ fn raise_fails_the_run_with_the_fault_as_it_was() {
 fn record_writes_the_fault_and_follows_the_edges() {
     let mut play = failing(|graph| {
         let error = antiphon_core::channel::ChannelId(1);
-        graph.on_error_record("a", error);
+        graph.on_error_record("a", error)
     });
     let state = play.complete();
     assert_eq!(
@@ -42,7 +42,7 @@ fn record_writes_the_fault_and_follows_the_edges() {
 fn goto_writes_the_fault_and_runs_another_node_instead_of_the_successors() {
     let mut play = failing(|graph| {
         let error = antiphon_core::channel::ChannelId(1);
-        graph.on_error_goto("a", "rescue", Some(error));
+        graph.on_error_goto("a", "rescue", Some(error))
     });
     assert_eq!(play.complete()["error"]["message"], "it failed");
     assert_eq!(play.started, ["a", "rescue"]);
@@ -50,7 +50,7 @@ fn goto_writes_the_fault_and_runs_another_node_instead_of_the_successors() {
 
 #[test]
 fn goto_need_not_write_anything() {
-    let mut play = failing(|graph| drop(graph.on_error_goto("a", "rescue", None)));
+    let mut play = failing(|graph| graph.on_error_goto("a", "rescue", None));
     assert_eq!(play.complete(), json!({}));
     assert_eq!(play.started, ["a", "rescue"]);
 }
@@ -127,12 +127,12 @@ fn a_fault_that_cannot_be_recorded_ends_the_run() {
             default: None,
             kind: Kind::Number,
         });
-        graph.on_error_record("a", number);
+        graph.on_error_record("a", number)
     });
     assert_eq!(play.fails().code, "write_unmergeable");
 }
 
-fn lost(change: impl FnOnce(&mut GraphBuilder<Value>)) -> Play {
+fn lost(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>) -> Play {
     let mut graph = chain(&["a", "b"]);
     graph.node("rescue");
     graph.branch("a", "way", 0, None);
@@ -146,7 +146,7 @@ fn lost(change: impl FnOnce(&mut GraphBuilder<Value>)) -> Play {
 #[test]
 fn a_router_that_fails_is_the_failure_of_its_node() {
     let log = antiphon_core::channel::ChannelId(0);
-    let mut play = lost(|graph| drop(graph.on_error_goto("a", "rescue", Some(log))));
+    let mut play = lost(|graph| graph.on_error_goto("a", "rescue", Some(log)));
     let log = play.complete()["log"].clone();
     assert_eq!((&log[0], &log[1]["code"]), (&json!("done"), &json!("internal")));
     assert_eq!(log.as_array().unwrap().len(), 2, "what was merged is not merged again");
@@ -156,7 +156,7 @@ fn a_router_that_fails_is_the_failure_of_its_node() {
 #[test]
 fn a_router_that_fails_leaves_no_way_to_follow() {
     let log = antiphon_core::channel::ChannelId(0);
-    let mut play = lost(|graph| drop(graph.on_error_record("a", log)));
+    let mut play = lost(|graph| graph.on_error_record("a", log));
     assert_eq!(play.fails().category, Category::Internal);
     assert_eq!(play.started, ["a"]);
 }

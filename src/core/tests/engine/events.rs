@@ -67,9 +67,11 @@ fn failures_pauses_and_retries_are_told() {
     play.fails();
     let of_node: Vec<_> = told(&play.events).into_iter().filter(|(_, path)| path == "a").collect();
     let kinds: Vec<_> = of_node.into_iter().map(|(kind, _)| kind).collect();
-    use EventKind::{Error, Interrupt, NodeStarted, Retry};
-    assert_eq!(kinds, [NodeStarted, Retry, NodeStarted, Interrupt, NodeStarted, Error]);
-    let levels = [(Retry, Level::Warning), (Error, Level::Error), (NodeStarted, Level::Info)];
+    let started = EventKind::NodeStarted;
+    let (retry, asks) = (EventKind::Retry, EventKind::Interrupt);
+    assert_eq!(kinds, [started, retry, started, asks, started, EventKind::Error]);
+    let levels =
+        [(retry, Level::Warning), (EventKind::Error, Level::Error), (started, Level::Info)];
     for (kind, level) in levels {
         assert!(play.of_kind(kind).iter().all(|event| event.level == level));
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::chain;
 
-fn error(change: impl FnOnce(&mut GraphBuilder<Value>)) -> String {
+fn error(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>) -> String {
     let mut graph = chain(&["a", "b"]);
     change(&mut graph);
     graph.build().unwrap_err().to_string()
@@ -14,38 +14,52 @@ fn error(change: impl FnOnce(&mut GraphBuilder<Value>)) -> String {
 
 #[test]
 fn names_are_unique_and_readable_in_a_path() {
-    assert_eq!(error(|g| drop(g.node("a"))), "two nodes have the same name: a");
     assert_eq!(
-        error(|g| drop(g.channel("log", Merge::Set))),
+        error(|g| {
+            g.node("a");
+            g
+        }),
+        "two nodes have the same name: a"
+    );
+    assert_eq!(
+        error(|g| {
+            g.channel("log", Merge::Set);
+            g
+        }),
         "two channels have the same name: log"
     );
     for name in ["", "__start__", "__end__", "a|b", "a:b"] {
-        assert!(error(|g| drop(g.node(name))).starts_with("a node may not be called"), "{name}");
+        assert!(
+            error(|g| {
+                g.node(name);
+                g
+            })
+            .starts_with("a node may not be called"),
+            "{name}"
+        );
     }
-    let twice = error(|g| {
-        g.branch("a", "way", 0, None).branch("a", "way", 1, None);
-    });
+    let twice = error(|g| g.branch("a", "way", 0, None).branch("a", "way", 1, None));
     assert_eq!(twice, "two branches of `a` have the same name: way");
 }
 
 #[test]
 fn edges_begin_and_end_where_something_is() {
-    assert_eq!(error(|g| drop(g.edge("x", "a"))), "an edge begins at an unknown node: x");
-    assert_eq!(error(|g| drop(g.edge("a", START))), "an edge may not lead to the start: a");
-    assert_eq!(error(|g| drop(g.edge(END, "a"))), "an edge may not leave the end: __end__");
+    assert_eq!(error(|g| g.edge("x", "a")), "an edge begins at an unknown node: x");
+    assert_eq!(error(|g| g.edge("a", START)), "an edge may not lead to the start: a");
+    assert_eq!(error(|g| g.edge(END, "a")), "an edge may not leave the end: __end__");
     assert_eq!(
-        error(|g| drop(g.join(&[], "a"))),
+        error(|g| g.join(&[], "a")),
         "an edge from several nodes needs at least one, target: a"
     );
-    assert_eq!(error(|g| drop(g.join(&["a", "x"], "b"))), "an edge begins at an unknown node: x");
+    assert_eq!(error(|g| g.join(&["a", "x"], "b")), "an edge begins at an unknown node: x");
 }
 
 #[test]
 fn policies_name_nodes_that_exist() {
     let expected = "a policy of `a` names an unknown node: x";
-    assert_eq!(error(|g| drop(g.on_error_goto("a", "x", None))), expected);
-    assert_eq!(error(|g| drop(g.on_error_handle("a", "x"))), expected);
-    assert_eq!(error(|g| drop(g.on_budget("x"))), "a policy of `chain` names an unknown node: x");
+    assert_eq!(error(|g| g.on_error_goto("a", "x", None)), expected);
+    assert_eq!(error(|g| g.on_error_handle("a", "x")), expected);
+    assert_eq!(error(|g| g.on_budget("x")), "a policy of `chain` names an unknown node: x");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Each merge rule, on JSON.
 
+use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Channel, Kind, Merge, Op};
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::{Category, Fault};
@@ -95,7 +96,10 @@ fn sum_is_exact_for_whole_numbers_and_max_keeps_the_larger() {
     let big = 9_007_199_254_740_993_i64;
     assert_eq!(merged(Merge::Sum, &[json!(big), json!(1)]), json!(big + 1));
     assert_eq!(merged(Merge::Sum, &[json!(1), json!(0.5)]), json!(1.5));
-    assert_eq!(merged(Merge::Sum, &[json!(i64::MAX), json!(1)]), json!(i64::MAX as f64 + 1.0));
+    assert_eq!(
+        merged(Merge::Sum, &[json!(i64::MAX), json!(1)]),
+        json!(9_223_372_036_854_775_808.0)
+    );
     assert_eq!(merged(Merge::Max, &[json!(big + 1), json!(big)]), json!(big + 1));
     assert_eq!(merged(Merge::Max, &[json!(1), json!(2.5), json!(2)]), json!(2.5));
     assert!(refused(Merge::Sum, &[json!("1")]).ends_with("needs a number, found: a text"));
@@ -127,7 +131,7 @@ fn a_reset_clears_to_the_default_and_merges_of_the_same_step_follow() {
         .node("adds", |call| call.done([("x", json!(1))]))
         .node("resets", |call| call.op("x", Op::Reset));
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, script, json!({"x": 9}), Default::default());
+    let mut play = Play::new(&graph, script, json!({"x": 9}), Limits::default());
     assert_eq!(play.complete()["x"], json!([0, 1]));
     let gone = written(channel(Merge::Set, None), vec![Op::Merge(json!(1)), Op::Reset]).complete();
     assert_eq!(gone, json!({}), "without a default the key is absent again");
@@ -165,7 +169,7 @@ fn a_foreign_rule_begins_at_the_default_after_a_reset() {
         .node("b", |call| call.op("x", Op::Reset))
         .reducer(0, |old, new| Ok(json!(old.unwrap().as_i64().unwrap() + new.as_i64().unwrap())));
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, script, json!({"x": 5}), Default::default());
+    let mut play = Play::new(&graph, script, json!({"x": 5}), Limits::default());
     assert_eq!(play.complete(), json!({"x": 101}));
 }
 
@@ -193,7 +197,7 @@ fn the_input_of_a_run_is_checked_like_any_write() {
     let mut graph = chain(&["a"]);
     graph.add_channel(Channel { kind: Kind::Text, ..channel(Merge::Set, None) });
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, Script::new(), json!({"x": 1}), Default::default());
+    let mut play = Play::new(&graph, Script::new(), json!({"x": 1}), Limits::default());
     assert_eq!(play.fails().code, "write_mistyped");
     assert!(play.started.is_empty());
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::event::Event;
+use antiphon_core::event::{Event, EventKind};
 use proptest::prelude::*;
 
-use crate::random::plans;
+use crate::engine::random::plans;
 use crate::support::{Finish, Play};
 
 /// The events of each span, without when and in which place of the run.
@@ -15,8 +15,10 @@ fn by_span(play: &Play) -> BTreeMap<String, Vec<Event>> {
         let mut event = event.clone();
         event.seq = 0;
         event.at = antiphon_core::Time::default();
-        // Units of the store are numbered as they come.
-        event.data.remove("id").filter(|id| id.is_number());
+        if event.kind == EventKind::Checkpoint {
+            // Commits are numbered as they come.
+            event.data.remove("id");
+        }
         spans.entry(event.span_id.clone()).or_default().push(event);
     }
     spans

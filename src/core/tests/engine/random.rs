@@ -17,7 +17,8 @@ use crate::support::{
 
 /// One node: where it leads and how it behaves.
 #[derive(Clone, Debug)]
-pub struct Step {
+#[expect(clippy::struct_excessive_bools, reason = "each is a coin of its own")]
+pub(crate) struct Step {
     edges: Vec<usize>,
     routes: Vec<usize>,
     sends: u8,
@@ -31,12 +32,12 @@ pub struct Step {
 
 /// A graph of at most eight nodes, and what its host says.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     steps: Vec<Step>,
     joins: Vec<(Vec<usize>, usize)>,
 }
 
-pub fn plans() -> impl Strategy<Value = Plan> {
+pub(crate) fn plans() -> impl Strategy<Value = Plan> {
     let place = || 0_usize..8;
     let behaviour = (0_u8..3, 0_u32..3, 0_usize..3, prop::bool::weighted(0.15));
     let kind = (prop::bool::weighted(0.15), prop::bool::weighted(0.2), any::<bool>());
@@ -59,7 +60,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
 
 impl Plan {
     /// One plan with a bit of everything.
-    pub fn sample() -> Self {
+    pub(crate) fn sample() -> Self {
         let step = |edges: &[usize], routes: &[usize]| Step {
             edges: edges.to_vec(),
             routes: routes.to_vec(),
@@ -86,7 +87,7 @@ impl Plan {
         (rest > 0).then(|| self.name(place + 1 + which % rest))
     }
 
-    pub fn graph(&self) -> Arc<Graph<Value>> {
+    pub(crate) fn graph(&self) -> Arc<Graph<Value>> {
         let mut graph = Graph::builder("random");
         graph.channel("log", Merge::Append);
         graph.channel("count", Merge::Sum);
@@ -128,13 +129,15 @@ impl Plan {
         graph.build().unwrap()
     }
 
-    pub fn script(&self) -> Script {
+    pub(crate) fn script(&self) -> Script {
         let mut script = Script::new();
         for (place, step) in self.steps.iter().enumerate() {
             let targets: Vec<String> = step.routes.iter().map(|&to| self.name(to)).collect();
             script = script.router(u32::try_from(place).unwrap(), move |view| {
                 let count = view.named("count").and_then(Value::as_u64).unwrap_or(0);
-                let chosen = usize::try_from(count).unwrap() % (targets.len() + 1);
+                let failed = view.named("error").and_then(Value::as_array).map_or(0, Vec::len);
+                let count = usize::try_from(count).unwrap() + failed;
+                let chosen = count % (targets.len() + 1);
                 choose(targets.get(chosen).filter(|_| count < 20).map(|to| name(to)))
             });
             let (step, target) = (step.clone(), self.after(place, 0));
@@ -146,7 +149,7 @@ impl Plan {
     }
 
     /// Plays to the end; whatever is asked is answered.
-    pub fn play(&self, finish: Finish) -> (Play, String) {
+    pub(crate) fn play(&self, finish: Finish) -> (Play, String) {
         // Who gets the last of a shared budget depends on who asks first, so
         // that nothing here may run out: edges lead on, and routers lead back
         // only so often.

@@ -1,5 +1,6 @@
 //! Where a task's own wish and its branches lead.
 
+use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Merge, Op};
 use antiphon_core::command::{Choice, Route};
 use antiphon_core::graph::{END, Graph, Habits, START, Sight};
@@ -78,7 +79,7 @@ fn a_branch_at_the_start_sees_the_input() {
     let script = Script::new()
         .router(0, |view| choose([name(view.named("mode").unwrap().as_str().unwrap())]));
     let graph = graph.build().unwrap();
-    let mut play = Play::new(&graph, script, json!({"mode": "deep"}), Default::default());
+    let mut play = Play::new(&graph, script, json!({"mode": "deep"}), Limits::default());
     play.complete();
     assert_eq!(play.started, ["deep"]);
 }
@@ -139,6 +140,6 @@ fn own_sight_takes_resets_first_as_the_merge_does() {
         update.writes.push(antiphon_core::channel::Write { channel, op: Op::Reset });
         antiphon_core::task::Outcome::Done(update)
     });
-    let mut play = Play::new(&graph, script, json!({"log": "old"}), Default::default());
+    let mut play = Play::new(&graph, script, json!({"log": "old"}), Limits::default());
     assert_eq!(play.complete(), json!({"log": ["new"]}));
 }

@@ -38,7 +38,7 @@ fn nodes_come_before_sends_in_the_order_of_writes() {
     graph.edge(START, "first").edge(START, "second").edge("second", "leaf");
     let script = Script::new()
         .node("first", |call| call.route(Route::Also(vec![send("leaf", json!("sent"))])))
-        .node("leaf", |call| call.done([("log", call.sent().unwrap_or(json!("edge")))]));
+        .node("leaf", |call| call.done([("log", call.sent().unwrap_or_else(|| json!("edge")))]));
     assert_eq!(play(&graph.build().unwrap(), script).complete(), json!({"log": ["edge", "sent"]}));
 }
 

@@ -11,7 +11,7 @@ use antiphon_core::{Category, Fault};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::random::plans;
+use crate::engine::random::plans;
 use crate::support::{Play, Script, ms, nested, options};
 
 #[derive(Clone, Debug)]
@@ -177,6 +177,22 @@ fn an_answer_is_taken_once() {
     assert!(play.run.resolve(id, done(), play.now));
     assert!(!play.run.resolve(id, done(), play.now));
     play.complete();
+}
+
+#[test]
+fn a_task_that_was_not_handed_out_takes_no_answer() {
+    let graph = crate::support::chain(&["a"]).build().unwrap();
+    let stored = Options { commits: true, ..options() };
+    let mut play = Play::with(&graph, Script::new(), json!({}), stored);
+    play.acknowledges = false;
+    play.step();
+    let guessed = TaskId { unit: 0, slot: 0, serial: 1 };
+    let done = || Outcome::Done(antiphon_core::command::Update::default());
+    assert!(!play.run.resolve(guessed, done(), play.now));
+    play.run.committed(1);
+    play.step();
+    assert_eq!(play.tasks[0].id, guessed);
+    assert!(play.run.resolve(guessed, done(), play.now));
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn a_router_that_the_host_does_not_have_fails_its_node() {
     };
     run.resolve(
         tasks[0].id,
-        antiphon_core::task::Outcome::Done(Default::default()),
+        antiphon_core::task::Outcome::Done(antiphon_core::command::Update::default()),
         crate::support::BEGIN,
     );
     let antiphon_core::effect::Effect::Failed(fault) = run.step(crate::support::BEGIN, &mut rules)

@@ -5,7 +5,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::random::Plan;
+use crate::engine::random::Plan;
 use crate::support::{Finish, Play, options};
 
 #[test]

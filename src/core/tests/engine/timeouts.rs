@@ -7,6 +7,7 @@ use antiphon_core::channel::Merge;
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{GraphBuilder, Policy, START};
+use antiphon_core::run::Options;
 use antiphon_core::task::Outcome;
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
@@ -146,18 +147,49 @@ fn a_nodes_own_wall_time_covers_all_of_its_attempts() {
 }
 
 #[test]
-fn a_task_that_was_not_handed_out_yet_is_not_started_after_its_time() {
+fn the_time_of_a_task_begins_when_the_driver_gets_it() {
     let mut graph = chain(&[]);
     timed(ms(100), &mut graph);
-    let options = antiphon_core::run::Options { commits: true, ..crate::support::options() };
+    let options = Options { commits: true, ..crate::support::options() };
     let mut play = Play::with(&graph.build().unwrap(), Script::new(), json!({}), options);
     play.acknowledges = false;
     assert!(matches!(play.step(), Effect::Commit(_)));
-    play.now = BEGIN + ms(100);
-    play.step();
+    play.now = BEGIN + ms(500);
+    assert!(matches!(play.step(), Effect::Wait(_)), "a slow store is not the task's fault");
     play.run.committed(play.deltas[0].id);
-    assert_eq!(play.fails().code, "node_timeout");
-    assert!(play.started.is_empty() && play.cancelled.is_empty());
+    play.acknowledges = true;
+    play.complete();
+    assert_eq!(play.tasks[0].deadline, Some(BEGIN + ms(600)));
+}
+
+#[test]
+fn the_time_of_a_task_that_waits_for_its_turn_does_not_run() {
+    let mut graph = fan(&[], &[]);
+    for name in ["a", "b", "c"] {
+        graph.add_node(policy(Policy { timeout: Some(ms(100)), ..Policy::default() }, name));
+        graph.edge(START, name);
+    }
+    let script =
+        ["a", "b", "c"].iter().fold(Script::new(), |script, name| script.takes(name, ms(80)));
+    let options = Options { max_concurrency: Some(1), ..crate::support::options() };
+    let mut play = Play::with(&graph.build().unwrap(), script, json!({}), options);
+    play.complete();
+    assert_eq!(play.now, BEGIN + ms(240));
+    assert!(play.cancelled.is_empty());
+}
+
+#[test]
+fn a_node_that_waits_for_its_turn_can_still_run_out_of_what_it_may_spend() {
+    let mut graph = fan(&["a"], &[]);
+    let limited = Policy { limits: wall(ms(50)), ..Policy::default() };
+    graph.add_node(policy(limited, "b"));
+    graph.edge(START, "b");
+    let script = Script::new().takes("a", ms(80));
+    let options = Options { max_concurrency: Some(1), ..crate::support::options() };
+    let mut play = Play::with(&graph.build().unwrap(), script, json!({}), options);
+    assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
+    assert_eq!(play.started, ["a"], "it is neither started nor cancelled");
+    assert_eq!(play.cancelled, [play.tasks[0].id]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A superstep that cannot be merged leaves the state as it was.
 
 use antiphon_core::Category;
+use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Merge, Op};
 use antiphon_core::graph::{Habits, Sight};
 use serde_json::json;
@@ -14,7 +15,7 @@ fn failing(sight: Sight, script: Script) -> Play {
     let mut graph = fan(&["a", "b", "c"], &channels);
     graph.habits(Habits { sight, ..Habits::default() }).branch("c", "way", 0, None);
     let input = json!({"log": "before", "x": 1, "sum": 0});
-    let mut play = Play::new(&graph.build().unwrap(), script, input, Default::default());
+    let mut play = Play::new(&graph.build().unwrap(), script, input, Limits::default());
     play.fails();
     play
 }
@@ -74,7 +75,7 @@ fn a_router_of_merged_sight_that_fails_does_so_after_the_merge() {
 fn a_snapshot_is_not_changed_by_later_supersteps() {
     let graph = crate::support::chain(&["a"]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a"));
-    let mut play = Play::new(&graph, script, json!({"log": "in"}), Default::default());
+    let mut play = Play::new(&graph, script, json!({"log": "in"}), Limits::default());
     play.step();
     let before = play.run.state().snapshot();
     play.complete();

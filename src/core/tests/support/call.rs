@@ -6,18 +6,17 @@ use antiphon_core::command::{Choice, Choices, Route, Send, Update};
 use antiphon_core::model::{FinishReason, ModelReply, Usage};
 use antiphon_core::run::Run;
 use antiphon_core::task::{Input, Outcome, Task, Work};
-use antiphon_core::{Fault, Message, Role, Time};
+use antiphon_core::{Fault, Message, Role};
 use serde_json::Value;
 
-pub struct Call<'a> {
-    pub run: &'a mut Run<Value>,
-    pub task: &'a Task<Value>,
-    pub now: Time,
+pub(crate) struct Call<'a> {
+    pub(crate) run: &'a mut Run<Value>,
+    pub(crate) task: &'a Task<Value>,
 }
 
 impl Call<'_> {
     /// What the state holds under a key, null if nothing.
-    pub fn get(&self, key: &str) -> Value {
+    pub(crate) fn get(&self, key: &str) -> Value {
         let unit = self.run.home(self.task.id.unit);
         let id = self.run.graph(unit).and_then(|graph| graph.channel_id(key));
         let state = self.run.unit_state(unit);
@@ -25,35 +24,35 @@ impl Call<'_> {
     }
 
     /// What was sent to this task.
-    pub fn sent(&self) -> Option<Value> {
+    pub(crate) fn sent(&self) -> Option<Value> {
         match &self.task.work {
             Work::Node(Input::Sent(value)) | Work::Open(Input::Sent(value)) => Some(value.clone()),
             _ => None,
         }
     }
 
-    pub fn answers(&self) -> Vec<Value> {
+    pub(crate) fn answers(&self) -> Vec<Value> {
         self.run.answers(self.task.id.unit, self.task.id.slot).to_vec()
     }
 
     /// The code of the failure that this task handles, and whose it is.
-    pub fn handled(&self) -> Option<(String, String)> {
+    pub(crate) fn handled(&self) -> Option<(String, String)> {
         let (node, fault) = self.run.handled(self.task.id.unit, self.task.id.slot)?;
         Some((node.to_string(), fault.code.clone()))
     }
 
     /// A call of a model that costs ten tokens in and one out.
-    pub fn model(&mut self) -> Result<(), Fault> {
+    pub(crate) fn model(&mut self) -> Result<(), Fault> {
         self.run.request(self.task.id, Intent::Model)?;
         self.run.charge(self.task.id, Usage { input_tokens: 10, output_tokens: 1 });
         Ok(())
     }
 
-    pub fn tool(&mut self) -> Result<(), Fault> {
+    pub(crate) fn tool(&mut self) -> Result<(), Fault> {
         self.run.request(self.task.id, Intent::Tool)
     }
 
-    pub fn update<const N: usize>(&self, writes: [(&str, Value); N]) -> Update<Value> {
+    pub(crate) fn update<const N: usize>(&self, writes: [(&str, Value); N]) -> Update<Value> {
         let mut update = Update::default();
         for (key, value) in writes {
             update.writes.push(Write::merge(self.channel(key), value));
@@ -61,17 +60,18 @@ impl Call<'_> {
         update
     }
 
-    pub fn done<const N: usize>(&self, writes: [(&str, Value); N]) -> Outcome<Value> {
+    pub(crate) fn done<const N: usize>(&self, writes: [(&str, Value); N]) -> Outcome<Value> {
         Outcome::Done(self.update(writes))
     }
 
-    pub fn op(&self, key: &str, op: Op<Value>) -> Outcome<Value> {
+    pub(crate) fn op(&self, key: &str, op: Op<Value>) -> Outcome<Value> {
         let mut update = Update::default();
         update.writes.push(Write { channel: self.channel(key), op });
         Outcome::Done(update)
     }
 
-    pub fn route(&self, route: Route<Value>) -> Outcome<Value> {
+    #[expect(clippy::unused_self, reason = "it reads like the others")]
+    pub(crate) fn route(&self, route: Route<Value>) -> Outcome<Value> {
         Outcome::Done(Update { route, ..Update::default() })
     }
 
@@ -81,21 +81,24 @@ impl Call<'_> {
     }
 }
 
-pub fn name(name: &str) -> Choice<Value> {
+pub(crate) fn name(name: &str) -> Choice<Value> {
     Choice::Name(name.into())
 }
 
-pub fn send(node: &str, input: Value) -> Choice<Value> {
+pub(crate) fn send(node: &str, input: Value) -> Choice<Value> {
     Choice::Send(Send { node: node.into(), input, timeout: None })
 }
 
-pub fn choose(choices: impl IntoIterator<Item = Choice<Value>>) -> Result<Choices<Value>, Fault> {
+#[expect(clippy::unnecessary_wraps, reason = "it is what a router answers")]
+pub(crate) fn choose(
+    choices: impl IntoIterator<Item = Choice<Value>>,
+) -> Result<Choices<Value>, Fault> {
     Ok(choices.into_iter().collect())
 }
 
 /// Plays an agent: opens with a question, and its model says the texts in
 /// turn; what it concludes is added to `log`.
-pub fn agent(call: &mut Call<'_>, texts: &[&str]) -> Outcome<Value> {
+pub(crate) fn agent(call: &mut Call<'_>, texts: &[&str]) -> Outcome<Value> {
     match &call.task.work {
         Work::Open(_) => Outcome::Opened(vec![Message::user("what?")]),
         Work::Model(request) => {
@@ -108,7 +111,7 @@ pub fn agent(call: &mut Call<'_>, texts: &[&str]) -> Outcome<Value> {
 }
 
 /// What a scripted model says; it costs ten tokens in and one out.
-pub fn reply(text: &str) -> ModelReply {
+pub(crate) fn reply(text: &str) -> ModelReply {
     ModelReply {
         text: text.to_owned(),
         tool_calls: Vec::new(),

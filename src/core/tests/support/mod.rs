@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{ChannelId, Write};
+use antiphon_core::channel::Write;
 use antiphon_core::command::Choices;
 use antiphon_core::effect::{Delta, Effect, Ending, Question};
 use antiphon_core::event::{Event, EventKind};
@@ -14,13 +14,13 @@ use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy};
 use antiphon_core::rules::{Rules, Site};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::task::{Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Seed, Time};
 use serde_json::{Map, Value, json};
 
 mod call;
 
-pub use call::{Call, agent, choose, name, send};
+pub(crate) use call::{Call, agent, choose, name, reply, send};
 
 /// What a node does: it is called once per attempt.
 type Body = Arc<dyn Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync>;
@@ -29,7 +29,7 @@ type Reducer = Arc<dyn Fn(Option<Value>, Value) -> Result<Value, Fault> + Send +
 
 /// The host's side of a graph. Nodes without a script write nothing.
 #[derive(Clone, Default)]
-pub struct Script {
+pub(crate) struct Script {
     nodes: BTreeMap<String, Body>,
     routers: BTreeMap<u32, Router>,
     reducers: BTreeMap<u32, Reducer>,
@@ -37,11 +37,11 @@ pub struct Script {
 }
 
 impl Script {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub fn node(
+    pub(crate) fn node(
         mut self,
         name: &str,
         body: impl Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync + 'static,
@@ -51,17 +51,17 @@ impl Script {
     }
 
     /// A node that writes the same each time.
-    pub fn writes(self, name: &str, key: &str, value: Value) -> Self {
+    pub(crate) fn writes(self, name: &str, key: &str, value: Value) -> Self {
         let key = key.to_owned();
         self.node(name, move |call| call.done([(key.as_str(), value.clone())]))
     }
 
     /// A node that fails each time.
-    pub fn fails(self, name: &str, category: Category) -> Self {
+    pub(crate) fn fails(self, name: &str, category: Category) -> Self {
         self.node(name, move |_| Outcome::failed(fault(category)))
     }
 
-    pub fn router(
+    pub(crate) fn router(
         mut self,
         number: u32,
         router: impl Fn(&View<'_, Value>) -> Result<Choices<Value>, Fault> + Send + Sync + 'static,
@@ -70,7 +70,7 @@ impl Script {
         self
     }
 
-    pub fn reducer(
+    pub(crate) fn reducer(
         mut self,
         number: u32,
         reducer: impl Fn(Option<Value>, Value) -> Result<Value, Fault> + Send + Sync + 'static,
@@ -79,14 +79,14 @@ impl Script {
         self
     }
 
-    /// How long the work of a node takes.
-    pub fn takes(mut self, name: &str, time: Duration) -> Self {
+    /// How long the work of a node, or of a tool of an agent, takes.
+    pub(crate) fn takes(mut self, name: &str, time: Duration) -> Self {
         self.takes.insert(name.to_owned(), Some(time));
         self
     }
 
     /// A node that never answers, not even when it is told to stop.
-    pub fn never_ends(mut self, name: &str) -> Self {
+    pub(crate) fn never_ends(mut self, name: &str) -> Self {
         self.takes.insert(name.to_owned(), None);
         self
     }
@@ -109,7 +109,7 @@ impl Rules<Value> for Script {
 
 /// Which of the tasks that could end ends next.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Finish {
+pub(crate) enum Finish {
     #[default]
     InOrder,
     Backwards,
@@ -118,7 +118,7 @@ pub enum Finish {
 
 /// Where a run has come to.
 #[derive(Debug)]
-pub enum End {
+pub(crate) enum End {
     Done(Ending),
     Failed(Fault),
     Paused(Vec<Question<Value>>),
@@ -127,38 +127,48 @@ pub enum End {
 }
 
 /// One run with its script.
-pub struct Play {
-    pub run: Run<Value>,
-    pub now: Time,
-    pub script: Script,
-    pub finish: Finish,
+pub(crate) struct Play {
+    pub(crate) run: Run<Value>,
+    pub(crate) now: Time,
+    pub(crate) script: Script,
+    pub(crate) finish: Finish,
     /// Whether commits are acknowledged at once.
-    pub acknowledges: bool,
+    pub(crate) acknowledges: bool,
     /// Tasks that the driver has, and when their work is done.
-    pub pending: Vec<(Task<Value>, Option<Time>)>,
+    pub(crate) pending: Vec<(Task<Value>, Option<Time>)>,
     /// The names of nodes in the order they were started, each attempt.
-    pub started: Vec<String>,
-    pub tasks: Vec<Task<Value>>,
-    pub cancelled: Vec<TaskId>,
-    pub deltas: Vec<Delta<Value>>,
-    pub events: Vec<Event>,
+    pub(crate) started: Vec<String>,
+    pub(crate) tasks: Vec<Task<Value>>,
+    pub(crate) cancelled: Vec<TaskId>,
+    pub(crate) deltas: Vec<Delta<Value>>,
+    pub(crate) events: Vec<Event>,
     draws: u64,
 }
 
 /// When runs begin: 2024-01-01.
-pub const BEGIN: Time = Time::from_micros(1_704_067_200_000_000);
+pub(crate) const BEGIN: Time = Time::from_micros(1_704_067_200_000_000);
 
-pub fn play(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+pub(crate) fn play(graph: &Arc<Graph<Value>>, script: Script) -> Play {
     Play::new(graph, script, json!({}), Limits::default())
 }
 
 impl Play {
-    pub fn new(graph: &Arc<Graph<Value>>, script: Script, input: Value, limits: Limits) -> Self {
+    pub(crate) fn new(
+        graph: &Arc<Graph<Value>>,
+        script: Script,
+        input: Value,
+        limits: Limits,
+    ) -> Self {
         let options = Options { limits, ..options() };
         Self::with(graph, script, input, options)
     }
 
-    pub fn with(graph: &Arc<Graph<Value>>, script: Script, input: Value, options: Options) -> Self {
+    pub(crate) fn with(
+        graph: &Arc<Graph<Value>>,
+        script: Script,
+        input: Value,
+        options: Options,
+    ) -> Self {
         let Value::Object(input) = input else { panic!("an input is an object") };
         let writes = input.into_iter();
         let writes =
@@ -181,7 +191,7 @@ impl Play {
 
     /// Asks for the next effect and does what it says at once, as far as that
     /// is possible without ending a task.
-    pub fn step(&mut self) -> Effect<Value> {
+    pub(crate) fn step(&mut self) -> Effect<Value> {
         let effect = self.run.step(self.now, &mut self.script);
         match &effect {
             Effect::Start(tasks) => tasks.iter().for_each(|task| self.start(task)),
@@ -199,7 +209,7 @@ impl Play {
     }
 
     /// Plays until the run ends, pauses, or cannot go on.
-    pub fn go(&mut self) -> End {
+    pub(crate) fn go(&mut self) -> End {
         loop {
             match self.step() {
                 Effect::Start(_) | Effect::Cancel(_) | Effect::Commit(_) => {}
@@ -216,28 +226,28 @@ impl Play {
     }
 
     /// Plays to a normal end and returns the state.
-    pub fn complete(&mut self) -> Value {
+    pub(crate) fn complete(&mut self) -> Value {
         match self.go() {
             End::Done(Ending::Completed) => self.state(),
             other => panic!("the run did not complete: {other:?}"),
         }
     }
 
-    pub fn fails(&mut self) -> Fault {
+    pub(crate) fn fails(&mut self) -> Fault {
         match self.go() {
             End::Failed(fault) => fault,
             other => panic!("the run did not fail: {other:?}"),
         }
     }
 
-    pub fn pauses(&mut self) -> Vec<Question<Value>> {
+    pub(crate) fn pauses(&mut self) -> Vec<Question<Value>> {
         match self.go() {
             End::Paused(questions) => questions,
             other => panic!("the run did not pause: {other:?}"),
         }
     }
 
-    pub fn ends(&mut self) -> Ending {
+    pub(crate) fn ends(&mut self) -> Ending {
         match self.go() {
             End::Done(ending) => ending,
             other => panic!("the run did not end: {other:?}"),
@@ -245,7 +255,7 @@ impl Play {
     }
 
     /// The state as an object.
-    pub fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         let graph = self.run.graph(0).unwrap();
         let held = graph.channels().iter().filter_map(|channel| {
             let id = graph.channel_id(&channel.name)?;
@@ -254,23 +264,25 @@ impl Play {
         Value::Object(held.collect::<Map<_, _>>())
     }
 
-    pub fn kinds(&self) -> Vec<EventKind> {
+    pub(crate) fn kinds(&self) -> Vec<EventKind> {
         self.events.iter().map(|event| event.kind).collect()
     }
 
-    pub fn of_kind(&self, kind: EventKind) -> Vec<&Event> {
+    pub(crate) fn of_kind(&self, kind: EventKind) -> Vec<&Event> {
         self.events.iter().filter(|event| event.kind == kind).collect()
     }
 
     /// The path of a task, for readers.
-    pub fn path(&self, id: TaskId) -> String {
+    pub(crate) fn path(&self, id: TaskId) -> String {
         self.run.path(id).join("/")
     }
 
     fn start(&mut self, task: &Task<Value>) {
         let path = self.path(task.id);
-        let name = self.run.node(task.id.unit, task.node).map(|node| node.name.to_string());
-        let name = name.unwrap_or_default();
+        let name = match &task.work {
+            Work::Tool(invocation) => invocation.call.name.clone(),
+            _ => self.run.node(task.id.unit, task.node).unwrap().name.to_string(),
+        };
         let took = self.script.takes.get(&name).copied().unwrap_or(Some(Duration::ZERO));
         self.started.push(path);
         self.tasks.push(task.clone());
@@ -292,7 +304,7 @@ impl Play {
     }
 
     /// Ends one of the tasks whose work is done.
-    pub fn answer_one(&mut self) -> bool {
+    pub(crate) fn answer_one(&mut self) -> bool {
         let ready = self
             .pending
             .iter()
@@ -316,10 +328,10 @@ impl Play {
     }
 
     /// What the script makes of a task.
-    pub fn outcome(&mut self, task: &Task<Value>) -> Outcome<Value> {
+    pub(crate) fn outcome(&mut self, task: &Task<Value>) -> Outcome<Value> {
         let name = self.run.node(task.id.unit, task.node).map(|node| node.name.to_string());
         let body = self.script.nodes.get(&name.unwrap_or_default()).cloned();
-        let mut call = Call { run: &mut self.run, task, now: self.now };
+        let mut call = Call { run: &mut self.run, task };
         match body {
             Some(body) => body(&mut call),
             None => call.done([]),
@@ -338,25 +350,25 @@ impl Play {
 }
 
 /// Seed 7, events on.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options { run_id: "test".into(), seed: Seed::new(7), events: true, ..Options::default() }
 }
 
-pub fn fault(category: Category) -> Fault {
+pub(crate) fn fault(category: Category) -> Fault {
     Fault::new(category, category.as_str(), "it failed")
 }
 
-pub fn policy(policy: Policy, name: &str) -> Node<Value> {
+pub(crate) fn policy(policy: Policy, name: &str) -> Node<Value> {
     Node { name: name.into(), work: NodeWork::Call, policy }
 }
 
 /// A node that is a graph.
-pub fn nested(name: &str, graph: Arc<Graph<Value>>) -> Node<Value> {
+pub(crate) fn nested(name: &str, graph: Arc<Graph<Value>>) -> Node<Value> {
     Node { name: name.into(), work: NodeWork::Graph(graph), policy: Policy::default() }
 }
 
 /// A graph of nodes one after the other, and a channel `log` to append to.
-pub fn chain(names: &[&str]) -> GraphBuilder<Value> {
+pub(crate) fn chain(names: &[&str]) -> GraphBuilder<Value> {
     let mut graph = Graph::builder("chain");
     graph.channel("log", antiphon_core::channel::Merge::Append);
     let mut before = antiphon_core::graph::START;
@@ -369,7 +381,7 @@ pub fn chain(names: &[&str]) -> GraphBuilder<Value> {
 }
 
 /// A graph of nodes side by side.
-pub fn fan(
+pub(crate) fn fan(
     names: &[&str],
     channels: &[(&str, antiphon_core::channel::Merge)],
 ) -> GraphBuilder<Value> {
@@ -384,10 +396,6 @@ pub fn fan(
     graph
 }
 
-pub fn channel(graph: &Graph<Value>, name: &str) -> ChannelId {
-    graph.channel_id(name).unwrap()
-}
-
-pub const fn ms(millis: u64) -> Duration {
+pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }

@@ -1,0 +1,97 @@
+//! The order of a conversation, and which calls are made side by side.
+
+use antiphon_core::Role::{Assistant, System, Tool, User};
+use antiphon_core::SideEffect::{External, None as Pure, Read, Write};
+use antiphon_core::effect::Effect;
+use antiphon_core::event::EventKind;
+use serde_json::json;
+
+use super::model::{agent, asks, invocations, requests, results, says, tool, with};
+use crate::support::Finish;
+
+#[test]
+fn messages_come_in_the_order_of_the_requests_whoever_answers_first() {
+    let tools = vec![tool("one", Read), tool("two", Pure), tool("three", Read)];
+    let mut play = agent(with(tools), vec![asks(&["two", "one", "three"]), says("done")]);
+    play.finish = Finish::Backwards;
+    assert_eq!(play.complete()["text"], "done");
+    let asked = requests(&play);
+    let roles: Vec<_> = asked[1].messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [System, User, Assistant, Tool, Tool, Tool]);
+    assert_eq!(results(&asked[1]), ["two", "one", "three"]);
+    let ids: Vec<_> = asked[1].messages[3..].iter().map(|m| m.tool_call_id.clone()).collect();
+    assert_eq!(ids, ["call 0", "call 1", "call 2"].map(|id| Some(id.to_owned())));
+    assert_eq!(asked[1].messages[2].tool_calls.len(), 3);
+}
+
+/// How many tasks each effect starts.
+fn starts(effects: [antiphon_core::SideEffect; 2]) -> Vec<usize> {
+    let tools = vec![tool("one", effects[0]), tool("two", effects[1])];
+    let mut play = agent(with(tools), vec![asks(&["one", "two"]), says("done")]);
+    let mut starts = vec![];
+    loop {
+        match play.step() {
+            Effect::Start(tasks) => starts.push(tasks.len()),
+            Effect::Wait(_) => assert!(play.answer_one()),
+            Effect::Done(_) => return starts,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn calls_are_made_side_by_side_only_when_none_of_them_changes_anything() {
+    let at_once = [1, 1, 2, 1, 1];
+    let in_turn = [1, 1, 1, 1, 1, 1];
+    assert_eq!(starts([Pure, Read]), at_once);
+    assert_eq!(starts([Read, Write]), in_turn);
+    assert_eq!(starts([External, Read]), in_turn);
+}
+
+#[test]
+fn the_schema_waits_for_the_turn_without_tools() {
+    let schema = antiphon_core::Schema::new("any", json!({"type": "object"}));
+    let shape = std::sync::Arc::new(antiphon_core::Shape::compile(&schema).unwrap());
+    let spec = antiphon_core::agent::AgentSpec {
+        output: Some(shape),
+        max_tool_calls: 1,
+        ..with(vec![tool("one", Read)])
+    };
+    let mut play = agent(spec, vec![asks(&["one"]), says("{}")]);
+    assert_eq!(play.complete()["value"], json!({}));
+    let asked = requests(&play);
+    assert_eq!((asked[0].tools.len(), &asked[0].schema), (1, &None));
+    assert_eq!((asked[1].tools.len(), asked[1].schema.is_some()), (0, true));
+}
+
+#[test]
+fn each_call_has_a_span_of_its_own_within_the_agents() {
+    let tools = vec![tool("one", Read), tool("two", Read)];
+    let mut play = agent(with(tools), vec![asks(&["one", "two"]), says("done")]);
+    play.finish = Finish::Backwards;
+    play.complete();
+    let node = play.of_kind(EventKind::NodeStarted)[0].span_id.clone();
+    let kinds =
+        [EventKind::ModelCall, EventKind::ModelReply, EventKind::ToolCall, EventKind::ToolResult];
+    let calls: Vec<_> = play.events.iter().filter(|event| kinds.contains(&event.kind)).collect();
+    assert!(calls.iter().all(|event| event.parent_span_id.as_ref() == Some(&node)));
+    let mut spans: Vec<_> = calls.iter().map(|event| event.span_id.clone()).collect();
+    spans.sort();
+    spans.dedup();
+    assert_eq!((calls.len(), spans.len()), (8, 4), "a call and its answer share one");
+    for event in play.of_kind(EventKind::ToolResult) {
+        let asked = play.of_kind(EventKind::ToolCall);
+        let asked = asked.iter().find(|asked| asked.span_id == event.span_id).unwrap();
+        assert_eq!((&asked.name, &asked.data["call_id"]), (&event.name, &event.data["call_id"]));
+        assert_eq!(event.data["ok"], true);
+    }
+}
+
+#[test]
+fn arguments_arrive_parsed_coerced_and_checked() {
+    let mut asked = asks(&["one"]);
+    asked.tool_calls[0].arguments = "{'city': 'Lyon',}".into();
+    let mut play = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
+    play.complete();
+    assert_eq!(invocations(&play)[0].arguments, json!({"city": "Lyon"}));
+}

@@ -1,0 +1,110 @@
+//! What an agent delivers: parsed, asked for again, or refused.
+
+use std::sync::Arc;
+
+use antiphon_core::SideEffect::Read;
+use antiphon_core::agent::AgentSpec;
+use antiphon_core::channel::ChannelId;
+use antiphon_core::event::EventKind;
+use antiphon_core::model::{FinishReason, ModelReply};
+use antiphon_core::{Category, Role, Schema, Shape};
+use serde_json::json;
+
+use super::model::{agent, asks, graph, requests, says, script, tool, with};
+use crate::support::play;
+
+fn typed(spec: AgentSpec) -> AgentSpec {
+    let schema = json!({
+        "type": "object",
+        "properties": {"count": {"type": "integer"}},
+        "required": ["count"],
+    });
+    let shape = Shape::compile(&Schema::new("answer", schema)).unwrap();
+    AgentSpec { output: Some(Arc::new(shape)), ..spec }
+}
+
+#[test]
+fn a_reply_that_fits_is_the_value() {
+    let mut play = agent(typed(AgentSpec::default()), vec![says(r#"{"count": 3}"#)]);
+    assert_eq!(play.complete()["value"], json!({"count": 3}));
+    assert!(play.of_kind(EventKind::OutputRepaired).is_empty());
+}
+
+#[test]
+fn e04_a_reply_in_a_fence_needs_no_second_question_and_the_trace_says_so() {
+    let fenced = "Here it is:\n```json\n{\"count\": \"3\"}\n```\nBye.";
+    let mut play = agent(typed(AgentSpec::default()), vec![says(fenced)]);
+    let state = play.complete();
+    assert_eq!((&state["value"], &state["turns"]), (&json!({"count": 3}), &json!(1)));
+    let repaired = play.of_kind(EventKind::OutputRepaired);
+    assert_eq!(repaired[0].data["level"], "fenced");
+    assert_eq!(repaired[0].data["coerced"], json!(["/count"]));
+}
+
+#[test]
+fn e06_a_reply_that_does_not_fit_is_asked_for_once_more_with_the_place() {
+    let replies = vec![says(r#"{"count": []}"#), says(r#"{"count": 4}"#)];
+    let mut play = agent(typed(AgentSpec::default()), replies);
+    assert_eq!(play.complete()["value"], json!({"count": 4}));
+    let asked = requests(&play);
+    let last = asked[1].messages.last().unwrap();
+    assert_eq!(last.role, Role::User);
+    assert!(last.content.contains("/count"), "{}", last.content);
+    assert_eq!(asked[1].messages[2].content, r#"{"count": []}"#, "with the reply in question");
+}
+
+#[test]
+fn e06_a_second_reply_that_does_not_fit_is_the_nodes_failure() {
+    let mut graph = graph(typed(AgentSpec::default()));
+    graph.on_error_record("agent", ChannelId(4));
+    let script = script(vec![says("no"), says("still no")], |_| panic!("it has no tools"));
+    let mut play = play(&graph.build().unwrap(), script);
+    assert_eq!(play.complete()["error"]["category"], "model_output");
+    assert_eq!(requests(&play).len(), 2);
+}
+
+#[test]
+fn e07_without_second_questions_the_first_reply_decides() {
+    let spec = AgentSpec { max_reasks: 0, ..AgentSpec::default() };
+    let mut play = agent(typed(spec), vec![says("no")]);
+    assert_eq!(play.fails().category, Category::ModelOutput);
+    assert_eq!(requests(&play).len(), 1);
+}
+
+#[test]
+fn a_first_reply_while_tools_are_on_offer_does_not_count_as_a_second_question() {
+    let spec = AgentSpec { max_reasks: 0, ..with(vec![tool("one", Read)]) };
+    let mut play = agent(typed(spec), vec![says("three"), says(r#"{"count": 3}"#)]);
+    assert_eq!(play.complete()["value"], json!({"count": 3}));
+    let asked = requests(&play);
+    assert!(asked[0].schema.is_none() && asked[1].schema.is_some() && asked[1].tools.is_empty());
+}
+
+#[test]
+fn an_empty_text_is_asked_for_once_more() {
+    let mut play = agent(AgentSpec::default(), vec![says(" \n"), says("now")]);
+    assert_eq!(play.complete()["text"], "now");
+    let mut play = agent(AgentSpec::default(), vec![says("")]);
+    assert_eq!(play.fails().code, "model_reply_empty");
+    assert_eq!(requests(&play).len(), 2);
+}
+
+#[test]
+fn a_reply_that_a_filter_stopped_is_a_failure() {
+    let stopped = ModelReply { finish: FinishReason::ContentFilter, ..says("I") };
+    let mut play = agent(AgentSpec::default(), vec![stopped]);
+    let fault = play.fails();
+    assert_eq!((fault.category, fault.code.as_str()), (Category::ModelOutput, "model_refused"));
+}
+
+#[test]
+fn the_last_turn_is_made_without_tools_and_then_it_is_over() {
+    let spec = AgentSpec { max_turns: 3, ..with(vec![tool("one", Read)]) };
+    let mut play = agent(spec.clone(), vec![asks(&["one"]), asks(&["one"]), says("done")]);
+    assert_eq!(play.complete()["turns"], 3);
+    assert!(requests(&play)[2].tools.is_empty());
+    let mut stubborn = agent(spec, vec![asks(&["one"])]);
+    let fault = stubborn.fails();
+    assert_eq!(fault.category, Category::ModelOutput, "a last reply with nothing but calls");
+    assert_eq!(requests(&stubborn).len(), 3);
+}

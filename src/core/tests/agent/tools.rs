@@ -1,0 +1,214 @@
+//! Tools that fail, do not exist, take too long or say too much.
+
+use std::sync::Arc;
+
+use antiphon_core::SideEffect::Read;
+use antiphon_core::agent::AgentSpec;
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::Merge;
+use antiphon_core::event::{EventKind, Level};
+use antiphon_core::graph::{Graph, Node, NodeWork, Policy};
+use antiphon_core::run::Options;
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed};
+use serde_json::{Value, json};
+
+use super::model::{
+    agent, asks, call, graph, invocations, requests, results, says, script, tool, with,
+};
+use crate::support::{BEGIN, Play, ms, play};
+
+#[test]
+fn e19_an_unknown_tool_gives_the_model_an_error_and_counts() {
+    let mut play = agent(with(vec![tool("one", Read)]), vec![asks(&["none", "one"]), says("done")]);
+    let state = play.complete();
+    assert_eq!(state["uses"], json!([["none", false], ["one", true]]));
+    let read = results(&requests(&play)[1]);
+    assert!(read[0].starts_with("error: there is no tool called \"none\""), "{}", read[0]);
+    assert!(read[0].ends_with("one"), "it says which there are: {}", read[0]);
+    assert_eq!(play.run.budget().spent().tool_calls, 2);
+    let told = play.of_kind(EventKind::ToolResult);
+    assert_eq!((&*told[0].name, &told[0].data["ok"]), ("none", &json!(false)));
+    assert_eq!(told[0].level, Level::Warning);
+    assert_eq!(play.of_kind(EventKind::ToolCall).len(), 2);
+}
+
+#[test]
+fn arguments_that_do_not_fit_give_the_model_an_error_with_the_place() {
+    let mut asked = asks(&["one"]);
+    asked.tool_calls[0] = call(0, "one", r#"{"city": ["no", "city"]}"#);
+    let mut play = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
+    assert_eq!(play.complete()["uses"], json!([["one", false]]));
+    let read = results(&requests(&play)[1]);
+    assert!(read[0].contains("was not called") && read[0].contains("/city"), "{}", read[0]);
+    assert!(invocations(&play).is_empty());
+    assert_eq!(play.run.budget().spent().tool_calls, 1);
+}
+
+#[test]
+fn a_tool_that_fails_is_read_by_the_model_and_does_not_end_the_agent() {
+    let graph = graph(with(vec![tool("one", Read), tool("two", Read)])).build().unwrap();
+    let replies = vec![asks(&["one", "two"]), says("done")];
+    let mut play = play(
+        &graph,
+        script(replies, |invocation| match &*invocation.call.name {
+            "one" => {
+                Err(Fault::new(Category::Tool, "no", "the city does not exist: Lyon").hint("ask"))
+            }
+            _ => Ok(json!({"error": "it says so itself"})),
+        }),
+    );
+    assert_eq!(play.complete()["uses"], json!([["one", false], ["two", false]]));
+    let read = results(&requests(&play)[1]);
+    assert_eq!(read[0], "error: the city does not exist: Lyon\nhint: ask");
+    assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["code"], "no");
+    assert!(play.of_kind(EventKind::ToolResult).iter().all(|event| event.data["ok"] == false));
+}
+
+#[test]
+fn a_tool_may_be_called_only_so_often() {
+    let mut limited = tool("one", Read);
+    limited.spec.max_calls = Some(2);
+    let replies = vec![asks(&["one", "one"]), asks(&["one"]), says("done")];
+    let mut play = agent(with(vec![limited]), replies);
+    let uses = json!([["one", true], ["one", true], ["one", false]]);
+    assert_eq!(play.complete()["uses"], uses);
+    assert!(results(&requests(&play)[2])[2].contains("may be called 2 times"));
+}
+
+#[test]
+fn a_spent_tool_budget_of_the_agent_leads_to_a_closing_turn_without_tools() {
+    let spec = AgentSpec { max_tool_calls: 2, ..with(vec![tool("one", Read)]) };
+    let mut play = agent(spec, vec![asks(&["one", "one", "one"]), says("done")]);
+    let state = play.complete();
+    assert_eq!(state["uses"], json!([["one", true], ["one", true], ["one", false]]));
+    let asked = requests(&play);
+    assert_eq!((asked.len(), asked[1].tools.len()), (2, 0));
+    assert!(results(&asked[1])[2].contains("no tool calls are left"));
+    assert_eq!(play.run.budget().spent().tool_calls, 2, "one beyond the limit is not counted");
+}
+
+#[test]
+fn a_spent_tool_budget_of_the_run_lets_the_agent_conclude() {
+    let graph = graph(with(vec![tool("one", Read), tool("two", Read)])).build().unwrap();
+    let replies = vec![asks(&["one", "two"]), says("with what I know")];
+    let limits = Limits { tool_calls: Some(1), ..Limits::default() };
+    let script = script(replies, |_| Ok(json!("found")));
+    let mut play = Play::new(&graph, script, json!({}), limits);
+    let state = play.complete();
+    assert_eq!((&state["text"], &state["turns"]), (&json!("with what I know"), &json!(2)));
+    assert_eq!(state["uses"], json!([["one", true], ["two", false]]));
+    assert!(requests(&play)[1].tools.is_empty());
+    assert_eq!(play.run.budget().spent().tool_calls, 1);
+}
+
+#[test]
+fn a_tool_that_takes_too_long_is_an_error_that_the_model_reads() {
+    let mut slow = tool("one", Read);
+    slow.spec.timeout = Some(ms(100));
+    let replies = vec![asks(&["one", "two"]), says("done")];
+    let graph = graph(with(vec![slow, tool("two", Read)])).build().unwrap();
+    let script = script(replies, |_| Ok(json!("found"))).never_ends("one");
+    let mut play = play(&graph, script);
+    let state = play.complete();
+    assert_eq!(state["uses"], json!([["one", false], ["two", true]]));
+    assert_eq!(play.now, BEGIN + ms(100));
+    let (stuck, told) = (play.cancelled[0], play.of_kind(EventKind::ToolResult));
+    assert_eq!(told[1].data["code"], "tool_timeout");
+    assert_eq!(results(&requests(&play)[1])[0], "error: the tool took too long: one");
+    let late = Outcome::Returned(Ok(json!("late")));
+    assert!(!play.run.resolve(stuck, late, play.now));
+}
+
+#[test]
+fn the_time_of_a_tool_that_waits_for_its_turn_does_not_run() {
+    let mut slow = tool("one", Read);
+    slow.spec.timeout = Some(ms(100));
+    let graph = graph(with(vec![slow])).build().unwrap();
+    let replies = vec![asks(&["one", "one", "one"]), says("done")];
+    let script = script(replies, |_| Ok(json!("found"))).takes("one", ms(80));
+    let options = Options { max_concurrency: Some(1), ..crate::support::options() };
+    let mut play = Play::with(&graph, script, json!({}), options);
+    assert_eq!(play.complete()["uses"], json!([["one", true], ["one", true], ["one", true]]));
+    assert_eq!(play.now, BEGIN + ms(240));
+}
+
+#[test]
+fn e10_a_tool_gets_the_soonest_deadline_of_all_that_is_around_it() {
+    let mut slow = tool("one", Read);
+    slow.spec.timeout = Some(ms(10_000));
+    let mut outer = crate::support::nested("sub", graph(with(vec![slow])).build().unwrap());
+    outer.policy.timeout = Some(ms(700));
+    let mut around = crate::support::chain(&[]);
+    around.add_node(outer);
+    around.edge(antiphon_core::graph::START, "sub");
+    let script = script(vec![asks(&["one"]), says("done")], |_| Ok(Value::Null));
+    let mut play = play(&around.build().unwrap(), script);
+    play.complete();
+    assert_eq!(invocations(&play).len(), 1);
+    assert!(play.tasks.iter().all(|task| task.deadline == Some(BEGIN + ms(700))));
+}
+
+#[test]
+fn a_long_result_is_cut_and_says_so() {
+    let mut short = tool("one", Read);
+    short.spec.max_result = 4;
+    let graph = graph(with(vec![short])).build().unwrap();
+    let script = script(vec![asks(&["one"]), says("done")], |_| Ok(json!("ééééé")));
+    let mut play = play(&graph, script);
+    play.complete();
+    assert_eq!(results(&requests(&play)[1]), ["éééé\n[truncated: 4 of 5 characters]"]);
+    assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["truncated"], true);
+}
+
+/// The keys of all calls of a run that asks for the same thing twice.
+fn keys(seed: u64, city: &str) -> Vec<String> {
+    let mut asked = asks(&["one"]);
+    asked.tool_calls[0].arguments = json!({"city": city}).to_string();
+    let graph = graph(with(vec![tool("one", Read)])).build().unwrap();
+    let options = Options { seed: Seed::new(seed), ..crate::support::options() };
+    let script = script(vec![asked.clone(), asked, says("done")], |_| Ok(Value::Null));
+    let mut play = Play::with(&graph, script, json!({}), options);
+    play.complete();
+    invocations(&play).into_iter().map(|called| called.idempotency_key).collect()
+}
+
+#[test]
+fn a_key_belongs_to_one_call_and_to_no_other() {
+    let of = keys(1, "Lyon");
+    assert_eq!(of, keys(1, "Lyon"));
+    assert_ne!(of[0], of[1], "two calls of one conversation");
+    assert_ne!(of[0], keys(2, "Lyon")[0], "two runs");
+    assert_ne!(of[0], keys(1, "Paris")[0], "other arguments");
+}
+
+#[test]
+fn an_agent_that_is_tried_again_repeats_a_call_with_the_same_key() {
+    let mut graph = Graph::builder("again");
+    let retry = Some(RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() });
+    for key in ["text", "value", "uses", "turns"] {
+        graph.channel(key, Merge::Set);
+    }
+    graph.add_node(Node {
+        name: "agent".into(),
+        work: NodeWork::Agent(Arc::new(with(vec![tool("one", Read)]))),
+        policy: Policy { retry, ..Policy::default() },
+    });
+    graph.edge(antiphon_core::graph::START, "agent");
+    let graph = graph.build().unwrap();
+    let mut play = play(&graph, script(vec![asks(&["one"]), says("done")], |_| Ok(Value::Null)));
+    while requests(&play).len() < 2 {
+        play.step();
+        if requests(&play).len() < 2 {
+            play.answer_one();
+        }
+    }
+    let second = play.pending.remove(0).0.id;
+    let lost = Outcome::failed(crate::support::fault(Category::ModelTransport));
+    assert!(play.run.resolve(second, lost, play.now));
+    play.complete();
+    let keys: Vec<_> = invocations(&play).into_iter().map(|call| call.idempotency_key).collect();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys[0], keys[1]);
+    assert_eq!(play.of_kind(EventKind::Retry).len(), 1);
+}

@@ -1,0 +1,42 @@
+//! The engine, played by a scripted host: one subject a file.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise, in what it shares with others too"
+)]
+
+mod agent {
+    mod budgets;
+    mod conversation;
+    mod model;
+    mod output;
+    mod tools;
+}
+mod engine {
+    mod cancels;
+    mod commits;
+    mod conflicts;
+    mod errors;
+    mod events;
+    mod graphs;
+    mod joins;
+    mod limits;
+    mod merges;
+    mod nested;
+    mod order;
+    mod properties;
+    mod questions;
+    mod random;
+    mod retries;
+    mod routes;
+    mod seeds;
+    mod sends;
+    mod strange;
+    mod targets;
+    mod threads;
+    mod timeouts;
+    mod transactions;
+}
+mod support;

@@ -1,0 +1,23 @@
+"""A real model on this machine answers a question through the review loop."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from antiphon._choice import choose, opened
+from antiphon.systems import ReviewLoop
+from local.conftest import real_weights
+
+pytestmark = pytest.mark.local_model
+
+
+def test_a_small_model_answers() -> None:
+    real_weights("qwen2.5-coder:0.5b")
+    with opened(choose("local:0.5b", os.environ)) as model:
+        result = ReviewLoop(model).run("What is 17 plus 25?")
+    assert result.outcome == "answered", result.to_json(indent=1)
+    assert "42" in result.answer
+    assert result.usage["output_tokens"] > 0
+    assert result.trace[-1].kind == "run_finished"
