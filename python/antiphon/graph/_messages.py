@@ -51,9 +51,11 @@ def add_messages(left: Any, right: Any) -> list[Any]:
         ValueError: a message that is to be removed is not there.
 
     Example:
-        >>> add_messages([{"role": "user", "content": "hi", "id": "1"}],
-        ...              [{"role": "user", "content": "hello", "id": "1"}])
-        [{'role': 'user', 'content': 'hello', 'id': '1'}]
+        >>> old = [{"role": "user", "content": "hi", "id": "1"}]
+        >>> len(add_messages(old, [{"role": "user", "content": "hello", "id": "1"}]))
+        1
+        >>> len(add_messages(old, ("assistant", "hello")))
+        2
     """
     old, new = _coerce(left), _coerce(right)
     for position in range(len(new) - 1, -1, -1):
