@@ -18,7 +18,7 @@ use crate::value::Value;
 pub(super) type Blamed = (u32, Fault);
 
 /// What the host's own rules have made of channels, not yet in the state.
-type Staged<V> = SmallVec<[(ChannelId, V); 2]>;
+type Staged<V> = Vec<(ChannelId, V)>;
 
 impl<V: Value> Run<V> {
     /// Merges a superstep and follows its edges. False if a task turned out to
@@ -100,7 +100,7 @@ impl<V: Value> Frame<V> {
 
     /// Applies the host's own rules, which may fail, beside the state.
     fn stage(&self, rules: &mut impl Rules<V>) -> Result<Staged<V>, Blamed> {
-        let mut staged: Staged<V> = SmallVec::new();
+        let mut staged = Staged::new();
         for (slot, write) in self.writes() {
             let Op::Merge(new) = &write.op else { continue };
             let Some(Merge::Foreign(rule)) = self.rule(write.channel) else { continue };
@@ -137,10 +137,12 @@ impl<V: Value> Frame<V> {
             self.state.put(channel, Some(value));
         }
         let Self { graph, state, records, sealed, outward, .. } = self;
-        let mut replaced: SmallVec<[ChannelId; 2]> = SmallVec::new();
+        let mut replaced = Vec::new();
         for record in records {
             let Status::Done(update) = &mut record.status else { continue };
-            for write in update.writes.drain(..) {
+            // Taken from the end one by one, which is cheaper than draining.
+            update.writes.reverse();
+            while let Some(write) = update.writes.pop() {
                 let Some(channel) = graph.channel(write.channel) else { continue };
                 if record.node != NodeId::START {
                     outward.keep(&write, &channel.merge);
@@ -179,7 +181,7 @@ fn apply_one<V: Value>(
     state: &mut State<V>,
     write: Write<V>,
     rule: &Merge,
-    replaced: &mut SmallVec<[ChannelId; 2]>,
+    replaced: &mut Vec<ChannelId>,
 ) {
     match write.op {
         Op::Replace(new) => {

@@ -61,6 +61,7 @@ impl<V: Value> Run<V> {
     pub(super) fn start(&mut self, unit: u32, slot: u32) {
         let serial = self.desk.next_serial();
         let now = self.desk.log.now;
+        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
         let Some(Frame { graph, records, .. }) = self.units.frame_mut(unit) else { return };
         let Some(record) = records.get_mut(slot as usize) else { return };
         let Some(node) = graph.node(record.node) else { return };
@@ -77,7 +78,17 @@ impl<V: Value> Run<V> {
             self.desk.wake(deadline);
         }
         match &node.work {
-            NodeWork::Call => self.hand_out(unit, slot),
+            NodeWork::Call => {
+                record.status = Status::Running;
+                self.desk.running += 1;
+                self.desk.starts.push(Task {
+                    id: TaskId { unit, slot, serial },
+                    node: record.node,
+                    attempt: record.attempt,
+                    deadline: sooner(record.deadline, around),
+                    work: Work::Node(record.input.clone()),
+                });
+            }
             NodeWork::Graph(nested) => {
                 let nested = Arc::clone(nested);
                 self.nest(unit, slot, nested);
@@ -93,20 +104,6 @@ impl<V: Value> Run<V> {
             let attempt = units.attempt(unit, slot);
             event.data.insert("attempt".into(), attempt.into());
             event
-        });
-    }
-
-    fn hand_out(&mut self, unit: u32, slot: u32) {
-        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
-        let Some(record) = self.units.record(unit, slot) else { return };
-        record.status = Status::Running;
-        self.desk.running += 1;
-        self.desk.starts.push(Task {
-            id: TaskId { unit, slot, serial: record.serial },
-            node: record.node,
-            attempt: record.attempt,
-            deadline: sooner(record.deadline, around),
-            work: Work::Node(record.input.clone()),
         });
     }
 

@@ -138,10 +138,11 @@ impl<V: Value> Frame<V> {
     /// Makes ready what comes next. Nothing can fail any more.
     pub(super) fn follow(&mut self, place: &Place<'_>, log: &mut Log) {
         let Self { graph, records, agenda, hops, .. } = self;
-        let routed = !hops.is_empty();
-        // In order already, unless a failure sent some tasks another way.
-        hops.sort_by_key(|(slot, _)| *slot);
-        let mut hops = hops.drain(..).peekable();
+        if hops.len() > 1 {
+            // In order already, unless a failure sent some tasks another way.
+            hops.sort_by_key(|(slot, _)| *slot);
+        }
+        let mut hops = (!hops.is_empty()).then(|| hops.drain(..).peekable());
         for (slot, record) in (0_u32..).zip(&*records) {
             let Status::Done(update) = &record.status else { continue };
             let follows = matches!(update.route, Route::Follow | Route::Also(_));
@@ -155,9 +156,7 @@ impl<V: Value> Frame<V> {
                     path.arrive();
                 }
             }
-            if !routed {
-                continue;
-            }
+            let Some(hops) = &mut hops else { continue };
             while let Some((_, hop)) = hops.next_if(|(of, _)| *of <= slot) {
                 path.take_hop(hop);
             }
