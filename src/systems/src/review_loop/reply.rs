@@ -88,19 +88,21 @@ fn plan(config: &Config) -> Json {
 }
 
 /// Rejecting without saying why helps nobody: the condition is beside the
-/// properties, where providers that do not know it pass over it. The decision
-/// comes first: small models that write feedback before it talk themselves
-/// into rejecting good work (measured with Qwen2.5-Coder 0.5B and 1.5B).
+/// properties, where providers that do not know it pass over it. So is the
+/// demand for a decision, which both branches make: servers that turn a schema
+/// into a grammar put required fields first, and a small model that has to
+/// decide before it has said why decides badly.
 fn verdict() -> Json {
+    let fields = json!({
+        "feedback": {"type": "string"},
+        "decision": {"type": "string", "enum": ["approve", "reject"]},
+    });
     json!({
         "type": "object",
-        "properties": {
-            "decision": {"type": "string", "enum": ["approve", "reject"]},
-            "feedback": {"type": "string"},
-        },
-        "required": ["decision"],
+        "properties": fields,
         "if": {"properties": {"decision": {"const": "reject"}}},
-        "then": {"properties": {"feedback": text()}, "required": ["feedback"]},
+        "then": {"properties": {"feedback": text()}, "required": ["decision", "feedback"]},
+        "else": {"required": ["decision"]},
     })
 }
 
