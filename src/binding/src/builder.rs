@@ -84,6 +84,7 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
             retries.iter().find(|retry| Python::attach(|py| retry.get().covers_timeouts(py)));
         Ok(Policy {
             retry: py_policy.map(|retry| retry.get().policy.clone()),
+            host_retries: !retries.is_empty(),
             timeout: timeout.transpose()?,
             limits: given.as_ref().map_or(Ok(Limits::default()), limits)?,
             on_error: OnError::Raise,

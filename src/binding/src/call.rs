@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::object::Object;
 use crate::run::Run;
+use crate::show;
 
 /// Everything needed to call a node, on whatever thread.
 #[derive(Debug)]
@@ -64,10 +65,19 @@ impl Call {
         };
         errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
         let input = core.input(&engine, task)?;
-        let (errand, arguments) = if entry.wants_ctx {
+        let enter = run.get().enter.as_ref();
+        let (errand, arguments) = if entry.wants_ctx || enter.is_some() {
             let errand = core.introduce(errand);
-            let context = Context { errand: Arc::clone(&errand) };
-            (errand, (&variables, call, input, context).into_pyobject(py)?)
+            let context = Bound::new(py, Context { errand: Arc::clone(&errand) })?;
+            if let Some(enter) = enter {
+                enter_node(core, enter, &variables, &context)?;
+            }
+            let arguments = if entry.wants_ctx {
+                (&variables, call, input, context).into_pyobject(py)?
+            } else {
+                (&variables, call, input).into_pyobject(py)?
+            };
+            (errand, arguments)
         } else {
             (Arc::new(errand), (&variables, call, input).into_pyobject(py)?)
         };
@@ -92,6 +102,20 @@ impl Call {
         let made = self.make(py)?;
         steppable(&made)
     }
+}
+
+/// Lets whoever started the run prepare the context variables of a node.
+fn enter_node(
+    core: &Core,
+    enter: &Py<PyAny>,
+    variables: &Py<PyAny>,
+    context: &Bound<'_, Context>,
+) -> PyResult<()> {
+    let py = context.py();
+    let place = core.machine.place_of(context.get().errand.id);
+    let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
+    context_method(py, &RUN, "run")?.call1((variables, enter, context, about))?;
+    Ok(())
 }
 
 /// A call of an agent, on its way to Python.

@@ -30,6 +30,7 @@ use crate::model::Model;
 use crate::native;
 use crate::object::Object;
 use crate::run::{Goal, Run};
+use crate::show;
 use crate::stream::Stream;
 use crate::update;
 
@@ -227,11 +228,11 @@ impl Core {
             }
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
-        if self.stream.modes.updates {
+        if self.stream.modes.updates && !self.stream.modes.tasks {
             self.show_outcome(py, &engine, id, &outcome)?;
         }
         self.machine.resolve(id, outcome, self.now);
-        Ok(())
+        self.show_notices(py)
     }
 
     fn failed(
@@ -300,14 +301,9 @@ impl Core {
             changed = true;
             host.note(py, channel, value);
         });
-        for (unit, node, update) in self.machine.take_handed_up() {
-            if let Some(engine) = self.engine(py, unit) {
-                self.show_update(py, &engine, (unit, node), &update)?;
-            }
-        }
-        if changed && self.stream.modes.values {
-            let values = self.values(py)?;
-            self.stream.push(py, "values", &PyTuple::empty(py), values.as_any())?;
+        self.show_notices(py)?;
+        if changed && self.stream.modes.values && !self.stream.modes.within {
+            self.show_values(py)?;
         }
         if self.stream.record || self.stream.modes.events {
             let events = self.machine.take_events();
@@ -323,14 +319,14 @@ impl Core {
         id: TaskId,
         outcome: &Outcome<Object>,
     ) -> PyResult<()> {
-        let (Outcome::Done(update) | Outcome::Escalate(update)) = outcome else { return Ok(()) };
+        let Outcome::Done(update) = outcome else { return Ok(()) };
         match self.machine.node_of(id) {
             Some(node) => self.show_update(py, engine, (id.unit, node), update),
             None => Ok(()),
         }
     }
 
-    fn show_update(
+    pub(crate) fn show_update(
         &mut self,
         py: Python<'_>,
         engine: &Bound<'_, Engine>,
@@ -340,7 +336,7 @@ impl Core {
         let namespace = PyTuple::new(py, self.machine.namespace(unit))?;
         let payload = PyDict::new(py);
         let node = engine.get().graph.node_name(Some(node));
-        payload.set_item(&*node, written(py, engine, update)?)?;
+        payload.set_item(&*node, show::written(engine, update)?)?;
         self.stream.push(py, "updates", &namespace, payload.as_any())
     }
 
@@ -376,27 +372,4 @@ impl Core {
         }
         Ok(())
     }
-}
-
-/// What an update writes, as a dict, or `None` if it writes nothing.
-fn written<'py>(
-    py: Python<'py>,
-    engine: &Bound<'py, Engine>,
-    update: &Update<Object>,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    if update.writes.is_empty() {
-        return Ok(None);
-    }
-    let dict = PyDict::new(py);
-    for write in &update.writes {
-        let Some(key) = engine.get().key(write.channel) else { continue };
-        match &write.op {
-            antiphon_core::channel::Op::Merge(value)
-            | antiphon_core::channel::Op::Replace(value) => {
-                dict.set_item(&key.name, &value.0)?;
-            }
-            antiphon_core::channel::Op::Reset => dict.set_item(&key.name, py.None())?,
-        }
-    }
-    Ok(Some(dict))
 }

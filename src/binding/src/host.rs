@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use antiphon_core::channel::ChannelId;
 use antiphon_core::command::{Choice, Choices};
-use antiphon_core::graph::{END, Graph, START};
+use antiphon_core::graph::{END, Graph, NodeId, START};
 use antiphon_core::rules::{Rules, Site};
 use antiphon_core::state::View;
-use antiphon_core::task::TaskId;
+use antiphon_core::task::{Failure, Outcome, TaskId};
 use antiphon_core::{Category, Fault};
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
@@ -105,10 +105,17 @@ impl Host {
 
     /// Keeps an exception and gives the fault that stands for it.
     pub(crate) fn fault(&mut self, py: Python<'_>, error: PyErr) -> Fault {
-        match crate::fault::failure(py, error, &[], None, &mut self.errors) {
-            antiphon_core::task::Outcome::Failed(failure) => failure.fault,
-            _ => Fault::new(Category::Internal, "node_failed", "the node failed"),
-        }
+        failed(crate::fault::failure(py, error, &[], None, &mut self.errors)).fault
+    }
+
+    /// The failure of a router is one of its node: the node's policies apply.
+    fn refused(&mut self, py: Python<'_>, error: PyErr, view: &View<'_, Object>) -> Failure {
+        let engine = self.engine(py, view.graph).ok().cloned();
+        let entry = engine.as_ref().and_then(|engine| engine.get().node(view.node));
+        let retry = entry.map_or(&[][..], |entry| &entry.retry);
+        let name = view.graph.node_name(Some(view.node));
+        let at = (view.node != NodeId::START).then_some((&*name, view.attempt));
+        failed(crate::fault::failure(py, error, retry, at, &mut self.errors))
     }
 
     fn reduce_now(
@@ -171,6 +178,13 @@ impl Host {
     }
 }
 
+fn failed(outcome: Outcome<Object>) -> Failure {
+    match outcome {
+        Outcome::Failed(failure) => *failure,
+        _ => Fault::new(Category::Internal, "node_failed", "the node failed").into(),
+    }
+}
+
 /// The rules of a run, for as long as the interpreter is held.
 pub(crate) struct PyRules<'a, 'py> {
     pub(crate) py: Python<'py>,
@@ -188,9 +202,9 @@ impl Rules<Object> for PyRules<'_, '_> {
         merged.map_err(|error| self.host.fault(self.py, error))
     }
 
-    fn route(&mut self, router: u32, view: &View<'_, Object>) -> Result<Choices<Object>, Fault> {
+    fn route(&mut self, router: u32, view: &View<'_, Object>) -> Result<Choices<Object>, Failure> {
         let chosen = self.host.route_now(self.py, router, view);
-        chosen.map_err(|error| self.host.fault(self.py, error))
+        chosen.map_err(|error| self.host.refused(self.py, error, view))
     }
 }
 

@@ -30,6 +30,7 @@ mod pool;
 mod review_loop;
 mod role;
 mod run;
+mod show;
 mod step;
 mod stream;
 mod update;

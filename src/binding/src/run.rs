@@ -54,6 +54,8 @@ pub(crate) struct Run {
     pub(crate) variables: Py<PyAny>,
     pub(crate) config: Py<PyAny>,
     pub(crate) context: Py<PyAny>,
+    /// Called for each node, in the copy of the context variables that is the node's.
+    pub(crate) enter: Option<Py<PyAny>>,
     /// Whether items of the stream can appear in the middle of a superstep.
     pub(crate) live: bool,
     driven: AtomicBool,
@@ -78,8 +80,17 @@ impl Drop for Driving<'_> {
 }
 
 /// What a run may be started with beside its input.
-const START: [&str; 8] =
-    ["config", "context", "limits", "max_concurrency", "modes", "events", "run_id", "seed"];
+const START: [&str; 9] = [
+    "config",
+    "context",
+    "enter",
+    "limits",
+    "max_concurrency",
+    "modes",
+    "events",
+    "run_id",
+    "seed",
+];
 
 /// Starts a run of `engine`.
 pub(crate) fn start<'py>(
@@ -95,7 +106,8 @@ pub(crate) fn start<'py>(
     let now = clock.now();
     let seed = options.get("seed")?.unwrap_or_else(random);
     let id = options.get("run_id")?.unwrap_or_else(|| Seed::new(seed).uuid(now));
-    let modes = Modes::read(&options.get::<Vec<String>>("modes")?.unwrap_or_default())?;
+    let mut modes = Modes::read(&options.get::<Vec<String>>("modes")?.unwrap_or_default())?;
+    modes.within = modes.values && !engine.get().nested.is_empty();
     let record = options.get("events")?.unwrap_or(false);
     let given = options.get::<Bound<'_, PyDict>>("limits")?;
     let given = given.as_ref().map(limits).transpose()?;
@@ -106,7 +118,7 @@ pub(crate) fn start<'py>(
         max_concurrency: options.get("max_concurrency")?,
         commits: false,
         events: record || modes.events,
-        updates: modes.updates,
+        shows: modes.shows(),
     };
     let graph = std::sync::Arc::clone(&engine.get().graph);
     let isolates = !graph.habits().exclusive;
@@ -130,6 +142,7 @@ pub(crate) fn start<'py>(
         variables: copy_context(py)?,
         config: options.get("config")?.unwrap_or_else(none),
         context: options.get("context")?.unwrap_or_else(none),
+        enter: options.get("enter")?,
         live: modes.is_live(),
         driven: AtomicBool::new(false),
     };
@@ -396,6 +409,7 @@ impl Run {
         visit.call(&self.config)?;
         visit.call(&self.context)?;
         visit.call(&self.variables)?;
+        visit.call(&self.enter)?;
         let Ok(core) = self.core.try_lock() else { return Ok(()) };
         match core.as_ref() {
             Some(core) => core.traverse(&visit),

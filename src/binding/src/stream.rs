@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use antiphon_core::event::Event as CoreEvent;
+use antiphon_core::notice::Shows;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -17,6 +18,9 @@ pub(crate) struct Modes {
     pub(crate) updates: bool,
     pub(crate) custom: bool,
     pub(crate) events: bool,
+    pub(crate) tasks: bool,
+    /// Whether the states of nested graphs are shown among the values.
+    pub(crate) within: bool,
 }
 
 impl Modes {
@@ -28,10 +32,16 @@ impl Modes {
                 "updates" => &mut modes.updates,
                 "custom" => &mut modes.custom,
                 "events" => &mut modes.events,
+                "tasks" => &mut modes.tasks,
                 _ => return Err(PyValueError::new_err(format!("unknown stream mode: {name}"))),
             } = true;
         }
         Ok(modes)
+    }
+
+    /// What the engine is to tell for them.
+    pub(crate) const fn shows(self) -> Shows {
+        Shows { handed_up: self.updates && !self.tasks, tasks: self.tasks, states: self.within }
     }
 
     /// Whether items can appear in the middle of a superstep.

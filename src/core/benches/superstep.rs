@@ -20,7 +20,7 @@ use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
 use antiphon_core::rules::{Rules, Site};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::{Failure, Outcome};
 use antiphon_core::{Fault, RetryPolicy, Time};
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ impl Rules<Value> for Back {
         Ok(new)
     }
 
-    fn route(&mut self, _: u32, _: &View<'_, Value>) -> Result<Choices<Value>, Fault> {
+    fn route(&mut self, _: u32, _: &View<'_, Value>) -> Result<Choices<Value>, Failure> {
         Ok(Choices::from_iter([Choice::Node(HUB)]))
     }
 }

@@ -59,6 +59,8 @@ pub enum NodeWork<V> {
 pub struct Policy {
     /// Repeated attempts; none means a single one.
     pub retry: Option<RetryPolicy>,
+    /// The host may say [`crate::task::Verdict::Again`].
+    pub host_retries: bool,
     /// The longest one attempt may take.
     pub timeout: Option<Duration>,
     /// What one execution of the node may spend, its attempts included.
@@ -70,6 +72,11 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Whether a failed attempt may be repeated.
+    pub(crate) const fn may_retry(&self) -> bool {
+        self.host_retries || self.retry.is_some()
+    }
+
     /// Whether it limits what an execution may spend.
     pub(crate) fn is_limited(&self) -> bool {
         let Limits {

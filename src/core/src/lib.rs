@@ -11,7 +11,7 @@
 //! | [`rules`] | the call-outs: merge rules and routers of the host |
 //! | [`agent`] | the loop of model and tool calls |
 //! | [`budget`], [`retry`], [`seed`] | what may be spent; when to try again; randomness that repeats |
-//! | [`event`] | what a watcher sees |
+//! | [`event`], [`notice`] | what a watcher sees; what a host can show with values |
 //! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
 //! | [`reply`] | from what a model wrote to a value that fits a schema |
 //! | [`fault`], [`time`] | how something fails; instants |
@@ -26,6 +26,7 @@ pub mod fault;
 pub mod graph;
 pub mod message;
 pub mod model;
+pub mod notice;
 pub mod reply;
 pub mod retry;
 pub mod rules;

@@ -6,6 +6,7 @@ use crate::command::Choices;
 use crate::fault::Fault;
 use crate::graph::Graph;
 use crate::state::View;
+use crate::task::Failure;
 
 /// Answered by the host: synchronous, at once, without side effects. No lock
 /// or borrow of the run is held across a call.
@@ -19,8 +20,8 @@ pub trait Rules<V> {
     /// Where to go from here, by the host's router number `router`.
     ///
     /// # Errors
-    /// The failure of the task whose branch it is.
-    fn route(&mut self, router: u32, view: &View<'_, V>) -> Result<Choices<V>, Fault>;
+    /// The failure of the task whose branch it is: as if its node had failed.
+    fn route(&mut self, router: u32, view: &View<'_, V>) -> Result<Choices<V>, Failure>;
 }
 
 /// Where a merge rule is applied.
@@ -43,8 +44,8 @@ impl<V> Rules<V> for NoRules {
         Err(missing("merge rule", at.rule))
     }
 
-    fn route(&mut self, router: u32, _: &View<'_, V>) -> Result<Choices<V>, Fault> {
-        Err(missing("router", router))
+    fn route(&mut self, router: u32, _: &View<'_, V>) -> Result<Choices<V>, Failure> {
+        Err(missing("router", router).into())
     }
 }
 

@@ -16,6 +16,7 @@ use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::{Graph, Node, NodeId};
 use crate::model::Usage;
+use crate::notice::Shows;
 use crate::rules::Rules;
 use crate::seed::Seed;
 use crate::state::State;
@@ -37,6 +38,7 @@ mod pause;
 mod plan;
 mod route;
 mod stop;
+mod tell;
 mod unit;
 
 use conflict::mistyped;
@@ -60,8 +62,8 @@ pub struct Options {
     pub commits: bool,
     /// Whether events are built, or only counted.
     pub events: bool,
-    /// Whether what nested graphs hand up is kept for the host.
-    pub updates: bool,
+    /// What [`Run::take_notices`] tells.
+    pub shows: Shows,
 }
 
 /// One run of one graph, from the first superstep to the last.
@@ -87,14 +89,14 @@ impl<V: Value> Run<V> {
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
         let deadline = limits.wall_time.map(|limit| now + limit);
         let mut root = Unit::root(graph, input.into(), options.seed);
-        if options.commits || options.events {
+        if options.commits || options.events || options.shows.states {
             root.trace();
         }
         let mut desk = Desk::new(Budget::new(limits), deadline);
         desk.commits = options.commits;
         desk.max_concurrency = options.max_concurrency.map(|most| most.max(1));
         desk.log.recording = options.events;
-        desk.shows_updates = options.updates;
+        desk.shows = options.shows;
         desk.log.now = now;
         desk.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
         Self { units: Units::new(root), desk }
@@ -242,12 +244,6 @@ impl<V: Value> Run<V> {
         std::mem::take(&mut self.desk.log.events)
     }
 
-    /// What nested graphs have handed to the graphs around them since the last
-    /// call, as unit, node and update, for hosts that show updates; kept only if `Options::updates` is set.
-    pub fn take_handed_up(&mut self) -> Vec<(u32, NodeId, Update<V>)> {
-        std::mem::take(&mut self.desk.handed_up)
-    }
-
     /// How many events there have been, built or not.
     pub const fn event_count(&self) -> u64 {
         self.desk.log.seq
@@ -285,7 +281,8 @@ impl<V: Value> Run<V> {
         frame.records.get(id.slot as usize).map(|record| record.node)
     }
 
-    /// The tasks on whose behalf a unit works, as `node:span`; empty for the
+    /// The tasks on whose behalf a unit works, as `node:id`, the id being that
+    /// of [`crate::notice::TaskNotice`]; empty for the
     /// run's own graph.
     pub fn namespace(&self, unit: u32) -> Vec<String> {
         self.units.namespace(unit)
@@ -416,6 +413,7 @@ impl<V: Value> Run<V> {
             return self.settle(unit, slot, fault);
         }
         desk.log.emit(|| units.finished(unit, slot, &update));
+        self.tell_done(unit, slot, &update);
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Done(update);
         }

@@ -38,6 +38,19 @@ impl Seed {
         (mix(self.0) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A UUID (version 8) as text: the same whenever the seed is.
+    pub fn stable_uuid(self) -> String {
+        let (high, low) = (mix(self.0 ^ 0x5A5A_5A5A_5A5A_5A5A), mix(self.0));
+        format!(
+            "{:08x}-{:04x}-8{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xFFFF,
+            high & 0xFFF,
+            0x8000 | (low >> 48) & 0x3FFF,
+            low & 0xFFFF_FFFF_FFFF,
+        )
+    }
+
     /// A time-ordered UUID (version 7) as text.
     pub fn uuid(self, now: crate::time::Time) -> String {
         let millis = now.as_micros() / 1000;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::channel::{Channel, ChannelId};
-use crate::graph::Graph;
+use crate::graph::{Graph, NodeId};
 use crate::value::Value;
 
 /// The values of a graph's channels.
@@ -134,6 +134,10 @@ pub struct View<'a, V> {
     pub unit: u32,
     /// The task whose branch is asked, by its place in the superstep.
     pub slot: u32,
+    /// The node of that task.
+    pub node: NodeId,
+    /// Which attempt of it has come to the branch.
+    pub attempt: u32,
     /// The graph that gives the channels their names.
     pub graph: &'a Graph<V>,
     pub(crate) slots: &'a [Option<V>],

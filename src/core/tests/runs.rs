@@ -25,6 +25,7 @@ mod engine {
     mod limits;
     mod merges;
     mod nested;
+    mod notices;
     mod order;
     mod properties;
     mod questions;

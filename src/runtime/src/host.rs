@@ -78,7 +78,7 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// The failure of the task whose branch it is.
     fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Fault> {
-        NoRules.route(router, view)
+        NoRules.route(router, view).map_err(|failure| failure.fault)
     }
 
     /// Merges `new` into `old` by a rule of the host's own. Synchronous and

@@ -12,10 +12,11 @@ use crate::fault::Fault;
 use crate::graph::NodeId;
 use crate::rules::{Rules, Site};
 use crate::state::State;
+use crate::task::{Failure, Verdict};
 use crate::value::Value;
 
 /// A failure and the slot of the task whose failure it is.
-pub(super) type Blamed = (u32, Fault);
+pub(super) type Blamed = (u32, Failure);
 
 /// What the host's own rules have made of channels, not yet in the state.
 type Staged<V> = Vec<(ChannelId, V)>;
@@ -28,12 +29,14 @@ impl<V: Value> Run<V> {
         if frame.records.is_empty() {
             return true;
         }
-        if let Err((slot, fault)) = frame.merge(unit, rules) {
+        if let Err((slot, failure)) = frame.merge(unit, rules) {
             frame.open += 1;
-            self.settle(unit, slot, fault);
+            frame.forget_route(slot);
+            self.fail(unit, slot, failure);
             return false;
         }
         self.log_merge(unit);
+        self.tell_merged(unit);
         let Some(found) = self.units.get_mut(unit) else { return false };
         if let Body::Graph(frame) = &mut found.body {
             let place = Place { path: &found.path, seed: found.seed, step: frame.step };
@@ -76,8 +79,9 @@ impl<V: Value> Run<V> {
 
 impl<V: Value> Frame<V> {
     fn merge(&mut self, unit: u32, rules: &mut impl Rules<V>) -> Result<(), Blamed> {
-        let survey = self.check()?;
-        let staged = if survey.foreign { self.stage(rules)? } else { Staged::new() };
+        let survey = self.check().map_err(for_good)?;
+        let staged = if survey.foreign { self.stage(rules) } else { Ok(Staged::new()) };
+        let staged = staged.map_err(for_good)?;
         if survey.routes {
             self.route_by_own_sight(unit, rules)?;
         }
@@ -85,7 +89,11 @@ impl<V: Value> Frame<V> {
             self.reset();
         }
         self.apply(staged);
-        if survey.routes { self.route(unit, rules) } else { Ok(()) }
+        if survey.routes {
+            // Nothing can be tried again now that the state has changed.
+            self.route(unit, rules).map_err(|(slot, failure)| for_good((slot, failure.fault)))?;
+        }
+        Ok(())
     }
 
     fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> {
@@ -99,7 +107,7 @@ impl<V: Value> Frame<V> {
     }
 
     /// Applies the host's own rules, which may fail, beside the state.
-    fn stage(&self, rules: &mut impl Rules<V>) -> Result<Staged<V>, Blamed> {
+    fn stage(&self, rules: &mut impl Rules<V>) -> Result<Staged<V>, (u32, Fault)> {
         let mut staged = Staged::new();
         for (slot, write) in self.writes() {
             let Op::Merge(new) = &write.op else { continue };
@@ -175,6 +183,11 @@ impl<V: Value> Frame<V> {
         };
         serde_json::Value::Object(self.state.touched().iter().filter_map(size).collect())
     }
+}
+
+/// A failure that no further attempt can mend.
+fn for_good((slot, fault): (u32, Fault)) -> Blamed {
+    (slot, Failure { fault, verdict: Verdict::Never })
 }
 
 fn apply_one<V: Value>(

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::barrier::Blamed;
 use super::claim::Claims;
 use super::frame::{Frame, Record, Status};
 use crate::channel::{Channel, ChannelId, Merge, Op, Write};
@@ -24,7 +23,7 @@ pub(super) struct Survey {
 
 impl<V: Value> Frame<V> {
     /// Looks at all writes of the superstep.
-    pub(super) fn check(&mut self) -> Result<Survey, Blamed> {
+    pub(super) fn check(&mut self) -> Result<Survey, (u32, Fault)> {
         let Self { graph, state, records, sealed, claims, .. } = self;
         let check = Check { graph, state, records, sealed };
         let mut survey = Survey::default();

@@ -6,10 +6,9 @@ use smallvec::SmallVec;
 
 use super::log::Log;
 use crate::budget::Budget;
-use crate::command::Update;
 use crate::effect::{Delta, Effect, Ending};
 use crate::fault::Fault;
-use crate::graph::NodeId;
+use crate::notice::{Notice, Shows};
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 
@@ -37,9 +36,9 @@ pub(super) struct Desk<V> {
     pub(super) late: bool,
     pub(super) budget: Budget,
     pub(super) log: Log,
-    /// What nested graphs have handed up, if somebody wants to see it.
-    pub(super) handed_up: Vec<(u32, NodeId, Update<V>)>,
-    pub(super) shows_updates: bool,
+    /// What the host has not been told yet.
+    pub(super) notices: Vec<Notice<V>>,
+    pub(super) shows: Shows,
     pub(super) ended: Option<Result<Ending, Fault>>,
 }
 
@@ -62,8 +61,8 @@ impl<V> Desk<V> {
             late: false,
             budget,
             log: Log::default(),
-            handed_up: Vec::new(),
-            shows_updates: false,
+            notices: Vec::new(),
+            shows: Shows::default(),
             ended: None,
         }
     }

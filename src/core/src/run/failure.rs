@@ -81,8 +81,11 @@ impl<V: Value> Run<V> {
     /// A task has failed for good: its node's policy decides.
     pub(super) fn settle(&mut self, unit: u32, slot: u32, fault: Fault) {
         self.log_error(unit, slot, &fault);
+        self.tell_failed(unit, slot, &fault);
         let spent = spent_dimension(&fault);
-        let Some(Frame { graph, records, hops, .. }) = self.units.frame_mut(unit) else { return };
+        let Some(frame) = self.units.frame_mut(unit) else { return };
+        frame.forget_route(slot);
+        let Frame { graph, records, .. } = frame;
         let Some(record) = records.get_mut(slot as usize) else { return };
         let policy = graph.node(record.node).map(|node| node.policy.on_error.clone());
         let policy = policy.filter(|_| !std::mem::replace(&mut record.settled, true));
@@ -92,8 +95,6 @@ impl<V: Value> Run<V> {
         {
             return self.give_up(unit, slot, Doom::Budget(dimension));
         }
-        record.routed = false;
-        hops.retain(|(of, _)| *of != slot);
         let mut update = Update::default();
         match policy {
             OnError::Record(channel) => {

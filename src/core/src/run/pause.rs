@@ -25,6 +25,7 @@ impl<V: Value> Run<V> {
             event.data.extend(question.value.to_json().map(|value| ("value".to_owned(), value)));
             event
         });
+        self.tell_asked(unit, slot, &question);
         if let Some(frame) = self.units.frame_mut(unit) {
             frame.paused += 1;
             if let Some(record) = frame.records.get_mut(slot as usize) {

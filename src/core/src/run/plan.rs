@@ -11,7 +11,7 @@ use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
 use crate::event::{EventKind, Level};
-use crate::graph::{Graph, Node, NodeId, NodeWork};
+use crate::graph::{Graph, Node, NodeWork};
 use crate::task::{Input, Task, TaskId, Work};
 use crate::time::Time;
 use crate::value::Value;
@@ -98,6 +98,7 @@ impl<V: Value> Run<V> {
                 self.attach(unit, slot, Body::Agent(Box::new(agent)));
             }
         }
+        self.tell_begun(unit, slot);
         let Self { units, desk } = self;
         desk.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::NodeStarted, Level::Info);
@@ -135,7 +136,7 @@ impl<V: Value> Run<V> {
         let path = self.units.path(unit, slot);
         let seed = self.units.task_seed(unit, slot);
         let mut child = Unit { parent: Some((unit, slot)), path, seed, body };
-        if self.desk.commits || self.desk.log.recording {
+        if self.desk.commits || self.desk.log.recording || self.desk.shows.states {
             child.trace();
         }
         let child = self.units.add(child);
@@ -160,11 +161,7 @@ impl<V: Value> Run<V> {
         };
         let update = self.units.nested_output(unit, parent);
         self.units.remove(unit);
-        if self.desk.shows_updates {
-            let record = self.units.record(parent, slot);
-            let node = record.map_or(NodeId::START, |record| record.node);
-            self.desk.handed_up.push((parent, node, update.clone()));
-        }
+        self.tell_handed_up(parent, slot, &update);
         self.done(parent, slot, update);
     }
 }

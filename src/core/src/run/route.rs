@@ -18,6 +18,7 @@ use crate::graph::{Branch, END, Graph, NodeId, Sight};
 use crate::rules::{Rules, Site};
 use crate::seed::Seed;
 use crate::state::View;
+use crate::task::Failure;
 use crate::time::Time;
 use crate::value::Value;
 
@@ -33,20 +34,21 @@ pub(super) enum Hop<V> {
 impl<V: Value> Frame<V> {
     /// Asks the branches of several tasks, each with its own writes alone over
     /// the state before the superstep. A single task sees the same after the
-    /// merge, and is asked then.
+    /// merge, and is asked then, unless its node may have to run again.
     pub(super) fn route_by_own_sight(
         &mut self,
         unit: u32,
         rules: &mut impl Rules<V>,
     ) -> Result<(), Blamed> {
-        if self.graph.habits().sight != Sight::Own || self.records.len() < 2 {
+        let alone = self.records.len() < 2;
+        if self.graph.habits().sight != Sight::Own || (alone && !self.may_repeat_first()) {
             return Ok(());
         }
         for slot in 0..self.records.len() {
             if !self.wants_routing(slot) {
                 continue;
             }
-            let overlay = self.overlay(slot, rules).map_err(|fault| (index(slot), fault))?;
+            let overlay = self.overlay(slot, rules).map_err(|fault| (index(slot), fault.into()))?;
             self.route_one(unit, slot, &overlay, rules)?;
         }
         Ok(())
@@ -61,6 +63,19 @@ impl<V: Value> Frame<V> {
         Ok(())
     }
 
+    fn may_repeat_first(&self) -> bool {
+        let node = self.records.first().and_then(|record| self.graph.node(record.node));
+        node.is_some_and(|node| node.policy.may_retry())
+    }
+
+    /// Forgets where a task leads: it has failed, and will be asked again.
+    pub(super) fn forget_route(&mut self, slot: u32) {
+        self.hops.retain(|(of, _)| *of != slot);
+        if let Some(record) = self.records.get_mut(slot as usize) {
+            record.routed = false;
+        }
+    }
+
     fn wants_routing(&self, slot: usize) -> bool {
         self.records.get(slot).is_some_and(|record| record.wants_routing(&self.graph))
     }
@@ -72,7 +87,8 @@ impl<V: Value> Frame<V> {
         overlay: &[(ChannelId, V)],
         rules: &mut impl Rules<V>,
     ) -> Result<(), Blamed> {
-        let blame = |fault| (index(slot), fault);
+        let place = index(slot);
+        let blame = |fault: Fault| (place, Failure::from(fault));
         let Self { graph, state, records, hops, .. } = self;
         let Some(record) = records.get_mut(slot) else { return Ok(()) };
         let Status::Done(update) = &mut record.status else { return Ok(()) };
@@ -81,16 +97,15 @@ impl<V: Value> Frame<V> {
             Route::Only(choices) => (std::mem::take(choices), false),
             Route::Follow | Route::End => (Vec::new(), true),
         };
-        let node = record.node;
-        let place = index(slot);
+        let (node, attempt) = (record.node, record.attempt);
         for choice in own {
             hops.push((place, hop(graph, node, None, choice).map_err(blame)?));
         }
         let branches = if ask { graph.branches(node) } else { &[] };
         for branch in branches {
             let (slots, changed) = (state.slots(), state.changed());
-            let view = View { unit, slot: place, graph, slots, overlay, changed };
-            for choice in rules.route(branch.router, &view).map_err(blame)? {
+            let view = View { unit, slot: place, node, attempt, graph, slots, overlay, changed };
+            for choice in rules.route(branch.router, &view).map_err(|failure| (place, failure))? {
                 hops.push((place, hop(graph, node, Some(branch), choice).map_err(blame)?));
             }
         }

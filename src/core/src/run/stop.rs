@@ -175,7 +175,10 @@ impl<V: Value> Run<V> {
         match doom {
             Doom::Fault(fault) => self.fail(parent, slot, Failure::from(fault)),
             Doom::Budget(dimension) => self.settle(parent, slot, exhausted(dimension)),
-            Doom::Escalate(update) => self.done(parent, slot, update),
+            Doom::Escalate(update) => {
+                self.tell_handed_up(parent, slot, &update);
+                self.done(parent, slot, update);
+            }
             Doom::Cancel(_) | Doom::Abandon => {
                 if let Some(record) = self.units.record(parent, slot) {
                     record.status = Status::Void;

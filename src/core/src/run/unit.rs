@@ -270,8 +270,8 @@ impl<V: Value> Units<V> {
                 let record = frame.records.get(slot as usize)?;
                 Some(frame.graph.node_name(Some(record.node)))
             });
-            let span = span(self.task_seed(parent, slot));
-            names.push(format!("{}:{span}", node.as_deref().unwrap_or_default()));
+            let id = self.task_seed(parent, slot).stable_uuid();
+            names.push(format!("{}:{id}", node.as_deref().unwrap_or_default()));
             at = parent;
         }
         names.reverse();

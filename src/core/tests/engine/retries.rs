@@ -1,16 +1,17 @@
 //! Trying again: how often, when, and when not.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use antiphon_core::budget::{Dimension, Limits};
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::Policy;
+use antiphon_core::graph::{Habits, Policy, START, Sight};
 use antiphon_core::task::{Failure, Outcome, Verdict};
 use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed, Time};
 use serde_json::json;
 
-use crate::support::{BEGIN, Play, Script, chain, fault, ms, policy};
+use crate::support::{BEGIN, Play, Script, chain, choose, fault, ms, name, play, policy};
 
 fn exact(max_attempts: u32) -> RetryPolicy {
     RetryPolicy { max_attempts, jitter: Jitter::None, ..RetryPolicy::default() }
@@ -19,7 +20,7 @@ fn exact(max_attempts: u32) -> RetryPolicy {
 fn played(retry: Option<RetryPolicy>, limits: Limits, script: Script) -> Play {
     let mut graph = chain(&[]);
     graph.add_node(policy(Policy { retry, ..Policy::default() }, "a"));
-    graph.edge(antiphon_core::graph::START, "a");
+    graph.edge(START, "a");
     Play::new(&graph.build().unwrap(), script, json!({}), limits)
 }
 
@@ -142,9 +143,9 @@ fn a_node_may_have_a_budget_of_retries_of_its_own() {
     let limits = Limits { retries: Some(2), ..Limits::default() };
     let own = Policy { retry: Some(exact(9)), limits, ..Policy::default() };
     graph.add_node(policy(own, "a"));
-    graph.edge(antiphon_core::graph::START, "a");
+    graph.edge(START, "a");
     let script = Script::new().fails("a", Category::Timeout);
-    let mut play = crate::support::play(&graph.build().unwrap(), script);
+    let mut play = play(&graph.build().unwrap(), script);
     assert_eq!(play.ends(), Ending::Budget(Dimension::Retries));
     assert_eq!(play.started.len(), 3);
 }
@@ -156,13 +157,13 @@ fn jitter_does_not_depend_on_who_fails_first() {
         for name in ["a", "b"] {
             let retry = Some(RetryPolicy::default());
             graph.add_node(policy(Policy { retry, ..Policy::default() }, name));
-            graph.edge(antiphon_core::graph::START, name);
+            graph.edge(START, name);
         }
         graph.build().unwrap()
     };
     let delays = |finish| {
         let script = Script::new().fails("a", Category::Timeout).fails("b", Category::Timeout);
-        let mut play = crate::support::play(&graph(), script);
+        let mut play = play(&graph(), script);
         play.finish = finish;
         play.go();
         let retries = play.of_kind(EventKind::Retry).into_iter();
@@ -190,4 +191,47 @@ fn a_retry_waits_until_its_instant() {
     assert!(matches!(play.step(), antiphon_core::effect::Effect::Wait(Some(_))));
     play.now = until;
     assert!(matches!(play.step(), antiphon_core::effect::Effect::Start(_)));
+}
+
+/// A graph whose node `a` may run three times, beside `b`, with a branch that
+/// fails the first time it is asked.
+fn branching(sight: Sight, beside: bool) -> Play {
+    let mut graph = chain(&["last"]);
+    graph.habits(Habits { sight, ..Habits::default() });
+    graph.add_node(policy(Policy { retry: Some(exact(3)), ..Policy::default() }, "a"));
+    graph.edge(START, "a").branch("a", "way", 0, None);
+    if beside {
+        graph.node("b");
+        graph.edge(START, "b");
+    }
+    let asked = AtomicU32::new(0);
+    let script = Script::new()
+        .node("a", |call| call.done([("log", json!(call.task.attempt))]))
+        .writes("b", "log", json!("b"))
+        .router(0, move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(fault(Category::Timeout)),
+            _ => choose([name("last")]),
+        });
+    play(&graph.build().unwrap(), script)
+}
+
+#[test]
+fn a_failing_branch_runs_its_node_again_and_drops_what_it_wrote() {
+    let mut play = branching(Sight::Own, false);
+    assert_eq!(play.complete(), json!({"log": [2]}));
+    assert_eq!(play.started, ["last", "a", "a", "last"]);
+}
+
+#[test]
+fn a_failing_branch_leaves_the_tasks_beside_it_as_they_are() {
+    let mut play = branching(Sight::Own, true);
+    assert_eq!(play.complete(), json!({"log": [2, "b"]}));
+    assert_eq!(play.started, ["last", "a", "b", "a", "last"]);
+}
+
+#[test]
+fn a_branch_that_is_asked_after_the_merge_is_not_asked_again() {
+    let mut play = branching(Sight::Merged, false);
+    assert_eq!(play.fails().category, Category::Timeout);
+    assert_eq!(play.started, ["last", "a"]);
 }

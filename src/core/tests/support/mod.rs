@@ -14,7 +14,7 @@ use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy};
 use antiphon_core::rules::{Rules, Site};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::{Outcome, Task, TaskId, Work};
+use antiphon_core::task::{Failure, Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Seed, Time};
 use serde_json::{Map, Value, json};
 
@@ -102,8 +102,8 @@ impl Rules<Value> for Script {
         self.reducers[&at.rule](old, new)
     }
 
-    fn route(&mut self, router: u32, view: &View<'_, Value>) -> Result<Choices<Value>, Fault> {
-        self.routers[&router](view)
+    fn route(&mut self, router: u32, view: &View<'_, Value>) -> Result<Choices<Value>, Failure> {
+        self.routers[&router](view).map_err(Failure::from)
     }
 }
 

@@ -9,6 +9,7 @@ use std::task::Poll;
 use antiphon_core::command::Choices;
 use antiphon_core::rules::{Rules, Site};
 use antiphon_core::state::View;
+use antiphon_core::task::Failure;
 use antiphon_core::{Category, Fault};
 use serde_json::Value as Json;
 
@@ -58,8 +59,9 @@ impl<H: Host + ?Sized> Rules<Json> for HostRules<'_, H> {
             .unwrap_or_else(|payload| Err(Panic::of(&*payload).of_rule("merge rule", rule)))
     }
 
-    fn route(&mut self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Fault> {
-        catch_unwind(AssertUnwindSafe(|| self.0.route(router, view)))
-            .unwrap_or_else(|payload| Err(Panic::of(&*payload).of_rule("router", router)))
+    fn route(&mut self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Failure> {
+        let routed = catch_unwind(AssertUnwindSafe(|| self.0.route(router, view)))
+            .unwrap_or_else(|payload| Err(Panic::of(&*payload).of_rule("router", router)));
+        routed.map_err(Failure::from)
     }
 }

@@ -1,0 +1,214 @@
+//! Showing what the engine tells: how tasks begin and end, and the states of
+//! nested graphs.
+
+use antiphon_core::Fault;
+use antiphon_core::channel::Op;
+use antiphon_core::command::Update;
+use antiphon_core::graph::NodeId;
+use antiphon_core::notice::{News, Notice, Place, TaskNotice, Within};
+use antiphon_core::task::Input;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::fault::to_exception;
+use crate::object::Object;
+
+impl Core {
+    /// Turns what the engine has told since the last time into items.
+    pub(crate) fn show_notices(&mut self, py: Python<'_>) -> PyResult<()> {
+        for notice in self.machine.take_notices() {
+            match notice {
+                Notice::HandedUp(unit, node, update) => {
+                    if let Some(engine) = self.engine(py, unit) {
+                        self.show_update(py, &engine, (unit, node), &update)?;
+                    }
+                }
+                Notice::Merged => self.show_values(py)?,
+                Notice::MergedWithin(within) => self.show_within(py, &within)?,
+                Notice::Task(task) => self.show_task(py, &task)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The state of the run's own graph, as an item.
+    pub(crate) fn show_values(&mut self, py: Python<'_>) -> PyResult<()> {
+        let values = self.values(py)?;
+        self.stream.push(py, "values", &PyTuple::empty(py), values.as_any())
+    }
+
+    fn show_within(&mut self, py: Python<'_>, within: &Within<Object>) -> PyResult<()> {
+        let engine = self.host.engine(py, &within.graph)?;
+        let values = dict(engine, &within.state)?;
+        let namespace = PyTuple::new(py, &within.namespace)?;
+        self.stream.push(py, "values", &namespace, values.as_any())
+    }
+
+    fn show_task(&mut self, py: Python<'_>, task: &TaskNotice<Object>) -> PyResult<()> {
+        let TaskNotice { place, news } = task;
+        let engine = self.host.engine(py, &place.graph)?.clone();
+        let name = place.graph.node_name(Some(place.node));
+        let payload = PyDict::new(py);
+        payload.set_item(intern!(py, "id"), &place.id)?;
+        payload.set_item(intern!(py, "name"), &*name)?;
+        if let News::Begun(input, state) = news {
+            payload.set_item(intern!(py, "input"), given(&engine, place, input, state)?)?;
+            payload.set_item(intern!(py, "triggers"), triggers(py, place)?)?;
+        } else {
+            let (result, interrupts) = (PyDict::new(py), PyList::empty(py));
+            let mut error = None;
+            match news {
+                News::Done(update) => collect(&engine, update, &result)?,
+                News::Failed(fault) => error = Some(self.raised(py, fault)),
+                News::Asked(question) => {
+                    let asked = PyDict::new(py);
+                    asked.set_item(intern!(py, "value"), &question.value.0)?;
+                    asked.set_item(intern!(py, "id"), &question.id)?;
+                    interrupts.append(asked)?;
+                }
+                News::Begun(..) => {}
+            }
+            payload.set_item(intern!(py, "error"), error)?;
+            payload.set_item(intern!(py, "result"), result)?;
+            payload.set_item(intern!(py, "interrupts"), interrupts)?;
+        }
+        let namespace = PyTuple::new(py, &place.namespace)?;
+        let item = (place.step, place.send, payload).into_pyobject(py)?;
+        self.stream.push(py, "tasks", &namespace, item.as_any())?;
+        if let (News::Done(update), true) = (news, self.stream.modes.updates) {
+            let payload = PyDict::new(py);
+            payload.set_item(&*name, written(&engine, update)?)?;
+            self.stream.push(py, "updates", &namespace, payload.as_any())?;
+        }
+        Ok(())
+    }
+
+    /// The exception behind a fault.
+    fn raised(&self, py: Python<'_>, fault: &Fault) -> Py<PyAny> {
+        let number = fault.foreign.and_then(|number| usize::try_from(number).ok());
+        let kept = number.and_then(|number| self.host.errors.get(number.checked_sub(1)?));
+        match kept {
+            Some(error) => error.clone_ref(py).into_any(),
+            None => to_exception(py, fault).into_value(py).into_any(),
+        }
+    }
+}
+
+/// Where a task stands, as Python's side is told: namespace, id, superstep,
+/// number among the sends, triggers.
+pub(crate) fn about<'py>(py: Python<'py>, place: &Place<Object>) -> PyResult<Bound<'py, PyTuple>> {
+    let namespace = PyTuple::new(py, &place.namespace)?;
+    (namespace, &place.id, place.step, place.send, triggers(py, place)?).into_pyobject(py)
+}
+
+/// What an update writes: a dict, or `None` if it writes nothing. Where a key
+/// is written more than once, a list with a dict per write.
+pub(crate) fn written<'py>(
+    engine: &Bound<'py, Engine>,
+    update: &Update<Object>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = engine.py();
+    if update.writes.is_empty() {
+        return Ok(None);
+    }
+    let all = PyDict::new(py);
+    each(engine, update, |key, value| all.set_item(key, value))?;
+    if all.len() == update.writes.len() {
+        return Ok(Some(all.into_any()));
+    }
+    let list = PyList::empty(py);
+    each(engine, update, |key, value| {
+        let one = PyDict::new(py);
+        one.set_item(key, value)?;
+        list.append(one)
+    })?;
+    Ok(Some(list.into_any()))
+}
+
+fn each<'py>(
+    engine: &Bound<'py, Engine>,
+    update: &Update<Object>,
+    mut take: impl FnMut(&Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyResult<()> {
+    let py = engine.py();
+    for write in &update.writes {
+        let Some(key) = engine.get().key(write.channel) else { continue };
+        let value = match &write.op {
+            Op::Merge(value) | Op::Replace(value) => value.0.bind(py).clone(),
+            Op::Reset => py.None().into_bound(py),
+        };
+        take(key.name.bind(py).as_any(), value)?;
+    }
+    Ok(())
+}
+
+/// What an update writes, by key; several writes of a key under `$writes`.
+fn collect(
+    engine: &Bound<'_, Engine>,
+    update: &Update<Object>,
+    result: &Bound<'_, PyDict>,
+) -> PyResult<()> {
+    let mut several: Vec<(Py<PyAny>, Bound<'_, PyList>)> = Vec::new();
+    each(engine, update, |key, value| {
+        if let Some((_, list)) = several.iter().find(|(known, _)| known.is(key)) {
+            return list.append(value);
+        }
+        let Some(first) = result.get_item(key)? else { return result.set_item(key, value) };
+        let list = PyList::new(engine.py(), [first, value])?;
+        let wrapped = PyDict::new(engine.py());
+        wrapped.set_item(intern!(engine.py(), "$writes"), &list)?;
+        several.push((key.clone().unbind(), list));
+        result.set_item(key, wrapped)
+    })
+}
+
+/// A state that was kept, as a dict.
+fn dict<'py>(
+    engine: &Bound<'py, Engine>,
+    state: &[Option<Object>],
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(engine.py());
+    for (key, value) in engine.get().keys.iter().zip(state) {
+        if let Some(value) = value {
+            dict.set_item(&key.name, &value.0)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// What a node gets to see, as far as it can be made: a state that its view
+/// refuses is shown as it is.
+fn given<'py>(
+    engine: &Bound<'py, Engine>,
+    place: &Place<Object>,
+    input: &Input<Object>,
+    state: &[Option<Object>],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = engine.py();
+    if let Input::Sent(value) = input {
+        return Ok(value.0.bind(py).clone());
+    }
+    let dict = dict(engine, state)?.into_any();
+    let view = engine.get().node(place.node).and_then(|node| node.view.as_ref());
+    let viewed = view.map(|view| view.bind(py).call1((&dict,)));
+    Ok(viewed.and_then(Result::ok).unwrap_or(dict))
+}
+
+/// What sets a node off, by the names that LangGraph gives to its channels.
+fn triggers<'py>(py: Python<'py>, place: &Place<Object>) -> PyResult<Bound<'py, PyTuple>> {
+    if place.send.is_some() {
+        return PyTuple::new(py, ["__pregel_push"]);
+    }
+    let name = |id: NodeId| place.graph.node_name(Some(id)).to_string();
+    let own = name(place.node);
+    let joins = place.graph.joins().iter().filter(|join| join.target == place.node);
+    let joins = joins.map(|join| {
+        let sources: Vec<String> = join.sources.iter().map(|&id| name(id)).collect();
+        format!("join:{}:{own}", sources.join("+"))
+    });
+    let all: Vec<String> = std::iter::once(format!("branch:to:{own}")).chain(joins).collect();
+    PyTuple::new(py, all)
+}

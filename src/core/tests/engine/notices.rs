@@ -1,0 +1,193 @@
+//! What a host is told that shows tasks and states.
+
+use std::sync::Arc;
+
+use antiphon_core::channel::Merge;
+use antiphon_core::graph::{Graph, Habits, Policy, START};
+use antiphon_core::notice::{News, Notice, Shows, TaskNotice};
+use antiphon_core::run::Options;
+use antiphon_core::task::{Input, Outcome};
+use antiphon_core::{Category, RetryPolicy};
+use serde_json::{Value, json};
+
+use crate::support::{Play, Script, chain, choose, nested, options, policy, send};
+
+const ALL: Shows = Shows { handed_up: false, tasks: true, states: true };
+
+fn watched(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
+    Play::with(graph, script, input, Options { shows: ALL, events: false, ..options() })
+}
+
+/// Each notice in a few words.
+fn told(play: &mut Play) -> Vec<String> {
+    let notices = play.run.take_notices();
+    notices.iter().map(line).collect()
+}
+
+fn line(notice: &Notice<Value>) -> String {
+    match notice {
+        Notice::HandedUp(..) => "handed up".into(),
+        Notice::Merged => "merged".into(),
+        Notice::MergedWithin(within) => format!("merged {}", places(&within.namespace)),
+        Notice::Task(task) => {
+            format!("{}{} {}", places(&task.place.namespace), name(task), news(task))
+        }
+    }
+}
+
+fn places(namespace: &[String]) -> String {
+    namespace.iter().map(|place| format!("{}/", place.split(':').next().unwrap())).collect()
+}
+
+fn name(task: &TaskNotice<Value>) -> String {
+    let name = task.place.graph.node_name(Some(task.place.node));
+    task.place.send.map_or_else(|| name.to_string(), |index| format!("{name}#{index}"))
+}
+
+fn news(task: &TaskNotice<Value>) -> String {
+    match &task.news {
+        News::Begun(Input::Sent(value), _) => format!("begun with {value}"),
+        News::Begun(Input::State, state) => {
+            format!("begun on {}", state[0].clone().unwrap_or_default())
+        }
+        News::Done(update) => format!("done with {}", update.writes.len()),
+        News::Failed(fault) => format!("failed: {}", fault.code),
+        News::Asked(question) => format!("asked {}", question.value),
+    }
+}
+
+#[test]
+fn nothing_is_told_unless_it_was_asked_for() {
+    let graph = chain(&["a"]).build().unwrap();
+    let mut play = Play::with(&graph, Script::new(), json!({"log": "in"}), options());
+    play.complete();
+    assert!(play.run.take_notices().is_empty());
+}
+
+#[test]
+fn each_task_begins_with_the_state_and_ends_with_its_update() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let script = Script::new().writes("a", "log", json!("a"));
+    let mut play = watched(&graph, script, json!({"log": "in"}));
+    play.complete();
+    assert_eq!(
+        told(&mut play),
+        [
+            "merged",
+            "a begun on [\"in\"]",
+            "a done with 1",
+            "merged",
+            "b begun on [\"in\",\"a\"]",
+            "b done with 0",
+        ]
+    );
+}
+
+#[test]
+fn a_nested_graph_is_told_of_between_the_ends_of_its_own_task() {
+    let mut inner = chain(&["deep"]);
+    inner.habits(Habits { full_output: true, ..Habits::default() });
+    let mut graph = Graph::builder("outer");
+    graph.channel("log", Merge::Extend);
+    graph.add_node(nested("sub", inner.build().unwrap()));
+    graph.edge(START, "sub");
+    let script = Script::new().writes("deep", "log", json!("deep"));
+    let mut play = watched(&graph.build().unwrap(), script, json!({"log": ["in"]}));
+    play.complete();
+    assert_eq!(
+        told(&mut play),
+        [
+            "merged",
+            "sub begun on [\"in\"]",
+            "merged sub/",
+            "sub/deep begun on [\"in\"]",
+            "sub/deep done with 1",
+            "merged sub/",
+            "sub done with 1",
+            "merged",
+        ]
+    );
+}
+
+#[test]
+fn the_namespace_of_a_nested_graph_ends_with_the_id_of_its_task() {
+    let mut graph = chain(&[]);
+    graph.add_node(nested("sub", chain(&["deep"]).build().unwrap()));
+    graph.edge(START, "sub");
+    let mut play = watched(&graph.build().unwrap(), Script::new(), json!({}));
+    play.complete();
+    let notices = play.run.take_notices();
+    let tasks = notices.iter().filter_map(|notice| match notice {
+        Notice::Task(task) => Some(task),
+        _ => None,
+    });
+    let (around, within): (Vec<_>, Vec<_>) =
+        tasks.partition(|task| task.place.namespace.is_empty());
+    assert_eq!(within[0].place.namespace, [format!("sub:{}", around[0].place.id)]);
+    assert_ne!(within[0].place.id, around[0].place.id);
+    let parts: Vec<usize> = around[0].place.id.split('-').map(str::len).collect();
+    assert_eq!(parts, [8, 4, 4, 4, 12]);
+}
+
+#[test]
+fn attempts_are_one_task_and_a_handler_is_another() {
+    let mut graph = chain(&[]);
+    let retry = RetryPolicy { max_attempts: 2, ..RetryPolicy::default() };
+    graph.add_node(policy(Policy { retry: Some(retry), ..Policy::default() }, "n"));
+    graph.node("rescue");
+    graph.edge(START, "n").on_error_handle("n", "rescue");
+    let script = Script::new().fails("n", Category::Timeout);
+    let mut play = watched(&graph.build().unwrap(), script, json!({}));
+    play.complete();
+    assert_eq!(play.started, ["n", "n", "rescue"]);
+    assert_eq!(
+        told(&mut play),
+        ["n begun on null", "n failed: timeout", "rescue begun on null", "rescue done with 0"]
+    );
+}
+
+#[test]
+fn a_recorded_failure_is_still_told() {
+    let mut graph = chain(&["n"]);
+    let channel = graph.channel("error", Merge::Set);
+    graph.on_error_record("n", channel);
+    let script = Script::new().fails("n", Category::Tool);
+    let mut play = watched(&graph.build().unwrap(), script, json!({}));
+    play.complete();
+    assert_eq!(told(&mut play), ["n begun on null", "n failed: tool", "merged"]);
+}
+
+#[test]
+fn sends_say_which_they_are_and_what_they_were_sent() {
+    let mut graph = chain(&["a"]);
+    graph.node("packet");
+    graph.branch("a", "fan", 0, None);
+    let script =
+        Script::new().router(0, |_| choose([send("packet", json!(1)), send("packet", json!(2))]));
+    let mut play = watched(&graph.build().unwrap(), script, json!({}));
+    play.complete();
+    assert_eq!(
+        told(&mut play)[2..],
+        [
+            "packet#0 begun with 1",
+            "packet#1 begun with 2",
+            "packet#0 done with 0",
+            "packet#1 done with 0",
+        ]
+    );
+}
+
+#[test]
+fn a_question_ends_a_task_until_it_begins_again_with_the_answer() {
+    let graph = chain(&["n"]).build().unwrap();
+    let script = Script::new().node("n", |call| match call.answers().first() {
+        Some(_) => call.done([]),
+        None => Outcome::Ask(json!("sure?")),
+    });
+    let mut play = watched(&graph, script, json!({}));
+    let asked = play.pauses();
+    assert_eq!(told(&mut play), ["n begun on null", "n asked \"sure?\""]);
+    play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
+    play.complete();
+    assert_eq!(told(&mut play), ["n begun on null", "n done with 0"]);
+}
