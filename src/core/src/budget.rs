@@ -89,6 +89,12 @@ pub struct Spent {
     pub usage: Usage,
 }
 
+impl Spent {
+    /// Nothing.
+    pub const ZERO: Self =
+        Self { supersteps: 0, model_calls: 0, tool_calls: 0, retries: 0, usage: Usage::ZERO };
+}
+
 /// Something a task wants to do that costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
@@ -109,6 +115,11 @@ impl Budget {
     /// Nothing spent yet.
     pub fn new(limits: Limits) -> Self {
         Self { limits, spent: Spent::default() }
+    }
+
+    /// What has been spent before.
+    pub(crate) const fn resume(&mut self, spent: Spent) {
+        self.spent = spent;
     }
 
     /// The limits.

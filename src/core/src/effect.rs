@@ -3,10 +3,8 @@
 use smallvec::SmallVec;
 
 use crate::budget::Dimension;
-use crate::channel::ChannelId;
-use crate::command::Send;
+use crate::checkpoint::Commit;
 use crate::fault::Fault;
-use crate::graph::NodeId;
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 
@@ -20,7 +18,7 @@ pub enum Effect<V> {
     Cancel(Vec<TaskId>),
     /// Store this, then call [`crate::run::Run::committed`]; a driver without
     /// a store calls it at once.
-    Commit(Box<Delta<V>>),
+    Commit(Box<Commit<V>>),
     /// Nothing to do until a task is answered or this instant is reached.
     Wait(Option<Time>),
     /// Nothing runs, and these questions are open: call
@@ -54,23 +52,4 @@ pub struct Question<V> {
     pub path: Vec<String>,
     /// What is asked.
     pub value: V,
-}
-
-/// What one superstep changed.
-#[derive(Clone, Debug)]
-pub struct Delta<V> {
-    /// Answered by [`crate::run::Run::committed`]; counts from 1.
-    pub id: u64,
-    /// The unit whose superstep it was; 0 is the run's own graph.
-    pub unit: u32,
-    /// Supersteps of that unit so far.
-    pub step: u64,
-    /// The channels that changed and what they hold now; none is absent.
-    pub changed: Vec<(ChannelId, Option<V>)>,
-    /// The nodes that run next; after a run that was stopped, those it was stopped in.
-    pub next: Vec<NodeId>,
-    /// The sends that run next.
-    pub sends: Vec<Send<V>>,
-    /// How the run ended, if this is its last commit.
-    pub ending: Option<Ending>,
 }

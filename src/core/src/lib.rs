@@ -8,6 +8,7 @@
 //! | [`value`], [`channel`], [`state`] | what a state holds and how writes are merged into it |
 //! | [`graph`] | nodes, edges, branches and joins, validated once when built |
 //! | [`run`] | the machine; [`task`], [`command`], [`effect`] are what goes in and out |
+//! | [`checkpoint`] | what is stored of a run, and what that adds up to |
 //! | [`rules`] | the call-outs: merge rules and routers of the host |
 //! | [`agent`] | the loop of model and tool calls |
 //! | [`budget`], [`retry`], [`seed`] | what may be spent; when to try again; randomness that repeats |
@@ -19,6 +20,7 @@
 pub mod agent;
 pub mod budget;
 pub mod channel;
+pub mod checkpoint;
 pub mod command;
 pub mod effect;
 pub mod event;

@@ -78,6 +78,11 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
+impl Usage {
+    /// No tokens.
+    pub const ZERO: Self = Self { input_tokens: 0, output_tokens: 0 };
+}
+
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens += other.input_tokens;

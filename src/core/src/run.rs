@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use crate::budget::{Budget, Dimension, Intent, Limits, exhausted};
 use crate::channel::ChannelId;
+use crate::checkpoint::{Change, Source};
 use crate::command::Update;
-use crate::effect::{Delta, Effect, Ending};
+use crate::effect::{Effect, Ending};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::{Graph, Node, NodeId};
@@ -33,6 +34,7 @@ mod desk;
 mod failure;
 mod frame;
 mod log;
+mod memory;
 mod nested;
 mod pause;
 mod plan;
@@ -43,7 +45,7 @@ mod unit;
 
 use conflict::mistyped;
 use desk::Desk;
-use frame::Status;
+use frame::{Frame, Status};
 use stop::Patience;
 use unit::{Doom, Unit, Units};
 
@@ -85,11 +87,16 @@ impl<V: Value> Run<V> {
         options: Options,
         now: Time,
     ) -> Self {
+        Self::of(Frame::new(graph, input.into()), options, 0, now)
+    }
+
+    /// A run whose trace goes on after `events` events.
+    fn of(frame: Frame<V>, options: Options, events: u64, now: Time) -> Self {
         let mut limits = options.limits;
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
         let deadline = limits.wall_time.map(|limit| now + limit);
-        let mut root = Unit::root(graph, input.into(), options.seed);
-        if options.commits || options.events || options.shows.states {
+        let mut root = Unit::root(frame, options.seed);
+        if options.events || options.shows.states {
             root.trace();
         }
         let mut desk = Desk::new(Budget::new(limits), deadline);
@@ -98,6 +105,7 @@ impl<V: Value> Run<V> {
         desk.log.recording = options.events;
         desk.shows = options.shows;
         desk.log.now = now;
+        desk.log.seq = events;
         desk.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
         Self { units: Units::new(root), desk }
     }
@@ -327,7 +335,7 @@ impl<V: Value> Run<V> {
     pub fn is_ready(&self) -> bool {
         let desk = &self.desk;
         let held = desk.awaiting.is_some();
-        let ready = !desk.active.is_empty() || !desk.starts.is_empty() || !desk.deltas.is_empty();
+        let ready = !desk.active.is_empty() || !desk.starts.is_empty() || !desk.due.is_empty();
         !desk.cancels.is_empty() || (!held && (ready || desk.ended.is_some()))
     }
 
@@ -389,8 +397,13 @@ impl<V: Value> Run<V> {
         if frame.doom.is_some() {
             return self.conclude(unit, rules);
         }
+        let edits = frame.source == Source::Edit;
         if frame.paused == 0 && self.barrier(unit, rules) {
-            self.plan(unit);
+            if edits {
+                self.desk.ended = Some(Ok(Ending::Completed));
+            } else {
+                self.plan(unit);
+            }
         }
     }
 
@@ -414,6 +427,7 @@ impl<V: Value> Run<V> {
         }
         desk.log.emit(|| units.finished(unit, slot, &update));
         self.tell_done(unit, slot, &update);
+        self.keep(unit, slot, &update);
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Done(update);
         }
@@ -424,33 +438,17 @@ impl<V: Value> Run<V> {
     fn end(&mut self, ended: Result<Ending, Fault>) {
         let Self { units, desk } = self;
         desk.log.emit(|| units.run_finished(&ended));
-        if desk.commits
-            && let Ok(ending) = &ended
-        {
-            let delta = units.last_delta(desk.next_commit(), ending);
-            desk.deltas.extend(delta.map(Box::new));
-        }
         desk.alarm = None;
-        desk.ended = Some(ended);
+        desk.ended = Some(ended.clone());
+        let edits = self.units.frame(0).is_some_and(|root| root.source == Source::Edit);
+        if self.desk.commits && !edits {
+            self.store(0, Change::Ended(ended));
+        }
     }
 
     /// A budget is spent: the graph goes to its `on_budget` target once what
     /// runs has been stopped.
     fn exhaust(&mut self, unit: u32, dimension: Dimension) {
         self.doom(unit, Doom::Budget(dimension), Patience::Await);
-    }
-}
-
-impl<V: Value> Delta<V> {
-    pub(crate) const fn of(unit: u32, id: u64, step: u64) -> Self {
-        Self {
-            id,
-            unit,
-            step,
-            changed: Vec::new(),
-            next: Vec::new(),
-            sends: Vec::new(),
-            ending: None,
-        }
     }
 }

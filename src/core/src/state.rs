@@ -35,6 +35,11 @@ impl<V: Value> State<V> {
         Self { slots: Arc::new(slots), ..Self::default() }
     }
 
+    /// A state that holds these values, by channel.
+    pub fn of(values: Vec<Option<V>>) -> Self {
+        Self { slots: Arc::new(values), ..Self::default() }
+    }
+
     /// What a channel holds; none if it was never written and has no default.
     pub fn get(&self, id: ChannelId) -> Option<&V> {
         self.slots.get(id.0 as usize)?.as_ref()
@@ -74,6 +79,14 @@ impl<V: Value> State<V> {
     /// Keeps track of what each superstep changes.
     pub(crate) const fn trace(&mut self) {
         self.traced = true;
+    }
+
+    /// Shows everything it holds to a host that has not looked yet.
+    pub(crate) fn show(&mut self) {
+        let held = (0_u32..).map(ChannelId).zip(self.slots.iter());
+        for (id, _) in held.filter(|(_, value)| value.is_some()) {
+            self.changed.add(id);
+        }
     }
 
     pub(crate) fn changed(&self) -> &[ChannelId] {

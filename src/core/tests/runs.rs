@@ -30,6 +30,7 @@ mod engine {
     mod properties;
     mod questions;
     mod random;
+    mod resumes;
     mod retries;
     mod routes;
     mod seeds;

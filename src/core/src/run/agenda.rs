@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
+use crate::checkpoint::Outlook;
 use crate::command::Send;
-use crate::graph::{Graph, NodeId};
+use crate::graph::{Graph, Join, NodeId};
 
 #[derive(Debug)]
 pub(super) struct Agenda<V> {
@@ -71,9 +72,7 @@ impl<V> Agenda<V> {
             else {
                 continue;
             };
-            let source = join.sources.binary_search(&node);
-            let mark = source.ok().and_then(|source| arrived.marks.get_mut(source));
-            arrived.count += mark.map_or(0, |mark| usize::from(!std::mem::replace(mark, true)));
+            arrived.note(join, node);
             if arrived.count == join.sources.len() {
                 arrived.count = 0;
                 arrived.marks.fill(false);
@@ -81,15 +80,6 @@ impl<V> Agenda<V> {
             }
         }
         complete
-    }
-
-    /// What the next superstep runs: deferred nodes only when nothing else is left.
-    pub(super) fn upcoming(&self) -> (&[NodeId], &[Sent<V>]) {
-        match () {
-            () if self.over => (&[], &[]),
-            () if self.ready.is_empty() && self.sends.is_empty() => (&self.deferred, &[]),
-            () => (&self.ready, &self.sends),
-        }
     }
 
     /// Makes the deferred nodes ready when nothing else is left; says whether
@@ -129,12 +119,64 @@ impl<V> Agenda<V> {
     }
 }
 
-impl<V: Clone> Sent<V> {
-    pub(super) fn as_send(&self, graph: &Graph<V>) -> Send<V> {
-        Send {
-            node: graph.node_name(Some(self.node)),
-            input: self.input.clone(),
-            timeout: self.timeout,
+impl<V: Clone> Agenda<V> {
+    /// As it was stored; what the graph no longer has is left out.
+    pub(super) fn restored(graph: &Graph<V>, outlook: Outlook<V>) -> Self {
+        let mut agenda = Self::new(graph);
+        let Outlook { ready, deferred, sends, arrived, over, .. } = outlook;
+        for node in ready.into_iter().chain(deferred) {
+            agenda.add(graph, node);
         }
+        let sent = |sent: Send<V>| {
+            let node = graph.node_id(&sent.node)?;
+            Some(Sent { node, input: sent.input, timeout: sent.timeout })
+        };
+        agenda.sends = sends.into_iter().filter_map(sent).collect();
+        for (place, sources) in arrived {
+            let (Some(join), Some(arrived)) =
+                (graph.joins().get(place), agenda.arrived.get_mut(place))
+            else {
+                continue;
+            };
+            for source in sources {
+                arrived.note(join, source);
+            }
+        }
+        agenda.over = over;
+        agenda
+    }
+
+    /// As it is to be stored.
+    pub(super) fn outlook(&self, graph: &Graph<V>) -> Outlook<V> {
+        let sent = |sent: &Sent<V>| Send {
+            node: graph.node_name(Some(sent.node)),
+            input: sent.input.clone(),
+            timeout: sent.timeout,
+        };
+        let arrived = self.arrived.iter().zip(graph.joins()).enumerate();
+        let arrived = arrived.filter(|(_, (arrived, _))| arrived.count > 0);
+        Outlook {
+            ready: self.ready.clone(),
+            deferred: self.deferred.clone(),
+            sends: self.sends.iter().map(sent).collect(),
+            arrived: arrived.map(|(place, (arrived, join))| (place, arrived.of(join))).collect(),
+            over: self.over,
+            ..Outlook::default()
+        }
+    }
+}
+
+impl Arrived {
+    /// Counts a source of its join.
+    fn note(&mut self, join: &Join, source: NodeId) {
+        let source = join.sources.binary_search(&source);
+        let mark = source.ok().and_then(|source| self.marks.get_mut(source));
+        self.count += mark.map_or(0, |mark| usize::from(!std::mem::replace(mark, true)));
+    }
+
+    /// The sources it has counted.
+    fn of(&self, join: &Join) -> Vec<NodeId> {
+        let marked = join.sources.iter().zip(&self.marks).filter(|(_, marked)| **marked);
+        marked.map(|(source, _)| *source).collect()
     }
 }

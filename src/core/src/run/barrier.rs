@@ -4,14 +4,14 @@
 use smallvec::SmallVec;
 
 use super::Run;
-use super::frame::{Frame, Outward, Status};
+use super::frame::{Frame, Status};
 use super::unit::{Body, Place};
 use crate::channel::{ChannelId, Merge, Op, Write};
+use crate::checkpoint::{Change, Merged, Merging};
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::graph::NodeId;
 use crate::rules::{Rules, Site};
-use crate::state::State;
 use crate::task::{Failure, Verdict};
 use crate::value::Value;
 
@@ -29,7 +29,7 @@ impl<V: Value> Run<V> {
         if frame.records.is_empty() {
             return true;
         }
-        if let Err((slot, failure)) = frame.merge(unit, rules) {
+        if let Err((slot, failure)) = frame.merge(unit, rules, self.desk.commits) {
             frame.open += 1;
             frame.forget_route(slot);
             self.fail(unit, slot, failure);
@@ -52,9 +52,11 @@ impl<V: Value> Run<V> {
     }
 
     fn commit(&mut self, unit: u32) {
-        let id = self.desk.next_commit();
-        let delta = self.units.delta(unit, id, None);
-        self.desk.deltas.extend(delta.map(Box::new));
+        let Some(delta) = self.units.frame_mut(unit).map(Frame::take_delta) else { return };
+        let id = self.store(unit, Change::Step(delta));
+        if unit == 0 {
+            self.desk.past = None;
+        }
         let Self { units, desk } = self;
         desk.log.emit(|| {
             let mut event = units.unit_event(unit, EventKind::Checkpoint);
@@ -78,7 +80,7 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Frame<V> {
-    fn merge(&mut self, unit: u32, rules: &mut impl Rules<V>) -> Result<(), Blamed> {
+    fn merge(&mut self, unit: u32, rules: &mut impl Rules<V>, keeps: bool) -> Result<(), Blamed> {
         let survey = self.check().map_err(for_good)?;
         let staged = if survey.foreign { self.stage(rules) } else { Ok(Staged::new()) };
         let staged = staged.map_err(for_good)?;
@@ -88,7 +90,7 @@ impl<V: Value> Frame<V> {
         if survey.resets {
             self.reset();
         }
-        self.apply(staged);
+        self.apply(staged, keeps);
         if survey.routes {
             // Nothing can be tried again now that the state has changed.
             self.route(unit, rules).map_err(|(slot, failure)| for_good((slot, failure.fault)))?;
@@ -138,28 +140,35 @@ impl<V: Value> Frame<V> {
     }
 
     /// Nothing can fail any more: what the host's rules have made, then
-    /// everything else in order. What replaces a channel stands against
-    /// whatever is merged into it.
-    fn apply(&mut self, staged: Staged<V>) {
+    /// everything else in order, and a copy of it if commits are wanted.
+    fn apply(&mut self, staged: Staged<V>, keeps: bool) {
+        let mut kept = Merged { made: Vec::new(), writes: Vec::new() };
+        if keeps {
+            kept.made.clone_from(&staged);
+        }
         for (channel, value) in staged {
             self.state.put(channel, Some(value));
         }
         let Self { graph, state, records, sealed, outward, .. } = self;
-        let mut replaced = Vec::new();
+        let mut merging = Merging { graph, state, outward, replaced: Vec::new() };
         for record in records {
             let Status::Done(update) = &mut record.status else { continue };
             // Taken from the end one by one, which is cheaper than draining.
             update.writes.reverse();
             while let Some(write) = update.writes.pop() {
-                let Some(channel) = graph.channel(write.channel) else { continue };
-                if record.node != NodeId::START {
-                    outward.keep(&write, &channel.merge);
+                if keeps {
+                    kept.writes.push(write.clone());
                 }
-                if channel.merge == Merge::Once && !matches!(write.op, Op::Reset) {
+                if graph.channel(write.channel).is_some_and(|channel| channel.merge == Merge::Once)
+                    && !matches!(write.op, Op::Reset)
+                {
                     sealed.push(write.channel);
                 }
-                apply_one(state, write, &channel.merge, &mut replaced);
+                merging.take(write, record.node != NodeId::START);
             }
+        }
+        if keeps {
+            self.merges.push(kept);
         }
     }
 
@@ -188,52 +197,4 @@ impl<V: Value> Frame<V> {
 /// A failure that no further attempt can mend.
 fn for_good((slot, fault): (u32, Fault)) -> Blamed {
     (slot, Failure { fault, verdict: Verdict::Never })
-}
-
-fn apply_one<V: Value>(
-    state: &mut State<V>,
-    write: Write<V>,
-    rule: &Merge,
-    replaced: &mut Vec<ChannelId>,
-) {
-    match write.op {
-        Op::Replace(new) => {
-            replaced.push(write.channel);
-            state.put(write.channel, Some(new));
-        }
-        Op::Merge(new) if !replaced.contains(&write.channel) => match rule {
-            Merge::Foreign(_) => {}
-            Merge::Set | Merge::Last | Merge::Once => state.put(write.channel, Some(new)),
-            rule => state.change(write.channel, |old| Some(V::merge(rule, old, new))),
-        },
-        Op::Merge(_) | Op::Reset => {}
-    }
-}
-
-impl<V: Value> Outward<V> {
-    /// Keeps a write for the enclosing graph, if it has the channel too.
-    fn keep(&mut self, write: &Write<V>, rule: &Merge) {
-        let Some(Some(outer)) = self.names.get(write.channel.0 as usize).copied() else { return };
-        match &write.op {
-            Op::Merge(_) if matches!(rule, Merge::Set | Merge::Last | Merge::Once) => {
-                if self.whole.iter().all(|(channel, _)| *channel != write.channel) {
-                    self.whole.push((write.channel, false));
-                }
-            }
-            Op::Merge(new) => self.parts.push(Write::merge(outer, new.clone())),
-            Op::Replace(_) => {
-                self.forget(write.channel, outer);
-                self.whole.push((write.channel, true));
-            }
-            Op::Reset => {
-                self.forget(write.channel, outer);
-                self.parts.push(Write { channel: outer, op: Op::Reset });
-            }
-        }
-    }
-
-    fn forget(&mut self, own: ChannelId, outer: ChannelId) {
-        self.whole.retain(|(channel, _)| *channel != own);
-        self.parts.retain(|part| part.channel != outer);
-    }
 }

@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use super::log::Log;
+use super::memory::Past;
 use crate::budget::Budget;
-use crate::effect::{Delta, Effect, Ending};
+use crate::checkpoint::Commit;
+use crate::effect::{Effect, Ending};
 use crate::fault::Fault;
 use crate::notice::{Notice, Shows};
 use crate::task::{Task, TaskId};
@@ -20,7 +22,7 @@ pub(super) struct Desk<V> {
     pub(super) active: VecDeque<u32>,
     pub(super) starts: SmallVec<[Task<V>; 1]>,
     pub(super) cancels: Vec<TaskId>,
-    pub(super) deltas: VecDeque<Box<Delta<V>>>,
+    pub(super) due: VecDeque<Box<Commit<V>>>,
     /// The commit that has been handed out and not been acknowledged.
     pub(super) awaiting: Option<u64>,
     pub(super) commits: bool,
@@ -39,6 +41,8 @@ pub(super) struct Desk<V> {
     /// What the host has not been told yet.
     pub(super) notices: Vec<Notice<V>>,
     pub(super) shows: Shows,
+    /// What an earlier drive of the run has left, until it has been taken up.
+    pub(super) past: Option<Box<Past<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
 }
 
@@ -49,7 +53,7 @@ impl<V> Desk<V> {
             active: VecDeque::from([0]),
             starts: SmallVec::new(),
             cancels: Vec::new(),
-            deltas: VecDeque::new(),
+            due: VecDeque::new(),
             awaiting: None,
             commits: false,
             max_concurrency: None,
@@ -63,6 +67,7 @@ impl<V> Desk<V> {
             log: Log::default(),
             notices: Vec::new(),
             shows: Shows::default(),
+            past: None,
             ended: None,
         }
     }
@@ -75,9 +80,9 @@ impl<V> Desk<V> {
         if self.awaiting.is_some() {
             return Some(Effect::Wait(self.alarm));
         }
-        if let Some(delta) = self.deltas.pop_front() {
-            self.awaiting = Some(delta.id);
-            return Some(Effect::Commit(delta));
+        if let Some(commit) = self.due.pop_front() {
+            self.awaiting = Some(commit.id);
+            return Some(Effect::Commit(commit));
         }
         match &self.ended {
             Some(Ok(ending)) => return Some(Effect::Done(ending.clone())),

@@ -111,7 +111,10 @@ impl<V: Value> Run<V> {
             }
             OnError::Raise => return self.give_up(unit, slot, Doom::Fault(fault)),
         }
-        record.status = Status::Done(update);
+        self.keep(unit, slot, &update);
+        if let Some(record) = self.units.record(unit, slot) {
+            record.status = Status::Done(update);
+        }
         self.close(unit);
     }
 

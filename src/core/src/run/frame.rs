@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::budget::{Budget, Dimension};
-use crate::channel::{ChannelId, Write};
+use crate::channel::ChannelId;
+use crate::checkpoint::{Image, Merged, Outlook, Outward, Source};
 use crate::command::Update;
 use crate::effect::Question;
 use crate::fault::Fault;
@@ -48,17 +49,10 @@ pub(super) struct Frame<V> {
     pub(super) detour: Option<NodeId>,
     /// What goes to the enclosing graph.
     pub(super) outward: Outward<V>,
-}
-
-/// What a nested graph has written to channels that the enclosing graph has too.
-#[derive(Debug)]
-pub(super) struct Outward<V> {
-    /// By channel: the enclosing graph's channel of that name.
-    pub(super) names: Vec<Option<ChannelId>>,
-    /// Parts that were added, as writes to the enclosing graph.
-    pub(super) parts: Vec<Write<V>>,
-    /// Channels that were set as a whole, and whether whatever their rule.
-    pub(super) whole: Vec<(ChannelId, bool)>,
+    /// What led to the superstep that is merged next.
+    pub(super) source: Source,
+    /// What has been merged since the last commit, if commits are wanted.
+    pub(super) merges: Vec<Merged<V>>,
 }
 
 /// One task of the present superstep.
@@ -113,27 +107,63 @@ pub(super) enum Status<V> {
 impl<V: Value> Frame<V> {
     /// A graph that is about to merge its input as the first of its writes.
     pub(super) fn new(graph: Arc<Graph<V>>, input: Update<V>) -> Self {
-        let state = State::new(&graph);
-        let agenda = Agenda::new(&graph);
-        let claims = Claims::new(graph.channels().len());
-        let mut start = Record::new(NodeId::START, Input::State);
-        start.status = Status::Done(input);
+        let image = Image::new(&graph);
+        let mut frame = Self::restored(graph, image);
+        frame.merge_first(NodeId::START, input, Source::Begin);
+        frame
+    }
+
+    /// A graph that goes on from between two supersteps.
+    pub(super) fn restored(graph: Arc<Graph<V>>, image: Image<V>) -> Self {
+        let Image { state, step, outlook, outward } = image;
+        let Outlook { sealed, exempt, grace, detour, .. } = &outlook;
         Self {
-            graph,
             state,
-            step: 0,
-            records: vec![start],
+            step,
+            records: Vec::new(),
             open: 0,
             paused: 0,
-            agenda,
-            claims,
+            claims: Claims::new(graph.channels().len()),
             hops: Vec::new(),
-            sealed: Vec::new(),
+            sealed: sealed.clone(),
             doom: None,
-            exempt: Vec::new(),
-            grace: None,
-            detour: None,
-            outward: Outward { names: Vec::new(), parts: Vec::new(), whole: Vec::new() },
+            exempt: exempt.clone(),
+            grace: *grace,
+            detour: *detour,
+            agenda: Agenda::restored(&graph, outlook),
+            outward,
+            source: Source::Step,
+            merges: Vec::new(),
+            graph,
+        }
+    }
+
+    /// Lets the next merge be of something that no task has written.
+    pub(super) fn merge_first(&mut self, node: NodeId, update: Update<V>, source: Source) {
+        let mut record = Record::new(node, Input::State);
+        record.status = Status::Done(update);
+        record.settled = true;
+        self.records = vec![record];
+        self.source = source;
+    }
+
+    /// The graph as it is now; only between two supersteps is that all there is.
+    pub(super) fn image(&self) -> Image<V> {
+        Image {
+            state: self.state.clone(),
+            step: self.step,
+            outlook: self.outlook(),
+            outward: self.outward.clone(),
+        }
+    }
+
+    pub(super) fn outlook(&self) -> Outlook<V> {
+        Outlook {
+            sealed: self.sealed.clone(),
+            exempt: self.exempt.clone(),
+            grace: self.grace,
+            detour: self.detour,
+            ..self.agenda.outlook(&self.graph)
         }
     }
 }

@@ -1,7 +1,5 @@
 //! A graph within a graph: how values get in and out.
 
-use smallvec::SmallVec;
-
 use super::frame::Frame;
 use super::plan::writes_of;
 use super::unit::Units;
@@ -23,20 +21,11 @@ impl<V: Value> Units<V> {
         }
     }
 
-    /// For each channel of a nested graph, the channel of that name around it,
-    /// if only what it writes is handed back.
-    pub(super) fn outer_names(&self, unit: u32, nested: &Graph<V>) -> Vec<Option<ChannelId>> {
-        let Some(frame) = self.frame(unit) else { return Vec::new() };
-        if nested.habits().full_output {
-            return Vec::new();
-        }
-        nested.channels().iter().map(|channel| frame.graph.channel_id(&channel.name)).collect()
-    }
-
     /// What a nested graph hands to the enclosing one: its own writes to the
     /// channels they share, or all it holds of them.
     pub(super) fn nested_output(&mut self, unit: u32, parent: u32) -> Update<V> {
-        let outward = self.frame_mut(unit).map(Frame::take_outward).unwrap_or_default();
+        let outward = self.frame_mut(unit).map(|frame| frame.outward.take(&frame.state));
+        let outward = outward.unwrap_or_default();
         let (Some(outer), Some(frame)) = (self.frame(parent), self.frame(unit)) else {
             return Update::default();
         };
@@ -94,18 +83,5 @@ impl<V: Value> Frame<V> {
         let held = self.state.get(write.channel);
         let same = |held: &V| matches!(&write.op, Op::Merge(new) if held.same(new));
         !(self.graph.channel(write.channel).is_some_and(once) && held.is_some_and(same))
-    }
-
-    /// Its own writes, as writes to the enclosing graph.
-    fn take_outward(&mut self) -> SmallVec<[Write<V>; 2]> {
-        let Self { state, outward, .. } = self;
-        let mut writes = SmallVec::from_vec(std::mem::take(&mut outward.parts));
-        for (channel, replaces) in std::mem::take(&mut outward.whole) {
-            let outer = outward.names.get(channel.0 as usize).copied().flatten();
-            let (Some(outer), Some(value)) = (outer, state.get(channel).cloned()) else { continue };
-            let op = if replaces { Op::Replace(value) } else { Op::Merge(value) };
-            writes.push(Write { channel: outer, op });
-        }
-        writes
     }
 }

@@ -3,6 +3,7 @@
 use super::Run;
 use super::frame::Status;
 use super::unit::Units;
+use crate::checkpoint::Change;
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
@@ -18,6 +19,7 @@ impl<V: Value> Run<V> {
         let asked = seed.child(record.extra().answers.len() as u64);
         let id = format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number());
         let question = Question { id, path, value };
+        self.store_of(unit, slot, |task| Change::Asked(task, Box::new(question.clone())));
         let Self { units, desk } = self;
         desk.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::Interrupt, Level::Info);
@@ -57,11 +59,13 @@ impl<V: Value> Run<V> {
             };
             frame.paused -= 1;
             frame.open += 1;
+            let place = u32::try_from(slot).unwrap_or(u32::MAX);
             if let Some(record) = frame.records.get_mut(slot) {
-                record.extra().answers.push(value);
+                record.extra().answers.push(value.clone());
                 record.attempt -= 1;
             }
-            self.start(unit, u32::try_from(slot).unwrap_or(u32::MAX));
+            self.store_of(unit, place, |task| Change::Answered(task, value));
+            self.start(unit, place);
             return Ok(());
         }
         Err(Fault::new(

@@ -59,6 +59,9 @@ impl<V: Value> Run<V> {
 
     /// Hands out the next attempt of a task, or gives it a unit of its own.
     pub(super) fn start(&mut self, unit: u32, slot: u32) {
+        if self.desk.past.is_some() && self.recall(unit, slot) {
+            return;
+        }
         let serial = self.desk.next_serial();
         let now = self.desk.log.now;
         let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
@@ -91,7 +94,7 @@ impl<V: Value> Run<V> {
             }
             NodeWork::Graph(nested) => {
                 let nested = Arc::clone(nested);
-                self.nest(unit, slot, nested);
+                self.nest(unit, slot, &nested);
             }
             NodeWork::Agent(spec) => {
                 let agent = AgentUnit::new(Arc::clone(spec));
@@ -136,7 +139,7 @@ impl<V: Value> Run<V> {
         let path = self.units.path(unit, slot);
         let seed = self.units.task_seed(unit, slot);
         let mut child = Unit { parent: Some((unit, slot)), path, seed, body };
-        if self.desk.commits || self.desk.log.recording || self.desk.shows.states {
+        if self.desk.log.recording || self.desk.shows.states {
             child.trace();
         }
         let child = self.units.add(child);
@@ -146,11 +149,14 @@ impl<V: Value> Run<V> {
         self.desk.active.push_back(child);
     }
 
-    fn nest(&mut self, unit: u32, slot: u32, nested: Arc<Graph<V>>) {
-        let input = self.units.nested_input(unit, slot, &nested);
-        let names = self.units.outer_names(unit, &nested);
-        let mut frame = Frame::new(nested, input);
-        frame.outward.names = names;
+    fn nest(&mut self, unit: u32, slot: u32, nested: &Arc<Graph<V>>) {
+        let mut frame = match self.recall_graph(unit, slot) {
+            Some(image) => Frame::restored(Arc::clone(nested), image),
+            None => Frame::new(Arc::clone(nested), self.units.nested_input(unit, slot, nested)),
+        };
+        if let Some(around) = self.units.graph(unit) {
+            frame.outward.name(nested, around);
+        }
         self.attach(unit, slot, Body::Graph(Box::new(frame)));
     }
 

@@ -8,15 +8,14 @@ use smallvec::SmallVec;
 use super::agent::AgentUnit;
 use super::frame::{Frame, Record};
 use crate::budget::{Budget, Dimension};
-use crate::channel::ChannelId;
-use crate::command::{Send, Update};
-use crate::effect::{Delta, Ending};
+use crate::command::Update;
+use crate::effect::Ending;
 use crate::event::{Event, EventKind, Level};
 use crate::fault::Fault;
-use crate::graph::{Graph, NodeId};
+use crate::graph::Graph;
 use crate::seed::Seed;
 use crate::state::State;
-use crate::task::{Input, TaskId};
+use crate::task::TaskId;
 use crate::time::Time;
 use crate::value::Value;
 
@@ -51,9 +50,8 @@ pub(super) enum Doom<V> {
 }
 
 impl<V: Value> Unit<V> {
-    pub(super) fn root(graph: Arc<Graph<V>>, input: Update<V>, seed: Seed) -> Self {
-        let body = Body::Graph(Box::new(Frame::new(graph, input)));
-        Self { parent: None, path: Vec::new(), seed, body }
+    pub(super) fn root(frame: Frame<V>, seed: Seed) -> Self {
+        Self { parent: None, path: Vec::new(), seed, body: Body::Graph(Box::new(frame)) }
     }
 
     /// Keeps track of what each superstep changes.
@@ -321,42 +319,6 @@ impl<V: Value> Units<V> {
         event.level = level;
         event.data.insert("outcome".into(), outcome.into());
         event
-    }
-
-    /// What a unit's superstep changed, for the store.
-    pub(super) fn delta(&self, unit: u32, id: u64, ending: Option<Ending>) -> Option<Delta<V>> {
-        let frame = self.frame(unit)?;
-        let mut delta = Delta::of(unit, id, frame.step);
-        let value = |&channel: &ChannelId| (channel, frame.state.get(channel).cloned());
-        delta.changed = frame.state.touched().iter().map(value).collect();
-        let (ready, sends) = frame.agenda.upcoming();
-        delta.next = ready.to_vec();
-        delta.sends = sends.iter().map(|sent| sent.as_send(&frame.graph)).collect();
-        delta.ending = ending;
-        Some(delta)
-    }
-}
-
-impl<V: Value> Units<V> {
-    /// How the run ended, for the store. What it was stopped in comes next,
-    /// should it ever go on.
-    pub(super) fn last_delta(&self, id: u64, ending: &Ending) -> Option<Delta<V>> {
-        let mut delta = self.delta(0, id, Some(ending.clone()))?;
-        let frame = self.frame(0)?;
-        if *ending == Ending::Completed {
-            return Some(delta);
-        }
-        for record in frame.records.iter().filter(|record| record.node != NodeId::START) {
-            match &record.input {
-                Input::State => delta.next.push(record.node),
-                Input::Sent(value) => delta.sends.push(Send {
-                    node: frame.graph.node_name(Some(record.node)),
-                    input: value.clone(),
-                    timeout: record.timeout,
-                }),
-            }
-        }
-        Some(delta)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use antiphon_core::budget::Intent;
 use antiphon_core::channel::Merge;
+use antiphon_core::checkpoint::Change;
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::Options;
@@ -32,8 +33,10 @@ fn e17_cancelling_a_fan_out_stops_all_branches_and_commits_the_ending() {
         assert!(play.run.resolve(id, Outcome::Done(update), play.now));
     }
     let Effect::Commit(last) = play.run.step(play.now, &mut play.script) else { panic!() };
-    assert_eq!(last.ending, Some(Ending::Cancelled("the user left".into())));
-    assert_eq!(last.next.len(), 8, "what it was stopped in could be taken up again");
+    let Change::Ended(Ok(ending)) = &last.change else { panic!() };
+    assert_eq!(*ending, Ending::Cancelled("the user left".into()));
+    let next = &play.deltas()[0].outlook.ready;
+    assert_eq!(next.len(), 8, "what it was stopped in could be taken up again");
     play.run.committed(last.id);
     let Effect::Done(ending) = play.run.step(play.now, &mut play.script) else { panic!() };
     assert_eq!(ending, Ending::Cancelled("the user left".into()));
@@ -51,7 +54,7 @@ fn a_task_that_was_not_handed_out_yet_is_neither_started_nor_cancelled() {
     play.acknowledges = false;
     assert!(matches!(play.step(), Effect::Commit(_)));
     play.run.cancel("early", play.now);
-    play.run.committed(play.deltas[0].id);
+    play.run.committed(play.commits[0].id);
     play.acknowledges = true;
     assert_eq!(play.ends(), Ending::Cancelled("early".into()));
     assert!(play.tasks.is_empty() && play.cancelled.is_empty());

@@ -1,13 +1,14 @@
 //! What is handed to a store.
 
-use antiphon_core::channel::{ChannelId, Merge};
+use antiphon_core::channel::{ChannelId, Merge, Write};
+use antiphon_core::checkpoint::{Change, Level, Source};
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{NodeId, Policy, START};
 use antiphon_core::run::Options;
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, chain, choose, nested, options, policy, send};
+use crate::support::{Play, Script, chain, choose, fan, ms, nested, options, policy, send};
 
 fn stored(
     graph: &mut antiphon_core::graph::GraphBuilder<Value>,
@@ -19,26 +20,50 @@ fn stored(
 }
 
 #[test]
-fn each_superstep_is_a_delta_of_what_changed_and_what_comes_next() {
+fn each_superstep_is_a_delta_of_what_was_written_and_what_comes_next() {
     let mut graph = chain(&["a", "b"]);
     graph.channel("x", Merge::Set);
     let script = Script::new().writes("a", "log", json!("a")).writes("b", "x", json!(2));
     let mut play = stored(&mut graph, script, json!({"x": 1}));
     play.complete();
-    let seen: Vec<_> =
-        play.deltas.iter().map(|d| (d.id, d.step, d.changed.clone(), d.next.clone())).collect();
+    let seen: Vec<_> = play
+        .deltas()
+        .into_iter()
+        .map(|delta| {
+            let merged = delta.merges.iter().flat_map(|merged| merged.writes.clone());
+            (delta.source, delta.step, merged.collect::<Vec<_>>(), delta.outlook.ready.clone())
+        })
+        .collect();
     let (log, x) = (ChannelId(0), ChannelId(1));
     assert_eq!(
         seen,
         [
-            (1, 0, vec![(x, Some(json!(1)))], vec![NodeId(1)]),
-            (2, 1, vec![(log, Some(json!(["a"])))], vec![NodeId(2)]),
-            (3, 2, vec![(x, Some(json!(2)))], vec![]),
-            (4, 2, vec![], vec![]),
+            (Source::Begin, 0, vec![Write::merge(x, json!(1))], vec![NodeId(1)]),
+            (Source::Step, 1, vec![Write::merge(log, json!("a"))], vec![NodeId(2)]),
+            (Source::Step, 2, vec![Write::merge(x, json!(2))], vec![]),
         ]
     );
-    assert_eq!(play.deltas[3].ending, Some(Ending::Completed));
+    assert!(matches!(play.commits[3].change, Change::Ended(Ok(Ending::Completed))));
     assert_eq!(play.of_kind(EventKind::Checkpoint).len(), 3);
+    let ids: Vec<_> = play.commits.iter().map(|commit| commit.id).collect();
+    assert_eq!(ids, [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_list_that_grows_costs_no_more_to_store_at_its_end() {
+    let mut graph = chain(&["a"]);
+    graph.branch("a", "again", 0, None);
+    let script = Script::new().writes("a", "log", json!("an item")).router(0, |view| {
+        let on = view.named("log").and_then(Value::as_array).map_or(0, Vec::len) < 50;
+        choose(on.then(|| crate::support::name("a")))
+    });
+    let mut play = stored(&mut graph, script, json!({}));
+    play.complete();
+    let deltas = play.deltas();
+    let sizes: Vec<_> =
+        deltas[1..].iter().map(|delta| format!("{:?}", delta.merges).len()).collect();
+    assert_eq!(sizes.len(), 50);
+    assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
 }
 
 #[test]
@@ -53,33 +78,9 @@ fn nothing_is_started_before_the_commit_is_acknowledged() {
     }
     play.run.committed(99);
     assert!(matches!(play.step(), Effect::Wait(None)), "another id acknowledges nothing");
-    play.run.committed(1);
+    play.run.committed(play.commits[0].id);
     assert!(play.run.is_ready());
     assert!(matches!(play.step(), Effect::Start(_)));
-}
-
-#[test]
-fn replaying_the_deltas_gives_the_state() {
-    let mut graph = chain(&["a", "b", "c"]);
-    graph.channel("x", Merge::Sum);
-    graph.branch("c", "again", 0, None);
-    let script = ["a", "b", "c"].iter().fold(Script::new(), |script, name| {
-        let name = (*name).to_owned();
-        script.node(&name.clone(), move |call| call.done([("log", json!(name)), ("x", json!(1))]))
-    });
-    let script = script.router(0, |view| {
-        let on = view.named("x").and_then(Value::as_i64) < Some(12);
-        choose(on.then(|| crate::support::name("a")))
-    });
-    let mut play = stored(&mut graph, script, json!({}));
-    let state = play.complete();
-    let mut replayed = [None, None];
-    for (channel, value) in play.deltas.iter().flat_map(|delta| delta.changed.clone()) {
-        replayed[channel.0 as usize] = value;
-    }
-    assert_eq!(replayed, [Some(state["log"].clone()), Some(state["x"].clone())]);
-    let ids: Vec<_> = play.deltas.iter().map(|delta| delta.id).collect();
-    assert_eq!(ids, (1..=play.deltas.len() as u64).collect::<Vec<_>>());
 }
 
 #[test]
@@ -92,10 +93,11 @@ fn sends_and_deferred_nodes_are_part_of_what_comes_next() {
         Script::new().router(0, |_| choose([send("leaf", json!(1)), send("leaf", json!(2))]));
     let mut play = stored(&mut graph, script, json!({}));
     play.complete();
-    let inputs: Vec<_> = play.deltas[1].sends.iter().map(|sent| sent.input.clone()).collect();
-    assert_eq!(inputs, [1, 2]);
-    assert_eq!(play.deltas[1].next, [], "the deferred node waits for the sends");
-    assert_eq!(play.deltas[2].next, [NodeId(3)], "and then comes next");
+    let deltas = play.deltas();
+    let (ready, sends) = deltas[1].outlook.upcoming();
+    assert_eq!(ready, [], "the deferred node waits for the sends");
+    assert_eq!(sends.iter().map(|sent| sent.input.clone()).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(deltas[2].outlook.upcoming().0, [NodeId(3)], "and then comes next");
 }
 
 #[test]
@@ -105,17 +107,37 @@ fn a_nested_graph_commits_as_a_unit_of_its_own() {
     graph.edge(START, "sub");
     let mut play = stored(&mut graph, Script::new().writes("deep", "log", json!(1)), json!({}));
     play.complete();
-    let units: Vec<_> = play.deltas.iter().map(|delta| delta.unit).collect();
-    assert_eq!(units, [0, 1, 1, 0, 0]);
+    let depths: Vec<_> = play.commits.iter().map(|commit| commit.within.len()).collect();
+    assert_eq!(depths, [0, 1, 1, 0, 0]);
+    let Level { node, attempt, .. } = play.commits[1].within[0];
+    assert_eq!((node, attempt), (NodeId(1), 1));
 }
 
 #[test]
-fn a_failed_run_has_no_last_commit() {
+fn the_last_commit_of_a_run_that_failed_says_so() {
     let mut graph = chain(&["a"]);
     let script = Script::new().fails("a", antiphon_core::Category::Tool);
     let mut play = stored(&mut graph, script, json!({}));
     play.fails();
-    assert_eq!(play.deltas.len(), 1);
+    let Change::Ended(Err(fault)) = &play.commits[1].change else { panic!() };
+    assert_eq!(fault.category, antiphon_core::Category::Tool);
+}
+
+#[test]
+fn a_task_is_stored_by_itself_only_while_others_go_on() {
+    let graph = fan(&["a", "b", "c"], &[("log", Merge::Append)]).build().unwrap();
+    let script = Script::new().takes("b", ms(1));
+    let mut play = Play::with(&graph, script, json!({}), Options { commits: true, ..options() });
+    play.complete();
+    let tasks: Vec<_> = play
+        .commits
+        .iter()
+        .filter_map(|commit| match &commit.change {
+            Change::Finished(task, _) => Some((task.slot, task.node)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tasks, [(0, NodeId(1)), (2, NodeId(3))], "b was the last: its superstep follows");
 }
 
 #[test]
@@ -128,6 +150,8 @@ fn no_write_is_lost_between_a_merge_and_a_router_that_failed() {
         .router(0, |_| Err(crate::support::fault(antiphon_core::Category::State)));
     let mut play = stored(&mut graph, script, json!({}));
     play.complete();
-    let changed: Vec<_> = play.deltas[1].changed.iter().map(|(channel, _)| *channel).collect();
-    assert_eq!(changed, [ChannelId(0), ChannelId(1)]);
+    let deltas = play.deltas();
+    let merged: Vec<_> = deltas[1].merges.iter().map(|merged| merged.writes.clone()).collect();
+    let channels: Vec<_> = merged.iter().map(|writes| writes[0].channel).collect();
+    assert_eq!(channels, [ChannelId(0), ChannelId(1)], "both merges are in the one commit");
 }

@@ -36,7 +36,7 @@ fn line(notice: &Notice<Value>) -> String {
 }
 
 fn places(namespace: &[String]) -> String {
-    namespace.iter().map(|place| format!("{}/", place.split(':').next().unwrap())).collect()
+    namespace.iter().flat_map(|place| [place.split(':').next().unwrap(), "/"]).collect()
 }
 
 fn name(task: &TaskNotice<Value>) -> String {

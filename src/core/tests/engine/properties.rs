@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use antiphon_core::channel::ChannelId;
 use antiphon_core::event::{Event, EventKind};
 use proptest::prelude::*;
 
@@ -45,20 +46,37 @@ proptest! {
         let (one, _) = plan.play(Finish::Shuffled(seed));
         let (two, _) = plan.play(Finish::Shuffled(seed));
         prop_assert_eq!(serde_json::to_vec(&one.events).unwrap(), serde_json::to_vec(&two.events).unwrap());
-        prop_assert_eq!(format!("{:?}", one.deltas), format!("{:?}", two.deltas));
+        prop_assert_eq!(format!("{:?}", one.commits), format!("{:?}", two.commits));
         let seqs: Vec<u64> = one.events.iter().map(|event| event.seq).collect();
         prop_assert_eq!(seqs, (1..=one.events.len() as u64).collect::<Vec<_>>());
     }
 
     #[test]
-    fn the_deltas_of_a_run_add_up_to_its_state(plan in plans(), seed in any::<u64>()) {
-        let (play, _) = plan.play(Finish::Shuffled(seed));
-        let mut stored = BTreeMap::new();
-        for delta in play.deltas.iter().filter(|delta| delta.unit == 0) {
-            stored.extend(delta.changed.iter().cloned());
+    fn the_commits_of_a_run_add_up_to_its_state(plan in plans(), seed in any::<u64>()) {
+        let (play, end) = plan.play(Finish::Shuffled(seed));
+        let memory = plan.memory(&play.commits);
+        let channels = play.run.graph(0).unwrap().channels().len();
+        for channel in (0_u32..).take(channels).map(ChannelId) {
+            prop_assert_eq!(memory.root.state.get(channel), play.run.state().get(channel));
         }
-        for (channel, value) in stored {
-            prop_assert_eq!(play.run.state().get(channel), value.as_ref());
-        }
+        prop_assert_eq!(memory.spent.supersteps, play.run.budget().spent().supersteps);
+        prop_assert_eq!(format!("{:?}", memory.ended.is_some_and(|ended| ended.is_ok())), format!("{}", end.starts_with("Done")));
+        prop_assert!(memory.tasks.is_empty() && memory.nested.is_empty() || end.starts_with("Failed"));
+    }
+
+    #[test]
+    fn a_run_that_was_lost_after_any_commit_ends_like_one_that_was_not(
+        plan in plans(),
+        seed in any::<u64>(),
+        lost in any::<prop::sample::Index>(),
+    ) {
+        let (play, end) = plan.play(Finish::Shuffled(seed));
+        let kept = lost.index(play.commits.len()) + 1;
+        let (resumed, other) = plan.resume(&play.commits[..kept], Finish::Shuffled(seed ^ 1));
+        prop_assert_eq!(&other, &end);
+        prop_assert_eq!(resumed.state(), play.state());
+        // Those of an attempt that failed before it was stored are not known any more.
+        let supersteps = |play: &Play| play.run.budget().spent().supersteps;
+        prop_assert!(supersteps(&resumed) <= supersteps(&play));
     }
 }

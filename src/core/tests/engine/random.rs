@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::channel::{ChannelId, Merge};
+use antiphon_core::checkpoint::{Commit, Memory};
 use antiphon_core::command::Route;
 use antiphon_core::graph::{Graph, Policy, START};
 use antiphon_core::run::Options;
@@ -156,15 +157,39 @@ impl Plan {
         let stored = Options { commits: true, ..options() };
         let mut play = Play::with(&self.graph(), self.script(), json!({}), stored);
         play.finish = finish;
-        loop {
-            match play.go() {
-                End::Paused(questions) => {
-                    for question in questions {
-                        play.run.answer(&question.id, question.value, play.now).unwrap();
-                    }
+        let end = finish_of(&mut play);
+        (play, end)
+    }
+
+    /// What commits of a run add up to.
+    pub(crate) fn memory(&self, commits: &[Commit<Value>]) -> Memory<Value> {
+        let graph = self.graph();
+        let mut memory = Memory::new(&graph);
+        for commit in commits {
+            memory.fold(&graph, commit.clone()).unwrap();
+        }
+        memory
+    }
+
+    /// Plays on from what was stored, to the end.
+    pub(crate) fn resume(&self, commits: &[Commit<Value>], finish: Finish) -> (Play, String) {
+        let mut play = Play::resume(&self.graph(), self.script(), self.memory(commits));
+        play.finish = finish;
+        let end = finish_of(&mut play);
+        (play, end)
+    }
+}
+
+/// Plays to the end; whatever is asked is answered.
+fn finish_of(play: &mut Play) -> String {
+    loop {
+        match play.go() {
+            End::Paused(questions) => {
+                for question in questions {
+                    play.run.answer(&question.id, question.value, play.now).unwrap();
                 }
-                end => return (play, format!("{end:?}")),
             }
+            end => return format!("{end:?}"),
         }
     }
 }

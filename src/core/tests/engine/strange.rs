@@ -111,7 +111,7 @@ fn obey(play: &mut Play, seen: &mut Vec<Task<Value>>) -> bool {
         match play.run.step(play.now, &mut play.script) {
             Effect::Start(tasks) => seen.extend(tasks),
             Effect::Cancel(_) => {}
-            Effect::Commit(delta) => play.run.committed(delta.id),
+            Effect::Commit(commit) => play.run.committed(commit.id),
             Effect::Wait(until) => {
                 for id in 0..200 {
                     play.run.committed(id);

@@ -156,7 +156,7 @@ fn the_time_of_a_task_begins_when_the_driver_gets_it() {
     assert!(matches!(play.step(), Effect::Commit(_)));
     play.now = BEGIN + ms(500);
     assert!(matches!(play.step(), Effect::Wait(_)), "a slow store is not the task's fault");
-    play.run.committed(play.deltas[0].id);
+    play.run.committed(play.commits[0].id);
     play.acknowledges = true;
     play.complete();
     assert_eq!(play.tasks[0].deadline, Some(BEGIN + ms(600)));

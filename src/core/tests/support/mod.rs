@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::Write;
+use antiphon_core::checkpoint::{Change, Commit, Delta, Memory};
 use antiphon_core::command::Choices;
-use antiphon_core::effect::{Delta, Effect, Ending, Question};
+use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::{Event, EventKind};
 use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy};
 use antiphon_core::rules::{Rules, Site};
@@ -140,7 +141,7 @@ pub(crate) struct Play {
     pub(crate) started: Vec<String>,
     pub(crate) tasks: Vec<Task<Value>>,
     pub(crate) cancelled: Vec<TaskId>,
-    pub(crate) deltas: Vec<Delta<Value>>,
+    pub(crate) commits: Vec<Commit<Value>>,
     pub(crate) events: Vec<Event>,
     draws: u64,
 }
@@ -173,8 +174,19 @@ impl Play {
         let writes = input.into_iter();
         let writes =
             writes.map(|(key, value)| Write::merge(graph.channel_id(&key).unwrap(), value));
+        let run = Run::new(Arc::clone(graph), writes.collect::<Vec<_>>(), options, BEGIN);
+        Self::of(run, script)
+    }
+
+    /// Goes on from what commits add up to.
+    pub(crate) fn resume(graph: &Arc<Graph<Value>>, script: Script, memory: Memory<Value>) -> Self {
+        let options = Options { commits: true, ..options() };
+        Self::of(Run::resume(Arc::clone(graph), memory, options, BEGIN), script)
+    }
+
+    pub(crate) fn of(run: Run<Value>, script: Script) -> Self {
         Self {
-            run: Run::new(Arc::clone(graph), writes.collect::<Vec<_>>(), options, BEGIN),
+            run,
             now: BEGIN,
             script,
             finish: Finish::default(),
@@ -183,7 +195,7 @@ impl Play {
             started: Vec::new(),
             tasks: Vec::new(),
             cancelled: Vec::new(),
-            deltas: Vec::new(),
+            commits: Vec::new(),
             events: Vec::new(),
             draws: 0,
         }
@@ -196,10 +208,10 @@ impl Play {
         match &effect {
             Effect::Start(tasks) => tasks.iter().for_each(|task| self.start(task)),
             Effect::Cancel(ids) => self.stop(ids),
-            Effect::Commit(delta) => {
-                self.deltas.push(Delta::clone(delta));
+            Effect::Commit(commit) => {
+                self.commits.push(Commit::clone(commit));
                 if self.acknowledges {
-                    self.run.committed(delta.id);
+                    self.run.committed(commit.id);
                 }
             }
             _ => {}
@@ -252,6 +264,16 @@ impl Play {
             End::Done(ending) => ending,
             other => panic!("the run did not end: {other:?}"),
         }
+    }
+
+    /// The supersteps that were committed, those of nested graphs apart.
+    pub(crate) fn deltas(&self) -> Vec<&Delta<Value>> {
+        let own = self.commits.iter().filter(|commit| commit.within.is_empty());
+        own.filter_map(|commit| match &commit.change {
+            Change::Step(delta) => Some(delta),
+            _ => None,
+        })
+        .collect()
     }
 
     /// The state as an object.

@@ -1,0 +1,162 @@
+//! What is stored of a run, as values: commits, and what they add up to.
+//!
+//! A run hands out a [`Commit`] for whatever must not be lost. A store keeps
+//! them in order; [`Memory::fold`] adds them up, and [`crate::run::Run::resume`]
+//! goes on from there. The commits of one superstep hold what was written, not
+//! what the channels hold afterwards, so that a list that grows costs no more
+//! at its end than at its beginning (`systems/common.md` 3.13).
+
+use crate::budget::{Dimension, Spent};
+use crate::channel::{ChannelId, Write};
+use crate::command::{Send, Update};
+use crate::effect::{Ending, Question};
+use crate::fault::Fault;
+use crate::graph::NodeId;
+
+mod image;
+mod memory;
+mod outward;
+
+pub use image::Image;
+pub(crate) use image::Merging;
+pub use memory::{Kept, KeptState, Memory, Nested};
+pub use outward::Outward;
+
+/// Something that must not be lost.
+#[derive(Clone, Debug)]
+pub struct Commit<V> {
+    /// Answered by [`crate::run::Run::committed`]; counts from 1 in each drive of a run.
+    pub id: u64,
+    /// The nested graph it happened in, outermost first; empty for the run's own.
+    pub within: Vec<Level>,
+    /// What the run has spent so far.
+    pub spent: Spent,
+    /// How many events the run has had so far.
+    pub events: u64,
+    /// What happened.
+    pub change: Change<V>,
+}
+
+/// A nested graph at work, within the one around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// The node it works for.
+    pub node: NodeId,
+    /// Which attempt of that node it is.
+    pub attempt: u32,
+    /// The same whenever the same run comes to the same place.
+    pub key: u64,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Change<V> {
+    /// A superstep was merged.
+    Step(Delta<V>),
+    /// A task ended while its superstep went on.
+    Finished(TaskKey, Update<V>),
+    /// A task asks.
+    Asked(TaskKey, Box<Question<V>>),
+    /// A task was given one more answer.
+    Answered(TaskKey, V),
+    /// The run is over. Whatever was not merged could be taken up again.
+    Ended(Result<Ending, Fault>),
+}
+
+/// A task of a superstep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskKey {
+    /// The same whenever the same run comes to the same place.
+    pub key: u64,
+    /// Its place in the superstep.
+    pub slot: u32,
+    /// The node it runs.
+    pub node: NodeId,
+}
+
+/// What one superstep of one graph wrote, and what comes next there.
+#[derive(Clone, Debug)]
+pub struct Delta<V> {
+    /// What led to it.
+    pub source: Source,
+    /// Which superstep of its graph it was; 0 merges the first input.
+    pub step: u64,
+    /// What was merged; more than once only if a router failed after a merge.
+    pub merges: Vec<Merged<V>>,
+    /// What comes next.
+    pub outlook: Outlook<V>,
+}
+
+/// What led to a superstep's writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// The input of a graph that starts from its defaults.
+    Begin,
+    /// The input of a further turn of a thread.
+    Turn,
+    /// Tasks.
+    #[default]
+    Step,
+    /// Somebody outside, in the name of a node.
+    Edit,
+}
+
+/// One merge.
+#[derive(Clone, Debug)]
+pub struct Merged<V> {
+    /// What the host's own rules have made of channels.
+    pub made: Vec<(ChannelId, V)>,
+    /// The writes, in the order they were merged.
+    pub writes: Vec<Write<V>>,
+}
+
+/// What a graph does next, and what it may not do any more.
+#[derive(Clone, Debug)]
+pub struct Outlook<V> {
+    /// The nodes that run in the next superstep.
+    pub ready: Vec<NodeId>,
+    /// The nodes that run once nothing else is left.
+    pub deferred: Vec<NodeId>,
+    /// The sends that run in the next superstep, after the nodes.
+    pub sends: Vec<Send<V>>,
+    /// By join, as far as any has arrived: the sources that have.
+    pub arrived: Vec<(usize, Vec<NodeId>)>,
+    /// A task has asked for the end.
+    pub over: bool,
+    /// Channels to be written once that have been.
+    pub sealed: Vec<ChannelId>,
+    /// Spent dimensions whose `on_budget` edge has been taken.
+    pub exempt: Vec<Dimension>,
+    /// Supersteps left after a spent budget of them.
+    pub grace: Option<u64>,
+    /// What the next superstep runs instead of what it would.
+    pub detour: Option<NodeId>,
+}
+
+impl<V> Outlook<V> {
+    /// The nodes and sends of the next superstep; deferred nodes only when
+    /// nothing else is left.
+    pub fn upcoming(&self) -> (&[NodeId], &[Send<V>]) {
+        match () {
+            () if self.over => (&[], &[]),
+            () if self.ready.is_empty() && self.sends.is_empty() => (&self.deferred, &[]),
+            () => (&self.ready, &self.sends),
+        }
+    }
+}
+
+impl<V> Default for Outlook<V> {
+    fn default() -> Self {
+        Self {
+            ready: Vec::new(),
+            deferred: Vec::new(),
+            sends: Vec::new(),
+            arrived: Vec::new(),
+            over: false,
+            sealed: Vec::new(),
+            exempt: Vec::new(),
+            grace: None,
+            detour: None,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! One graph between two supersteps.
+
+use super::{Delta, Merged, Outlook, Outward, Source};
+use crate::channel::{Merge, Op, Write};
+use crate::fault::{Category, Fault};
+use crate::graph::Graph;
+use crate::state::State;
+use crate::value::Value;
+
+/// What a graph holds and does next, between two supersteps.
+#[derive(Clone, Debug)]
+pub struct Image<V> {
+    /// What its channels hold.
+    pub state: State<V>,
+    /// Supersteps so far.
+    pub step: u64,
+    /// What comes next.
+    pub outlook: Outlook<V>,
+    /// What it has written for the graph around it.
+    pub outward: Outward<V>,
+}
+
+impl<V: Value> Image<V> {
+    /// A graph that nothing has happened in yet.
+    pub fn new(graph: &Graph<V>) -> Self {
+        Self {
+            state: State::new(graph),
+            step: 0,
+            outlook: Outlook::default(),
+            outward: Outward::default(),
+        }
+    }
+
+    /// Adds what one more superstep wrote.
+    ///
+    /// # Errors
+    /// A `State` fault if what was stored does not fit the graph.
+    pub fn apply(&mut self, graph: &Graph<V>, delta: Delta<V>) -> Result<(), Fault> {
+        let from_tasks = matches!(delta.source, Source::Step | Source::Edit);
+        for Merged { made, writes } in delta.merges {
+            self.check(graph, &writes)?;
+            let Self { state, outward, .. } = self;
+            for write in writes.iter().filter(|write| matches!(write.op, Op::Reset)) {
+                let default = graph.channel(write.channel).and_then(|found| found.default.as_ref());
+                state.put(write.channel, default.map(V::fresh));
+            }
+            for (channel, value) in made {
+                state.put(channel, Some(value));
+            }
+            let mut merging = Merging { graph, state, outward, replaced: Vec::new() };
+            for write in writes {
+                merging.take(write, from_tasks);
+            }
+        }
+        self.step = delta.step;
+        self.outlook = delta.outlook;
+        self.state.forget_changes();
+        Ok(())
+    }
+
+    /// What comes from outside is checked before a rule sees it.
+    fn check(&self, graph: &Graph<V>, writes: &[Write<V>]) -> Result<(), Fault> {
+        for write in writes {
+            let Some(channel) = graph.channel(write.channel) else {
+                return Err(misfit(format!(
+                    "there is no channel of that number: {}",
+                    write.channel.0
+                )));
+            };
+            if let (Op::Merge(new), rule) = (&write.op, &channel.merge)
+                && !matches!(rule, Merge::Foreign(_))
+            {
+                V::check(rule, self.state.get(write.channel), new).map_err(|problem| {
+                    misfit(format!("a write to `{}` cannot be merged: {problem}", channel.name))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the writes of a superstep go into, one after the other.
+pub(crate) struct Merging<'a, V> {
+    pub(crate) graph: &'a Graph<V>,
+    pub(crate) state: &'a mut State<V>,
+    pub(crate) outward: &'a mut Outward<V>,
+    /// What replaces a channel stands against whatever is merged into it.
+    pub(crate) replaced: Vec<crate::channel::ChannelId>,
+}
+
+impl<V: Value> Merging<'_, V> {
+    /// Takes one write. Those of tasks are kept for the graph around; what the
+    /// host's own rules merge has been put into the state already.
+    pub(crate) fn take(&mut self, write: Write<V>, from_task: bool) {
+        let Some(channel) = self.graph.channel(write.channel) else { return };
+        if from_task {
+            self.outward.keep(&write, &channel.merge);
+        }
+        match write.op {
+            Op::Replace(new) => {
+                self.replaced.push(write.channel);
+                self.state.put(write.channel, Some(new));
+            }
+            Op::Merge(new) if !self.replaced.contains(&write.channel) => match &channel.merge {
+                Merge::Foreign(_) => {}
+                Merge::Set | Merge::Last | Merge::Once => self.state.put(write.channel, Some(new)),
+                rule => self.state.change(write.channel, |old| Some(V::merge(rule, old, new))),
+            },
+            Op::Merge(_) | Op::Reset => {}
+        }
+    }
+}
+
+pub(super) fn misfit(problem: String) -> Fault {
+    Fault::new(Category::State, "checkpoint_misfit", problem)
+        .hint("the graph has changed since it was stored, or the stored bytes have")
+}

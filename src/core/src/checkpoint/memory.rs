@@ -1,0 +1,190 @@
+//! What the commits of a run add up to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::image::misfit;
+use super::{Change, Commit, Delta, Image, Level, Source, TaskKey};
+use crate::budget::Spent;
+use crate::command::Update;
+use crate::effect::{Ending, Question};
+use crate::fault::Fault;
+use crate::graph::{Graph, NodeId, NodeWork};
+use crate::value::Value;
+
+/// All that a run needs to go on: its graph between two supersteps, the nested
+/// graphs at work in the superstep that was open, and what its tasks had come to.
+#[derive(Clone, Debug)]
+pub struct Memory<V> {
+    /// The run's own graph.
+    pub root: Image<V>,
+    /// Nested graphs at work, by key.
+    pub nested: BTreeMap<u64, Nested<V>>,
+    /// Tasks that ended or asked while their superstep went on, by key.
+    pub tasks: BTreeMap<u64, Kept<V>>,
+    /// What the run has spent.
+    pub spent: Spent,
+    /// How many events it has had.
+    pub events: u64,
+    /// How it ended, if it has.
+    pub ended: Option<Result<Ending, Fault>>,
+}
+
+/// A nested graph at work.
+#[derive(Clone, Debug)]
+pub struct Nested<V> {
+    /// Where; the last level is its own.
+    pub within: Vec<Level>,
+    /// The graph between two supersteps.
+    pub image: Image<V>,
+}
+
+/// What a task had come to.
+#[derive(Clone, Debug)]
+pub struct Kept<V> {
+    /// The nested graph it belongs to, outermost first.
+    pub within: Vec<Level>,
+    /// Which task it is.
+    pub task: TaskKey,
+    /// The answers it was given, in the order it asked.
+    pub answers: Vec<V>,
+    /// What it waits for or has answered; nothing if it has begun again.
+    pub state: Option<KeptState<V>>,
+}
+
+/// What a task waits for, or has answered.
+#[derive(Clone, Debug)]
+pub enum KeptState<V> {
+    /// It is done, not merged yet.
+    Finished(Update<V>),
+    /// It asks.
+    Asked(Box<Question<V>>),
+}
+
+impl<V: Value> Memory<V> {
+    /// Nothing has happened yet.
+    pub fn new(graph: &Graph<V>) -> Self {
+        Self::at(Image::new(graph))
+    }
+
+    /// Nothing has happened since.
+    pub const fn at(root: Image<V>) -> Self {
+        Self {
+            root,
+            nested: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            spent: Spent::ZERO,
+            events: 0,
+            ended: None,
+        }
+    }
+
+    /// Adds one more commit of a run of `graph`.
+    ///
+    /// # Errors
+    /// A `State` fault if what was stored does not fit the graph.
+    pub fn fold(&mut self, graph: &Arc<Graph<V>>, commit: Commit<V>) -> Result<(), Fault> {
+        let Commit { within, spent, events, change, .. } = commit;
+        self.spend(spent, &within, &change);
+        self.events = events;
+        self.ended = None;
+        match change {
+            Change::Step(delta) => self.fold_step(graph, &within, delta)?,
+            Change::Finished(task, update) => {
+                self.kept(within, task).state = Some(KeptState::Finished(update));
+            }
+            Change::Asked(task, question) => {
+                self.kept(within, task).state = Some(KeptState::Asked(question));
+            }
+            Change::Answered(task, value) => {
+                let kept = self.kept(within, task);
+                kept.answers.push(value);
+                kept.state = None;
+            }
+            Change::Ended(ended) => self.ended = Some(ended),
+        }
+        Ok(())
+    }
+
+    /// Supersteps that are open count again when the run is taken up.
+    fn spend(&mut self, spent: Spent, within: &[Level], change: &Change<V>) {
+        let supersteps = match change {
+            Change::Step(_) if within.is_empty() => spent.supersteps,
+            Change::Step(delta) => self.spent.supersteps + u64::from(delta.source == Source::Step),
+            _ => self.spent.supersteps,
+        };
+        self.spent = Spent { supersteps, ..spent };
+    }
+
+    /// The open questions, in the order of their tasks.
+    pub fn questions(&self) -> Vec<&Question<V>> {
+        let mut asking: Vec<_> = self
+            .tasks
+            .values()
+            .filter_map(|kept| match &kept.state {
+                Some(KeptState::Asked(question)) => {
+                    Some((kept.within.len(), kept.task.slot, &**question))
+                }
+                _ => None,
+            })
+            .collect();
+        asking.sort_by_key(|&(depth, slot, _)| (depth, slot));
+        asking.into_iter().map(|(_, _, question)| question).collect()
+    }
+
+    fn kept(&mut self, within: Vec<Level>, task: TaskKey) -> &mut Kept<V> {
+        self.tasks.entry(task.key).or_insert_with(|| Kept {
+            within,
+            task,
+            answers: Vec::new(),
+            state: None,
+        })
+    }
+
+    /// A merged superstep is the end of whatever worked for its tasks.
+    fn fold_step(
+        &mut self,
+        graph: &Arc<Graph<V>>,
+        within: &[Level],
+        delta: Delta<V>,
+    ) -> Result<(), Fault> {
+        let unit = within.last().map(|level| level.key);
+        let works_for =
+            |levels: &[Level]| unit.is_none_or(|unit| levels.iter().any(|level| level.key == unit));
+        self.tasks.retain(|_, kept| !works_for(&kept.within));
+        self.nested.retain(|key, nested| Some(*key) == unit || !works_for(&nested.within));
+        let Some(unit) = unit else { return self.root.apply(graph, delta) };
+        let (inner, around) = graphs(graph, within)?;
+        let fresh = || {
+            let mut image = Image::new(inner);
+            image.outward.name(inner, around);
+            Nested { within: within.to_vec(), image }
+        };
+        let nested = self.nested.entry(unit).or_insert_with(fresh);
+        if delta.source == Source::Begin {
+            *nested = fresh();
+        }
+        nested.image.apply(inner, delta)
+    }
+}
+
+type Shared<V> = Arc<Graph<V>>;
+
+/// A nested graph and the one around it.
+fn graphs<'a, V>(
+    graph: &'a Shared<V>,
+    within: &[Level],
+) -> Result<(&'a Shared<V>, &'a Shared<V>), Fault> {
+    let mut found = (graph, graph);
+    for level in within {
+        found = (inner(found.0, level.node)?, found.0);
+    }
+    Ok(found)
+}
+
+fn inner<V>(graph: &Shared<V>, node: NodeId) -> Result<&Shared<V>, Fault> {
+    match graph.node(node).map(|node| &node.work) {
+        Some(NodeWork::Graph(inner)) => Ok(inner),
+        _ => Err(misfit(format!("the node is no nested graph: {}", graph.node_name(Some(node))))),
+    }
+}

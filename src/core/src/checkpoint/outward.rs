@@ -1,0 +1,76 @@
+//! What a nested graph has written for the graph around it.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::channel::{ChannelId, Merge, Op, Write};
+use crate::graph::Graph;
+use crate::state::State;
+use crate::value::Value;
+
+/// What a nested graph has written to channels that the enclosing graph has too.
+#[derive(Clone, Debug)]
+pub struct Outward<V> {
+    /// By channel: the enclosing graph's channel of that name.
+    pub(crate) names: Arc<[Option<ChannelId>]>,
+    /// Parts that were added, as writes to the enclosing graph.
+    pub parts: Vec<Write<V>>,
+    /// Own channels that were set as a whole, and whether whatever their rule.
+    pub whole: Vec<(ChannelId, bool)>,
+}
+
+impl<V> Default for Outward<V> {
+    fn default() -> Self {
+        Self { names: Arc::default(), parts: Vec::new(), whole: Vec::new() }
+    }
+}
+
+impl<V: Value> Outward<V> {
+    /// Looks up by name what it shares with the graph around it. A graph that
+    /// hands back all it holds need not keep track.
+    pub(crate) fn name(&mut self, nested: &Graph<V>, around: &Graph<V>) {
+        if !nested.habits().full_output {
+            let names = nested.channels().iter().map(|channel| around.channel_id(&channel.name));
+            self.names = names.collect();
+        }
+    }
+
+    /// Keeps a write for the enclosing graph, if it has the channel too.
+    pub(crate) fn keep(&mut self, write: &Write<V>, rule: &Merge) {
+        let Some(Some(outer)) = self.names.get(write.channel.0 as usize).copied() else { return };
+        match &write.op {
+            Op::Merge(_) if matches!(rule, Merge::Set | Merge::Last | Merge::Once) => {
+                if self.whole.iter().all(|(channel, _)| *channel != write.channel) {
+                    self.whole.push((write.channel, false));
+                }
+            }
+            Op::Merge(new) => self.parts.push(Write::merge(outer, new.clone())),
+            Op::Replace(_) => {
+                self.forget(write.channel, outer);
+                self.whole.push((write.channel, true));
+            }
+            Op::Reset => {
+                self.forget(write.channel, outer);
+                self.parts.push(Write { channel: outer, op: Op::Reset });
+            }
+        }
+    }
+
+    fn forget(&mut self, own: ChannelId, outer: ChannelId) {
+        self.whole.retain(|(channel, _)| *channel != own);
+        self.parts.retain(|part| part.channel != outer);
+    }
+
+    /// All of it, as writes to the enclosing graph.
+    pub(crate) fn take(&mut self, state: &State<V>) -> SmallVec<[Write<V>; 2]> {
+        let mut writes = SmallVec::from_vec(std::mem::take(&mut self.parts));
+        for (channel, replaces) in std::mem::take(&mut self.whole) {
+            let outer = self.names.get(channel.0 as usize).copied().flatten();
+            let (Some(outer), Some(value)) = (outer, state.get(channel).cloned()) else { continue };
+            let op = if replaces { Op::Replace(value) } else { Op::Merge(value) };
+            writes.push(Write { channel: outer, op });
+        }
+        writes
+    }
+}

@@ -1,0 +1,175 @@
+//! What a run stores, and how it goes on from what was stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::frame::{Frame, Status};
+use super::{Options, Run};
+use crate::checkpoint::{
+    Change, Commit, Delta, Image, Kept, KeptState, Level, Memory, Nested, Outlook, Source, TaskKey,
+};
+use crate::command::Update;
+use crate::graph::{Graph, NodeId};
+use crate::time::Time;
+use crate::value::Value;
+
+/// What an earlier drive of a run has left of the superstep that was open.
+#[derive(Debug)]
+pub(super) struct Past<V> {
+    nested: BTreeMap<u64, Nested<V>>,
+    tasks: BTreeMap<u64, Kept<V>>,
+}
+
+impl<V: Value> Run<V> {
+    /// The same run, from what it has stored: tasks that had ended are not run
+    /// again, questions are open again. The options must name the same seed,
+    /// from which everything is recognised.
+    pub fn resume(graph: Arc<Graph<V>>, memory: Memory<V>, options: Options, now: Time) -> Self {
+        let Memory { root, nested, tasks, spent, events, .. } = memory;
+        let mut frame = Frame::restored(graph, root);
+        frame.state.show();
+        let mut run = Self::of(frame, options, events, now);
+        run.desk.budget.resume(spent);
+        run.desk.past = Some(Box::new(Past { nested, tasks }));
+        run
+    }
+
+    /// A further run over what an earlier one has left: its state with more
+    /// input. What was to come next there is dropped.
+    pub fn turn(
+        graph: Arc<Graph<V>>,
+        image: Image<V>,
+        input: impl Into<Update<V>>,
+        options: Options,
+        now: Time,
+    ) -> Self {
+        let image = Image { outlook: Outlook::default(), step: image.step + 1, ..image };
+        let mut frame = Frame::restored(graph, image);
+        frame.merge_first(NodeId::START, input.into(), Source::Turn);
+        frame.state.show();
+        Self::of(frame, options, 0, now)
+    }
+
+    /// Merges writes in the name of a node, follows the node's edges, and ends:
+    /// the one commit says what comes next.
+    pub fn edit(
+        graph: Arc<Graph<V>>,
+        image: Image<V>,
+        (node, update): (NodeId, Update<V>),
+        options: Options,
+        now: Time,
+    ) -> Self {
+        let outlook = Outlook { sealed: image.outlook.sealed.clone(), ..Outlook::default() };
+        let mut frame = Frame::restored(graph, Image { outlook, step: image.step + 1, ..image });
+        frame.merge_first(node, update, Source::Edit);
+        frame.state.show();
+        Self::of(frame, Options { commits: true, ..options }, 0, now)
+    }
+
+    /// The run's own graph as it is now. At a commit of one of its supersteps
+    /// that is all there is to know; later, the commits since belong to it.
+    pub fn image(&self) -> Option<Image<V>> {
+        self.units.frame(0).map(Frame::image)
+    }
+
+    /// Has something stored before anything else is handed out.
+    pub(super) fn store(&mut self, unit: u32, change: Change<V>) -> u64 {
+        let id = self.desk.next_commit();
+        let commit = Commit {
+            id,
+            within: self.within(unit),
+            spent: *self.desk.budget.spent(),
+            events: self.desk.log.seq,
+            change,
+        };
+        self.desk.due.push_back(Box::new(commit));
+        id
+    }
+
+    /// Has something stored about a task, if commits are wanted.
+    pub(super) fn store_of(
+        &mut self,
+        unit: u32,
+        slot: u32,
+        change: impl FnOnce(TaskKey) -> Change<V>,
+    ) {
+        if self.desk.commits
+            && let Some(record) = self.units.record(unit, slot)
+        {
+            let node = record.node;
+            let key = self.units.task_seed(unit, slot).number();
+            self.store(unit, change(TaskKey { key, slot, node }));
+        }
+    }
+
+    /// Has a task's end stored, unless that of its superstep follows at once.
+    pub(super) fn keep(&mut self, unit: u32, slot: u32, update: &Update<V>) {
+        let goes_on = |frame: &Frame<V>| frame.open > 1 || frame.paused > 0;
+        if self.desk.commits && self.units.frame(unit).is_some_and(goes_on) {
+            self.store_of(unit, slot, |task| Change::Finished(task, update.clone()));
+        }
+    }
+
+    /// The nested graph that a unit is, outermost first.
+    fn within(&self, unit: u32) -> Vec<Level> {
+        let mut levels = Vec::new();
+        let mut at = self.units.get(unit);
+        while let Some((seed, (parent, slot))) = at.and_then(|unit| Some((unit.seed, unit.parent?)))
+        {
+            let record =
+                self.units.frame(parent).and_then(|frame| frame.records.get(slot as usize));
+            let (node, attempt) =
+                record.map_or((NodeId::START, 0), |record| (record.node, record.attempt));
+            levels.push(Level { node, attempt, key: seed.number() });
+            at = self.units.get(parent);
+        }
+        levels.reverse();
+        levels
+    }
+
+    /// Takes up what is known of a task; says whether it need not be started.
+    pub(super) fn recall(&mut self, unit: u32, slot: u32) -> bool {
+        let key = self.units.task_seed(unit, slot).number();
+        let past = self.desk.past.as_mut();
+        let Some(kept) = past.and_then(|past| past.tasks.remove(&key)) else { return false };
+        let Kept { answers, state, .. } = kept;
+        let Some(frame) = self.units.frame_mut(unit) else { return false };
+        let Some(record) = frame.records.get_mut(slot as usize) else { return false };
+        if !answers.is_empty() {
+            record.extra().answers = answers;
+        }
+        record.status = match state {
+            None => return false,
+            Some(KeptState::Finished(update)) => Status::Done(update),
+            Some(KeptState::Asked(question)) => {
+                frame.paused += 1;
+                Status::Paused(question)
+            }
+        };
+        record.attempt = 1;
+        self.close(unit);
+        true
+    }
+
+    /// Takes up what is known of the nested graph of a task.
+    pub(super) fn recall_graph(&mut self, unit: u32, slot: u32) -> Option<Image<V>> {
+        let key = self.units.task_seed(unit, slot).number();
+        let nested = self.desk.past.as_mut()?.nested.remove(&key)?;
+        if let (Some(record), Some(level)) = (self.units.record(unit, slot), nested.within.last()) {
+            record.attempt = level.attempt;
+        }
+        Some(nested.image)
+    }
+}
+
+impl<V: Value> Frame<V> {
+    /// What has been merged since the last commit, and what comes next.
+    pub(super) fn take_delta(&mut self) -> Delta<V> {
+        Delta {
+            source: std::mem::take(&mut self.source),
+            step: self.step,
+            merges: std::mem::take(&mut self.merges),
+            outlook: self.outlook(),
+        }
+    }
+}

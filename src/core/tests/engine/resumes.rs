@@ -1,0 +1,210 @@
+//! Going on from what was stored.
+
+use antiphon_core::Category;
+use antiphon_core::channel::Merge;
+use antiphon_core::checkpoint::{Change, Memory, Source};
+use antiphon_core::effect::Ending;
+use antiphon_core::graph::{Graph, START};
+use antiphon_core::run::{Options, Run};
+use antiphon_core::task::Outcome;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use crate::support::{BEGIN, End, Play, Script, chain, fan, ms, nested, options};
+
+fn stored(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
+    Play::with(graph, script, input, Options { commits: true, ..options() })
+}
+
+/// What is left of a run whose process is gone.
+fn left(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
+    let mut memory = Memory::new(graph);
+    for commit in &play.commits {
+        memory.fold(graph, commit.clone()).unwrap();
+    }
+    memory
+}
+
+#[test]
+fn e11_what_was_committed_is_not_run_again() {
+    let graph = chain(&["a", "b", "c"]).build().unwrap();
+    let script = ["a", "b", "c"]
+        .iter()
+        .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
+    let mut play = stored(&graph, script.clone().never_ends("c"), json!({}));
+    assert!(matches!(play.go(), End::Stuck));
+    let mut resumed = Play::resume(&graph, script, left(&graph, &play));
+    assert_eq!(resumed.complete(), json!({"log": ["a", "b", "c"]}));
+    assert_eq!(resumed.started, ["c"]);
+}
+
+#[test]
+fn of_a_superstep_that_was_open_only_what_had_not_ended_is_run() {
+    let graph = fan(&["a", "b", "c"], &[("log", Merge::Append)]).build().unwrap();
+    let script = ["a", "b", "c"]
+        .iter()
+        .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
+    let mut play = stored(&graph, script.clone().never_ends("b"), json!({}));
+    assert!(matches!(play.go(), End::Stuck));
+    let mut resumed = Play::resume(&graph, script, left(&graph, &play));
+    assert_eq!(resumed.complete(), json!({"log": ["a", "b", "c"]}), "in the order of the branches");
+    assert_eq!(resumed.started, ["b"]);
+}
+
+#[test]
+fn only_what_failed_is_run_again() {
+    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let script = Script::new().writes("a", "log", json!("a"));
+    let mut play = stored(&graph, script.clone().fails("b", Category::Tool), json!({}));
+    play.fails();
+    let memory = left(&graph, &play);
+    assert!(matches!(memory.ended, Some(Err(_))));
+    let mut resumed = Play::resume(&graph, script.writes("b", "log", json!("b")), memory);
+    assert_eq!(resumed.complete(), json!({"log": ["a", "b"]}));
+    assert_eq!(resumed.started, ["b"]);
+}
+
+#[test]
+fn e22_a_question_is_open_again_and_its_answer_is_kept() {
+    let graph = fan(&["asks", "works"], &[("log", Merge::Append)]).build().unwrap();
+    let script =
+        Script::new().writes("works", "log", json!("done")).node("asks", |call| {
+            match call.answers().len() {
+                2 => call.done([("log", json!(call.answers()))]),
+                asked => Outcome::Ask(json!(asked)),
+            }
+        });
+    let mut play = stored(&graph, script.clone(), json!({}));
+    let asked = play.pauses();
+    let memory = left(&graph, &play);
+    assert_eq!(memory.questions(), asked.iter().collect::<Vec<_>>());
+
+    let mut second = Play::resume(&graph, script.clone(), memory);
+    assert_eq!(second.pauses(), asked, "the same question, by the same id");
+    second.run.answer(&asked[0].id, json!("one"), second.now).unwrap();
+    let more = second.pauses();
+    assert_eq!(second.started, ["asks"], "the other task had ended");
+    play.commits.append(&mut second.commits);
+
+    let mut third = Play::resume(&graph, script, left(&graph, &play));
+    assert_eq!(third.pauses(), more);
+    third.run.answer(&more[0].id, json!("two"), third.now).unwrap();
+    assert_eq!(third.complete(), json!({"log": [["one", "two"], "done"]}));
+}
+
+#[test]
+fn a_nested_graph_goes_on_from_its_own_last_superstep() {
+    let mut graph = chain(&["before"]);
+    graph.add_node(nested("sub", chain(&["x", "y"]).build().unwrap()));
+    graph.edge("before", "sub");
+    let graph = graph.build().unwrap();
+    let script = ["before", "x", "y"]
+        .iter()
+        .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
+    let mut play = stored(&graph, script.clone().never_ends("y"), json!({"log": "input"}));
+    assert!(matches!(play.go(), End::Stuck));
+    let mut resumed = Play::resume(&graph, script, left(&graph, &play));
+    assert_eq!(resumed.complete(), json!({"log": ["input", "before", "x", "y"]}));
+    assert_eq!(resumed.started, ["sub/y"]);
+    assert_eq!(resumed.run.budget().spent().supersteps, 4);
+}
+
+#[test]
+fn a_further_turn_keeps_the_state_and_starts_from_the_beginning() {
+    let mut graph = chain(&["a"]);
+    graph.channel("question", Merge::Once);
+    let graph = graph.build().unwrap();
+    let script = Script::new().writes("a", "log", json!("a"));
+    let mut play = stored(&graph, script.clone(), json!({"question": "first"}));
+    play.complete();
+    let image = left(&graph, &play).root;
+    let question = graph.channel_id("question").unwrap();
+    let input = vec![antiphon_core::channel::Write::merge(question, json!("second"))];
+    let commits = Options { commits: true, seed: antiphon_core::Seed::new(8), ..options() };
+    let mut turn = Play::of(Run::turn(Arc::clone(&graph), image, input, commits, BEGIN), script);
+    assert_eq!(turn.complete(), json!({"log": ["a", "a"], "question": "second"}));
+    let steps: Vec<_> = turn.deltas().iter().map(|delta| (delta.source, delta.step)).collect();
+    assert_eq!(steps, [(Source::Turn, 2), (Source::Step, 3)]);
+    play.commits.append(&mut turn.commits);
+    let memory = left(&graph, &play);
+    assert_eq!(memory.root.state.get(question), Some(&json!("second")));
+}
+
+#[test]
+fn an_edit_writes_as_a_node_would_and_runs_nothing() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let image = Memory::new(&graph).root;
+    let log = antiphon_core::channel::ChannelId(0);
+    let update = vec![antiphon_core::channel::Write::merge(log, json!("edited"))].into();
+    let node = graph.node_id("a").unwrap();
+    let run = Run::edit(Arc::clone(&graph), image, (node, update), options(), BEGIN);
+    let mut play = Play::of(run, Script::new());
+    assert_eq!(play.ends(), Ending::Completed);
+    assert!(play.started.is_empty());
+    let [commit] = &play.commits[..] else { panic!("{:?}", play.commits) };
+    let Change::Step(delta) = &commit.change else { panic!() };
+    assert_eq!((delta.source, delta.step), (Source::Edit, 1));
+    let mut resumed = Play::resume(&graph, Script::new(), left(&graph, &play));
+    assert_eq!(resumed.complete(), json!({"log": ["edited"]}));
+    assert_eq!(resumed.started, ["b"]);
+}
+
+#[test]
+fn an_edit_that_cannot_be_merged_stores_nothing() {
+    let mut graph = chain(&["a"]);
+    graph.channel("sum", Merge::Sum);
+    let graph = graph.build().unwrap();
+    let sum = graph.channel_id("sum").unwrap();
+    let update = vec![antiphon_core::channel::Write::merge(sum, json!("no number"))].into();
+    let image = Memory::new(&graph).root;
+    let node = graph.node_id("a").unwrap();
+    let run = Run::edit(Arc::clone(&graph), image, (node, update), options(), BEGIN);
+    let mut play = Play::of(run, Script::new());
+    assert_eq!(play.fails().category, Category::State);
+    assert!(play.commits.is_empty());
+}
+
+#[test]
+fn a_run_that_was_cancelled_can_be_taken_up_again() {
+    let graph = chain(&["a"]).build().unwrap();
+    let script = Script::new().writes("a", "log", json!("a"));
+    let mut play = stored(&graph, script.clone().takes("a", ms(1000)), json!({}));
+    while play.tasks.is_empty() {
+        play.step();
+    }
+    play.run.cancel("the user left", play.now);
+    play.ends();
+    let mut resumed = Play::resume(&graph, script, left(&graph, &play));
+    assert_eq!(resumed.complete(), json!({"log": ["a"]}));
+}
+
+#[test]
+fn what_does_not_fit_the_graph_any_more_is_refused() {
+    let mut before = chain(&[]);
+    before.add_node(nested("sub", chain(&["x"]).build().unwrap()));
+    before.edge(START, "sub");
+    let before = before.build().unwrap();
+    let mut play = stored(&before, Script::new().never_ends("x"), json!({}));
+    assert!(matches!(play.go(), End::Stuck));
+    let after = chain(&["sub"]).build().unwrap();
+    let mut memory = Memory::new(&after);
+    let folded = play.commits.iter().try_for_each(|commit| memory.fold(&after, commit.clone()));
+    assert_eq!(folded.unwrap_err().code, "checkpoint_misfit");
+}
+
+#[test]
+fn events_of_a_run_that_goes_on_are_numbered_on() {
+    let graph = chain(&["a", "b"]).build().unwrap();
+    let mut play = stored(&graph, Script::new().never_ends("b"), json!({}));
+    assert!(matches!(play.go(), End::Stuck));
+    let last = play.commits.last().unwrap().events;
+    let mut resumed = Play::resume(&graph, Script::new(), left(&graph, &play));
+    resumed.complete();
+    assert!(
+        resumed
+            .events
+            .iter()
+            .map(|event| event.seq)
+            .eq(last + 1..=last + resumed.events.len() as u64)
+    );
+}
