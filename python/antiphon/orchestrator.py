@@ -117,7 +117,8 @@ class Orchestrator:
         Raises:
             ValidationError: the question is blank (``question_blank``), or the input does not
                 fit the state (``input_invalid``); nothing has run.
-            Exception: what an agent raised, as it is, unless `on_error` says otherwise.
+            Exception: what an agent raised, as it is, unless `on_error` says otherwise;
+                `Result.of` gives what came of the run until then.
             KeyboardInterrupt: somebody stopped it; its agents and tools are cancelled.
         """
         return self._drive(self._start(question))
@@ -262,9 +263,12 @@ class Orchestrator:
         return self._finished(flight, error)
 
     def _keeps(self, flight: Flight, error: BaseException, *, keep: bool) -> bool:
-        """Whether a failure goes into the result instead of being raised."""
+        """Whether a failure stays in the result; if not, the result goes with the failure."""
         name_agent(flight.run, error)
-        return keep or self._records or is_limit(error)
+        if keep or self._records or is_limit(error):
+            return True
+        self._finished(flight, error)._keep_with(error)  # noqa: SLF001 - nothing of a run is lost
+        return False
 
     def _finished(self, flight: Flight, error: BaseException | None) -> Result:
         return finish(flight, error, self._built.state, self.name)

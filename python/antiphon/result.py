@@ -57,6 +57,21 @@ class Usage:
     retries: int = 0
 
 
+_KEPT = "__antiphon_result__"
+
+
+class _Kept:
+    """A result that goes with an exception, but into no pickle of it."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+
 class Result:
     """What came of a run. In a notebook it shows itself; it can be pickled.
 
@@ -101,6 +116,34 @@ class Result:
         self.run_id: str = run.run_id
         self.events_dropped: int = run.events_dropped
         self.questions = tuple(Question(key, path[-1], value) for key, path, value in run.questions)
+
+    @classmethod
+    def of(cls, error: BaseException) -> Result | None:
+        """What came of the run that an exception was raised from: its trace, state and usage.
+
+        Args:
+            error: what `Orchestrator.run` or one of its likes raised.
+
+        Returns:
+            The result, with the outcome ``error``; none if no run raised it, or if it came
+            out of a pickle.
+
+        Example:
+            >>> from antiphon import Agent, Orchestrator, Result
+            >>> class Fails(Agent):
+            ...     def run(self, state, ctx):
+            ...         raise LookupError("no such city")
+            >>> try:
+            ...     Orchestrator([Fails()]).run("How many people live in Atlantis?")
+            ... except LookupError as error:
+            ...     print([event.kind for event in Result.of(error).events][-2:])
+            ['error', 'run_finished']
+        """
+        kept = error.__dict__.get(_KEPT)
+        return kept.result if isinstance(kept, _Kept) else None
+
+    def _keep_with(self, error: BaseException) -> None:
+        error.__dict__[_KEPT] = _Kept(self)
 
     @property
     def answer(self) -> Any:

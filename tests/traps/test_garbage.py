@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from antiphon import Agent, Orchestrator
 from support.oracle import Impl, Run
 from support.states import Plain, Update, typed
 from support.waiting import forever
@@ -165,3 +166,35 @@ def test_many_runs_do_not_grow_the_process(impl: Impl) -> None:
     objects_after(work, 2000)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 50_000, f"kilobytes grown in 2,000 runs of 200 kB: {grown}"
+
+
+@pytest.mark.only("antiphon")
+def test_a_failed_agent_that_held_its_context_is_freed(impl: Impl) -> None:
+    class Fails(Agent):
+        def run(self, state: Any, ctx: Any) -> Any:
+            raise ValueError("mine")
+
+    def work() -> None:
+        with pytest.raises(ValueError, match="mine"):
+            team.run("go")
+
+    team = Orchestrator([Fails()])
+    before = objects_after(work, 20)
+    assert objects_after(work, 100) - before < 50
+
+
+@pytest.mark.only("antiphon")
+def test_a_failed_run_whose_state_leads_back_to_it_is_freed(impl: Impl) -> None:
+    def node(state: Any) -> Any:
+        error = ValueError("mine")
+        raise error
+
+    def work() -> None:
+        box: list[Any] = []
+        try:
+            impl.sequence(Plain, node).invoke({"a": box})
+        except ValueError as error:
+            box.append(error)
+
+    before = objects_after(work, 20)
+    assert objects_after(work, 100) - before < 50

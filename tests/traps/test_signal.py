@@ -15,6 +15,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
 import asyncio, os, threading, time
+from antiphon import Agent, Orchestrator, RetryPolicy
 from support.oracle import Impl
 from support.states import Plain
 
@@ -50,6 +51,17 @@ def block(state):
     ready()
     time.sleep(3)
 
+def team(**policy):
+    class Blocks(Agent):
+        def run(self, state, ctx):
+            block(state)
+
+    class After(Agent):
+        def run(self, state, ctx):
+            print("went on", flush=True)
+
+    return Orchestrator([Blocks(), After()], **policy)
+
 async def main(graph):
     asyncio.get_running_loop().call_later(0.05, ready)
     await graph.ainvoke({{"a": 1}}, config)
@@ -71,6 +83,10 @@ CASES = {
 OURS = {
     "inline loop in async": "asyncio.run(main(forever(compute, inline=True)))",
     "async wait by invoke": 'once(wait).invoke({"a": 1})',
+    "an agent whose failures are recorded": 'team(on_error="record").run("go")',
+    "an agent another one takes over from": 'team(on_error="after").run("go")',
+    "an agent tried again after anything": "team(retry=RetryPolicy(retry_on=BaseException))"
+    '.run("go")',
 }
 
 
@@ -104,4 +120,6 @@ def test_ctrl_c_stops(impl: Impl, case: Any) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of another process is POSIX")
 @pytest.mark.parametrize("case", OURS)
 def test_ctrl_c_stops_what_only_antiphon_does(impl: Impl, case: Any) -> None:
-    assert "interrupted" in interrupted(impl, OURS[case])
+    printed = interrupted(impl, OURS[case])
+    assert "interrupted" in printed
+    assert "went on" not in printed

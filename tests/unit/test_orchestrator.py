@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pydantic
 import pytest
 
-from antiphon import END, Agent, AgentContext, Budget, Orchestrator, Send
+from antiphon import END, Agent, AgentContext, Budget, Orchestrator, Result, Send
 from antiphon.errors import (
     BudgetError,
     ModelOutputError,
@@ -636,6 +637,40 @@ def test_a_stream_raises_what_the_run_raises() -> None:
     stream = Orchestrator([Fails()]).stream("q")
     with pytest.raises(LookupError, match="no such city"):
         list(stream)
+
+
+def test_what_is_raised_leads_to_the_trace_state_and_usage_of_its_run() -> None:
+    team = Orchestrator([*notes("a"), Fails()])
+
+    async def arun() -> None:
+        await team.arun("q")
+
+    stream = team.stream("q")
+    ways: dict[str, Any] = {
+        "run": lambda: team.run("q"),
+        "arun": lambda: asyncio.run(arun()),
+        "stream": lambda: list(stream),
+        "batch": lambda: team.batch(["q"], raise_errors=True),
+    }
+    for way, call in ways.items():
+        with pytest.raises(LookupError) as caught:
+            call()
+        result = Result.of(caught.value)
+        assert result is not None, way
+        assert (result.outcome, result.usage.steps) == ("error", 2), way
+        assert result.state["at_a"] == 0, way
+        assert [event.kind for event in result.events][-2:] == ["error", "run_finished"], way
+        assert result.error is caught.value, way
+    assert stream.result.outcome == "error"
+
+
+def test_a_pickled_exception_leaves_its_result_behind() -> None:
+    with pytest.raises(LookupError) as caught:
+        Orchestrator([Fails()]).run({"question": "q", "live": threading.Lock()})
+    assert Result.of(caught.value) is not None
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.args, Result.of(again)) == (caught.value.args, None)
+    assert Result.of(ValueError()) is None
 
 
 def test_a_stream_that_is_closed_cancels_the_run() -> None:

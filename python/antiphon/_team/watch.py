@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Self
 
 from antiphon.errors import StateError
 from antiphon.event import Event
+from antiphon.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from antiphon._team.finish import Flight
-    from antiphon.result import Result
 
     Finish = Callable[[Flight, BaseException | None], Result]
 
@@ -48,8 +48,13 @@ class Watch:
         return self._result
 
     def _over(self, error: BaseException | None) -> None:
-        if self._result is None:
+        if self._result is not None:
+            return
+        try:
             self._result = self._finish(self._flight, error)
+        except Exception as raised:
+            self._result = Result.of(raised)
+            raise
 
 
 class Stream(Watch):

@@ -11,6 +11,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::fault::to_exception;
 use crate::inbox::Emitted;
@@ -210,5 +211,15 @@ impl Context {
 
     fn __repr__(&self) -> String {
         format!("Context(node={:?}, attempt={})", self.errand.name, self.errand.attempt)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // The traceback of a failed node leads to here, and from here to the run that keeps
+        // the failure. While others share the errand, its references are not ours to count.
+        if Arc::strong_count(&self.errand) > 1 {
+            return Ok(());
+        }
+        visit.call(&self.errand.run)?;
+        self.errand.answers.iter().try_for_each(|answer| visit.call(&answer.0))
     }
 }

@@ -353,6 +353,10 @@ impl Core {
         for error in &self.host.errors {
             visit.call(error)?;
         }
+        visit.call(&self.host.master)?;
+        if let Phase::Paused(questions) = &self.phase {
+            questions.iter().try_for_each(|question| visit.call(&question.value.0))?;
+        }
         self.stream.traverse(visit)?;
         let slots = self.machine.state().snapshot();
         slots.iter().flatten().try_for_each(|value| visit.call(&value.0))

@@ -4,7 +4,7 @@
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, Outcome, Verdict};
 use antiphon_core::{Category, Fault};
-use pyo3::exceptions::{PyBaseException, PyRuntimeError};
+use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -51,10 +51,14 @@ pub(crate) fn failure(
 ) -> Outcome<Object> {
     let error = own_cancellation(py, error, node);
     let value = error.value(py);
-    let category = category(value).unwrap_or(Category::Internal);
+    // Ctrl-C and the like: neither tried again nor handled by another agent.
+    let stops = !error.is_instance_of::<PyException>(py);
+    let category =
+        if stops { Category::Cancelled } else { category(value).unwrap_or(Category::Internal) };
     let code = text(value, "code").unwrap_or_else(|| "node_failed".to_owned());
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
     let mut fault = Fault::new(category, code, format!("{kind}: {value}")).with("type", kind);
+    let policies = if stops { &[][..] } else { policies };
     let chosen = policies.iter().find_map(|policy| {
         let policy = policy.bind(py).get();
         policy.covers(py, value).then(|| policy.policy.clone())

@@ -29,7 +29,7 @@ pub(crate) struct Host {
     pub(crate) engines: Vec<Py<Engine>>,
     /// The keys of the run's own graph that are not merged in place; nodes get
     /// a copy, which is cheaper than building a dict for each.
-    master: Py<PyDict>,
+    pub(crate) master: Py<PyDict>,
     /// Exceptions that faults refer to, by number from 1.
     pub(crate) errors: Vec<Py<PyBaseException>>,
     /// The run that owns this, for routers that want to reach it.

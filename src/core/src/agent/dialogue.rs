@@ -157,6 +157,16 @@ impl Dialogue {
         pending.is_some_and(|pending| matches!(pending.state, CallState::Answered(_, true)))
     }
 
+    /// Why the call at `position` gave no value, as the model is told.
+    pub fn complaint(&self, position: usize) -> Option<&str> {
+        match &self.calls.get(position)?.state {
+            CallState::Answered(text, false) => {
+                Some(text.strip_prefix("error: ").unwrap_or(text.as_str()))
+            }
+            CallState::Answered(_, true) | CallState::Ready(_) | CallState::Out => None,
+        }
+    }
+
     /// How the last reply could be read, if not as it was.
     pub const fn take_repair(&mut self) -> Option<Repair> {
         self.repair.take()

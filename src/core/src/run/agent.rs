@@ -293,16 +293,7 @@ impl<V: Value> Run<V> {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let Some(dialogue) = &mut agent.dialogue else { return };
         let cut = dialogue.returned(position, outcome);
-        let ok = dialogue.succeeded(position);
-        self.log_tool_result(unit, position, |event| {
-            event.level = if ok { Level::Info } else { Level::Warning };
-            event.data.insert("ok".into(), ok.into());
-            event.data.insert("truncated".into(), cut.into());
-            if let Err(fault) = outcome {
-                event.data.insert("code".into(), fault.code.as_str().into());
-                event.data.insert("message".into(), fault.message.as_str().into());
-            }
-        });
+        self.log_tool_result(unit, position, cut, outcome.as_ref().err());
     }
 
     /// A tool that takes too long has failed; the model gets to hear of it.
@@ -402,11 +393,7 @@ impl<V: Value> Run<V> {
     fn log_refusal(&mut self, unit: u32, position: usize) {
         let arguments = self.call_of(unit, position).map(|call| call.arguments.clone());
         self.log_tool_call(unit, position, || arguments.into());
-        self.log_tool_result(unit, position, |event| {
-            event.level = Level::Warning;
-            event.data.insert("ok".into(), false.into());
-            event.data.insert("truncated".into(), false.into());
-        });
+        self.log_tool_result(unit, position, false, None);
     }
 
     fn log_tool_call(&mut self, unit: u32, position: usize, arguments: impl FnOnce() -> Json) {
@@ -416,9 +403,25 @@ impl<V: Value> Run<V> {
         });
     }
 
-    fn log_tool_result(&mut self, unit: u32, position: usize, fill: impl FnOnce(&mut Event)) {
-        let call = (CallKind::Tool(position), EventKind::ToolResult, Level::Info);
-        self.log_call(unit, call, fill);
+    fn log_tool_result(&mut self, unit: u32, position: usize, cut: bool, fault: Option<&Fault>) {
+        let complaint = if self.desk.log.recording { self.complaint(unit, position) } else { None };
+        let level = if complaint.is_none() { Level::Info } else { Level::Warning };
+        let call = (CallKind::Tool(position), EventKind::ToolResult, level);
+        self.log_call(unit, call, |event| {
+            event.data.insert("ok".into(), complaint.is_none().into());
+            event.data.insert("truncated".into(), cut.into());
+            if let Some(fault) = fault {
+                event.data.insert("code".into(), fault.code.as_str().into());
+                event.data.insert("message".into(), fault.message.as_str().into());
+            } else if let Some(complaint) = complaint {
+                event.data.insert("message".into(), complaint.into());
+            }
+        });
+    }
+
+    fn complaint(&mut self, unit: u32, position: usize) -> Option<String> {
+        let dialogue = self.units.agent_mut(unit)?.dialogue.as_ref()?;
+        dialogue.complaint(position).map(str::to_owned)
     }
 
     fn log_call(

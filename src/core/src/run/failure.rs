@@ -8,7 +8,7 @@ use crate::budget::{Budget, Dimension, exhausted, spent_dimension};
 use crate::channel::Write;
 use crate::command::{Choice, Route, Update};
 use crate::event::{EventKind, Level};
-use crate::fault::Fault;
+use crate::fault::{Category, Fault};
 use crate::graph::{NodeId, OnError};
 use crate::retry::RetryPolicy;
 use crate::task::{Failure, Verdict};
@@ -89,7 +89,9 @@ impl<V: Value> Run<V> {
         let Some(record) = records.get_mut(slot as usize) else { return };
         let policy = graph.node(record.node).map(|node| node.policy.on_error.clone());
         let policy = policy.filter(|_| !std::mem::replace(&mut record.settled, true));
-        let policy = policy.unwrap_or_default();
+        // A wish to stop is nobody's to handle: it goes up to whoever drives the run.
+        let stops = fault.category == Category::Cancelled;
+        let policy = policy.filter(|_| !stops).unwrap_or_default();
         if let Some(dimension) = spent
             && (graph.on_budget().is_some() || policy == OnError::Raise)
         {

@@ -30,6 +30,8 @@ fn e19_an_unknown_tool_gives_the_model_an_error_and_counts() {
     let told = play.of_kind(EventKind::ToolResult);
     assert_eq!((&*told[0].name, &told[0].data["ok"]), ("none", &json!(false)));
     assert_eq!(told[0].level, Level::Warning);
+    let why = told[0].data["message"].as_str().unwrap();
+    assert!(why.starts_with("there is no tool called \"none\""), "the trace says why: {why}");
     assert_eq!(play.of_kind(EventKind::ToolCall).len(), 2);
 }
 
@@ -43,6 +45,8 @@ fn arguments_that_do_not_fit_give_the_model_an_error_with_the_place() {
     assert!(read[0].contains("was not called") && read[0].contains("/city"), "{}", read[0]);
     assert!(invocations(&play).is_empty());
     assert_eq!(play.run.budget().spent().tool_calls, 1);
+    let why = &play.of_kind(EventKind::ToolResult)[0].data["message"];
+    assert!(why.as_str().unwrap().contains("/city"), "the trace says why: {why}");
 }
 
 #[test]
@@ -63,6 +67,8 @@ fn a_tool_that_fails_is_read_by_the_model_and_does_not_end_the_agent() {
     assert_eq!(read[0], "error: the city does not exist: Lyon\nhint: ask");
     assert_eq!(play.of_kind(EventKind::ToolResult)[0].data["code"], "no");
     assert!(play.of_kind(EventKind::ToolResult).iter().all(|event| event.data["ok"] == false));
+    let why = &play.of_kind(EventKind::ToolResult)[1].data["message"];
+    assert!(why.as_str().unwrap().contains("it says so itself"), "the trace says why: {why}");
 }
 
 #[test]

@@ -180,3 +180,22 @@ fn an_outcome_of_another_kind_of_work_is_a_fault() {
     let script = Script::new().node("a", |_| antiphon_core::task::Outcome::Opened(vec![]));
     assert_eq!(play(&graph, script).fails().code, "outcome_misplaced");
 }
+
+#[test]
+fn a_wish_to_stop_is_nobodys_to_handle() {
+    for policy in ["record", "goto", "handle"] {
+        let mut graph = chain(&["a", "b"]);
+        graph.channel("error", Merge::Set);
+        graph.node("rescue");
+        let error = antiphon_core::channel::ChannelId(1);
+        match policy {
+            "record" => graph.on_error_record("a", error),
+            "goto" => graph.on_error_goto("a", "rescue", Some(error)),
+            _ => graph.on_error_handle("a", "rescue"),
+        };
+        let script = Script::new().fails("a", Category::Cancelled);
+        let mut play = play(&graph.build().unwrap(), script);
+        assert_eq!(play.fails().category, Category::Cancelled, "{policy}");
+        assert_eq!(play.started, ["a"], "{policy}");
+    }
+}
