@@ -11,7 +11,7 @@ from antiphon._team.finish import Flight, finish, is_limit, name_agent
 from antiphon._team.ledger import Ledger
 from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._team.watch import AsyncStream, Stream
-from antiphon.errors import ValidationError
+from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -229,13 +229,16 @@ class Orchestrator:
     def _launch(self, first: dict[str, Any], *, watched: bool) -> Flight:
         limits = {} if self._budget is None else self._budget.limits()
         ledger = Ledger(self._budget)
-        run = self._built.engine.start(
-            first,
-            config=ledger,
-            limits={**limits, "supersteps": self._built.supersteps},
-            events=True,
-            modes=("events",) if watched else (),
-        )
+        try:
+            run = self._built.engine.start(
+                first,
+                config=ledger,
+                limits={**limits, "supersteps": self._built.supersteps},
+                events=True,
+                modes=("events",) if watched else (),
+            )
+        except StateError as error:
+            raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
         return Flight(run, ledger)
 
     def _drive(self, flight: Flight, *, keep: bool = False) -> Result:

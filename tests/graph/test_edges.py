@@ -1,10 +1,12 @@
 """Edges, branches, joins and deferral (rules 33-38)."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
 
+from antiphon.graph import InvalidUpdateError
 from support.oracle import Impl, Run
 from support.states import Log, Plain, Update, say
 
@@ -283,3 +285,24 @@ class TestDefer:
         builder.add_conditional_edges(impl.START, fan)
         graph = builder.add_edge("work", "total").compile()
         assert run(graph, {}) == {"log": ["w0", "w1", "w2", "3"]}
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("answer", [3, None, True, b"n", {"n": 1}, ["n", 3]])
+def test_a_router_that_returns_nonsense_is_a_typed_error_with_the_answer(
+    impl: Impl, run: Run, answer: Any
+) -> None:
+    builder = impl.StateGraph(Log).add_node("n", say("n")).add_edge(impl.START, "n")
+    graph = builder.add_conditional_edges("n", lambda s: answer).compile()
+    wrong = answer[1] if isinstance(answer, list) else answer
+    with pytest.raises(InvalidUpdateError, match=re.escape(f"gone to: {wrong!r}")) as caught:
+        run(graph, {})
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.code == "target_unknown"
+    assert caught.value.hint
+
+
+@pytest.mark.only("antiphon")
+def test_what_cannot_be_called_is_refused_by_name_where_it_is_added(impl: Impl) -> None:
+    with pytest.raises(TypeError, match="node `n` runs has to be callable, found: int"):
+        impl.StateGraph(Log).add_node("n", 3)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.graph import GraphBuildError
 from support.oracle import Impl, Run
 from support.states import Log, say
 
@@ -102,3 +103,27 @@ def test_max_concurrency_of_one_runs_sync_nodes_one_at_a_time(impl: Impl) -> Non
     builder.add_conditional_edges(impl.START, lambda s: [impl.Send("n", i) for i in range(20)])
     builder.compile().invoke({}, {"max_concurrency": 1})
     assert most == [1] * 20
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"recursion_limit": "many"}, "`recursion_limit` must be a whole number .*'many'"),
+        ({"recursion_limit": True}, "`recursion_limit` must be a whole number .*True"),
+        ({"max_concurrency": 0}, "`max_concurrency` must be a whole number .*0"),
+        ({"max_concurrency": "all"}, "`max_concurrency` must be a whole number .*'all'"),
+        ({"configurable": 3}, "`configurable` has to be a dict, found: int"),
+        ({"metadata": "m"}, "`metadata` has to be a dict, found: str"),
+        (3, "`config` has to be a dict, found: int"),
+    ],
+)
+def test_a_config_that_cannot_be_used_is_a_typed_error_that_names_the_setting(
+    impl: Impl, run: Run, config: Any, told: str
+) -> None:
+    ran: list[int] = []
+    graph = impl.sequence(Log, ("n", lambda s: ran.append(1)))
+    with pytest.raises(GraphBuildError, match=told) as caught:
+        run(graph, {}, config)
+    assert caught.value.code == "call_invalid"
+    assert not ran

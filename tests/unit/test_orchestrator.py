@@ -293,6 +293,22 @@ def test_a_wrong_update_is_a_typed_error_that_names_it(update: Any, code: str) -
     assert "raised by the node `put`" in caught.value.__notes__[0]
 
 
+def test_a_wrong_type_is_told_in_words_and_makers_keys_are_not_shown() -> None:
+    with pytest.raises(StateError, match="the key `count` takes int, and was given: str") as caught:
+        Orchestrator([Put({"count": "many"})], state=Typed).run("q")
+    assert caught.value.details["key"] == "count"
+    with pytest.raises(StateError, match="no such key: nothing") as caught:
+        Orchestrator([Put({"nothing": 1})], state=Typed).run("q")
+    assert "__" not in str(caught.value)
+
+
+def test_an_input_of_the_wrong_type_is_refused_before_anything_runs() -> None:
+    with pytest.raises(ValidationError, match="`count` takes int, and was given: str") as caught:
+        Orchestrator([Put({})], state=Typed).run({"question": "q", "count": "many"})
+    assert caught.value.code == "input_invalid"
+    assert Result.of(caught.value) is None
+
+
 def test_a_second_write_to_a_key_for_one_is_an_error() -> None:
     with pytest.raises(StateError, match="kind"):
         Orchestrator([Put({"kind": "a"}, name="a"), Put({"kind": "b"}, name="b")], state=Typed).run(

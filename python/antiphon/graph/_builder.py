@@ -111,6 +111,9 @@ class StateGraph:
             raise GraphBuildError(f"a node that has no name of its own needs one: {action!r}")
         if action is None:
             raise GraphBuildError(f"a node needs something to run: {name}")
+        if not callable(action) and not hasattr(action, "invoke"):
+            kind = type(action).__name__
+            raise TypeError(f"what node `{name}` runs has to be callable, found: {kind}")
         self._check_name(name)
         unknown = set(options) - NodeOptions.__optional_keys__
         if unknown:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from antiphon.graph._batch import Batches
 from antiphon.graph._config import around, merge
-from antiphon.graph._entry import context_of, entry, limit_of
+from antiphon.graph._entry import concurrency_of, context_of, entry, limit_of
 from antiphon.graph._flight import Flight, launch
 from antiphon.graph._pause import Paused, by_id
 from antiphon.graph._stream import Shape, select
@@ -250,9 +250,7 @@ class CompiledGraph(Batches):
         settings = merge(inherited, self._bound, config)
         if context is None and outer is not None:
             context = outer.context
-        options: dict[str, Any] = {}
-        if settings.get("max_concurrency") is not None:
-            options["max_concurrency"] = settings["max_concurrency"]
+        options: dict[str, Any] = {"max_concurrency": concurrency_of(settings)}
         # A run's id and name are its own: graphs that its nodes invoke do not inherit them.
         settings.pop("run_name", None)
         run_id = settings.pop("run_id", None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from antiphon._antiphon import Context, current_context
+from antiphon.graph._faults import GraphBuildError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from antiphon.graph._runtime import RunnableConfig
 
 __all__ = ["RECURSION_LIMIT", "around", "merge"]
@@ -21,6 +21,9 @@ _START: dict[str, Any] = {"callbacks": None, "recursion_limit": RECURSION_LIMIT}
 
 def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
     """Merges configs: tags add up, metadata and configurable merge, of the rest the last wins.
+
+    Raises:
+        GraphBuildError: a config or a part of it is not what it has to be (``call_invalid``).
 
     Returns:
         A new dict in which ``tags``, ``metadata`` and ``configurable`` are there, and new too.
@@ -35,16 +38,23 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
         **_START,
     }
     for config in configs:
-        for key, value in config.items() if config else ():
+        for key, value in _checked(config, "config").items():
             if key == "tags":
                 tags += [tag for tag in value or () if tag not in tags]
             elif key == "metadata":
-                metadata.update(value or {})
+                metadata.update(_checked(value, key))
             elif key == "configurable":
-                configurable.update(value or {})
+                configurable.update(_checked(value, key))
             elif value is not None:
                 merged[key] = value
     return cast("RunnableConfig", merged)
+
+
+def _checked(given: Any, name: str) -> Mapping[str, Any]:
+    if given is None or isinstance(given, Mapping):
+        return given or {}
+    kind = type(given).__name__
+    raise GraphBuildError(f"`{name}` has to be a dict, found: {kind}", code="call_invalid")
 
 
 def around() -> Context | None:

@@ -15,7 +15,7 @@ from antiphon.graph._update import is_annotated, wrote
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["context_of", "entry", "limit_of"]
+__all__ = ["concurrency_of", "context_of", "entry", "limit_of"]
 
 
 def entry(given: Any, schema: Schema) -> dict[str, Any] | Command:
@@ -58,14 +58,27 @@ def limit_of(config: Mapping[str, Any]) -> int:
     """The limit of supersteps.
 
     Raises:
-        GraphBuildError: it is below 1.
+        GraphBuildError: it is no whole number, or below 1.
     """
-    limit = int(config.get("recursion_limit", RECURSION_LIMIT))
-    if limit < 1:
-        raise GraphBuildError(
-            f"`recursion_limit` must be at least 1, found: {limit}", code="call_invalid"
-        )
-    return limit
+    return _count(config.get("recursion_limit", RECURSION_LIMIT), "recursion_limit")
+
+
+def concurrency_of(config: Mapping[str, Any]) -> int | None:
+    """How many nodes may run at once; none for any number.
+
+    Raises:
+        GraphBuildError: it is no whole number, or below 1.
+    """
+    given = config.get("max_concurrency")
+    return None if given is None else _count(given, "max_concurrency")
+
+
+def _count(given: Any, name: str) -> int:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+        return given
+    raise GraphBuildError(
+        f"`{name}` must be a whole number of at least 1, found: {given!r}", code="call_invalid"
+    )
 
 
 def _command(command: Command) -> Command:

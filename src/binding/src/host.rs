@@ -236,10 +236,16 @@ fn choice(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choice<Obj
     let name = answer.cast::<PyString>().ok().map(|name| name.to_str()).transpose()?;
     match name {
         Some(name) if name != START => Ok(Choice::Name(name.into())),
-        _ => Err(PyValueError::new_err(format!(
-            "a router returns a node's name, `Send`, `END` or a sequence of those, found: {answer}"
-        ))),
+        _ => Err(not_a_target(answer)),
     }
+}
+
+fn not_a_target(answer: &Bound<'_, PyAny>) -> PyErr {
+    let shown = answer.repr().map_or_else(|_| answer.get_type().to_string(), |it| it.to_string());
+    let message = format!("a router answered with nothing that can be gone to: {shown}");
+    let fault = Fault::new(Category::State, "target_unknown", message)
+        .hint("return a node's name, a `Send`, `END`, or a list of those");
+    to_exception(answer.py(), &fault)
 }
 
 fn unknown_label(ends: &Bound<'_, PyDict>, answer: &Bound<'_, PyAny>) -> PyErr {

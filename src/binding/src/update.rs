@@ -9,7 +9,7 @@ use antiphon_core::{Category, Fault};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
 use crate::command::{Command, Overwrite, Send};
 use crate::engine::Engine;
@@ -246,8 +246,9 @@ fn replacement<'py>(value: &Bound<'py, PyAny>, dicts: bool) -> PyResult<Option<B
 }
 
 fn unknown_key(engine: &Bound<'_, Engine>, key: &Bound<'_, PyAny>) -> PyErr {
-    let known: Vec<_> =
-        engine.get().graph.channels().iter().map(|channel| channel.name.to_string()).collect();
+    // Keys that begin with two underscores are the makers' own.
+    let names = engine.get().graph.channels().iter().map(|channel| channel.name.to_string());
+    let known: Vec<_> = names.filter(|name| !name.starts_with("__")).collect();
     let message = format!("the state has no such key: {key}");
     let fault = Fault::new(Category::State, "state_key_unknown", message)
         .with("known", known.join(", "))
@@ -256,9 +257,27 @@ fn unknown_key(engine: &Bound<'_, Engine>, key: &Bound<'_, PyAny>) -> PyErr {
 }
 
 fn mistyped(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, check: &Bound<'_, PyAny>) -> PyErr {
-    let kind = value.get_type();
-    let message = format!("the key `{key}` takes {check}, and was given: {kind}");
-    to_exception(value.py(), &Fault::new(Category::State, "write_mistyped", message))
+    let kinds = match check.cast::<PyTuple>() {
+        Ok(kinds) => kinds.iter().map(|kind| named(&kind)).collect(),
+        Err(_) => vec![named(check)],
+    };
+    let kinds = kinds.join(" or ");
+    let kind = named(value.get_type().as_any());
+    let message = format!("the key `{key}` takes {kinds}, and was given: {kind}");
+    let fault = Fault::new(Category::State, "write_mistyped", message)
+        .with("key", key.to_string())
+        .hint("write the type that the state declares, or declare another one");
+    to_exception(value.py(), &fault)
+}
+
+/// A class as its users call it.
+fn named(kind: &Bound<'_, PyAny>) -> String {
+    if let Ok(kind) = kind.cast::<PyType>()
+        && let Ok(name) = kind.qualname()
+    {
+        return name.to_string().replace("NoneType", "None");
+    }
+    kind.to_string()
 }
 
 /// The exception carries the command, for a caller that is a node itself.
@@ -273,7 +292,7 @@ fn no_parent(command: &Bound<'_, Command>) -> PyErr {
 }
 
 fn unusable(value: &Bound<'_, PyAny>) -> PyErr {
-    let kind = value.get_type();
+    let kind = named(value.get_type().as_any());
     let message = format!("a node returns a dict, a `Command` or nothing, found: {kind}");
     to_exception(value.py(), &Fault::new(Category::State, "node_return_invalid", message))
 }
