@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "Overwrite", "RetryPolicy", "ReviewLoop", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "Overwrite", "RetryPolicy", "ReviewLoop", "Run", "Send", "_begin", "_resume", "current_context", "set_thread_limit"]
 
 from typing_extensions import TypeVar
 
@@ -472,9 +472,14 @@ class Send:
     @property
     def timeout(self, /) -> float | None: ...
 
-def _advance(inner: Any, value: Any) -> tuple[bool, Any]:
+def _begin(callable: Any, one: Any, two: Any | None = None, three: Any | None = None) -> Any:
     """
-    One step of a coroutine: whether it is done, and what it gave.
+    Calls a coroutine function and takes the first step.
+    """
+
+def _resume(inner: Any, value: Any) -> Any:
+    """
+    Takes one step: what the coroutine returned, or a [`Suspended`].
     """
 
 def current_context() -> Context:

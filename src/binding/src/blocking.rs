@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::call::{Call, Kind, is_awaitable, steppable};
-use crate::core::{Calls, Next};
+use crate::core::Next;
 use crate::coroutine::NodeCoroutine;
 use crate::handle::Handle;
 use crate::inbox::Answer;
@@ -35,7 +35,8 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
         }
         let goal = if interrupted.is_some() { Goal::End } else { goal };
         match this.with(|core| core.turn(run, goal, done.take()))? {
-            Next::Start { calls, alone } => done = start(run, calls, alone)?,
+            Next::Call(call) => done = call_alone(run, call)?,
+            Next::Start(calls) => done = start(run, calls)?,
             Next::Cancel(stopped) => cancel(run, stopped)?,
             Next::Wait(limit) => {
                 let limit = limit.map_or(PATIENCE, |limit| limit.min(PATIENCE));
@@ -51,16 +52,24 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
     }
 }
 
-/// Makes calls, or sends them where they can be made. What a single call came
-/// to goes straight into the next turn.
-fn start(run: &Bound<'_, Run>, calls: Calls, alone: bool) -> PyResult<Option<(TaskId, Answer)>> {
-    let mut here = Calls::new();
+/// Makes a call on this thread unless others must not wait for it. What it
+/// came to goes straight into the next turn.
+fn call_alone(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answer)>> {
+    match call.kind {
+        // What it tells while it runs is to be seen while it runs.
+        Kind::Blocking if run.get().live => start(run, vec![call]),
+        Kind::Timed => start(run, vec![call]),
+        Kind::Blocking | Kind::Inline | Kind::Coroutine | Kind::TimedCoroutine => make(run, call),
+    }
+}
+
+/// Makes calls, or sends them where they can be made.
+fn start(run: &Bound<'_, Run>, calls: Vec<Call>) -> PyResult<Option<(TaskId, Answer)>> {
+    let mut here = Vec::with_capacity(calls.len());
     let mut pooled = false;
     for call in calls {
         match call.kind {
             Kind::Coroutine | Kind::TimedCoroutine | Kind::Inline => here.push(call),
-            // What it tells while it runs is to be seen while it runs.
-            Kind::Blocking if alone && !run.get().live => here.push(call),
             Kind::Blocking | Kind::Timed => {
                 keep(run, call.errand.id, Handle::Pooled)?;
                 run.get().calls.lock().push_back(call);

@@ -6,12 +6,12 @@ use antiphon_core::task::{Task, Work};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
 
 use crate::agent::{self, AgentEntry, ModelEntry, Purpose};
 use crate::context::{Context, Entered, Errand};
 use crate::core::Core;
 use crate::engine::Engine;
+use crate::ffi;
 use crate::object::Object;
 use crate::run::Run;
 use crate::show;
@@ -21,10 +21,14 @@ use crate::show;
 pub(crate) struct Call {
     pub(crate) errand: Arc<Errand>,
     pub(crate) kind: Kind,
-    arguments: Py<PyTuple>,
     /// A copy of the caller's context variables: what a node sets stays in it.
     pub(crate) variables: Py<PyAny>,
+    callable: Py<PyAny>,
+    arguments: Arguments,
 }
+
+/// What a callable is given; the first that is missing ends them.
+type Arguments = [Option<Py<PyAny>>; 3];
 
 /// Where a node may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,29 +61,26 @@ impl Call {
         let mut errand = Errand::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
         errand.attempt = task.attempt;
         errand.deadline = task.deadline;
-        let variables = context_method(py, &COPY, "copy")?.call1((&run.get().variables,))?.unbind();
+        let copy = context_method(py, &COPY, "copy")?;
+        let variables = ffi::call(copy, [Some(run.get().variables.bind(py))])?.unbind();
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
             let request = Request { engine: &engine, task, agent, variables };
             return request.call(core, errand);
         };
         errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
-        let input = core.input(&engine, task)?;
+        let input = Some(core.input(&engine, task)?.unbind());
         let enter = run.get().enter.as_ref();
         let (errand, arguments) = if entry.wants_ctx || enter.is_some() {
             let errand = core.introduce(errand);
-            let context = Bound::new(py, Context { errand: Arc::clone(&errand) })?;
+            let context = Context::of(py, &errand)?;
             if let Some(enter) = enter {
                 enter_node(core, enter, &variables, &context)?;
             }
-            let arguments = if entry.wants_ctx {
-                (&variables, call, input, context).into_pyobject(py)?
-            } else {
-                (&variables, call, input).into_pyobject(py)?
-            };
-            (errand, arguments)
+            let context = entry.wants_ctx.then(|| context.into_any().unbind());
+            (errand, [input, context, None])
         } else {
-            (Arc::new(errand), (&variables, call, input).into_pyobject(py)?)
+            (Arc::new(errand), [input, None, None])
         };
         let kind = match (entry.asynchronous, entry.inline, entry.timed) {
             (true, _, false) => Kind::Coroutine,
@@ -88,19 +89,43 @@ impl Call {
             (false, true, false) => Kind::Inline,
             (false, false, false) => Kind::Blocking,
         };
-        Ok(Some(Self { errand, kind, arguments: arguments.unbind(), variables }))
+        let callable = call.clone_ref(py);
+        Ok(Some(Self { errand, kind, variables, callable, arguments }))
     }
 
     /// Calls the node here and now.
     pub(crate) fn make<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let _entered = Entered::enter(&self.errand);
-        context_method(py, &RUN, "run")?.call1(self.arguments.bind(py))
+        let [one, two, three] = self.arguments(py);
+        self.enter(py, [Some(self.callable.bind(py)), one, two, three, None])
     }
 
     /// Calls an async node: its coroutine, not yet begun.
     pub(crate) fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = self.make(py)?;
         steppable(&made)
+    }
+
+    /// Calls a callable, which comes first, as the node: in its context
+    /// variables, and with its errand as the present one.
+    pub(crate) fn enter<'py>(
+        &self,
+        py: Python<'py>,
+        [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _entered = Entered::enter(&self.errand);
+        let run = context_method(py, &RUN, "run")?;
+        ffi::call(run, [Some(self.variables.bind(py)), callable, one, two, three, four])
+    }
+
+    pub(crate) fn callable<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.callable.bind(py)
+    }
+
+    pub(crate) fn arguments<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+    ) -> [Option<&'a Bound<'py, PyAny>>; 3] {
+        self.arguments.each_ref().map(|argument| argument.as_ref().map(|given| given.bind(py)))
     }
 }
 
@@ -130,38 +155,37 @@ impl Request<'_, '_> {
     fn call(self, core: &mut Core, errand: Errand) -> PyResult<Option<Call>> {
         let py = self.engine.py();
         let errand = core.introduce(errand);
-        let context = Context { errand: Arc::clone(&errand) };
-        let variables = &self.variables;
-        let (purpose, kind, arguments) = match &self.task.work {
+        let context = || Context::of(py, &errand).map(|context| Some(context.into_any().unbind()));
+        let given = |given: Bound<'_, PyAny>| Some(given.unbind());
+        let (purpose, kind, callable, arguments) = match &self.task.work {
             Work::Open(_) => {
                 let input = core.input(self.engine, self.task)?;
-                let arguments = (variables, &self.agent.open, input, context).into_pyobject(py)?;
-                (Purpose::Open, Kind::Inline, arguments)
+                let arguments = [given(input), context()?, None];
+                (Purpose::Open, Kind::Inline, &self.agent.open, arguments)
             }
             Work::Close(came) => {
                 let state = core.input(self.engine, self.task)?;
                 let came = agent::conclusion(py, came)?;
-                let arguments = (variables, &self.agent.close, state, came, context);
-                (Purpose::Close, Kind::Inline, arguments.into_pyobject(py)?)
+                let arguments = [given(state), given(came.into_any()), context()?];
+                (Purpose::Close, Kind::Inline, &self.agent.close, arguments)
             }
             Work::Model(request) => {
                 let ModelEntry::Callable(model) = &self.agent.model else { return Ok(None) };
                 let request = pythonize::pythonize(py, request)?;
-                let arguments = (variables, &model.call, request).into_pyobject(py)?;
-                (Purpose::Model, model.kind(), arguments)
+                (Purpose::Model, model.kind(), &model.call, [given(request), None, None])
             }
             Work::Tool(invocation) => {
                 let Some(tool) = self.agent.tool(&invocation.call.name) else { return Ok(None) };
-                let given = pythonize::pythonize(py, &invocation.arguments)?;
+                let asked = pythonize::pythonize(py, &invocation.arguments)?;
                 let about = agent::about(py, invocation)?;
-                let arguments = (variables, &tool.call, given, about).into_pyobject(py)?;
-                (Purpose::Tool, tool.kind(), arguments)
+                let arguments = [given(asked), given(about.into_any()), None];
+                (Purpose::Tool, tool.kind(), &tool.call, arguments)
             }
             Work::Node(_) => return Ok(None),
         };
         core.purposes.insert(self.task.id, purpose);
-        let arguments = arguments.unbind();
-        Ok(Some(Call { errand, kind, arguments, variables: self.variables }))
+        let callable = callable.clone_ref(py);
+        Ok(Some(Call { errand, kind, variables: self.variables, callable, arguments }))
     }
 }
 
@@ -172,18 +196,23 @@ static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 fn context_method<'py>(
     py: Python<'py>,
-    method: &PyOnceLock<Py<PyAny>>,
+    method: &'static PyOnceLock<Py<PyAny>>,
     name: &str,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<&'py Bound<'py, PyAny>> {
     let found = method.get_or_try_init(py, || {
         Ok::<_, PyErr>(py.import("contextvars")?.getattr("Context")?.getattr(name)?.unbind())
     })?;
-    Ok(found.bind(py).clone())
+    Ok(found.bind(py))
 }
 
 /// What can be sent to: a coroutine as it is, another awaitable's iterator.
 pub(crate) fn steppable<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static COROUTINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = awaitable.py();
+    let coroutine = COROUTINE.import(py, "types", "CoroutineType")?;
+    if awaitable.get_type().is(coroutine) {
+        return Ok(awaitable.clone());
+    }
     if awaitable.hasattr(intern!(py, "send"))? {
         return Ok(awaitable.clone());
     }

@@ -88,6 +88,13 @@ pub(crate) struct Context {
     pub(crate) errand: Arc<Errand>,
 }
 
+impl Context {
+    /// The context of an errand, as an object.
+    pub(crate) fn of<'py>(py: Python<'py>, errand: &Arc<Errand>) -> PyResult<Bound<'py, Self>> {
+        Bound::new(py, Self { errand: Arc::clone(errand) })
+    }
+}
+
 #[pymethods]
 impl Context {
     /// The run's id.

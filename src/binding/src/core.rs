@@ -16,13 +16,13 @@ use antiphon_runtime::{Clock, SystemClock};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use smallvec::SmallVec;
 
 use crate::agent::{self, ModelEntry, Purpose};
 use crate::call::Call;
 use crate::context::Errand;
 use crate::engine::Engine;
 use crate::fault::failure;
+use crate::ffi;
 use crate::handle::Handle;
 use crate::host::{Host, PyRules};
 use crate::inbox::{Answer, Emitted, Inbox};
@@ -45,8 +45,10 @@ pub(crate) enum Phase {
 
 /// What a driver is to do next.
 pub(crate) enum Next {
-    /// Make these calls; `alone` if nothing else of the run is under way.
-    Start { calls: Calls, alone: bool },
+    /// Make this call; nothing else of the run is under way.
+    Call(Call),
+    /// Make these calls, side by side.
+    Start(Vec<Call>),
     /// Stop these; each still answers.
     Cancel(Vec<(TaskId, Handle)>),
     /// Wait for a letter, or for so long.
@@ -56,9 +58,6 @@ pub(crate) enum Next {
     /// The run is paused or over.
     Rest,
 }
-
-/// Calls to make; nearly always one.
-pub(crate) type Calls = SmallVec<[Call; 1]>;
 
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -105,10 +104,8 @@ impl Core {
             self.show(py, &run.get().id)?;
             match effect {
                 Effect::Start(tasks) => {
-                    let alone = tasks.len() == 1 && self.handles.is_empty();
-                    let calls = self.prepare(run, &tasks)?;
-                    if !calls.is_empty() {
-                        return Ok(Next::Start { calls, alone });
+                    if let Some(next) = self.prepare(run, &tasks)? {
+                        return Ok(next);
                     }
                 }
                 Effect::Cancel(ids) => {
@@ -147,25 +144,38 @@ impl Core {
         Arc::new(errand)
     }
 
-    fn prepare(&mut self, run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<Calls> {
-        let mut calls = Calls::new();
+    /// What it takes to begin tasks; none if Python has no part in them.
+    fn prepare(&mut self, run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<Option<Next>> {
+        if let [task] = tasks
+            && self.handles.is_empty()
+        {
+            return Ok(self.call(run, task)?.map(Next::Call));
+        }
+        let mut calls = Vec::with_capacity(tasks.len());
         for task in tasks {
-            if let Work::Model(request) = &task.work
-                && let Some(model) = self.native_model(run.py(), task)
-            {
-                native::ask(self, run, task, model, request);
-                continue;
-            }
-            match Call::new(run, self, task) {
-                Ok(call) => calls.extend(call),
-                Err(error) => self.answer(run.py(), task.id, Answer::Raised(error))?,
+            calls.extend(self.call(run, task)?);
+        }
+        Ok((!calls.is_empty()).then_some(Next::Start(calls)))
+    }
+
+    fn call(&mut self, run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {
+        if let Work::Model(request) = &task.work
+            && let Some(model) = self.native_model(run.py(), task)
+        {
+            native::ask(self, run, task, model, request);
+            return Ok(None);
+        }
+        match Call::new(run, self, task) {
+            Ok(call) => Ok(call),
+            Err(error) => {
+                self.answer(run.py(), task.id, Answer::Raised(error))?;
+                Ok(None)
             }
         }
-        Ok(calls)
     }
 
     fn read_letters(&mut self, py: Python<'_>, inbox: &Inbox) -> PyResult<()> {
-        let letters = inbox.take();
+        let Some(letters) = inbox.take() else { return Ok(()) };
         if let Some(reason) = letters.cancel {
             self.machine.cancel(&reason, self.now);
         }
@@ -220,7 +230,8 @@ impl Core {
                 agent::tool_failed(py, &error)
             }
             Answer::Returned(value) => {
-                let outer = self.machine.parent(id.unit).and_then(|unit| self.engine(py, unit));
+                let parent = self.machine.parent(id.unit);
+                let outer = parent.and_then(|unit| self.engine(py, unit));
                 match update::outcome(&engine, outer.as_ref(), value.bind(py)) {
                     Ok(outcome) => outcome,
                     Err(error) => self.failed(py, &engine, id, error),
@@ -288,7 +299,7 @@ impl Core {
         }
         let view = engine.get().node(task.node).and_then(|node| node.view.as_ref());
         match view {
-            Some(view) => view.bind(py).call1((dict,)),
+            Some(view) => ffi::call(view.bind(py), [Some(dict.as_any())]),
             None => Ok(dict.into_any()),
         }
     }

@@ -14,14 +14,14 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::blocking::{cancel, keep};
 use crate::call::{Call, Kind, is_awaitable};
-use crate::core::{Calls, Next};
+use crate::core::Next;
 use crate::coroutine::NodeCoroutine;
 use crate::ffi::{self, Step};
 use crate::handle::Handle;
 use crate::inbox::Answer;
 use crate::pool;
 use crate::run::{Goal, Run};
-use crate::step::{raised_by, step, throw};
+use crate::step::{self, Stepped, raised_by};
 use crate::wake::Wake;
 
 /// Supersteps, and time, after which other tasks of the loop get their turn.
@@ -134,7 +134,8 @@ impl Turn<'_> {
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
             let came = match this.with(|core| core.turn(run, goal, done.take()))? {
-                Next::Start { calls, alone } => self.start(py, calls, alone)?,
+                Next::Call(call) => self.call_alone(py, call)?,
+                Next::Start(calls) => self.start(py, calls)?,
                 Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
                 Next::Wait(limit) => self.wait(py, limit)?,
                 Next::Item(item) => return Err(PyStopIteration::new_err((item,))),
@@ -171,8 +172,8 @@ impl Turn<'_> {
         match std::mem::replace(&mut self.state.current, Current::Nothing) {
             Current::Nothing => Ok(Came::Nothing),
             Current::Node(call, inner) => {
-                let stepped = step(py, &call, inner.bind(py), value);
-                Ok(self.stepped(py, call, inner, stepped))
+                let stepped = step::resume(&call, inner.bind(py), value);
+                Ok(self.stepped(py, call, stepped))
             }
             Current::Arrival(timer) => self.arrived(py, timer).map(|()| Came::Nothing),
         }
@@ -186,19 +187,13 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn stepped(
-        &mut self,
-        py: Python<'_>,
-        call: Call,
-        inner: Py<PyAny>,
-        stepped: PyResult<Step<'_>>,
-    ) -> Came {
+    fn stepped(&mut self, py: Python<'_>, call: Call, stepped: PyResult<Stepped<'_>>) -> Came {
         let answer = match stepped {
-            Ok(Step::Yield(value)) => {
-                self.state.current = Current::Node(call, inner);
+            Ok(Stepped::Waits(inner, value)) => {
+                self.state.current = Current::Node(call, inner.unbind());
                 return Came::Waits(value.unbind());
             }
-            Ok(Step::Return(value)) => Answer::Returned(value.unbind()),
+            Ok(Stepped::Done(value)) => Answer::Returned(value.unbind()),
             Err(error) => {
                 if self.state.leaving && !error.is_instance_of::<PyException>(py) {
                     self.leave(py, error.clone_ref(py));
@@ -210,15 +205,22 @@ impl Turn<'_> {
         Came::Done(call.errand.id, answer)
     }
 
-    fn start(&mut self, py: Python<'_>, calls: Calls, alone: bool) -> PyResult<Came> {
+    /// A call beside which nothing else is under way needs no task of its own.
+    fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
+        match call.kind {
+            Kind::Coroutine if !self.drive.run.get().live => Ok(self.delegate(py, call)),
+            Kind::Inline => self.call_here(py, call),
+            _ => self.start(py, vec![call]),
+        }
+    }
+
+    fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<Came> {
         let run = self.drive.run.bind(py).clone();
         let this = run.get();
-        let alone = alone && !this.live;
         let mut pooled = false;
         let mut came = Came::Nothing;
         for call in calls {
             let made = match call.kind {
-                Kind::Coroutine if alone => self.delegate(py, call),
                 Kind::Coroutine | Kind::TimedCoroutine => self.spawn(py, call)?,
                 Kind::Inline => self.call_here(py, call)?,
                 Kind::Blocking | Kind::Timed => {
@@ -240,13 +242,8 @@ impl Turn<'_> {
 
     /// Steps a node in the caller's own task.
     fn delegate(&mut self, py: Python<'_>, call: Call) -> Came {
-        match call.begin(py) {
-            Ok(inner) => {
-                let stepped = step(py, &call, &inner, py.None().bind(py));
-                self.stepped(py, call, inner.unbind(), stepped)
-            }
-            Err(error) => Came::Done(call.errand.id, Answer::Raised(error)),
-        }
+        let stepped = step::begin(py, &call);
+        self.stepped(py, call, stepped)
     }
 
     fn spawn(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
@@ -320,8 +317,8 @@ impl Turn<'_> {
         match std::mem::replace(&mut self.state.current, Current::Nothing) {
             Current::Node(call, inner) => {
                 self.state.leaving = true;
-                let stepped = throw(py, &call, inner.bind(py), &raised);
-                match self.stepped(py, call, inner, stepped) {
+                let stepped = step::throw(&call, inner.bind(py), &raised);
+                match self.stepped(py, call, stepped) {
                     Came::Waits(waits) => return Ok(Some(waits)),
                     Came::Done(id, answer) => {
                         self.drive.run.bind(py).get().with(|core| core.answer(py, id, answer))?;

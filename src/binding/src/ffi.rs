@@ -11,6 +11,34 @@ pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::Py_REFCNT(object.as_ptr()) == 1 }
 }
 
+/// Calls with up to six arguments; the first that is missing ends them. The
+/// stable interface before Python 3.12 has no other way to call without a
+/// tuple in between.
+pub(crate) fn call<'py, const N: usize>(
+    callable: &Bound<'py, PyAny>,
+    arguments: [Option<&Bound<'py, PyAny>>; N],
+) -> PyResult<Bound<'py, PyAny>> {
+    const { assert!(N <= 6, "a call takes six arguments at most") };
+    let end = std::ptr::null_mut::<ffi::PyObject>();
+    let at = |place: usize| arguments.get(place).copied().flatten().map_or(end, Bound::as_ptr);
+    // SAFETY: all pointers are valid while borrowed, and the list ends with a
+    // null; the result is a new reference, or null with an exception set,
+    // which `from_owned_ptr_or_err` takes over.
+    unsafe {
+        let called = ffi::PyObject_CallFunctionObjArgs(
+            callable.as_ptr(),
+            at(0),
+            at(1),
+            at(2),
+            at(3),
+            at(4),
+            at(5),
+            end,
+        );
+        Bound::from_owned_ptr_or_err(callable.py(), called)
+    }
+}
+
 /// What one step of a coroutine came to.
 pub(crate) enum Step<'py> {
     /// It waits, and gives this to the event loop.

@@ -18,6 +18,7 @@ use crate::command::Send;
 use crate::context::{Context, Errand};
 use crate::engine::{Engine, RouterEntry};
 use crate::fault::to_exception;
+use crate::ffi;
 use crate::object::{Object, isolate};
 use crate::run::Run;
 use crate::update;
@@ -130,7 +131,8 @@ impl Host {
         let rule = usize::try_from(at.rule).unwrap_or(usize::MAX);
         let reducer = engine.get().reducers.get(rule);
         let reducer = reducer.ok_or_else(|| PyValueError::new_err("unknown merge rule"))?;
-        Ok(Object(reducer.call1(py, (old.0, new.0))?))
+        let merged = ffi::call(reducer.bind(py), [Some(old.0.bind(py)), Some(new.0.bind(py))])?;
+        Ok(Object(merged.unbind()))
     }
 
     fn route_now(
@@ -156,25 +158,26 @@ impl Host {
             }
         }
         let state = match &entry.view {
-            Some(view) => view.bind(py).call1((dict,))?,
+            Some(view) => ffi::call(view.bind(py), [Some(dict.as_any())])?,
             None => dict.into_any(),
         };
-        let call = entry.call.bind(py);
-        let answer = if entry.wants_ctx {
-            call.call1((state, self.context(py, view)?))?
-        } else {
-            call.call1((state,))?
-        };
+        let context = if entry.wants_ctx { Some(self.context(py, view)?) } else { None };
+        let context = context.as_ref().map(Bound::as_any);
+        let answer = ffi::call(entry.call.bind(py), [Some(&state), context])?;
         choices(entry, &answer)
     }
 
     /// What a router can reach: the run, and the task whose branch it is.
-    fn context(&self, py: Python<'_>, view: &View<'_, Object>) -> PyResult<Context> {
+    fn context<'py>(
+        &self,
+        py: Python<'py>,
+        view: &View<'_, Object>,
+    ) -> PyResult<Bound<'py, Context>> {
         let run = self.run.as_ref().and_then(|run| run.bind(py).upgrade());
         let run = run.ok_or_else(|| PyValueError::new_err("the run is gone"))?;
         let id = TaskId { unit: view.unit, slot: view.slot, serial: 0 };
         let errand = Errand::new(run.cast_into::<Run>()?.unbind(), id, "router".into());
-        Ok(Context { errand: Arc::new(errand) })
+        Context::of(py, &Arc::new(errand))
     }
 }
 

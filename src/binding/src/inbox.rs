@@ -1,6 +1,7 @@
 //! What reaches a run from outside its driver: finished tasks, things to
 //! tell, a wish to stop. Safe to use from any thread.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +59,8 @@ struct Waker {
 pub(crate) struct Inbox {
     letters: Mutex<Letters>,
     arrived: Condvar,
+    /// Whether letters may be there: a look that takes no lock.
+    filled: AtomicBool,
 }
 
 impl Inbox {
@@ -69,6 +72,7 @@ impl Inbox {
     pub(crate) fn put(&self, py: Python<'_>, put: impl FnOnce(&mut Letters)) {
         let mut letters = self.lock();
         put(&mut letters);
+        self.filled.store(true, Ordering::Release);
         let waker = letters.waker.take();
         drop(letters);
         self.arrived.notify_all();
@@ -77,14 +81,15 @@ impl Inbox {
         }
     }
 
-    /// Takes everything out.
-    pub(crate) fn take(&self) -> Letters {
-        let mut letters = self.lock();
-        if letters.is_empty() {
-            return Letters::default();
+    /// Takes everything out; none if nothing is there.
+    pub(crate) fn take(&self) -> Option<Letters> {
+        if !self.filled.load(Ordering::Acquire) {
+            return None;
         }
+        let mut letters = self.lock();
+        self.filled.store(false, Ordering::Release);
         let waker = letters.waker.take();
-        std::mem::replace(&mut *letters, Letters { waker, ..Letters::default() })
+        Some(std::mem::replace(&mut *letters, Letters { waker, ..Letters::default() }))
     }
 
     /// Waits on this thread, with the interpreter released, until something

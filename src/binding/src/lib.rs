@@ -52,6 +52,6 @@ mod _antiphon {
         pool::set_thread_limit,
         review_loop::ReviewLoop,
         run::Run,
-        step::advance,
+        step::{begin_inside, resume_inside},
     };
 }

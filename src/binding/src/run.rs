@@ -47,7 +47,7 @@ pub(crate) enum Goal {
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) id: String,
-    core: Mutex<Option<Box<Core>>>,
+    core: Mutex<Core>,
     pub(crate) inbox: Inbox,
     pub(crate) calls: Calls,
     /// The caller's context variables; each attempt of a node gets a copy.
@@ -136,7 +136,7 @@ pub(crate) fn start<'py>(
     let none = || py.None();
     let run = Run {
         id,
-        core: Mutex::new(Some(Box::new(core))),
+        core: Mutex::new(core),
         inbox: Inbox::default(),
         calls: Calls::default(),
         variables: copy_context(py)?,
@@ -169,14 +169,11 @@ pub(crate) fn random() -> u64 {
 }
 
 impl Run {
-    /// Works on the core. It is taken out meanwhile, so that no lock is held
-    /// while Python code runs; whoever comes in between is turned away.
+    /// Works on the core. Routers and merge rules are called meanwhile, so
+    /// whoever comes in between is turned away: nobody ever waits for the lock.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Core) -> PyResult<T>) -> PyResult<T> {
-        let taken = self.core.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut core = taken.ok_or_else(busy)?;
-        let done = work(&mut core);
-        *self.core.lock().unwrap_or_else(PoisonError::into_inner) = Some(core);
-        done
+        let mut core = self.core.try_lock().map_err(|_| busy())?;
+        work(&mut core)
     }
 
     pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<Driving<'_>> {
@@ -411,17 +408,13 @@ impl Run {
         visit.call(&self.variables)?;
         visit.call(&self.enter)?;
         let Ok(core) = self.core.try_lock() else { return Ok(()) };
-        match core.as_ref() {
-            Some(core) => core.traverse(&visit),
-            None => Ok(()),
-        }
+        core.traverse(&visit)
     }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(core) = core else { return };
+        let core = self.core.get_mut().unwrap_or_else(PoisonError::into_inner);
         if core.handles.is_empty() {
             return;
         }

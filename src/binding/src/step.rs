@@ -2,56 +2,99 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-use crate::call::Call;
-use crate::context::Entered;
+use crate::call::{Call, steppable};
 use crate::coroutine::returned;
 use crate::ffi::{self, Step};
 
-/// One step of a node, in its own copy of the context variables.
-pub(crate) fn step<'py>(
-    py: Python<'py>,
+/// What a step of a node came to.
+pub(crate) enum Stepped<'py> {
+    /// Its coroutine waits, and gives this to the event loop.
+    Waits(Bound<'py, PyAny>, Bound<'py, PyAny>),
+    /// It is done.
+    Done(Bound<'py, PyAny>),
+}
+
+/// A coroutine that waits, and what it gave, on their way out of the context
+/// variables of the node.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+struct Suspended {
+    inner: Py<PyAny>,
+    value: Py<PyAny>,
+}
+
+/// Calls a node and goes as far as it gets, in its own context variables.
+pub(crate) fn begin<'py>(py: Python<'py>, call: &Call) -> PyResult<Stepped<'py>> {
+    static BEGIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let begin = BEGIN.import(py, "antiphon._antiphon", "_begin")?;
+    let [one, two, three] = call.arguments(py);
+    let came = call.enter(py, [Some(begin), Some(call.callable(py)), one, two, three])?;
+    Ok(read(came))
+}
+
+/// Goes on with a node's coroutine, in its own context variables.
+pub(crate) fn resume<'py>(
     call: &Call,
     inner: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
-) -> PyResult<Step<'py>> {
-    static ADVANCE: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-    let advance = ADVANCE.import(py, "antiphon._antiphon", "_advance")?;
-    let _entered = Entered::enter(&call.errand);
-    let stepped =
-        call.variables.bind(py).call_method1(intern!(py, "run"), (advance, inner, value))?;
-    let (done, value) = stepped.extract::<(bool, Bound<'py, PyAny>)>()?;
-    Ok(if done { Step::Return(value) } else { Step::Yield(value) })
+) -> PyResult<Stepped<'py>> {
+    static RESUME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = inner.py();
+    let resume = RESUME.import(py, "antiphon._antiphon", "_resume")?;
+    let came = call.enter(py, [Some(resume), Some(inner), Some(value), None, None])?;
+    Ok(read(came))
 }
 
-/// One step of a coroutine: whether it is done, and what it gave.
+fn read(came: Bound<'_, PyAny>) -> Stepped<'_> {
+    let Ok(suspended) = came.cast_exact::<Suspended>() else { return Stepped::Done(came) };
+    let Suspended { inner, value } = suspended.get();
+    Stepped::Waits(inner.bind(came.py()).clone(), value.bind(came.py()).clone())
+}
+
+/// Calls a coroutine function and takes the first step.
 #[pyfunction]
-#[pyo3(name = "_advance")]
-pub(crate) fn advance<'py>(
+#[pyo3(name = "_begin", signature = (callable, one, two=None, three=None))]
+pub(crate) fn begin_inside<'py>(
+    callable: &Bound<'py, PyAny>,
+    one: &Bound<'py, PyAny>,
+    two: Option<&Bound<'py, PyAny>>,
+    three: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let inner = steppable(&ffi::call(callable, [Some(one), two, three])?)?;
+    resume_inside(&inner, callable.py().None().bind(callable.py()))
+}
+
+/// Takes one step: what the coroutine returned, or a [`Suspended`].
+#[pyfunction]
+#[pyo3(name = "_resume")]
+pub(crate) fn resume_inside<'py>(
     inner: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
-) -> PyResult<(bool, Bound<'py, PyAny>)> {
-    Ok(match ffi::send(inner, value)? {
-        Step::Yield(value) => (false, value),
-        Step::Return(value) => (true, value),
-    })
+) -> PyResult<Bound<'py, PyAny>> {
+    match ffi::send(inner, value)? {
+        Step::Return(value) => Ok(value),
+        Step::Yield(value) => {
+            let suspended = Suspended { inner: inner.clone().unbind(), value: value.unbind() };
+            Ok(Bound::new(inner.py(), suspended)?.into_any())
+        }
+    }
 }
 
 /// Throws an exception into a node, which may catch it and go on.
 pub(crate) fn throw<'py>(
-    py: Python<'py>,
     call: &Call,
     inner: &Bound<'py, PyAny>,
     error: &PyErr,
-) -> PyResult<Step<'py>> {
-    let _entered = Entered::enter(&call.errand);
+) -> PyResult<Stepped<'py>> {
+    let py = inner.py();
     let throw = inner.getattr(intern!(py, "throw"))?;
-    let run = intern!(py, "run");
-    match call.variables.bind(py).call_method1(run, (throw, error.value(py))) {
-        Ok(value) => Ok(Step::Yield(value)),
+    match call.enter(py, [Some(&throw), Some(error.value(py)), None, None, None]) {
+        Ok(value) => Ok(Stepped::Waits(inner.clone(), value)),
         Err(error) => match returned(py, &error) {
-            Some(value) => Ok(Step::Return(value.into_bound(py))),
+            Some(value) => Ok(Stepped::Done(value.into_bound(py))),
             None => Err(error),
         },
     }
