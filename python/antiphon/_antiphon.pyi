@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "Overwrite", "RetryPolicy", "ReviewLoop", "Run", "Send", "_begin", "_resume", "current_context", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
 
 from typing_extensions import TypeVar
 
@@ -183,6 +183,11 @@ class Context:
         """
         The superstep, from 1.
         """
+    @property
+    def watched(self, /) -> bool:
+        """
+        Whether somebody wants to see events while the node runs.
+        """
 
 @final
 class Engine:
@@ -312,6 +317,25 @@ class Model:
         """
 
 @final
+class ModelCall:
+    """
+    One request to Python code that stands for a model.
+    """
+    def chunk(self, /, text: str) -> None:
+        """
+        Shows a piece of a reply that is still being written.
+        """
+    @property
+    def watched(self, /) -> bool:
+        """
+        Whether somebody wants to see the reply piece by piece.
+        """
+    def when_cancelled(self, /, callback: Any) -> None:
+        """
+        Has `callback` called, on some thread, once nobody waits for the reply.
+        """
+
+@final
 class Overwrite:
     """
     Replaces what a key holds, whatever its merge rule.
@@ -354,13 +378,79 @@ class ReviewLoop:
         Checks settings and roles; nothing is called yet.
         """
     def __repr__(self, /) -> str: ...
-    def aask(self, /, question: Any, *, file: tuple[str, Sequence[int]] | None = None, run_id: str | None = None, seed: int | None = None) -> Any:
+    def aask(self, /, question: Any, **options) -> Any:
         """
         Answers a question, awaited. Cancelling the caller's task stops it.
+        Options as for `ask`; `watch` is called on threads of its own, one
+        event after the other.
         """
-    def ask(self, /, question: Any, *, file: tuple[str, Sequence[int]] | None = None, run_id: str | None = None, seed: int | None = None, watch: Any | None = None) -> dict:
+    def ask(self, /, question: Any, **options) -> dict:
         """
-        Answers a question and waits for it. Ctrl-C stops it.
+        Answers a question and waits for it. Ctrl-C stops it. Options: `file`,
+        `run_id`, `seed`, `watch` (called with each event), and `about` (what
+        the Python code of roles gets to see of the caller).
+        """
+
+@final
+class RoleCall:
+    """
+    One attempt of a role: who it is, and the way back to its question.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def about(self, /) -> Any | None:
+        """
+        What the caller passed as `about` with the question.
+        """
+    @property
+    def attempt(self, /) -> int:
+        """
+        1 for the first attempt.
+        """
+    def charge(self, /, input_tokens: int, output_tokens: int) -> None:
+        """
+        Counts what a call of a model cost against the budgets.
+        """
+    def chunk(self, /, text: str) -> None:
+        """
+        Shows a piece of a reply that is still being written.
+        """
+    @property
+    def deadline(self, /) -> float | None:
+        """
+        When the attempt will be given up, in seconds since the Unix epoch.
+        """
+    def emit(self, /, payload: Any, name: str | None = None) -> None:
+        """
+        Tells whoever watches; `payload` is made of what JSON has.
+        """
+    @property
+    def path(self, /) -> tuple:
+        """
+        The names of the nodes that lead here, the role's own last.
+        """
+    def request(self, /, kind: str) -> None:
+        """
+        Counts a call of a model or tool against the budgets.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        The run's id.
+        """
+    @property
+    def step(self, /) -> int:
+        """
+        Stands for this execution: the same in each attempt, and in no other.
+        """
+    @property
+    def watched(self, /) -> bool:
+        """
+        Whether somebody wants to see replies piece by piece.
+        """
+    def when_cancelled(self, /, callback: Any) -> None:
+        """
+        Has `callback` called, on some thread, once nobody waits for the role.
         """
 
 @final

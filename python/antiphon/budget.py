@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Budget"]
 
@@ -54,6 +57,16 @@ class Budget:
         """The limits that are set, by name."""
         every = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: value for name, value in every if value is not None}
+
+    def left(self, spent: Mapping[str, int]) -> Budget:
+        """What is left of the counts, once `spent` is taken off; time is not among them.
+
+        Args:
+            spent: by the names of the limits.
+        """
+        counts = self.limits()
+        counts.pop("wall_time", None)
+        return Budget(**{name: max(0, limit - spent[name]) for name, limit in counts.items()})
 
     def __repr__(self) -> str:
         set_here = (f"{name}={value!r}" for name, value in self.limits().items())

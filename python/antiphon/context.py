@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Command, Send
 from antiphon._team.ask import Inquiry
 from antiphon._team.use import find_tool, use, use_async
+from antiphon.budget import Budget
 from antiphon.errors import ValidationError
 from antiphon.tools import Tool, ToolContext
 
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from antiphon._antiphon import Context
-    from antiphon._team.ledger import Ledger
     from antiphon._team.roster import Roster
     from antiphon._team.spec import Spec
-    from antiphon.budget import Budget
 
 __all__ = ["AgentContext"]
 
@@ -68,7 +67,8 @@ class AgentContext:
     @property
     def budget(self) -> Budget:
         """What is left of the counts that the team's budget limits."""
-        return self._ledger.left(self._ctx.run.spent)
+        budget: Budget | None = self._ctx.config
+        return Budget() if budget is None else budget.left(self._ctx.run.spent)
 
     @property
     def errors(self) -> list[dict[str, Any]]:
@@ -202,8 +202,11 @@ class AgentContext:
         """
         options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         inquiry = self._inquiry(prompt, model, output, options)
-        inquiry.run.drain()
-        return self._told(inquiry)
+        try:
+            inquiry.drain()
+        finally:
+            self._pay(inquiry)
+        return inquiry.answer
 
     async def amodel(
         self,
@@ -217,16 +220,14 @@ class AgentContext:
         """`model`, awaited."""
         options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         inquiry = self._inquiry(prompt, model, output, options)
-        await inquiry.run
-        return self._told(inquiry)
+        try:
+            await inquiry.arrive()
+        finally:
+            self._pay(inquiry)
+        return inquiry.answer
 
     def __repr__(self) -> str:
         return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
-
-    @property
-    def _ledger(self) -> Ledger:
-        ledger: Ledger = self._ctx.config
-        return ledger
 
     def _tool_call(self, wanted: Any) -> tuple[Tool, ToolContext]:
         tool = find_tool(wanted, self._spec.tools, self.agent)
@@ -252,15 +253,17 @@ class AgentContext:
                 code="model_invalid",
                 hint="pass `model=`, or give the agent one",
             )
-        self._ledger.check(self._ctx.run.spent)
         self._ctx.request("model")
         own = {key: self._spec.limits.get(key) for key in options}
         given = {key: value for key, value in options.items() if value is not None}
-        return Inquiry(prompt, asked, output=output, agent=self.agent, options={**own, **given})
+        options = {**own, **given}
+        return Inquiry(
+            prompt, asked, output=output, agent=self.agent, ctx=self._ctx, options=options
+        )
 
-    def _told(self, inquiry: Inquiry) -> Any:
+    def _pay(self, inquiry: Inquiry) -> None:
+        """Counts what an inquiry cost, also one that failed."""
         spent = inquiry.run.spent
-        self._ledger.add(spent["input_tokens"], spent["output_tokens"])
+        self._ctx.charge(spent["input_tokens"], spent["output_tokens"])
         for _ in range(spent["model_calls"] - 1):
             self._ctx.request("model")
-        return inquiry.answer

@@ -12,7 +12,7 @@ from antiphon.budget import Budget
 from antiphon.errors import AntiphonError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["Budget", "Model", "model", "scripted"]
 
@@ -28,31 +28,38 @@ _SETTINGS = (
 _REPLY = ("delay", "fault", "finish", "json", "text", "tool_calls", "usage")
 
 
-def model(name: str, **settings: Any) -> Model:
+def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
     """Opens a model by its name. Nothing is sent yet.
 
     Args:
         name: ``"provider:model"``, for instance ``"openai:gpt-5-mini"`` or
-            ``"ollama:qwen3"``.
-        **settings: ``base_url`` and ``api_key`` (default: the environment variables that the
-            provider's own client reads), ``timeout`` (seconds one attempt may take),
-            ``idle_timeout`` (seconds without a new piece of the reply), ``max_attempts`` (how
-            often a failed connection, 429 or 5xx is tried), ``headers`` and ``extra_body``
-            (added to each request).
+            ``"ollama:qwen3"``. Or a list of names and `Model`s in the order of preference: the
+            next one is asked when one cannot be reached, answers 429 or 5xx, or takes too
+            long; a refused key or request fails at once.
+        **settings: of one model: ``base_url`` and ``api_key`` (default: the environment
+            variables that the provider's own client reads), ``timeout`` (seconds one attempt
+            may take), ``idle_timeout`` (seconds without a new piece of the reply),
+            ``max_attempts`` (how often a failed connection, 429 or 5xx is tried), ``headers``
+            and ``extra_body`` (added to each request).
 
     Returns:
-        The model. Its repr shows its name and no key.
+        The model. Its repr shows its name and no key; that of a list shows all names.
 
     Raises:
         ValidationError: the name, the address or a setting cannot be used
-            (``model_name_malformed``, ``model_provider_unknown``,
+            (``model_invalid``, ``model_name_malformed``, ``model_provider_unknown``,
             ``model_base_url_missing``, ``model_base_url_invalid``, ``model_setting_invalid``).
         AuthError: the provider wants a key, and there is none (``model_key_missing``).
 
     Example:
         >>> model("openai:gpt-5-mini", api_key="sk-not-shown")
         Model("openai:gpt-5-mini")
+        >>> near = model("ollama:qwen3", timeout=20)
+        >>> model([near, model("openai:gpt-5-mini", api_key="sk-not-shown")])
+        Model("ollama:qwen3 | openai:gpt-5-mini")
     """
+    if not isinstance(name, str):
+        return _fallback(name, settings)
     for given in settings:
         if given not in _SETTINGS:
             near = difflib.get_close_matches(given, _SETTINGS, 1)
@@ -70,6 +77,34 @@ def model(name: str, **settings: Any) -> Model:
             code="model_setting_invalid",
             details={"settings": sorted(settings)},
         ) from None
+
+
+def _fallback(models: Any, settings: dict[str, Any]) -> Model:
+    if settings:
+        raise ValidationError(
+            f"settings belong to one model, and several were named: {', '.join(settings)}",
+            code="model_setting_invalid",
+            details={"settings": sorted(settings)},
+            hint='open each with its own: `model([model("openai:gpt-5-mini", timeout=20), ...])`',
+        )
+    if not isinstance(models, list | tuple) or not models:
+        raise ValidationError(
+            f"a model is opened by its name, or by a list of at least one: {models!r}",
+            code="model_invalid",
+        )
+    return Model.fallback([_named(one) for one in models])
+
+
+def _named(given: Any) -> Model:
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, str):
+        return model(given)
+    raise ValidationError(
+        f"a list of models takes names and models, found: {type(given).__name__}",
+        code="model_invalid",
+        hint='for instance `model(["openai:gpt-5-mini", "ollama:qwen3"])`',
+    )
 
 
 def scripted(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._team.assemble import Settings, assemble
 from antiphon._team.batch import abatch, batch
 from antiphon._team.entry import answers_of, entry
-from antiphon._team.finish import Flight, finish, is_limit, name_agent
-from antiphon._team.ledger import Ledger
+from antiphon._team.finish import finish, is_limit, name_agent
 from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._team.watch import AsyncStream, Stream
 from antiphon.errors import StateError, ValidationError
@@ -168,9 +167,9 @@ class Orchestrator:
         starts = self._starts(questions, concurrency)
 
         def one(first: dict[str, Any], begun: Callable[[Run], None]) -> Result:
-            flight = self._launch(first, watched=False)
-            begun(flight.run)
-            return self._drive(flight, keep=not raise_errors)
+            run = self._launch(first, watched=False)
+            begun(run)
+            return self._drive(run, keep=not raise_errors)
 
         return batch(starts, one, concurrency=concurrency, label=self.name)
 
@@ -214,7 +213,7 @@ class Orchestrator:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {**self.graph._repr_mimebundle_(), "text/plain": repr(self)}
 
-    def _start(self, question: Any, *, watched: bool = False) -> Flight:
+    def _start(self, question: Any, *, watched: bool = False) -> Run:
         return self._launch(entry(question, self._built.state), watched=watched)
 
     def _starts(self, questions: Iterable[Any], concurrency: int) -> list[dict[str, Any]]:
@@ -226,69 +225,67 @@ class Orchestrator:
             )
         return [entry(question, self._built.state) for question in questions]
 
-    def _launch(self, first: dict[str, Any], *, watched: bool) -> Flight:
+    def _launch(self, first: dict[str, Any], *, watched: bool) -> Run:
         limits = {} if self._budget is None else self._budget.limits()
-        ledger = Ledger(self._budget)
         try:
-            run = self._built.engine.start(
+            return self._built.engine.start(
                 first,
-                config=ledger,
+                config=self._budget,
                 limits={**limits, "supersteps": self._built.supersteps},
                 events=True,
                 modes=("events",) if watched else (),
             )
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
-        return Flight(run, ledger)
 
-    def _drive(self, flight: Flight, *, keep: bool = False) -> Result:
+    def _drive(self, run: Run, *, keep: bool = False) -> Result:
         try:
-            flight.run.drain()
+            run.drain()
         except Exception as error:
-            if not self._keeps(flight, error, keep=keep):
+            if not self._keeps(run, error, keep=keep):
                 raise
-            return self._finished(flight, error)
-        return self._finished(flight, None)
+            return self._finished(run, error)
+        return self._finished(run, None)
 
-    async def _adrive(self, flight: Flight, *, keep: bool = False) -> Result:
+    async def _adrive(self, run: Run, *, keep: bool = False) -> Result:
         try:
-            await flight.run
+            await run
         except Exception as error:
-            if not self._keeps(flight, error, keep=keep):
+            if not self._keeps(run, error, keep=keep):
                 raise
-            return self._finished(flight, error)
-        return self._finished(flight, None)
+            return self._finished(run, error)
+        return self._finished(run, None)
 
-    def _settle(self, flight: Flight, error: BaseException | None) -> Result:
+    def _settle(self, run: Run, error: BaseException | None) -> Result:
         """The end of a stream: its result, or what the run failed with."""
-        if error is not None and not self._keeps(flight, error, keep=False):
+        if error is not None and not self._keeps(run, error, keep=False):
             raise error
-        return self._finished(flight, error)
+        return self._finished(run, error)
 
-    def _keeps(self, flight: Flight, error: BaseException, *, keep: bool) -> bool:
+    def _keeps(self, run: Run, error: BaseException, *, keep: bool) -> bool:
         """Whether a failure stays in the result; if not, the result goes with the failure."""
-        name_agent(flight.run, error)
+        name_agent(run, error)
         if keep or self._records or is_limit(error):
             return True
-        self._finished(flight, error)._keep_with(error)  # noqa: SLF001 - nothing of a run is lost
+        self._finished(run, error)._keep_with(error)  # noqa: SLF001 - nothing of a run is lost
         return False
 
-    def _finished(self, flight: Flight, error: BaseException | None) -> Result:
-        return finish(flight, error, self._built.state, self.name)
+    def _finished(self, run: Run, error: BaseException | None) -> Result:
+        return finish(run, error, self._built.state, self.name)
 
-    def _answered(self, result: Result, answers: Any) -> Flight:
-        flight = result._flight  # noqa: SLF001 - a result keeps its run for this alone
+    def _answered(self, result: Result, answers: Any) -> Run:
+        run = result._run  # noqa: SLF001 - a result keeps its run for this alone
         given = answers_of(result, answers)
-        if flight is None or flight.run.outcome != "paused":
-            reason = "it came out of a pickle" if flight is None else "it has been resumed already"
+        if run is None or run.outcome != "paused":
+            reason = "it came out of a pickle" if run is None else "it has been resumed already"
             raise ValidationError(
                 f"the result cannot be resumed: {reason}",
                 code="answer_invalid",
                 hint="resume the result that the last `run` or `resume` returned",
             )
         for key, value in given.items():
-            flight.run.answer(key, value)
-        return flight
+            run.answer(key, value)
+        return run
 
 
 def _name(given: Any) -> str:

@@ -13,7 +13,7 @@ from antiphon.errors import BudgetError, RunCancelled, StateError
 from antiphon.event import Event
 
 if TYPE_CHECKING:
-    from antiphon._team.finish import Flight
+    from antiphon._antiphon import Run
 
 __all__ = ["Outcome", "Question", "Result", "Usage"]
 
@@ -95,7 +95,7 @@ class Result:
 
     def __init__(
         self,
-        flight: Flight,
+        run: Run,
         *,
         state: Any,
         outcome: Outcome,
@@ -104,8 +104,7 @@ class Result:
         team: str,
         error: BaseException | None = None,
     ) -> None:
-        self._flight: Flight | None = flight
-        run = flight.run
+        self._run: Run | None = run
         self._events: tuple[Event, ...] | None = None
         self.state = state
         self.outcome: Outcome = outcome
@@ -154,8 +153,8 @@ class Result:
     def events(self) -> tuple[Event, ...]:
         """What happened, in order."""
         if self._events is None:
-            assert self._flight is not None  # noqa: S101 - pickling keeps one of the two
-            self._events = tuple(Event.of(event) for event in self._flight.run.events)
+            assert self._run is not None  # noqa: S101 - pickling keeps one of the two
+            self._events = tuple(Event.of(event) for event in self._run.events)
         return self._events
 
     @property
@@ -240,7 +239,7 @@ class Result:
         raise AttributeError(name)
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {**self.__dict__, "_flight": None, "_events": self.events}
+        kept = {**self.__dict__, "_run": None, "_events": self.events}
         try:
             pickle.dumps(self.error)
         except Exception:  # noqa: BLE001 - a user's exception may refuse in any way; `errors` has it

@@ -20,8 +20,13 @@ _FACE = {
     "antiphon._antiphon.Event",
     "antiphon._antiphon.ReviewLoop",
     "antiphon._choice.standing",
-    "antiphon._loop",
-    "antiphon._team.use.use",
+    "antiphon._role.Part",
+    "antiphon._role.Question",
+    "antiphon._role.RoleContext",
+    "antiphon._role.aask_all",
+    "antiphon._role.as_role",
+    "antiphon._role.as_tools",
+    "antiphon._role.ask_all",
 }
 
 

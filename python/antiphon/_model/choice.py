@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from antiphon._antiphon import Model
-from antiphon._model.function import FunctionModel, is_asynchronous
+from antiphon._model.function import FunctionModel, answers_later
 from antiphon._model.langchain import LangChainModel, is_chat_model
 from antiphon.errors import ValidationError
 from antiphon.models import model
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-
-def as_model(given: Any, where: str) -> Model | tuple[Callable[..., Any], bool]:
+def as_model(given: Any, where: str) -> Model | tuple[FunctionModel | LangChainModel, bool]:
     """Whatever stands for a model, as the engine takes it.
 
     Args:
-        given: a name, a `Model`, a LangChain chat model, or a function of the request.
+        given: a name, a list of names, a `Model`, a LangChain chat model, or a function of the
+            request.
         where: whose it is, for an error.
 
     Raises:
@@ -27,12 +25,12 @@ def as_model(given: Any, where: str) -> Model | tuple[Callable[..., Any], bool]:
     """
     if isinstance(given, Model):
         return given
-    if isinstance(given, str):
+    if isinstance(given, str | list | tuple):
         return model(given)
     if is_chat_model(given):
         return LangChainModel(given), True
     if callable(given) and not isinstance(given, type):
-        return FunctionModel(given), is_asynchronous(given)
+        return FunctionModel(given), answers_later(given)
     raise ValidationError(
         f"`model` of {where} has to be a name, a model or a function: {type(given).__name__}",
         code="model_invalid",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from antiphon._model.function import Listener
 
 _FINISH = {"length": "length", "max_tokens": "length", "content_filter": "content_filter"}
 
@@ -25,18 +30,41 @@ class LangChainModel:
     def __init__(self, model: Any) -> None:
         self._model = model
 
-    async def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
-        """One request of the engine, answered."""
+    @property
+    def name(self) -> str:
+        """What traces call it."""
+        return f"langchain:{type(self._model).__name__}"
+
+    async def __call__(self, request: dict[str, Any], ctx: Listener) -> dict[str, Any]:
+        """One request of the engine, answered.
+
+        Args:
+            request: the request.
+            ctx: is shown the pieces of the reply, if somebody watches.
+        """
         model = self._model
         if request.get("tools"):
             model = model.bind_tools([_tool(spec) for spec in request["tools"]])
         options = {key: request[key] for key in ("temperature",) if request.get(key) is not None}
-        reply = await model.ainvoke(_messages(request), **options)
-        return _reply(reply)
+        messages = _messages(request)
+        if ctx.watched:
+            reply = await _streamed(model.astream(messages, **options), ctx)
+        else:
+            reply = await model.ainvoke(messages, **options)
+        return _reply(reply, type(self._model).__name__)
 
     def __repr__(self) -> str:
         # The model's own repr may show its key.
         return f"LangChainModel({type(self._model).__name__})"
+
+
+async def _streamed(pieces: AsyncIterator[Any], ctx: Listener) -> Any:
+    whole: Any = None
+    async for piece in pieces:
+        if text := _text(piece.content):
+            ctx.chunk(text)
+        whole = piece if whole is None else whole + piece
+    return whole
 
 
 def arguments_text(call: Any) -> str:
@@ -87,7 +115,7 @@ def _tool(spec: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _reply(reply: Any) -> dict[str, Any]:
+def _reply(reply: Any, model: str) -> dict[str, Any]:
     calls = [*(getattr(reply, "tool_calls", None) or ())]
     calls += [*(getattr(reply, "invalid_tool_calls", None) or ())]
     usage = getattr(reply, "usage_metadata", None) or {}
@@ -105,7 +133,7 @@ def _reply(reply: Any) -> dict[str, Any]:
             for place, call in enumerate(calls, 1)
         ],
         "usage": {key: usage.get(key, 0) for key in ("input_tokens", "output_tokens")},
-        "model": metadata.get("model_name") or type(reply).__name__,
+        "model": metadata.get("model_name") or model,
         **({} if finish is None else {"finish": finish}),
     }
 

@@ -8,6 +8,7 @@ from antiphon._antiphon import Builder
 from antiphon._model.choice import as_model
 from antiphon._team.messages import listed, wire
 from antiphon._team.output import Output
+from antiphon.errors import RunCancelled
 
 if TYPE_CHECKING:
     from antiphon._antiphon import Run
@@ -23,12 +24,14 @@ class Inquiry:
         model: whatever stands for a model.
         output: what the answer has to be; none for text.
         agent: the name of the agent that asks.
+        ctx: the agent's own; it is shown the pieces of the reply, if somebody watches.
         options: ``temperature`` and ``max_output_tokens``.
     """
 
     def __init__(
-        self, prompt: Any, model: Any, *, output: Any, agent: str, options: dict[str, Any]
+        self, prompt: Any, model: Any, *, output: Any, agent: str, ctx: Any, options: dict[str, Any]
     ) -> None:
+        self._ctx = ctx
         where = f"agent `{agent}`"
         messages = [wire(message, agent) for message in listed(prompt)]
         self._output = None if output is None else Output(output, f"the answer that {where} wants")
@@ -46,11 +49,35 @@ class Inquiry:
             **{name: value for name, value in options.items() if value is not None},
         )
         builder.edge("__start__", agent)
-        self.run: Run = builder.build().start({_MESSAGES: messages})
-        """The run that asks; to be waited for or awaited."""
+        modes = ("events",) if ctx.watched else ()
+        self.run: Run = builder.build().start({_MESSAGES: messages}, modes=modes)
+        """The run that asks."""
+
+    def drain(self) -> None:
+        """Waits for the reply."""
+        for item in self.run:
+            self._show(item)
+
+    async def arrive(self) -> None:
+        """`drain`, awaited."""
+        async for item in self.run:
+            self._show(item)
 
     @property
     def answer(self) -> Any:
-        """What came of it, once the run is over."""
+        """What came of it, once the run is over.
+
+        Raises:
+            RunCancelled: nobody waits for it any more (``run_cancelled``).
+        """
+        if self.run.outcome == "cancelled":
+            raise RunCancelled(
+                f"the question to a model was cancelled: {self.run.detail}", code="run_cancelled"
+            )
         came = self.run.values[_CAME]
         return came["text"] if self._output is None else self._output.construct(came["value"])
+
+    def _show(self, item: tuple[str, tuple[str, ...], Any]) -> None:
+        event = item[2]
+        if event.kind == "chunk":
+            self._ctx.chunk(event.data["text"])

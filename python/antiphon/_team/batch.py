@@ -5,36 +5,55 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from antiphon._team.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from antiphon._antiphon import Run
-    from antiphon.result import Result
+
+class Ended(Protocol):
+    """Whatever says how it ended."""
+
+    @property
+    def outcome(self) -> str:
+        """How."""
+
+
+class Begun(Protocol):
+    """What is under way."""
+
+    @property
+    def outcome(self) -> str:
+        """``running`` as long as it is."""
+
+    def cancel(self, reason: str) -> object:
+        """Stops it."""
+
+
+_R = TypeVar("_R", bound=Ended)
 
 
 def batch(
     inputs: Sequence[Any],
-    one: Callable[[Any, Callable[[Run], None]], Result],
+    one: Callable[[Any, Callable[[Begun], None]], _R],
     *,
     concurrency: int,
     label: str,
-) -> list[Result]:
+) -> list[_R]:
     """Runs `one` for each input, in threads; an exception of any ends them all.
 
     Args:
         inputs: the inputs.
-        one: runs an input; it passes the run on as soon as it has begun.
+        one: runs an input; it passes what is under way on as soon as it has begun.
         concurrency: how many run at a time.
         label: what the progress bar says.
 
     Returns:
         The results, in the order of the inputs.
     """
-    begun: list[Run] = []
+    begun: list[Begun] = []
     with Progress(len(inputs), label) as progress:
         pool = ThreadPoolExecutor(max(1, min(concurrency, len(inputs))), "antiphon-batch")
         try:
@@ -55,16 +74,16 @@ def batch(
 
 async def abatch(
     inputs: Sequence[Any],
-    one: Callable[[Any], Awaitable[Result]],
+    one: Callable[[Any], Awaitable[_R]],
     *,
     concurrency: int,
     label: str,
-) -> list[Result]:
+) -> list[_R]:
     """`batch` on the caller's event loop."""
     gate = asyncio.Semaphore(concurrency)
     with Progress(len(inputs), label) as progress:
 
-        async def gated(given: Any) -> Result:
+        async def gated(given: Any) -> _R:
             async with gate:
                 result = await one(given)
             progress.advance(failed=result.outcome == "error")

@@ -1,8 +1,7 @@
-"""One run of a team under way, and how its end becomes a result."""
+"""How the end of a run becomes a result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from antiphon._team.shown import RECORDED
@@ -11,7 +10,6 @@ from antiphon.result import Outcome, Result, Usage
 
 if TYPE_CHECKING:
     from antiphon._antiphon import Run
-    from antiphon._team.ledger import Ledger
     from antiphon._team.schema import State
 
 _TURNS = {"supersteps", "retries", "turns"}
@@ -21,36 +19,21 @@ _LIMITS = {"budget_exhausted", "agent_turns_exhausted"}
 """Not a provider's: that the account is empty is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flight:
-    """A run under way.
-
-    Attributes:
-        run: the engine's run.
-        ledger: what it spends beside the engine's count.
-    """
-
-    run: Run
-    ledger: Ledger
-
-
-def finish(flight: Flight, error: BaseException | None, state: State, team: str) -> Result:
+def finish(run: Run, error: BaseException | None, state: State, team: str) -> Result:
     """The result of a run that is over, or waits for answers.
 
     Args:
-        flight: the run.
+        run: the run.
         error: what it failed with; none if it did not.
         state: the team's state.
         team: the team's name.
     """
-    run = flight.run
     raw = run.values
     outcome, detail = _outcome(run, error, raw)
-    spent = flight.ledger.total(run.spent)
-    counts = {key: value for key, value in spent.items() if key != "supersteps"}
+    counts = {key: value for key, value in run.spent.items() if key != "supersteps"}
     usage = Usage(**counts, steps=run.steps)
     return Result(
-        flight,
+        run,
         state=state.show(raw),
         outcome=outcome,
         detail=detail,

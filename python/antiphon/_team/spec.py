@@ -55,8 +55,12 @@ class Spec:
         return is_asynchronous(self.run)
 
 
-def read_spec(agent: Agent) -> Spec:
+def read_spec(agent: Agent, *, needs_model: bool = True) -> Spec:
     """Reads an agent's options.
+
+    Args:
+        agent: the agent.
+        needs_model: whether one that does not run by itself has to have a model.
 
     Raises:
         ValidationError: one of them is wrong, or the agent has neither a model nor a ``run``
@@ -81,7 +85,7 @@ def read_spec(agent: Agent) -> Spec:
         on_error=agent.on_error,
         limits=_limits(agent, name),
     )
-    _check(spec)
+    _check(spec, needs_model=needs_model)
     return spec
 
 
@@ -230,8 +234,8 @@ def _limits(agent: Agent, name: str) -> dict[str, Any]:
     return limits
 
 
-def _check(spec: Spec) -> None:
-    if spec.run is None and spec.model is None:
+def _check(spec: Spec, *, needs_model: bool) -> None:
+    if needs_model and spec.run is None and spec.model is None:
         raise ValidationError(
             f"an agent needs a `model`, or a method `run(self, state, ctx)`: {spec.name}",
             code="agent_invalid",

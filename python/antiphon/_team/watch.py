@@ -11,9 +11,9 @@ from antiphon.result import Result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon._team.finish import Flight
+    from antiphon._antiphon import Run
 
-    Finish = Callable[[Flight, BaseException | None], Result]
+    Finish = Callable[[Run, BaseException | None], Result]
 
 
 class Watch:
@@ -22,13 +22,12 @@ class Watch:
     Closing it, or leaving its ``with``, cancels the run if it is still under way.
 
     Args:
-        flight: the run.
+        run: the run.
         finish: makes the result once it is over.
     """
 
-    def __init__(self, flight: Flight, finish: Finish) -> None:
-        self._flight = flight
-        self._run = flight.run
+    def __init__(self, run: Run, finish: Finish) -> None:
+        self._run = run
         self._finish = finish
         self._result: Result | None = None
 
@@ -51,7 +50,7 @@ class Watch:
         if self._result is not None:
             return
         try:
-            self._result = self._finish(self._flight, error)
+            self._result = self._finish(self._run, error)
         except Exception as raised:
             self._result = Result.of(raised)
             raise

@@ -17,8 +17,15 @@ Example:
     '42'
 """
 
+from antiphon._role import RoleContext
 from antiphon.systems.result import ReviewLoopResult
 from antiphon.systems.review_loop import ReviewLoop
-from antiphon.systems.stream import ReviewLoopStream
+from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
 
-__all__ = ["ReviewLoop", "ReviewLoopResult", "ReviewLoopStream"]
+__all__ = [
+    "AsyncReviewLoopStream",
+    "ReviewLoop",
+    "ReviewLoopResult",
+    "ReviewLoopStream",
+    "RoleContext",
+]

@@ -12,6 +12,8 @@ from antiphon.event import Event
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from antiphon.errors import FaultRecord
+
 __all__ = ["ReviewLoopOutcome", "ReviewLoopResult"]
 
 ReviewLoopOutcome = Literal["answered", "retry_limit", "error", "budget", "cancelled"]
@@ -65,7 +67,7 @@ class ReviewLoopResult:
         """The result as the engine has it, in Python's own types."""
         given = {field.name: native[field.name] for field in fields(cls)}
         fault = given["error"]
-        given["error"] = None if fault is None else from_fault(fault)
+        given["error"] = None if fault is None else _error(fault, native["raised"])
         given["models"] = tuple(given["models"])
         given["trace"] = tuple(Event.of(event) for event in given["trace"])
         return cls(**given)
@@ -124,6 +126,15 @@ class ReviewLoopResult:
         from antiphon.systems._card import html, text
 
         return {"text/plain": text(self), "text/html": html(self)}
+
+
+def _error(fault: FaultRecord, raised: BaseException | None) -> AntiphonError:
+    """What the question failed with, and behind it what the code of a role raised."""
+    if isinstance(raised, AntiphonError):
+        return raised
+    error = from_fault(fault)
+    error.__cause__ = raised
+    return error
 
 
 def _fault(error: AntiphonError) -> dict[str, Any]:

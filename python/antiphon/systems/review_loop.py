@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import ReviewLoop as Native
 from antiphon._choice import standing
+from antiphon._role import Part, Question, aask_all, as_role, as_tools, ask_all
+from antiphon.agent import Agent
+from antiphon.errors import ValidationError
 from antiphon.event import Event
 from antiphon.models import Model, scripted
 from antiphon.systems._file import read_file
-from antiphon.systems._role import as_role, as_tools
+from antiphon.systems._parts import parts
 from antiphon.systems.result import ReviewLoopResult
-from antiphon.systems.stream import ReviewLoopStream
+from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from antiphon._antiphon import Event as NativeEvent
     from antiphon.systems._file import FileGiven
+
+    _Show = Callable[[NativeEvent], None]
 
 __all__ = ["ReviewLoop"]
 
@@ -85,7 +91,6 @@ class ReviewLoop:
         expert_tools: Iterable[Any] | None = None,
         **settings: Any,
     ) -> None:
-        shared = list(tools)
         given = {
             "planner": planner,
             "critic": critic,
@@ -93,23 +98,20 @@ class ReviewLoop:
             "expert": expert,
             "finalizer": finalizer,
         }
-        known = {name: as_role(name, role) for name, role in given.items() if role is not None}
-        # What is shared goes to the models among the two; a function has its own.
-        both = {name: shared if "act" not in known.get(name, {}) else [] for name in _WITH_TOOLS}
-        named = {
-            "research_tools": both["researcher"] if research_tools is None else research_tools,
-            "expert_tools": both["expert"] if expert_tools is None else expert_tools,
+        every = parts(minimal=settings.get("critic_context") == "minimal")
+        known = {
+            name: as_role(every[name], role) for name, role in given.items() if role is not None
         }
-        used = {name: as_tools(found) for name, found in named.items()}
+        used = _tools(known, list(tools), {"researcher": research_tools, "expert": expert_tools})
 
         def build(actor: dict[str, Any]) -> Native:
-            return Native(settings, {**dict.fromkeys(given, actor), **known, **used})
+            roles = {name: _played(name, known.get(name, {}), actor) for name in given}
+            return Native(settings, {**roles, **used})
 
-        nobody = {"model": scripted([]), "prompt": None}
-        self._native = build(nobody)  # says what is wrong before a model costs anything
-        if len(known) < len(given):
+        self._native = build({"model": scripted([])})  # what is wrong is said before it costs
+        if any(known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in given):
             opened = standing(model) if model is None or isinstance(model, str) else model
-            self._native = build(as_role("model", opened))
+            self._native = build(_everyone(opened))
 
     def run(
         self,
@@ -137,6 +139,8 @@ class ReviewLoop:
     async def arun(self, question: str, *, file: FileGiven | None = None) -> ReviewLoopResult:
         """Answers a question, awaited. Cancelling the awaiting task stops it.
 
+        Coroutines of roles run on the caller's event loop.
+
         Args:
             question: as in `run`.
             file: as in `run`.
@@ -144,8 +148,7 @@ class ReviewLoop:
         Raises:
             ValidationError: as in `run`.
         """
-        native: Any = await self._native.aask(question, file=read_file(file))
-        return ReviewLoopResult.of(native)
+        return await self._await(question, read_file(file))
 
     def stream(self, question: str, *, file: FileGiven | None = None) -> ReviewLoopStream:
         """Answers a question on a thread of its own, event by event.
@@ -163,16 +166,103 @@ class ReviewLoop:
         attached = read_file(file)
         return ReviewLoopStream(lambda show: self._ask(question, attached, show))
 
+    def astream(self, question: str, *, file: FileGiven | None = None) -> AsyncReviewLoopStream:
+        """`stream` for ``async for``, on the caller's event loop.
+
+        Args:
+            question: as in `run`.
+            file: as in `run`.
+
+        Returns:
+            What gives the events, and afterwards the `AsyncReviewLoopStream.result`.
+
+        Raises:
+            ValidationError: as in `stream`.
+        """
+        attached = read_file(file)
+        return AsyncReviewLoopStream(lambda show: self._await(question, attached, show))
+
+    def batch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[ReviewLoopResult]:
+        """Answers several questions, some at a time, with a progress bar for whoever watches.
+
+        Args:
+            questions: what is asked.
+            concurrency: how many are under way at a time. Default: 8.
+
+        Returns:
+            The results, in the order of the questions.
+
+        Raises:
+            ValidationError: a question is blank (``question_blank``), or there is only a text
+                where a list should be (``input_invalid``); none has been asked.
+        """
+        return ask_all(self.arun, questions, concurrency=concurrency, label=_LABEL)
+
+    async def abatch(
+        self, questions: Iterable[str], *, concurrency: int = 8
+    ) -> list[ReviewLoopResult]:
+        """`batch` on the caller's event loop.
+
+        Args:
+            questions: as in `batch`.
+            concurrency: as in `batch`.
+        """
+        return await aask_all(self.arun, questions, concurrency=concurrency, label=_LABEL)
+
     def __repr__(self) -> str:
         return "ReviewLoop()"
 
-    def _ask(
-        self,
-        question: str,
-        file: Any,
-        show: Callable[[NativeEvent], None] | None,
-    ) -> ReviewLoopResult:
-        return ReviewLoopResult.of(self._native.ask(question, file=file, watch=show))
+    def _ask(self, question: str, file: Any, show: _Show | None) -> ReviewLoopResult:
+        native = self._native.ask(question, file=file, watch=show, about=Question())
+        return ReviewLoopResult.of(native)
+
+    async def _await(self, question: str, file: Any, show: _Show | None = None) -> ReviewLoopResult:
+        about = Question(asyncio.get_running_loop())
+        native: Any = await self._native.aask(question, file=file, watch=show, about=about)
+        return ReviewLoopResult.of(native)
 
 
-_WITH_TOOLS = ("researcher", "expert")
+def _everyone(given: Any) -> dict[str, Any]:
+    """Whoever plays all roles that are not named."""
+    if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
+        raise ValidationError(
+            f"an agent plays one role, and was given for all of them: {given!r}",
+            code="role_invalid",
+            hint="name the role: `ReviewLoop(critic=MyCritic())`",
+        )
+    return as_role(Part("model", (), speaks=False, view=dict), given)
+
+
+def _played(name: str, role: dict[str, Any], actor: dict[str, Any]) -> dict[str, Any]:
+    """A role with the model of all roles, where it brings none."""
+    if "act" in role or not role:
+        return role or {**actor, "tags": {"agent": name}}
+    if "act" in actor and "model" not in role:
+        raise ValidationError(
+            f"the agent that plays the {name} has no model, and what plays all roles is none",
+            code="role_invalid",
+            details={"role": name},
+            hint="give the agent a `model`",
+        )
+    return {**actor, "tags": {"agent": name}, **role}
+
+
+def _tools(
+    known: dict[str, dict[str, Any]], shared: list[Any], named: dict[str, Iterable[Any] | None]
+) -> dict[str, Any]:
+    """The tools of researcher and expert.
+
+    What is shared goes to those of the two that have none of their own: a function and an
+    agent's `run` see to themselves, and so does an agent that lists its tools.
+    """
+    found = {}
+    for name, own in named.items():
+        role = known.get(name, {})
+        brings = "act" in role or "tools" in role
+        given = own if own is not None else [] if brings else shared
+        found[f"{_LISTS[name]}_tools"] = as_tools(given)
+    return found
+
+
+_LABEL = "review loop"
+_LISTS = {"researcher": "research", "expert": "expert"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 from typing import TYPE_CHECKING, Self
@@ -10,35 +11,23 @@ from antiphon.errors import StateError
 from antiphon.event import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from antiphon._antiphon import Event as NativeEvent
     from antiphon.systems.result import ReviewLoopResult
 
-    _Ask = Callable[[Callable[[NativeEvent], None]], ReviewLoopResult]
+    _Show = Callable[[NativeEvent], None]
+    _Ask = Callable[[_Show], ReviewLoopResult]
 
-__all__ = ["ReviewLoopStream"]
+__all__ = ["AsyncReviewLoopStream", "ReviewLoopStream"]
 
 
-class ReviewLoopStream:
-    """A question under way: iterate over it for its events, pieces of replies included.
+class _Watch:
+    """A question under way, and in the end its result."""
 
-    Made by `ReviewLoop.stream`. Closing it, or leaving its ``with``, stops the question at
-    its next event.
-
-    Args:
-        ask: puts the question, showing each event to what it is given.
-    """
-
-    def __init__(self, ask: _Ask) -> None:
-        self._ask = ask
-        self._letters: queue.SimpleQueue[Event | BaseException | ReviewLoopResult]
-        self._letters = queue.SimpleQueue()
-        self._closed = threading.Event()
+    def __init__(self) -> None:
         self._result: ReviewLoopResult | None = None
         self._over = False
-        self._thread = threading.Thread(target=self._work, name="antiphon-stream", daemon=True)
-        self._thread.start()
 
     @property
     def result(self) -> ReviewLoopResult:
@@ -54,6 +43,26 @@ class ReviewLoopStream:
                 hint="take all events first",
             )
         return self._result
+
+
+class ReviewLoopStream(_Watch):
+    """A question under way: iterate over it for its events, pieces of replies included.
+
+    Made by `ReviewLoop.stream`. Closing it, or leaving its ``with``, stops the question at
+    its next event.
+
+    Args:
+        ask: puts the question, showing each event to what it is given.
+    """
+
+    def __init__(self, ask: _Ask) -> None:
+        super().__init__()
+        self._ask = ask
+        self._letters: queue.SimpleQueue[Event | BaseException | ReviewLoopResult]
+        self._letters = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="antiphon-stream", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Stops the question at its next event, if it is still under way."""
@@ -95,6 +104,66 @@ class ReviewLoopStream:
         if self._closed.is_set():
             raise _ClosedError
         self._letters.put(Event.of(event))
+
+
+class AsyncReviewLoopStream(_Watch):
+    """A question under way, for ``async for``; pieces of replies are included.
+
+    Made by `ReviewLoop.astream`. Closing it, or leaving its ``async with``, stops the question.
+
+    Args:
+        ask: puts the question, showing each event to what it is given, on any thread.
+    """
+
+    def __init__(self, ask: Callable[[_Show], Awaitable[ReviewLoopResult]]) -> None:
+        super().__init__()
+        self._ask = ask
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._task: asyncio.Future[ReviewLoopResult] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._over:
+            raise StopAsyncIteration
+        if self._task is None:
+            self._task = self._begin()
+        try:
+            event = await self._events.get()
+        except BaseException:  # whoever reads was cancelled
+            await self.aclose()
+            raise
+        if event is not None:
+            return event
+        self._over = True
+        self._result = await self._task
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Stops the question, if it is still under way."""
+        self._over = True
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def _begin(self) -> asyncio.Future[ReviewLoopResult]:
+        loop = asyncio.get_running_loop()
+
+        def show(event: NativeEvent) -> None:
+            loop.call_soon_threadsafe(self._events.put_nowait, Event.of(event))
+
+        task = asyncio.ensure_future(self._ask(show))
+        # In line behind the events, which came from other threads.
+        task.add_done_callback(lambda _: loop.call_soon(self._events.put_nowait, None))
+        return task
 
 
 class _ClosedError(Exception):

@@ -57,7 +57,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Given {
 }
 
 /// What a node may be given beside its callable.
-struct NodeOptions<'a, 'py>(Keywords<'a, 'py>);
+pub(crate) struct NodeOptions<'a, 'py>(Keywords<'a, 'py>);
 
 impl<'a, 'py> NodeOptions<'a, 'py> {
     const NAMES: [&'static str; 8] =
@@ -67,11 +67,16 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
         Keywords::new(options, &Self::NAMES).map(Self)
     }
 
+    /// Options that are checked by whoever has them.
+    pub(crate) const fn of(options: Keywords<'a, 'py>) -> Self {
+        Self(options)
+    }
+
     fn flag(&self, name: &str) -> PyResult<bool> {
         Ok(self.0.get(name)?.unwrap_or(false))
     }
 
-    fn policy(&self) -> PyResult<Policy> {
+    pub(crate) fn policy(&self) -> PyResult<Policy> {
         let timeout = self.0.get("timeout")?.map(|timeout: f64| match timeout {
             timeout if timeout > 0.0 => seconds("timeout", timeout),
             timeout => {
@@ -92,7 +97,7 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
         })
     }
 
-    fn retries(&self) -> PyResult<Vec<Py<Retry>>> {
+    pub(crate) fn retries(&self) -> PyResult<Vec<Py<Retry>>> {
         let Some(retry) = self.0.get::<Bound<'py, PyAny>>("retry")? else { return Ok(Vec::new()) };
         match retry.cast::<Retry>() {
             Ok(policy) => Ok(vec![policy.clone().unbind()]),

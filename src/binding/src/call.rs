@@ -172,7 +172,7 @@ impl Request<'_, '_> {
             Work::Model(request) => {
                 let ModelEntry::Callable(model) = &self.agent.model else { return Ok(None) };
                 let request = pythonize::pythonize(py, request)?;
-                (Purpose::Model, model.kind(), &model.call, [given(request), None, None])
+                (Purpose::Model, model.kind(), &model.call, [given(request), context()?, None])
             }
             Work::Tool(invocation) => {
                 let Some(tool) = self.agent.tool(&invocation.call.name) else { return Ok(None) };

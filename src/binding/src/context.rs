@@ -196,6 +196,12 @@ impl Context {
         self.errand.run.get().tell(py, emitted);
     }
 
+    /// Whether somebody wants to see events while the node runs.
+    #[getter]
+    fn watched(&self) -> bool {
+        self.errand.run.get().live
+    }
+
     /// Shows a piece of a reply that is still being written.
     fn chunk(&self, py: Python<'_>, text: String) {
         let piece = (self.errand.id, Chunk::Text(text));

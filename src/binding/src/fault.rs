@@ -59,10 +59,7 @@ pub(crate) fn failure(
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
     let mut fault = Fault::new(category, code, format!("{kind}: {value}")).with("type", kind);
     let policies = if stops { &[][..] } else { policies };
-    let chosen = policies.iter().find_map(|policy| {
-        let policy = policy.bind(py).get();
-        policy.covers(py, value).then(|| policy.policy.clone())
-    });
+    let chosen = policies.iter().find_map(|policy| policy.get().again(py, value));
     if let Some((node, attempt)) = node {
         fault = fault.with("node", node).with("attempt", attempt);
     }
@@ -186,6 +183,15 @@ impl Retry {
     pub(crate) fn covers_timeouts(&self, py: Python<'_>) -> bool {
         let fault = Fault::new(Category::Timeout, "node_timeout", "the node took too long");
         self.covers(py, to_exception(py, &fault).value(py))
+    }
+
+    /// How an exception is tried again; none if it is not.
+    pub(crate) fn again(
+        &self,
+        py: Python<'_>,
+        error: &Bound<'_, PyBaseException>,
+    ) -> Option<RetryPolicy> {
+        self.covers(py, error).then(|| self.policy.clone())
     }
 
     fn covers(&self, py: Python<'_>, error: &Bound<'_, PyAny>) -> bool {

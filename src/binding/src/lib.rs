@@ -21,14 +21,17 @@ mod ffi;
 mod handle;
 mod host;
 mod inbox;
+mod leash;
 mod limits;
 mod model;
 mod native;
 mod object;
 mod options;
 mod pool;
+mod ported;
 mod review_loop;
 mod role;
+mod role_call;
 mod run;
 mod show;
 mod step;
@@ -51,6 +54,7 @@ mod _antiphon {
         model::Model,
         pool::set_thread_limit,
         review_loop::ReviewLoop,
+        role_call::{ModelCall, RoleCall},
         run::Run,
         step::{begin_inside, resume_inside},
     };

@@ -7,7 +7,7 @@ use antiphon_core::event::Event as CoreEvent;
 use antiphon_core::{Fault, Seed};
 use antiphon_runtime::{Clock, Stop, SystemClock, Watcher};
 use antiphon_systems::review_loop::{
-    Answer, Asked, Attachment, Config, ReviewLoop as System, Session,
+    Answer, Asked, Attachment, Config, Luggage, ReviewLoop as System, Session,
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -15,7 +15,9 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::event::Event;
 use crate::fault::to_exception;
+use crate::options::Keywords;
 use crate::role;
+use crate::role_call::{Carried, RAISED};
 use crate::run::random;
 
 /// How long a wait may last before Ctrl-C is looked for.
@@ -32,6 +34,9 @@ enum Letter {
     Seen(Arc<CoreEvent>),
     Done(Box<Result<Answer, Fault>>),
 }
+
+/// What a question may be put with.
+const OPTIONS: [&str; 5] = ["file", "run_id", "seed", "watch", "about"];
 
 /// Passes events on to the thread that waits.
 struct Passing(mpsc::Sender<Letter>);
@@ -59,20 +64,17 @@ impl ReviewLoop {
         Ok(Self { system: Arc::new(system) })
     }
 
-    /// Answers a question and waits for it. Ctrl-C stops it.
-    #[pyo3(signature = (question, *, file=None, run_id=None, seed=None, watch=None))]
-    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    /// Answers a question and waits for it. Ctrl-C stops it. Options: `file`,
+    /// `run_id`, `seed`, `watch` (called with each event), and `about` (what
+    /// the Python code of roles gets to see of the caller).
+    #[pyo3(signature = (question, **options))]
     fn ask<'py>(
         &self,
         py: Python<'py>,
         question: &Bound<'py, PyAny>,
-        file: Option<(String, Vec<u8>)>,
-        run_id: Option<String>,
-        seed: Option<u64>,
-        watch: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let asked = asked(question, file)?;
-        let mut session = session(run_id, seed);
+        let Put { asked, mut session, carried, watch } = put(question, options)?;
         let id = session.run_id.clone();
         let (sender, letters) = mpsc::channel();
         if watch.is_some() {
@@ -85,34 +87,77 @@ impl ReviewLoop {
             let answer = system.ask(asked, session).await;
             let _ = sender.send(Letter::Done(Box::new(answer)));
         });
+        let watch = watch.as_ref().map(|watch| watch.bind(py));
         let answer = Waiting { letters: Mutex::new(letters), stop, id: &id, watch }.wait(py)?;
-        as_dict(py, &id, answer)
+        as_dict(py, &id, answer, &carried)
     }
 
     /// Answers a question, awaited. Cancelling the caller's task stops it.
-    #[pyo3(signature = (question, *, file=None, run_id=None, seed=None))]
-    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    /// Options as for `ask`; `watch` is called on threads of its own, one
+    /// event after the other.
+    #[pyo3(signature = (question, **options))]
     fn aask<'py>(
         &self,
         py: Python<'py>,
         question: &Bound<'py, PyAny>,
-        file: Option<(String, Vec<u8>)>,
-        run_id: Option<String>,
-        seed: Option<u64>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let asked = asked(question, file)?;
-        let session = session(run_id, seed);
+        let Put { asked, mut session, carried, watch } = put(question, options)?;
         let id = session.run_id.clone();
+        let (sender, seen) = tokio::sync::mpsc::unbounded_channel();
+        if watch.is_some() {
+            session.watchers.push(Arc::new(Posting(sender)));
+        }
         let system = Arc::clone(&self.system);
         pyo3_async_runtimes::tokio::future_into_py(py, async move {
-            let answer = system.ask(asked, session).await;
-            Python::attach(|py| as_dict(py, &id, answer).map(Bound::unbind))
+            let asking = Box::pin(system.ask(asked, session));
+            let answer = match watch {
+                Some(watch) => shown(asking, seen, watch, &id).await?,
+                None => asking.await,
+            };
+            Python::attach(|py| as_dict(py, &id, answer, &carried).map(Bound::unbind))
         })
     }
 
     fn __repr__(&self) -> String {
         format!("ReviewLoop({:?})", self.system.graph().name())
     }
+}
+
+/// Passes events on to the task that awaits.
+struct Posting(tokio::sync::mpsc::UnboundedSender<Arc<CoreEvent>>);
+
+impl Watcher for Posting {
+    fn see(&self, event: &Arc<CoreEvent>) {
+        // Whoever awaited may be gone.
+        let _ = self.0.send(Arc::clone(event));
+    }
+}
+
+/// Awaits an answer and shows events meanwhile, all of them before it is over.
+/// What the watcher raises ends it.
+async fn shown<T>(
+    mut asking: impl Future<Output = T> + Unpin,
+    mut seen: tokio::sync::mpsc::UnboundedReceiver<Arc<CoreEvent>>,
+    watch: Py<PyAny>,
+    id: &str,
+) -> PyResult<T> {
+    let show = |event: Arc<CoreEvent>| {
+        Python::attach(|py| {
+            watch.call1(py, (Event::new(id, Arc::unwrap_or_clone(event)),)).map(|_| ())
+        })
+    };
+    let answer = loop {
+        tokio::select! {
+            biased;
+            Some(event) = seen.recv() => show(event)?,
+            answer = &mut asking => break answer,
+        }
+    };
+    while let Ok(event) = seen.try_recv() {
+        show(event)?;
+    }
+    Ok(answer)
 }
 
 /// A thread that waits for an answer and shows events meanwhile.
@@ -173,25 +218,49 @@ fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResu
     asked.map_err(|fault| to_exception(py, &fault))
 }
 
-fn session(run_id: Option<String>, seed: Option<u64>) -> Session {
+/// A question as it is put.
+struct Put {
+    asked: Asked,
+    session: Session,
+    carried: Arc<Carried>,
+    watch: Option<Py<PyAny>>,
+}
+
+fn put<'py>(question: &Bound<'py, PyAny>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Put> {
+    let options = Keywords::new(options, &OPTIONS)?;
+    let asked = asked(question, options.get("file")?)?;
+    let about = options.get("about")?.unwrap_or_else(|| question.py().None());
+    let carried = Arc::new(Carried::new(about));
+    let luggage: Luggage = Arc::<Carried>::clone(&carried);
     let clock = SystemClock::new();
-    let seed = Seed::new(seed.unwrap_or_else(random));
-    let run_id = run_id.unwrap_or_else(|| seed.uuid(clock.now()));
-    Session { seed, run_id, ..Session::new(Arc::new(clock)) }
+    let seed = Seed::new(options.get("seed")?.unwrap_or_else(random));
+    let run_id = options.get("run_id")?.unwrap_or_else(|| seed.uuid(clock.now()));
+    let plain = Session::new(Arc::new(clock));
+    let session = Session { seed, run_id, luggage: Some(luggage), ..plain };
+    Ok(Put { asked, session, carried, watch: options.get("watch")? })
 }
 
 fn as_dict<'py>(
     py: Python<'py>,
     id: &str,
     answer: Result<Answer, Fault>,
+    carried: &Carried,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut answer = answer.map_err(|fault| to_exception(py, &fault))?;
     let trace = PyList::empty(py);
     for event in std::mem::take(&mut answer.trace) {
         trace.append(Event::new(id, Arc::unwrap_or_clone(event)))?;
     }
+    // The number means nothing outside.
+    if let Some(fault) = &mut answer.state.error {
+        fault.details.remove(RAISED);
+    }
+    let number = answer.error.as_mut().and_then(|fault| fault.details.remove(RAISED));
+    let number = number.and_then(|number| usize::try_from(number.as_u64()?).ok());
+    let raised = number.and_then(|number| carried.raised(py, number));
     let dict = pythonize::pythonize(py, &answer)?.cast_into::<PyDict>()?;
     dict.set_item("trace", trace)?;
     dict.set_item("run_id", id)?;
+    dict.set_item("raised", raised)?;
     Ok(dict)
 }

@@ -6,6 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`config`], [`roles`] | settings; who plays which role |
+//! | [`brief`] | what code that plays a role gets to know |
 //! | [`input`], [`attachment`] | what is asked |
 //! | [`decide`] | the decision table |
 //! | [`state`], [`step`], [`message`] | what is known of a question on its way |
@@ -24,6 +25,7 @@ use antiphon_runtime::{Clock, Driver, Recorder, Rest, Snapshot, Stop, Watcher};
 use serde_json::{Value as Json, json};
 
 pub mod attachment;
+pub mod brief;
 mod changes;
 mod channels;
 mod conclude;
@@ -46,11 +48,12 @@ pub mod state;
 pub mod step;
 
 pub use attachment::Attachment;
+pub use brief::{Luggage, RoleBrief, RoleContext, ToolNote};
 pub use config::Config;
 pub use input::Asked;
 pub use message::{AgentMessage, MessageKind, Party};
 pub use outcome::{Answer, FAILURE_TEXT, Outcome};
-pub use roles::{Actor, Role, RoleBrief, Roles};
+pub use roles::{Actor, Player, Role, Roles};
 pub use state::State;
 pub use step::{StepName, Worker};
 
@@ -82,7 +85,8 @@ use host::Desk;
 /// ```
 pub struct ReviewLoop {
     graph: Arc<Graph<Json>>,
-    desk: Arc<Desk>,
+    config: Arc<Config>,
+    roles: Arc<Roles>,
 }
 
 /// What one question needs from outside.
@@ -100,6 +104,8 @@ pub struct Session {
     pub watchers: Vec<Arc<dyn Watcher>>,
     /// Cancels the question.
     pub stop: Option<Stop>,
+    /// For roles that are the caller's own code.
+    pub luggage: Option<Luggage>,
 }
 
 impl Session {
@@ -112,6 +118,7 @@ impl Session {
             limits: Limits::default(),
             watchers: Vec::new(),
             stop: None,
+            luggage: None,
         }
     }
 }
@@ -126,7 +133,7 @@ impl ReviewLoop {
         config.check()?;
         roles.check()?;
         let graph = graph::build(&config, &roles)?;
-        Ok(Self { graph, desk: Arc::new(Desk { config, roles }) })
+        Ok(Self { graph, config: Arc::new(config), roles: Arc::new(roles) })
     }
 
     /// The graph, for drawing.
@@ -136,7 +143,7 @@ impl ReviewLoop {
 
     /// The settings.
     pub fn config(&self) -> &Config {
-        &self.desk.config
+        &self.config
     }
 
     /// Answers a question. Needs a tokio runtime with its timer.
@@ -174,6 +181,12 @@ impl ReviewLoop {
             Some(Write { channel, op: Op::Replace(value) })
         };
         let input: Vec<Write<Json>> = fields.into_iter().filter_map(write).collect();
+        let desk = Desk {
+            config: Arc::clone(&self.config),
+            roles: Arc::clone(&self.roles),
+            run_id: session.run_id.as_str().into(),
+            luggage: session.luggage,
+        };
         let options = Options {
             run_id: session.run_id,
             seed: session.seed,
@@ -184,7 +197,7 @@ impl ReviewLoop {
         let now = session.clock.now();
         let mut run = Run::new(Arc::clone(&self.graph), input, options, now);
         let recorder = Recorder::new();
-        let mut driver = Driver::new(Arc::clone(&self.desk), session.clock).watch(recorder.clone());
+        let mut driver = Driver::new(Arc::new(desk), session.clock).watch(recorder.clone());
         for watcher in session.watchers {
             driver = driver.watch(watcher);
         }
@@ -196,7 +209,7 @@ impl ReviewLoop {
     }
 
     fn limits(&self, own: &Limits) -> Limits {
-        let config = &self.desk.config;
+        let config = &self.config;
         let narrower = |one: u64, other: Option<u64>| Some(other.map_or(one, |o| o.min(one)));
         let timeout = config.question_timeout();
         Limits {
@@ -233,7 +246,7 @@ impl ReviewLoop {
             error_component: state.error_component.clone(),
             trace: recorder.events(),
             trace_dropped: recorder.dropped(),
-            models: self.desk.roles.models(),
+            models: self.roles.models(),
             usage: run.budget().spent().usage,
             state,
         }

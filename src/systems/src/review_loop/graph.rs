@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use antiphon_core::agent::{AgentSpec, AgentTool};
 use antiphon_core::channel::ChannelId;
-use antiphon_core::graph::{END, Graph, GraphBuilder, Node, NodeWork, Policy, START};
+use antiphon_core::graph::{END, Graph, GraphBuilder, Node, NodeWork, START};
 use antiphon_core::{Category, Fault, Schema, Shape, ToolSpec};
 use serde_json::Value as Json;
 
 use super::channels::declare;
 use super::config::Config;
 use super::reply::shape;
-use super::roles::{Actor, Roles};
+use super::roles::{Actor, Player, Roles};
 use super::step::StepName;
 
 pub(super) const INPUT: &str = "input";
@@ -46,7 +46,7 @@ pub(super) fn build(config: &Config, roles: &Roles) -> Result<Arc<Graph<Json>>, 
         graph.add_node(Node {
             name: node_of(step).into(),
             work: work(step, config, roles)?,
-            policy: Policy::default(),
+            policy: roles.policy(step),
         });
     }
     graph.node(BYPASS);
@@ -75,30 +75,38 @@ fn connect(graph: &mut GraphBuilder<Json>, error: Option<ChannelId>) {
 
 /// What a step's node does: an agent loop, or a call of the caller's code.
 fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>, Fault> {
-    if matches!(roles.actor(step), Actor::Own(_)) {
-        return Ok(NodeWork::Call);
-    }
-    let max_tool_calls = match step {
-        StepName::Researcher => {
-            config.researcher.max_tool_calls.unwrap_or(Config::RESEARCHER_TOOL_CALLS)
-        }
-        StepName::Expert => config.expert.max_tool_calls.unwrap_or(Config::EXPERT_TOOL_CALLS),
-        _ => 0,
-    };
+    let Actor::Model(player) = roles.actor(step) else { return Ok(NodeWork::Call) };
     let specs = roles.tools(step).iter().map(|tool| tool.spec().clone());
+    let tools = specs.map(|spec| tool(spec, config)).collect::<Result<Vec<_>, Fault>>()?;
+    let max_tool_calls = tool_calls(step, config, player);
+    // Each turn calls a tool, concludes or is asked again, so this many are
+    // never spent before one of the other limits.
+    let enough = max_tool_calls.saturating_add(config.max_reasks).saturating_add(2);
+    let mut tags = player.tags.clone();
+    tags.insert("role".to_owned(), node_of(step).to_owned());
     let spec = AgentSpec {
-        tools: specs.map(|spec| tool(spec, config)).collect::<Result<_, Fault>>()?,
+        tools,
         output: Some(Arc::new(shape(step, config)?)),
-        temperature: Some(config.temperature),
+        temperature: Some(player.temperature.unwrap_or(config.temperature)),
+        max_output_tokens: player.max_output_tokens,
         max_reasks: config.max_reasks,
         max_tool_calls,
-        // Each turn calls a tool, concludes or is asked again, so this many
-        // are never spent before one of the limits above.
-        max_turns: max_tool_calls.saturating_add(config.max_reasks).saturating_add(2),
-        tags: [("role".to_owned(), node_of(step).to_owned())].into(),
+        max_turns: player.max_turns.unwrap_or(enough),
+        tags,
         ..AgentSpec::default()
     };
     Ok(NodeWork::Agent(Arc::new(spec)))
+}
+
+/// Calls of tools per attempt.
+fn tool_calls(step: StepName, config: &Config, player: &Player) -> u32 {
+    let (set, usual) = match step {
+        StepName::Researcher => (config.researcher.max_tool_calls, Config::RESEARCHER_TOOL_CALLS),
+        StepName::Expert => (config.expert.max_tool_calls, Config::EXPERT_TOOL_CALLS),
+        _ if player.tools.is_some() => (None, AgentSpec::MAX_TOOL_CALLS),
+        _ => (None, 0),
+    };
+    player.max_tool_calls.or(set).unwrap_or(usual)
 }
 
 fn tool(mut spec: ToolSpec, config: &Config) -> Result<AgentTool, Fault> {

@@ -6,37 +6,41 @@ use antiphon_core::agent::Conclusion;
 use antiphon_core::command::{Choice, Choices, Send, Update};
 use antiphon_core::rules::Site;
 use antiphon_core::state::View;
-use antiphon_core::task::Outcome;
-use antiphon_core::{Category, Fault, Message};
+use antiphon_core::task::{Failure, Outcome};
+use antiphon_core::{Category, Fault, Message, Unreadable, Violation};
 use antiphon_runtime::{Host, Model, NodeCall, Tool};
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use super::brief::{Luggage, RoleBrief, RoleContext};
 use super::changes::Changes;
 use super::channels;
 use super::conclude::{Delivery, conclude};
 use super::config::Config;
 use super::finalize::bypass;
-use super::graph::{BYPASS, DISPATCH, ENTRY, INPUT, ORCHESTRATOR};
+use super::graph::{BYPASS, DISPATCH, ENTRY, INPUT, ORCHESTRATOR, node_of};
 use super::input::{Asked, begin};
-use super::message::{Pen, attempts, last_instruction, view};
+use super::message::{Pen, attempts};
 use super::opening::{Job, conversation};
 use super::orchestrate::{is_passing, pass};
 use super::prompt::instructions;
 use super::reply::shape;
-use super::roles::{Actor, Role, RoleBrief, Roles};
+use super::roles::{Actor, Roles};
 use super::state::State;
 use super::step::StepName;
 
-/// Settings and roles, for all questions at once.
+/// Settings and roles, which all questions share, and what is of one.
+#[derive(Clone)]
 pub(super) struct Desk {
-    pub(super) config: Config,
-    pub(super) roles: Roles,
+    pub(super) config: Arc<Config>,
+    pub(super) roles: Arc<Roles>,
+    pub(super) run_id: Arc<str>,
+    pub(super) luggage: Option<Luggage>,
 }
 
 impl Desk {
-    async fn work(&self, call: &NodeCall) -> Result<Update<Json>, Fault> {
+    async fn work(&self, call: &NodeCall) -> Result<Update<Json>, Failure> {
         let mut pen = Pen::new(call.cx.seed, call.cx.clock.now());
         let changes = match &*call.node {
             INPUT => begin(&asked(call)?, &self.config)?,
@@ -44,45 +48,24 @@ impl Desk {
             BYPASS => bypass(&call.state.read()?, &mut pen),
             _ => self.act(call, &mut pen).await?,
         };
-        changes.commit(call)
+        Ok(changes.commit(call)?)
     }
 
     /// Has the caller's own code play its role.
-    async fn act(&self, call: &NodeCall, pen: &mut Pen) -> Result<Changes, Fault> {
+    async fn act(&self, call: &NodeCall, pen: &mut Pen) -> Result<Changes, Failure> {
         let (state, job) = look(call)?;
-        let Actor::Own(role) = self.roles.actor(job.step) else { return Err(no_model(call)) };
-        announce(call, job, &state);
-        let value = self.ask(role.as_ref(), job, &state).await?;
-        let delivery = Delivery { value: Some(value), ..Delivery::default() };
-        conclude(job, delivery, &state, &self.config, pen)
-    }
-
-    async fn ask(&self, role: &dyn Role, job: Job, state: &State) -> Result<Json, Fault> {
-        let shape = shape(job.step, &self.config)?;
-        let log = &state.agent_messages;
-        let told = last_instruction(log, job.step.into(), job.step_id);
-        let known = job.step_id.and_then(|index| state.researcher_states.get(&index));
-        let brief = RoleBrief {
-            step: job.step,
-            step_id: job.step_id,
-            attempt: attempts(log, job.step.into(), job.step_id),
-            instruction: told.map(|message| message.content.clone()).unwrap_or_default(),
-            messages: view(log, job.step, job.step_id),
-            question: state.question.clone(),
-            file: state.file.clone(),
-            research_steps: state.research_steps.clone(),
-            expert_steps: state.expert_steps.clone(),
-            research_results: state.research_results.clone(),
-            tool_calls: known.map(|known| known.tool_calls.clone()).unwrap_or_default(),
-            expert_answer: state.expert_answer.clone(),
-            expert_reasoning: state.expert_reasoning.clone(),
-            schema: shape.schema().json.clone(),
+        let Actor::Own(role) = self.roles.actor(job.step) else {
+            return Err(no_model(call).into());
         };
-        let reply = role.act(brief).await?;
-        match shape.read(&reply.to_string()) {
-            Ok(reading) => Ok(reading.value),
-            Err(unreadable) => Err(unreadable.into_fault()),
-        }
+        announce(call, job, &state);
+        let shape = shape(job.step, &self.config)?;
+        let brief = RoleBrief::new(job, &state, &self.roles, shape.schema().json.clone());
+        let cx = RoleContext::new(call, &self.run_id, self.luggage.as_ref());
+        let reply = role.act(brief, cx).await?;
+        let read = shape.read(&reply.to_string());
+        let value = Some(read.map_err(|unreadable| misfit(job.step, &unreadable))?.value);
+        let delivery = Delivery { value, ..Delivery::default() };
+        Ok(conclude(job, delivery, &state, &self.config, pen)?)
     }
 
     /// The conversation of a role that a model plays.
@@ -107,7 +90,8 @@ fn announce(call: &NodeCall, job: Job, state: &State) {
 #[async_trait]
 impl Host for Desk {
     async fn node(&self, call: NodeCall) -> Outcome<Json> {
-        self.work(&call).await.map_or_else(Outcome::failed, Outcome::Done)
+        let failed = |failure| Outcome::Failed(Box::new(failure));
+        self.work(&call).await.map_or_else(failed, Outcome::Done)
     }
 
     async fn open(&self, call: NodeCall) -> Result<Vec<Message>, Fault> {
@@ -129,7 +113,7 @@ impl Host for Desk {
 
     fn model(&self, call: &NodeCall) -> Result<Arc<dyn Model>, Fault> {
         match self.roles.actor(step_of(call)?) {
-            Actor::Model { model, .. } => Ok(Arc::clone(model)),
+            Actor::Model(player) => Ok(Arc::clone(&player.model)),
             Actor::Own(_) => Err(no_model(call)),
         }
     }
@@ -171,7 +155,7 @@ fn dispatch(step: &str, view: &View<'_, Json>) -> Choices<Json> {
     };
     let wave = view.named("wave").and_then(Json::as_array);
     let send = |index: &Json| {
-        let node = super::graph::node_of(step).into();
+        let node = node_of(step).into();
         Choice::Send(Send { node, input: index.clone(), timeout: None })
     };
     wave.into_iter().flatten().map(send).collect()
@@ -197,6 +181,24 @@ fn step_of(call: &NodeCall) -> Result<StepName, Fault> {
 fn asked(call: &NodeCall) -> Result<Asked, Fault> {
     let input = call.state.get(channels::INPUT).cloned().unwrap_or_default();
     Asked::deserialize(&input).map_err(|error| corrupt(error.to_string()))
+}
+
+/// What is wrong with a reply that code gave.
+fn misfit(step: StepName, unreadable: &Unreadable) -> Fault {
+    let role = node_of(step);
+    let wrong = unreadable.errors.first();
+    let field = wrong.map_or("", |wrong| wrong.path.trim_start_matches('/'));
+    let message = match wrong {
+        Some(Violation { expected, found, .. }) if field.is_empty() => {
+            format!("the reply of the {role} should be {expected} but is: {found}")
+        }
+        Some(Violation { expected, found, .. }) => {
+            format!("the reply of the {role} should have {expected} as `{field}` but has: {found}")
+        }
+        None => format!("the reply does not have the form of its role: {role}"),
+    };
+    let fault = Fault::new(Category::ModelOutput, "role_reply_invalid", message);
+    fault.with("role", role).with("field", field)
 }
 
 fn corrupt(message: String) -> Fault {

@@ -145,14 +145,17 @@ fn add_file(material: &mut Material, state: &State) {
     }
 }
 
-/// Approved results of steps before this one.
 fn add_earlier_results(job: Job, state: &State, material: &mut Material) {
-    for index in 0..job.step_id.unwrap_or_default() {
-        let approved = state.verdict(index).decision == Decision::Approve;
-        if let Some(result) = state.result(index).filter(|_| approved) {
-            material.add_numbered("earlier_result", index + 1, result);
-        }
+    for (index, result) in approved(job, state) {
+        material.add_numbered("earlier_result", index + 1, result);
     }
+}
+
+/// Approved results of research steps before this one.
+pub(super) fn approved(job: Job, state: &State) -> impl Iterator<Item = (usize, &str)> {
+    let is_approved = |index: &usize| state.verdict(*index).decision == Decision::Approve;
+    let earlier = (0..job.step_id.unwrap_or_default()).filter(is_approved);
+    earlier.filter_map(|index| Some((index, state.result(index)?)))
 }
 
 fn add_research(state: &State, material: &mut Material) {

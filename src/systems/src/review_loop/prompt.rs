@@ -19,15 +19,13 @@ const NO_TOOLS: &str = include_str!("../../prompts/review_loop/no_tools.md");
 /// Characters of a tool's description that prompts show.
 const DESCRIPTION: usize = 200;
 
-/// The instructions of a step, its fields filled, or the caller's own.
+/// The instructions of a step, its fields filled; those that an agent brings
+/// along come first, so that the form of the reply has the last word.
 pub(super) fn instructions(
     step: StepName,
     roles: &Roles,
     config: &Config,
 ) -> Result<String, Fault> {
-    if let Actor::Model { prompt: Some(own), .. } = roles.actor(step) {
-        return Ok(own.clone());
-    }
     let filled = match step {
         StepName::Input | StepName::Planner => {
             let values = [
@@ -46,7 +44,13 @@ pub(super) fn instructions(
         StepName::CriticExpert => fill(CRITIC_EXPERT, &[]),
         StepName::Finalizer => fill(FINALIZER, &[]),
     };
-    Ok(filled?.trim_end().to_owned())
+    let filled = filled?;
+    let ours = filled.trim_end();
+    let own = match roles.actor(step) {
+        Actor::Model(player) => player.instructions.as_ref(),
+        Actor::Own(_) => None,
+    };
+    Ok(own.map_or_else(|| ours.to_owned(), |own| format!("{own}\n\n{ours}")))
 }
 
 /// One line per tool: its name and the first line of what it does.

@@ -1,14 +1,16 @@
 //! Who plays which role: a model, or code of the caller's own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon_core::{Category, Fault, Message, ToolSpec};
+use antiphon_core::graph::Policy;
+use antiphon_core::task::Failure;
+use antiphon_core::{Category, Fault, ToolSpec};
 use antiphon_runtime::{Model, Tool};
 use async_trait::async_trait;
-use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::attachment::Attachment;
+use super::brief::{RoleBrief, RoleContext};
 use super::step::StepName;
 
 /// Who plays which role, and with which tools.
@@ -58,8 +60,16 @@ impl Roles {
         }
     }
 
-    /// The tools given to a model that does a step.
+    /// The tools given to a model that does a step: its own, else the role's.
     pub(super) fn tools(&self, step: StepName) -> &[Arc<dyn Tool>] {
+        let own = match self.actor(step) {
+            Actor::Model(player) => player.tools.as_deref(),
+            Actor::Own(_) => None,
+        };
+        own.unwrap_or_else(|| self.tools_of_role(step))
+    }
+
+    fn tools_of_role(&self, step: StepName) -> &[Arc<dyn Tool>] {
         match step {
             StepName::Researcher => &self.research_tools,
             StepName::Expert => &self.expert_tools,
@@ -71,9 +81,15 @@ impl Roles {
     pub(super) fn tool_specs(&self, step: StepName) -> Vec<ToolSpec> {
         match self.actor(step) {
             Actor::Own(role) => role.tools(),
-            Actor::Model { .. } => {
-                self.tools(step).iter().map(|tool| tool.spec().clone()).collect()
-            }
+            Actor::Model(_) => self.tools(step).iter().map(|tool| tool.spec().clone()).collect(),
+        }
+    }
+
+    /// What a step's node may take, and how often it is tried.
+    pub(super) fn policy(&self, step: StepName) -> Policy {
+        match self.actor(step) {
+            Actor::Own(role) => role.policy(),
+            Actor::Model(player) => player.policy.clone(),
         }
     }
 
@@ -82,10 +98,10 @@ impl Roles {
         let actors = [&self.planner, &self.critic, &self.researcher, &self.expert, &self.finalizer];
         let mut names = Vec::new();
         for actor in actors {
-            if let Actor::Model { model, .. } = actor
-                && !names.iter().any(|name| name == model.name())
+            if let Actor::Model(player) = actor
+                && !names.iter().any(|name| name == player.model.name())
             {
-                names.push(model.name().to_owned());
+                names.push(player.model.name().to_owned());
             }
         }
         names
@@ -96,18 +112,33 @@ impl Roles {
     /// # Errors
     /// A `Validation` fault `role_tools_invalid`.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        for step in [StepName::Researcher, StepName::Expert] {
-            let tools = self.tools(step);
-            let role = step.as_str();
-            if matches!(self.actor(step), Actor::Own(_)) && !tools.is_empty() {
-                let message = format!("tools were given to a role that is code of its own: {role}");
-                return Err(invalid(message).hint("give the tools to that code instead"));
-            }
-            for (place, tool) in tools.iter().enumerate() {
-                let name = &tool.spec().name;
-                if tools.iter().take(place).any(|earlier| earlier.spec().name == *name) {
-                    return Err(invalid(format!("two tools of the {role} have one name: {name}")));
-                }
+        for step in [
+            StepName::Planner,
+            StepName::CriticPlanner,
+            StepName::Researcher,
+            StepName::Expert,
+            StepName::Finalizer,
+        ] {
+            self.check_tools(step)?;
+        }
+        Ok(())
+    }
+
+    fn check_tools(&self, step: StepName) -> Result<(), Fault> {
+        let role = super::graph::node_of(step);
+        let brings_own = match self.actor(step) {
+            Actor::Own(_) => Some("code of its own"),
+            Actor::Model(player) => player.tools.as_ref().map(|_| "an agent with its own"),
+        };
+        if let Some(kind) = brings_own.filter(|_| !self.tools_of_role(step).is_empty()) {
+            let message = format!("tools were given to a role that is {kind}: {role}");
+            return Err(invalid(message).hint("give the tools to that code or agent instead"));
+        }
+        let tools = self.tools(step);
+        for (place, tool) in tools.iter().enumerate() {
+            let name = &tool.spec().name;
+            if tools.iter().take(place).any(|earlier| earlier.spec().name == *name) {
+                return Err(invalid(format!("two tools of the {role} have one name: {name}")));
             }
         }
         Ok(())
@@ -118,25 +149,69 @@ impl Roles {
 #[derive(Clone)]
 pub enum Actor {
     /// A model.
-    Model {
-        /// The model.
-        model: Arc<dyn Model>,
-        /// Instructions in place of ours, taken as they are.
-        prompt: Option<String>,
-    },
+    Model(Box<Player>),
     /// Code of the caller's own.
     Own(Arc<dyn Role>),
 }
 
+impl From<Player> for Actor {
+    fn from(player: Player) -> Self {
+        Self::Model(Box::new(player))
+    }
+}
+
 impl Actor {
-    /// A model with our instructions.
+    /// A model with nothing of its own.
     pub fn model(model: Arc<dyn Model>) -> Self {
-        Self::Model { model, prompt: None }
+        Player::new(model).into()
     }
 
     /// Code of the caller's own.
     pub fn own(role: impl Role + 'static) -> Self {
         Self::Own(Arc::new(role))
+    }
+}
+
+/// A model that plays a role, and what it brings along.
+#[derive(Clone)]
+pub struct Player {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Instructions that come before those of the role. The role's stay: they
+    /// say what work is measured by, and what a reply looks like.
+    pub instructions: Option<String>,
+    /// Tools in place of those of the role.
+    pub tools: Option<Vec<Arc<dyn Tool>>>,
+    /// In place of the setting for all roles.
+    pub temperature: Option<f64>,
+    /// Where each reply is cut off, in tokens.
+    pub max_output_tokens: Option<u32>,
+    /// Calls of tools per attempt, in place of the role's setting.
+    pub max_tool_calls: Option<u32>,
+    /// Calls of the model per attempt. By default as many as the calls of
+    /// tools and the repeated questions need.
+    pub max_turns: Option<u32>,
+    /// Time, attempts and costs of one execution; what happens on failure is
+    /// the system's to say.
+    pub policy: Policy,
+    /// Put on every request beside the role's own.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Player {
+    /// A model with nothing of its own.
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        Self {
+            model,
+            instructions: None,
+            tools: None,
+            temperature: None,
+            max_output_tokens: None,
+            max_tool_calls: None,
+            max_turns: None,
+            policy: Policy::default(),
+            tags: BTreeMap::new(),
+        }
     }
 }
 
@@ -148,48 +223,20 @@ pub trait Role: Send + Sync {
         Vec::new()
     }
 
+    /// Time, attempts and costs of one execution; what happens on failure is
+    /// the system's to say.
+    fn policy(&self) -> Policy {
+        Policy::default()
+    }
+
     /// Does what the brief says and replies with a value that fits
     /// [`RoleBrief::schema`]. Dropping the future must stop it.
     ///
     /// # Errors
-    /// A fault. After `ModelOutput`, `ModelTransport`, `Tool`,
-    /// `ToolTransport` and `Timeout` it is asked again, and the error counts;
-    /// any other ends the question.
-    async fn act(&self, brief: RoleBrief) -> Result<Json, Fault>;
-}
-
-/// All that a role gets to know. Texts are data: they may come from the web.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RoleBrief {
-    /// What is to be done.
-    pub step: StepName,
-    /// The research step it is about, counted from 0.
-    pub step_id: Option<usize>,
-    /// How often this was asked for, this time included.
-    pub attempt: usize,
-    /// What the orchestrator says: an instruction, or a critic's feedback.
-    pub instruction: String,
-    /// What the orchestrator and the role have said to each other so far,
-    /// the instruction last; for a critic the instruction alone.
-    pub messages: Vec<Message>,
-    /// What is asked.
-    pub question: String,
-    /// The file that came with it.
-    pub file: Option<Attachment>,
-    /// The plan's research steps.
-    pub research_steps: Vec<String>,
-    /// The plan's expert steps.
-    pub expert_steps: Vec<String>,
-    /// What was found, by research step.
-    pub research_results: Vec<Option<String>>,
-    /// The tools that were called for the research under review.
-    pub tool_calls: Vec<String>,
-    /// The expert's answer so far.
-    pub expert_answer: String,
-    /// How the expert came to it.
-    pub expert_reasoning: String,
-    /// The schema of the reply.
-    pub schema: Json,
+    /// A failure. When no attempt of [`Role::policy`] is left, it is asked
+    /// again after `ModelOutput`, `ModelTransport`, `Tool`, `ToolTransport`
+    /// and `Timeout`, and the error counts; any other ends the question.
+    async fn act(&self, brief: RoleBrief, cx: RoleContext) -> Result<Json, Failure>;
 }
 
 fn invalid(message: String) -> Fault {

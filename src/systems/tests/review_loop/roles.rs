@@ -2,11 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::{Category, Fault, ToolSpec};
+use antiphon_core::budget::{Intent, Limits};
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::Policy;
+use antiphon_core::retry::{Jitter, RetryPolicy};
+use antiphon_core::task::{Failure, Verdict};
+use antiphon_core::{Category, Fault, ToolSpec, Usage};
 use antiphon_runtime::Model;
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::{
-    Actor, Answer, Config, Outcome, Role, RoleBrief, Roles, StepName,
+    Actor, Answer, Config, Luggage, Outcome, Player, Role, RoleBrief, RoleContext, Roles, StepName,
 };
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -35,9 +40,10 @@ impl Role for Own {
         vec![ToolSpec::new("abacus", "Counts.", json!({"type": "object"}))]
     }
 
-    async fn act(&self, brief: RoleBrief) -> Result<Json, Fault> {
+    async fn act(&self, brief: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
+        cx.notes.note(EventKind::Custom, "pondered", json!({"step": brief.step}));
         self.briefs.lock().unwrap().push(brief);
-        self.replies.lock().unwrap().pop().unwrap()
+        Ok(self.replies.lock().unwrap().pop().unwrap()?)
     }
 }
 
@@ -116,20 +122,147 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
     assert_eq!(answer.error_component.as_deref(), Some("researcher"));
 }
 
-#[tokio::test]
-async fn a_prompt_of_the_callers_own_is_taken_as_it_is() {
-    let scene = Scene::new(&json!({}))
+/// The play of one question with one expert step and no research.
+fn short_scene() -> Scene {
+    Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e1"])])
         .role("critic", [approve(), approve()])
         .role("expert", [solved("x", "why")])
-        .role("finalizer", [worded("x", "t")]);
-    let (_, prompts) = ask(scene, |roles| {
-        if let Actor::Model { prompt, .. } = &mut roles.planner {
-            *prompt = Some("Plan {{well}}.".to_owned());
+        .role("finalizer", [worded("x", "t")])
+}
+
+#[tokio::test]
+async fn instructions_of_an_agents_own_come_before_those_of_its_role() {
+    let (_, ours) = ask(short_scene(), |_| {}).await;
+    let (_, prompts) = ask(short_scene(), |roles| {
+        if let Actor::Model(player) = &mut roles.planner {
+            player.instructions = Some("Plan {{well}}.".to_owned());
         }
     })
     .await;
-    assert_eq!(prompts[0], "Plan {{well}}.");
+    assert_eq!(prompts[0], format!("Plan {{{{well}}}}.\n\n{}", ours[0]));
+    assert_eq!(prompts[1..], ours[1..]);
+}
+
+#[tokio::test]
+async fn a_player_brings_its_own_tools_and_limits() {
+    let mut scene = short_scene();
+    let model = scene.model();
+    let as_model: Arc<dyn Model> = model.clone();
+    let mut roles = Roles::of(&as_model);
+    roles.critic = Actor::from(Player {
+        tools: Some(vec![search_tool(true)]),
+        temperature: Some(0.7),
+        max_output_tokens: Some(99),
+        tags: [("agent".to_owned(), "strict".to_owned())].into(),
+        ..Player::new(as_model.clone())
+    });
+    let system = ReviewLoop::new(Config::default(), roles).unwrap();
+    system.ask("q", scene.session()).await.unwrap();
+    let asked = model.requests();
+    let critic: Vec<_> = asked.iter().filter(|asked| asked.tags["role"] == "critic").collect();
+    assert_eq!(critic.len(), 2);
+    for request in critic {
+        assert_eq!((request.tools.len(), request.temperature), (1, Some(0.7)));
+        assert_eq!((request.max_output_tokens, &*request.tags["agent"]), (Some(99), "strict"));
+    }
+    assert_eq!(asked[0].temperature, Some(0.0));
+}
+
+#[tokio::test]
+async fn work_that_was_sent_back_comes_with_its_feedback() {
+    let own = Own::new([Ok(plan(&[], &["e1"])), Ok(plan(&[], &["e2"]))]);
+    let scene = Scene::new(&json!({}))
+        .role("critic", [reject("too short"), approve(), approve()])
+        .role("expert", [solved("x", "why")])
+        .role("finalizer", [worded("x", "t")]);
+    let planner = Actor::Own(own.clone());
+    let (answer, _) = ask(scene, |roles| roles.planner = planner).await;
+    assert_eq!(answer.outcome, Outcome::Answered);
+    let briefs = own.briefs.lock().unwrap();
+    let feedback: Vec<_> = briefs.iter().map(|brief| brief.feedback.as_deref()).collect();
+    assert_eq!(feedback, [None, Some("too short")]);
+    let noted = answer.trace.iter().filter(|event| &*event.name == "pondered");
+    assert_eq!(noted.count(), 2, "what a role notes is in the trace");
+}
+
+#[tokio::test]
+async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
+    let own = Own::new([Ok(json!({"decision": "perhaps"}))]);
+    let mut scene = short_scene();
+    scene.config.retry_limit = 1;
+    let (answer, _) = ask(scene, |roles| roles.critic = Actor::Own(own)).await;
+    let error = answer.error.unwrap();
+    assert_eq!((error.category, &*error.code), (Category::ModelOutput, "role_reply_invalid"));
+    assert_eq!(
+        (&error.details["role"], &error.details["field"]),
+        (&json!("critic"), &json!("decision"))
+    );
+    assert!(error.message.starts_with("the reply of the critic should have"), "{}", error.message);
+    assert!(error.message.ends_with("\"perhaps\""), "{}", error.message);
+}
+
+/// Fails as told, spends, and says what it was sent along.
+struct Busy {
+    policy: Policy,
+    failures: Mutex<Vec<Failure>>,
+    seen: Mutex<Vec<(u32, bool)>>,
+}
+
+#[async_trait]
+impl Role for Busy {
+    fn policy(&self) -> Policy {
+        self.policy.clone()
+    }
+
+    async fn act(&self, _: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
+        cx.notes.request(Intent::Model).await?;
+        cx.notes.charge(Usage { input_tokens: 5, output_tokens: 7 });
+        let carried = cx.luggage.is_some_and(|luggage| luggage.downcast_ref::<u8>() == Some(&7));
+        self.seen.lock().unwrap().push((cx.attempt, carried));
+        match self.failures.lock().unwrap().pop() {
+            Some(failure) => Err(failure),
+            None => Ok(solved("x", "why")),
+        }
+    }
+}
+
+async fn ask_busy(policy: Policy, failures: Vec<Failure>) -> (Answer, Vec<(u32, bool)>) {
+    let busy = Arc::new(Busy { policy, failures: Mutex::new(failures), seen: Mutex::default() });
+    let mut scene = short_scene();
+    let model: Arc<dyn Model> = scene.model();
+    let mut roles = Roles::of(&model);
+    roles.expert = Actor::Own(busy.clone());
+    let system = ReviewLoop::new(Config::default(), roles).unwrap();
+    let mut session = scene.session();
+    let luggage: Luggage = Arc::new(7_u8);
+    session.luggage = Some(luggage);
+    let answer = system.ask("q", session).await.unwrap();
+    let seen = std::mem::take(&mut *busy.seen.lock().unwrap());
+    (answer, seen)
+}
+
+#[tokio::test]
+async fn a_role_is_tried_again_by_its_own_policy_and_what_it_spends_counts() {
+    let policy = RetryPolicy {
+        jitter: Jitter::None,
+        initial: std::time::Duration::ZERO,
+        ..RetryPolicy::default()
+    };
+    let fault = Fault::new(Category::Internal, "flaky", "it broke: x");
+    let again = Failure { fault, verdict: Verdict::Again(policy) };
+    let (answer, seen) = ask_busy(Policy::default(), vec![again]).await;
+    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 0));
+    assert_eq!(seen, [(1, true), (2, true)]);
+    assert!(answer.usage.input_tokens >= 10 && answer.usage.output_tokens >= 14);
+}
+
+#[tokio::test]
+async fn a_role_that_spends_its_budget_ends_the_question() {
+    let limits = Limits { model_calls: Some(0), ..Limits::default() };
+    let (answer, seen) = ask_busy(Policy { limits, ..Policy::default() }, Vec::new()).await;
+    assert_eq!(answer.outcome, Outcome::Budget);
+    assert!(seen.is_empty());
 }
 
 #[test]
@@ -148,4 +281,10 @@ fn tools_that_nobody_could_use_or_tell_apart_are_refused() {
         roles.expert_tools = vec![search_tool(true)];
     };
     assert_eq!(refused(&unused), "role_tools_invalid");
+    let doubled = |roles: &mut Roles| {
+        roles.research_tools = vec![search_tool(true)];
+        let own = Some(vec![search_tool(true)]);
+        roles.researcher = Actor::from(Player { tools: own, ..Player::new(Arc::clone(&model)) });
+    };
+    assert_eq!(refused(&doubled), "role_tools_invalid");
 }

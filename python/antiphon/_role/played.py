@@ -1,0 +1,52 @@
+"""Models and tools of roles, as the engine calls them from threads of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._model.choice import as_model
+from antiphon._role.question import waited
+from antiphon._team.use import use
+from antiphon.models import Model
+from antiphon.tools import Tool, ToolContext, encode_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from antiphon._antiphon import ModelCall
+
+__all__ = ["as_tools", "played_by"]
+
+
+def played_by(given: Any, where: str) -> Model | tuple[Callable[..., Any], str]:
+    """Whatever stands for a model: one, or a callable with the name it goes by.
+
+    Raises:
+        ValidationError: it stands for none (``model_invalid``), or as `antiphon.models.model`.
+        AuthError: as `antiphon.models.model`.
+    """
+    found = as_model(given, where)
+    if isinstance(found, Model):
+        return found
+    ask, _ = found
+
+    def reply(request: dict[str, Any], call: ModelCall) -> Any:
+        return waited(ask(request, call), call)
+
+    return reply, ask.name
+
+
+def as_tools(given: Iterable[Any]) -> list[tuple[Any, Callable[..., Any]]]:
+    """Tools with what calls them: their specs, and callables of arguments and call."""
+    return [(tool.spec, _using(tool)) for tool in Tool.collect(given)]
+
+
+def _using(tool: Tool) -> Callable[..., Any]:
+    def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+        key = about.get("idempotency_key") or ""
+        context = ToolContext(
+            name=tool.name, call_id=about.get("call_id") or key, idempotency_key=key
+        )
+        return encode_result(use(tool, arguments, context))
+
+    return call

@@ -1,0 +1,73 @@
+"""The roles of the review loop: what an agent is given that plays one, and what it replies."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from antiphon._role import Part
+
+__all__ = ["parts"]
+
+_REPLIES = {
+    "planner": ("research_steps", "expert_steps"),
+    "critic": ("decision", "feedback"),
+    "researcher": ("result",),
+    "expert": ("expert_answer", "reasoning_trace"),
+    "finalizer": ("final_answer", "final_reasoning_trace"),
+}
+_SPEAKING = {"researcher", "expert", "finalizer"}
+
+_WORK = ("step", "index", "attempt", "instruction", "messages", "schema")
+_ASKED = ("question", "file")
+_OWN = {
+    "planner": ("feedback", "research_tools", "expert_tools"),
+    "researcher": ("feedback", "research_step", "earlier_results"),
+    "expert": ("feedback", "research_steps", "research_results", "expert_steps"),
+    "finalizer": ("research_steps", "research_results", "expert_answer", "expert_reasoning"),
+}
+_REVIEWED = {
+    "planner": ("research_steps", "expert_steps"),
+    "researcher": ("research_step", "result", "tool_calls"),
+    "expert": ("research_steps", "research_results", "expert_answer", "expert_reasoning"),
+}
+
+
+def parts(*, minimal: bool) -> dict[str, Part]:
+    """The roles, by name.
+
+    Args:
+        minimal: whether a critic sees the work under review alone.
+    """
+    return {
+        role: Part(role, replies, role in _SPEAKING, partial(_state, role, minimal=minimal))
+        for role, replies in _REPLIES.items()
+    }
+
+
+def _state(role: str, brief: dict[str, Any], *, minimal: bool) -> dict[str, Any]:
+    """What the role is given, by the keys that docs/guides/review-loop.md lists."""
+    known = {**brief, "index": brief["step_id"], **_research(brief)}
+    if role != "critic":
+        return {key: known[key] for key in (*_WORK, *_ASKED, *_OWN[role])}
+    target = brief["step"].removeprefix("critic_")
+    known |= {"target": target, "work": _work(target, known)}
+    seen = () if minimal else (*_ASKED, *_REVIEWED[target])
+    return {key: known[key] for key in (*_WORK, "target", "work", *seen)}
+
+
+def _research(brief: dict[str, Any]) -> dict[str, Any]:
+    """The research step that the brief is about, and what was found."""
+    index = brief["step_id"]
+    if index is None:
+        return {}
+    steps, results = brief["research_steps"], brief["research_results"]
+    found = results[index] if index < len(results) else None
+    return {"research_step": steps[index] if index < len(steps) else "", "result": found or ""}
+
+
+def _work(target: str, known: dict[str, Any]) -> str:
+    """What is under review, as a text."""
+    if target == "planner":
+        return "\n".join([*known["research_steps"], *known["expert_steps"]])
+    return str(known["result"] if target == "researcher" else known["expert_answer"])

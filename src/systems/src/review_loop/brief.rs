@@ -1,0 +1,151 @@
+//! What code that plays a role gets to know, and its way back to the question.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use antiphon_core::{Message, Seed, Time, ToolSpec};
+use antiphon_runtime::{Clock, NodeCall, Notes};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::attachment::Attachment;
+use super::message::{attempts, instruction, last_instruction, view};
+use super::opening::{Job, approved};
+use super::roles::Roles;
+use super::state::State;
+use super::step::StepName;
+
+/// What a caller sends along with a question for roles that are its own code.
+pub type Luggage = Arc<dyn Any + Send + Sync>;
+
+/// All that a role gets to know. Texts are data: they may come from the web.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RoleBrief {
+    /// What is to be done.
+    pub step: StepName,
+    /// The research step it is about, counted from 0.
+    pub step_id: Option<usize>,
+    /// How often this was asked for, this time included.
+    pub attempt: usize,
+    /// What the orchestrator says: an instruction, or a critic's feedback.
+    pub instruction: String,
+    /// The critic's feedback, if this is work that was sent back.
+    pub feedback: Option<String>,
+    /// What the orchestrator and the role have said to each other so far,
+    /// the instruction last; for a critic the instruction alone.
+    pub messages: Vec<Message>,
+    /// What is asked.
+    pub question: String,
+    /// The file that came with it.
+    pub file: Option<Attachment>,
+    /// The plan's research steps.
+    pub research_steps: Vec<String>,
+    /// The plan's expert steps.
+    pub expert_steps: Vec<String>,
+    /// What was found, by research step.
+    pub research_results: Vec<Option<String>>,
+    /// What was found in research steps before this one, and approved.
+    pub earlier_results: Vec<String>,
+    /// The tools that were called for the research under review.
+    pub tool_calls: Vec<String>,
+    /// The expert's answer so far.
+    pub expert_answer: String,
+    /// How the expert came to it.
+    pub expert_reasoning: String,
+    /// The tools that the researcher can be counted on to have.
+    pub research_tools: Vec<ToolNote>,
+    /// The tools that the expert can be counted on to have.
+    pub expert_tools: Vec<ToolNote>,
+    /// The schema of the reply.
+    pub schema: Json,
+}
+
+/// A tool, for whoever plans its use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolNote {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+}
+
+impl RoleBrief {
+    /// What a role gets to know of a piece of work.
+    pub(super) fn new(job: Job, state: &State, roles: &Roles, schema: Json) -> Self {
+        let log = &state.agent_messages;
+        let told = last_instruction(log, job.step.into(), job.step_id);
+        let told = told.map(|message| message.content.clone()).unwrap_or_default();
+        let known = job.step_id.and_then(|index| state.researcher_states.get(&index));
+        // Critics and the finalizer begin anew each time.
+        let reworks = job.step.worker().is_some() && !job.step.is_critic();
+        let sent_back = reworks && told != instruction(job.step, job.step_id, state);
+        Self {
+            step: job.step,
+            step_id: job.step_id,
+            attempt: attempts(log, job.step.into(), job.step_id),
+            feedback: sent_back.then(|| told.clone()),
+            instruction: told,
+            messages: view(log, job.step, job.step_id),
+            question: state.question.clone(),
+            file: state.file.clone(),
+            research_steps: state.research_steps.clone(),
+            expert_steps: state.expert_steps.clone(),
+            research_results: state.research_results.clone(),
+            earlier_results: approved(job, state).map(|(_, found)| found.to_owned()).collect(),
+            tool_calls: known.map(|known| known.tool_calls.clone()).unwrap_or_default(),
+            expert_answer: state.expert_answer.clone(),
+            expert_reasoning: state.expert_reasoning.clone(),
+            research_tools: notes(&roles.tool_specs(StepName::Researcher)),
+            expert_tools: notes(&roles.tool_specs(StepName::Expert)),
+            schema,
+        }
+    }
+}
+
+fn notes(specs: &[ToolSpec]) -> Vec<ToolNote> {
+    let note = |spec: &ToolSpec| ToolNote {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+    };
+    specs.iter().map(note).collect()
+}
+
+/// The way from code that plays a role back to its question.
+#[derive(Clone)]
+pub struct RoleContext {
+    /// Names the run in its events.
+    pub run_id: Arc<str>,
+    /// The names of the nodes that lead to the role, its own last.
+    pub path: Vec<Arc<str>>,
+    /// 1 for the first attempt at this execution; [`RoleBrief::attempt`]
+    /// counts executions.
+    pub attempt: u32,
+    /// When the attempt will be given up.
+    pub deadline: Option<Time>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The same for all attempts, and for nothing else.
+    pub seed: Seed,
+    /// Whether somebody wants to see replies piece by piece.
+    pub watched: bool,
+    /// Events, calls that are wanted, and what they cost.
+    pub notes: Notes,
+    /// What the caller sent along.
+    pub luggage: Option<Luggage>,
+}
+
+impl RoleContext {
+    pub(super) fn new(call: &NodeCall, run_id: &Arc<str>, luggage: Option<&Luggage>) -> Self {
+        Self {
+            run_id: Arc::clone(run_id),
+            path: call.path.clone(),
+            attempt: call.attempt,
+            deadline: call.deadline,
+            clock: Arc::clone(&call.cx.clock),
+            seed: call.cx.seed,
+            watched: call.cx.chunks.is_some(),
+            notes: call.notes.clone(),
+            luggage: luggage.cloned(),
+        }
+    }
+}
