@@ -17,28 +17,6 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
     "a `TimeoutError` is retried by default": (
         "test_retry.py::TestPolicy::test_these_are_not_retried_by_default[TimeoutError]",
     ),
-    '`stream_mode="messages"`': (
-        (
-            "test_messages.py::TestStreamMode::"
-            "test_a_message_that_a_node_returns_is_an_event_with_metadata"
-        ),
-        "test_messages.py::TestStreamMode::test_messages_that_were_in_the_state_are_not_events",
-        "test_messages.py::TestStreamMode::test_among_several_modes_it_is_tagged",
-        "test_messages.py::TestStreamMode::test_a_subgraphs_messages_show_with_subgraphs_only",
-        "test_messages.py::TestTokens::test_sync",
-        "test_messages.py::TestTokens::test_async",
-        "test_messages.py::TestTokens::test_the_tag_nostream_suppresses",
-    ),
-    '`stream_mode="tasks"`, `"debug"`, `"checkpoints"`': (
-        "test_stream_tasks.py::test_each_task_has_a_start_and_a_result",
-        "test_stream_tasks.py::test_ids_are_unique_and_look_like_uuids",
-        "test_stream_tasks.py::test_all_starts_of_a_step_come_before_its_results",
-        "test_stream_tasks.py::test_a_join_and_a_packet_name_their_triggers",
-        "test_stream_tasks.py::test_a_failing_task_has_a_result_with_its_error_before_the_raise",
-        "test_stream_tasks.py::test_an_interrupted_task_reports_its_question",
-        "test_stream_tasks.py::test_debug_wraps_tasks_with_step_and_time",
-        "test_stream_tasks.py::test_checkpoints_are_silent_without_a_checkpointer",
-    ),
     '`version="v2"`': (
         "test_stream_v2.py::test_each_part_has_type_namespace_and_data",
         "test_stream_v2.py::test_many_modes_have_the_same_shape",
@@ -47,18 +25,15 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
         "test_stream_v2.py::test_a_subgraphs_parts_carry_its_namespace",
         "test_stream_v2.py::test_the_value_is_an_instance_of_the_state_class",
     ),
-    "states of nested graphs in `values` with `subgraphs=True`": (
-        "test_stream.py::TestSubgraphs::test_with_a_list_of_modes_too",
-    ),
-    "a list of updates, where one task wrote a key twice": (
-        "test_stream.py::TestUpdates::test_two_writes_of_one_task_to_one_key_are_a_list",
-    ),
     "writes of finished siblings at a pause": (
         "test_interrupt.py::test_invoke_reports_it_beside_the_state",
         (
             "test_interrupt.py::"
             "test_the_values_stream_yields_it_beside_the_state_at_the_start_of_the_step"
         ),
+    ),
+    '`stream_mode="checkpoints"`': (
+        "test_stream_tasks.py::test_checkpoints_are_silent_without_a_checkpointer",
     ),
     "`graph.step_timeout`": (
         "test_failures.py::test_step_timeout_ends_a_step_that_takes_too_long",
@@ -68,9 +43,6 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
         "test_retry.py::TestTimeout::test_a_policy_sets_the_run_timeout",
         "test_retry.py::TestTimeout::test_an_idle_timeout_fires_without_progress",
         "test_retry.py::TestTimeout::test_writing_to_the_stream_is_progress",
-    ),
-    "a failing router runs its node again": (
-        "test_retry.py::TestPolicy::test_a_failing_router_runs_its_node_again",
     ),
     "routers see returned keys that the state does not have": (
         "test_edges.py::TestBranches::test_a_router_sees_returned_keys_that_are_not_in_the_state",

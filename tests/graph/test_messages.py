@@ -1,19 +1,26 @@
 """`add_messages` and `MessagesState` (rule 26), and the stream mode `messages` (rule 101)."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from support.oracle import Events, Impl, Run
+from support.oracle import Events, Impl, Run, annotated
 from support.states import Update
 
 
 def contents(messages: list[Any]) -> list[Any]:
     """The text of each message."""
     return [message.content for message in messages]
+
+
+def void(_: Any) -> None:
+    """Nothing, for nodes that write nothing."""
 
 
 class TestAddMessages:
@@ -205,3 +212,110 @@ class TestTokens:
         quiet = model.with_config(tags=["nostream"])
         graph = impl.sequence(impl.MessagesState, ("n", lambda s: quiet.invoke("x") and None))
         assert list(graph.stream({"messages": ["hi"]}, stream_mode="messages")) == []
+
+    def test_each_token_says_where_it_comes_from(self, impl: Impl, model: Any) -> None:
+        graph = impl.sequence(impl.MessagesState, ("n", lambda s: void(model.invoke("x"))))
+        config = {"metadata": {"mine": 1}, "tags": ["t"]}
+        stream = graph.stream({"messages": ["hi"]}, config, stream_mode="messages")
+        for _, metadata in stream:
+            assert (metadata["langgraph_node"], metadata["langgraph_step"]) == ("n", 1)
+            assert tuple(metadata["langgraph_triggers"]) == ("branch:to:n",)
+            assert tuple(metadata["langgraph_path"]) == ("__pregel_pull", "n")
+            assert metadata["langgraph_checkpoint_ns"].startswith("n:")
+            assert (metadata["mine"], metadata["tags"]) == (1, ["t"])
+
+    def test_a_config_that_is_handed_on_shows_them_once(self, impl: Impl, model: Any) -> None:
+        def n(state: Any, config: Any) -> Update:
+            with ThreadPoolExecutor(1) as pool:
+                return {"messages": [pool.submit(model.invoke, "x", config).result()]}
+
+        graph = impl.sequence(impl.MessagesState, ("n", annotated(n, config=impl.RunnableConfig)))
+        got = list(graph.stream({"messages": ["hi"]}, stream_mode="messages"))
+        assert [chunk.content for chunk, _ in got] == ["one", " ", "two"]
+
+    def test_they_arrive_while_the_node_runs(self, impl: Impl, model: Any) -> None:
+        seen = threading.Event()
+
+        def n(state: Any) -> None:
+            model.invoke("x")
+            assert seen.wait(10)
+
+        graph = impl.sequence(impl.MessagesState, n)
+        for chunk, _ in graph.stream({"messages": ["hi"]}, stream_mode="messages"):
+            if chunk.content == "one":
+                seen.set()
+
+    @pytest.mark.parametrize(("subgraphs", "expected"), [(False, ["one two"]), (True, None)])
+    def test_of_a_graph_that_a_node_invokes(
+        self, impl: Impl, model: Any, subgraphs: bool, expected: Any
+    ) -> None:
+        def call(state: Any) -> Update:
+            return dict(inner.invoke(state))
+
+        deep = ("deep", lambda s: {"messages": [model.invoke("x")]})
+        inner = impl.sequence(impl.MessagesState, deep)
+        graph = impl.sequence(impl.MessagesState, call)
+        start = {"messages": [{"role": "user", "content": "hi", "id": "0"}]}
+        got = list(graph.stream(start, stream_mode="messages", subgraphs=subgraphs))
+        if expected is not None:
+            assert [message.content for message, _ in got] == expected
+            return
+        assert [message.content for _, (message, _) in got] == ["one", " ", "two"]
+        spaces = [[place.split(":")[0] for place in space] for space, _ in got]
+        assert spaces == [["call"]] * 3
+
+    def test_of_a_nested_graph(self, impl: Impl, model: Any) -> None:
+        deep = ("deep", lambda s: {"messages": [model.invoke("x")]})
+        graph = impl.sequence(impl.MessagesState, ("sub", impl.sequence(impl.MessagesState, deep)))
+        start = {"messages": ["hi"]}
+        got = list(graph.stream(start, stream_mode="messages", subgraphs=True))
+        assert [message.content for _, (message, _) in got] == ["one", " ", "two"]
+        for space, (_, metadata) in got:
+            assert [place.split(":")[0] for place in space] == ["sub"]
+            assert metadata["langgraph_checkpoint_ns"].startswith(f"{space[0]}|deep:")
+
+    def test_a_stream_that_a_node_reads_itself_does_not_show_twice(
+        self, impl: Impl, model: Any
+    ) -> None:
+        inner = impl.sequence(impl.MessagesState, ("deep", lambda s: void(model.invoke("x"))))
+        inside = []
+
+        def call(state: Any) -> None:
+            inside.extend(inner.stream({"messages": ["hi"]}, stream_mode="messages"))
+
+        graph = impl.sequence(impl.MessagesState, call)
+        start = {"messages": ["hi"]}
+        got = list(graph.stream(start, stream_mode="messages", subgraphs=True))
+        assert [message.content for message, _ in inside] == ["one", " ", "two"]
+        assert [message.content for _, (message, _) in got] == ["one", " ", "two"]
+
+
+class Heard(BaseCallbackHandler):
+    """Notes the models that are called, and where."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+
+    def on_chat_model_start(self, *args: Any, metadata: Any = None, **kwargs: Any) -> None:
+        self.nodes.append(metadata["langgraph_node"])
+
+
+class TestCallbacks:
+    """`callbacks` of the config."""
+
+    def test_they_reach_a_model_that_a_node_calls_without_it(self, impl: Impl, run: Run) -> None:
+        model = GenericFakeChatModel(messages=iter([AIMessage(content="one two")]))
+        graph = impl.sequence(impl.MessagesState, ("n", lambda s: void(model.invoke("x"))))
+        heard = Heard()
+        run(graph, {"messages": ["hi"]}, {"callbacks": [heard]})
+        assert heard.nodes == ["n"]
+
+    def test_they_reach_the_models_of_a_graph_that_a_node_invokes(
+        self, impl: Impl, run: Run
+    ) -> None:
+        model = GenericFakeChatModel(messages=iter([AIMessage(content="one two")]))
+        inner = impl.sequence(impl.MessagesState, ("deep", lambda s: void(model.invoke("x"))))
+        graph = impl.sequence(impl.MessagesState, ("call", lambda s: void(inner.invoke(s))))
+        heard = Heard()
+        run(graph, {"messages": ["hi"]}, {"callbacks": [heard]})
+        assert heard.nodes == ["deep"]

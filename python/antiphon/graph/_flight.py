@@ -10,6 +10,7 @@ from antiphon.errors import AntiphonError, RunCancelled
 from antiphon.graph._config import around
 from antiphon.graph._errors import GraphRecursionError
 from antiphon.graph._faults import as_graph_error
+from antiphon.graph._langchain import entering
 from antiphon.graph._runtime import Interrupt, interrupt
 from antiphon.graph._stream import Forwarded
 
@@ -139,9 +140,11 @@ class Flight:
         if self._outer is None or self._space is None:
             return
         mode, space, payload = item
+        tokens = None
         if isinstance(payload, Forwarded):
+            tokens = payload.tokens
             mode, space, payload = payload.item
-        self._outer.emit(Forwarded((mode, (self._space, *space), payload)))
+        self._outer.emit(Forwarded((mode, (self._space, *space), payload), tokens))
 
     def _check(self) -> None:
         """Raises if the run was cut short, or reached its limit with its last step."""
@@ -179,6 +182,12 @@ def launch(engine: Engine, start: Any, shape: Shape | None, **options: Any) -> F
     outer = around()
     watched = _WATCHED.get() if outer is not None else None
     modes = set(shape.native if shape else ()) | set(watched.native if watched else ())
+    readers = [seen.tokens for seen in (shape, watched) if seen and seen.tokens is not None]
+    for tokens in readers:
+        tokens.begin(options["config"]["metadata"])
+    enter = entering(options["config"], readers)
+    if enter is not None:
+        options["enter"] = enter
     if not modes:
         return Flight(engine.start(start, **options), options["limits"]["supersteps"], outer)
     watching = shape if shape is not None and shape.subgraphs else watched

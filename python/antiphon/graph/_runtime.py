@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from antiphon._antiphon import Context, current_context
 from antiphon._pause import Interrupted
 from antiphon.graph._errors import GraphInterrupt
+from antiphon.graph._langchain import settings_of
 
 __all__ = [
     "ExecutionInfo",
@@ -170,6 +171,9 @@ def runtime_of(ctx: Context) -> Runtime[Any]:
 
 def config_of(ctx: Context) -> RunnableConfig:
     """The config as seen by the node of `ctx`: its metadata say which node it is."""
+    made = settings_of(ctx)
+    if made is not None:
+        return cast("RunnableConfig", dict(made))
     config: RunnableConfig = ctx.config
     where = {"langgraph_node": ctx.node, "langgraph_step": ctx.step}
     return {**config, "metadata": {**config["metadata"], **where}}

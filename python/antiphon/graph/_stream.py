@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon.graph._faults import GraphBuildError
 from antiphon.graph._schema import ROOT
+from antiphon.graph._tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,22 +17,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Forwarded", "Shape", "StreamMode", "select"]
 
-StreamMode = Literal["values", "updates", "custom"]
+StreamMode = Literal["values", "updates", "custom", "messages", "tasks", "debug"]
 """What a stream carries.
 
 ``values``: the state after the input and after each superstep that wrote to it. ``updates``: what
 each task returned, by the node's name. ``custom``: what nodes send by the stream writer.
+
+``messages``: pairs of a message and metadata that say where it comes from (``langgraph_node``,
+``langgraph_step`` and more): the tokens of LangChain chat models that nodes call, if LangChain was
+imported before the stream began and the call is not tagged ``nostream``; and messages that nodes
+return, if they have not been shown as tokens.
+
+``tasks``: a dict when a task begins (``id``, ``name``, ``input``, ``triggers``) and one when it
+ends (``id``, ``name``, ``error``, ``result``, ``interrupts``). ``debug``: the same as ``payload``
+of a dict with ``step``, ``timestamp`` and ``type`` (``task`` or ``task_result``).
 """
 
-_MODES = ("values", "updates", "custom")
+_MODES = ("values", "updates", "custom", "messages", "tasks", "debug")
+_TOLD = frozenset(("messages", "tasks", "debug"))
 _Item = tuple[str, tuple[str, ...], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """An item of a graph that a node invoked, on its way through the node's own run."""
+    """An item on its way through the run of a node: of a graph that the node invoked, or a token.
+
+    Attributes:
+        item: the item.
+        tokens: the only stream that a token is for; none for other items.
+    """
 
     item: _Item
+    tokens: Tokens | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +60,14 @@ class Shape:
         tagged: whether chunks name their mode.
         subgraphs: whether nested graphs show, and chunks have a namespace.
         keys: the keys to show; a name shows the bare value, nothing shows all.
+        tokens: what has been shown of messages, if they are shown.
     """
 
     modes: tuple[str, ...]
     tagged: bool = False
     subgraphs: bool = False
     keys: str | Sequence[str] | None = None
+    tokens: Tokens | None = None
 
     @classmethod
     def read(
@@ -70,23 +90,44 @@ class Shape:
                     code="call_invalid",
                     hint=f"use one or several of: {', '.join(_MODES)}",
                 )
-        return cls(modes, not isinstance(mode, str), subgraphs, keys)
+        tokens = Tokens() if "messages" in modes else None
+        return cls(modes, not isinstance(mode, str), subgraphs, keys, tokens)
 
     @property
     def native(self) -> tuple[str, ...]:
         """The engine's modes."""
-        # What an invoked graph shows travels as custom items of the node that invoked it.
-        if self.subgraphs and "custom" not in self.modes:
-            return (*self.modes, "custom")
-        return self.modes
+        modes = {mode for mode in self.modes if mode not in _TOLD}
+        if len(modes) < len(self.modes):
+            modes.add("tasks")
+        # Tokens, and what an invoked graph shows, travel as custom items of the node.
+        if self.subgraphs or self.tokens is not None:
+            modes.add("custom")
+        return tuple(modes)
 
     def chunks(self, item: _Item) -> Iterator[Any]:
-        """What the caller gets to see of an item: one chunk, or nothing."""
+        """What the caller gets to see of an item."""
         mode, space, payload = item
         if isinstance(payload, Forwarded):
+            if payload.tokens not in (None, self.tokens):
+                return
             mode, space, payload = payload.item
-        if mode in self.modes and (self.subgraphs or not space):
+        if space and not self.subgraphs:
+            return
+        if mode == "tasks":
+            yield from self._told(space, payload)
+        elif mode in self.modes:
             yield self._chunk(mode, space, self._payload(mode, payload))
+
+    def _told(self, space: tuple[str, ...], told: Any) -> Iterator[Any]:
+        """What shows of the beginning or the end of a task."""
+        if self.tokens is not None:
+            for message in self.tokens.of_task(space, told):
+                yield self._chunk("messages", space, message)
+        step, _, payload = told
+        if "tasks" in self.modes:
+            yield self._chunk("tasks", space, payload)
+        if "debug" in self.modes:
+            yield self._chunk("debug", space, _stamped(step, payload))
 
     def pauses(self, flight: Flight) -> Iterator[Any]:
         """The chunks that end the stream of a run that pauses."""
@@ -112,6 +153,15 @@ class Shape:
         if mode == "updates":
             return {name: _shown(update, self.keys) for name, update in payload.items()}
         return payload
+
+
+def _stamped(step: int, payload: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "step": step,
+        "timestamp": datetime.now(UTC).isoformat(),
+        "type": "task" if "input" in payload else "task_result",
+        "payload": payload,
+    }
 
 
 def select(state: dict[str, Any], keys: str | Sequence[str] | None) -> Any:
