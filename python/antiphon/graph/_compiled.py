@@ -267,7 +267,8 @@ class CompiledGraph(Batches):
         )
 
     def _result(self, flight: Flight, keys: str | Sequence[str] | None) -> Any:
-        shown = select(flight.state(), self._plan.output_keys if keys is None else keys)
+        state = flight.preview() or flight.state()
+        shown = select(state, self._plan.output_keys if keys is None else keys)
         if flight.is_paused():
             return Paused(shown if isinstance(shown, dict) else {}, flight)
         return None if shown == {} else shown

@@ -51,6 +51,13 @@ class Flight:
         """The state now."""
         return self._run.values
 
+    def preview(self) -> dict[str, Any] | None:
+        """At a pause: the state with the writes of tasks that are done; none without such writes.
+
+        They are merged once the tasks that asked are done too.
+        """
+        return self._run.preview() if self.is_paused() else None
+
     def is_paused(self) -> bool:
         """Whether it waits for answers."""
         return self._run.outcome == "paused"

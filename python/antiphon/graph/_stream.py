@@ -141,6 +141,9 @@ class Shape:
             shown = select(flight.state(), self.keys)
             shown = shown if isinstance(shown, dict) else {}
             yield self._chunk("values", (), {**shown, "__interrupt__": questions})
+            preview = flight.preview()
+            if preview is not None:
+                yield self._chunk("values", (), select(preview, self.keys))
 
     def _chunk(self, mode: str, space: tuple[str, ...], payload: Any) -> Any:
         if self.tagged:

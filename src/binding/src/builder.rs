@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Channel, Kind, Merge};
 use antiphon_core::graph::{
-    Graph, GraphBuilder, GraphError, Habits, Node, NodeWork, OnError, Order, Policy, Sight,
+    Graph, GraphBuilder, GraphError, Habits, Idle, Node, NodeWork, OnError, Order, Policy, Sight,
 };
 use antiphon_core::{Category, Fault};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -60,8 +61,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Given {
 pub(crate) struct NodeOptions<'a, 'py>(Keywords<'a, 'py>);
 
 impl<'a, 'py> NodeOptions<'a, 'py> {
-    const NAMES: [&'static str; 8] =
-        ["wants_ctx", "inline", "asynchronous", "retry", "timeout", "deferred", "limits", "view"];
+    const NAMES: [&'static str; 10] = [
+        "wants_ctx",
+        "inline",
+        "asynchronous",
+        "retry",
+        "timeout",
+        "idle_timeout",
+        "heartbeat_only",
+        "deferred",
+        "limits",
+        "view",
+    ];
 
     fn read(options: Option<&'a Bound<'py, PyDict>>) -> PyResult<Self> {
         Keywords::new(options, &Self::NAMES).map(Self)
@@ -77,12 +88,8 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
     }
 
     pub(crate) fn policy(&self) -> PyResult<Policy> {
-        let timeout = self.0.get("timeout")?.map(|timeout: f64| match timeout {
-            timeout if timeout > 0.0 => seconds("timeout", timeout),
-            timeout => {
-                Err(PyValueError::new_err(format!("`timeout` must be positive, found: {timeout}")))
-            }
-        });
+        let idle = self.time("idle_timeout")?;
+        let strict = self.flag("heartbeat_only")?;
         let given: Option<Bound<'py, PyDict>> = self.0.get("limits")?;
         let retries = self.retries()?;
         let py_policy =
@@ -90,11 +97,23 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
         Ok(Policy {
             retry: py_policy.map(|retry| retry.get().policy.clone()),
             host_retries: !retries.is_empty(),
-            timeout: timeout.transpose()?,
+            timeout: self.time("timeout")?,
+            idle: idle.map(|limit| Idle { limit, strict }),
             limits: given.as_ref().map_or(Ok(Limits::default()), limits)?,
             on_error: OnError::Raise,
             deferred: self.flag("deferred")?,
         })
+    }
+
+    /// A number of seconds above 0.
+    fn time(&self, name: &str) -> PyResult<Option<Duration>> {
+        match self.0.get::<f64>(name)? {
+            None => Ok(None),
+            Some(given) if given > 0.0 => seconds(name, given).map(Some),
+            Some(given) => {
+                Err(PyValueError::new_err(format!("`{name}` must be positive, found: {given}")))
+            }
+        }
     }
 
     pub(crate) fn retries(&self) -> PyResult<Vec<Py<Retry>>> {
@@ -214,7 +233,7 @@ impl Builder {
             wants_ctx: options.flag("wants_ctx")?,
             inline: options.flag("inline")?,
             asynchronous: options.flag("asynchronous")?,
-            timed: policy.timeout.is_some(),
+            timed: policy.timeout.is_some() || policy.idle.is_some(),
             retry: options.retries()?,
             view: options.0.get("view")?,
             agent: None,

@@ -208,6 +208,12 @@ impl Context {
         self.errand.run.get().inbox.put(py, |letters| letters.chunks.push(piece));
     }
 
+    /// Says that the node is alive, which puts its idle time-out off.
+    fn heartbeat(&self, py: Python<'_>) {
+        let id = self.errand.id;
+        self.errand.run.get().inbox.put(py, |letters| letters.heartbeats.push(id));
+    }
+
     /// Counts what a call of a model cost against the budgets.
     fn charge(&self, input_tokens: u64, output_tokens: u64) -> PyResult<()> {
         let usage = Usage { input_tokens, output_tokens };

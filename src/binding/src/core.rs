@@ -8,7 +8,7 @@ use std::time::Duration;
 use antiphon_core::command::Update;
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::NodeId;
+use antiphon_core::graph::{NodeId, Sign};
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Time};
@@ -179,10 +179,15 @@ impl Core {
         if let Some(reason) = letters.cancel {
             self.machine.cancel(&reason, self.now);
         }
+        for id in letters.heartbeats {
+            self.machine.alive(id, Sign::Heartbeat, self.now);
+        }
         for (id, chunk) in letters.chunks {
+            self.machine.alive(id, Sign::Progress, self.now);
             native::note(self, id, &chunk);
         }
         for emitted in letters.emitted {
+            self.machine.alive(emitted.id, Sign::Progress, self.now);
             self.emit(py, &emitted)?;
         }
         for (id, answer) in letters.answers {

@@ -33,6 +33,8 @@ pub(crate) struct Letters {
     pub(crate) answers: Vec<(TaskId, Answer)>,
     pub(crate) emitted: Vec<Emitted>,
     pub(crate) chunks: Vec<(TaskId, Chunk)>,
+    /// Tasks that say they are alive.
+    pub(crate) heartbeats: Vec<TaskId>,
     pub(crate) cancel: Option<String>,
     /// How to wake an event loop that waits for letters.
     waker: Option<Waker>,
@@ -43,6 +45,7 @@ impl Letters {
         self.answers.is_empty()
             && self.emitted.is_empty()
             && self.chunks.is_empty()
+            && self.heartbeats.is_empty()
             && self.cancel.is_none()
     }
 }

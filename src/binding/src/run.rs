@@ -22,7 +22,7 @@ use crate::core::{Core, Phase};
 use crate::drive::Drive;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::fault::{busy, to_exception};
+use crate::fault::{busy, seconds, to_exception};
 use crate::host::Host;
 use crate::inbox::{Emitted, Inbox};
 use crate::limits::limits;
@@ -80,7 +80,7 @@ impl Drop for Driving<'_> {
 }
 
 /// What a run may be started with beside its input.
-const START: [&str; 9] = [
+const START: [&str; 10] = [
     "config",
     "context",
     "enter",
@@ -90,6 +90,7 @@ const START: [&str; 9] = [
     "events",
     "run_id",
     "seed",
+    "step_timeout",
 ];
 
 /// Starts a run of `engine`.
@@ -111,6 +112,8 @@ pub(crate) fn start<'py>(
     let record = options.get("events")?.unwrap_or(false);
     let given = options.get::<Bound<'_, PyDict>>("limits")?;
     let given = given.as_ref().map(limits).transpose()?;
+    let step_timeout =
+        options.get("step_timeout")?.map(|given: f64| seconds("step_timeout", given));
     let settings = Options {
         run_id: id.clone(),
         seed: Seed::new(seed),
@@ -119,6 +122,7 @@ pub(crate) fn start<'py>(
         commits: false,
         events: record || modes.events,
         shows: modes.shows(),
+        step_timeout: step_timeout.transpose()?,
     };
     let graph = std::sync::Arc::clone(&engine.get().graph);
     let isolates = !graph.habits().exclusive;
@@ -320,6 +324,12 @@ impl Run {
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.with(|core| core.values(py))
+    }
+
+    /// At a pause: the state with what the finished tasks of its superstep have
+    /// written; none if they have written nothing.
+    fn preview<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.with(|core| core.preview(py))
     }
 
     /// The open questions: id, path, value.

@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::fault::to_exception;
+use crate::host::PyRules;
 use crate::object::Object;
 
 impl Core {
@@ -38,6 +39,24 @@ impl Core {
     pub(crate) fn show_values(&mut self, py: Python<'_>) -> PyResult<()> {
         let values = self.values(py)?;
         self.stream.push(py, "values", &PyTuple::empty(py), values.as_any())
+    }
+
+    /// The state with what the finished tasks of the present superstep have
+    /// written, if they have written anything.
+    pub(crate) fn preview<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let mut rules = PyRules { py, host: &mut self.host };
+        let previewed = self.machine.preview(&mut rules);
+        let changed = previewed.map_err(|fault| PyErr::from_value(self.raised(py, &fault)))?;
+        let Some(engine) = self.engine(py, 0).filter(|_| !changed.is_empty()) else {
+            return Ok(None);
+        };
+        let values = self.values(py)?;
+        for (channel, value) in changed {
+            if let Some(key) = engine.get().key(channel) {
+                values.set_item(&key.name, value.0)?;
+            }
+        }
+        Ok(Some(values))
     }
 
     fn show_within(&mut self, py: Python<'_>, within: &Within<Object>) -> PyResult<()> {
@@ -87,12 +106,12 @@ impl Core {
     }
 
     /// The exception behind a fault.
-    fn raised(&self, py: Python<'_>, fault: &Fault) -> Py<PyAny> {
+    fn raised<'py>(&self, py: Python<'py>, fault: &Fault) -> Bound<'py, PyAny> {
         let number = fault.foreign.and_then(|number| usize::try_from(number).ok());
         let kept = number.and_then(|number| self.host.errors.get(number.checked_sub(1)?));
         match kept {
-            Some(error) => error.clone_ref(py).into_any(),
-            None => to_exception(py, fault).into_value(py).into_any(),
+            Some(error) => error.bind(py).clone().into_any(),
+            None => to_exception(py, fault).into_value(py).into_bound(py).into_any(),
         }
     }
 }

@@ -63,6 +63,8 @@ pub struct Policy {
     pub host_retries: bool,
     /// The longest one attempt may take.
     pub timeout: Option<Duration>,
+    /// The longest one attempt may take without a sign of life.
+    pub idle: Option<Idle>,
     /// What one execution of the node may spend, its attempts included.
     pub limits: Limits,
     /// What happens when no attempt is left.
@@ -91,6 +93,24 @@ impl Policy {
         let counts = [supersteps, model_calls, tool_calls, input_tokens, output_tokens, retries];
         wall_time.is_some() || counts.into_iter().any(Option::is_some)
     }
+}
+
+/// How long an attempt may go without a sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// The longest silence.
+    pub limit: Duration,
+    /// Whether only a [`Sign::Heartbeat`] counts.
+    pub strict: bool,
+}
+
+/// A sign that an attempt is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// It has told or done something.
+    Progress,
+    /// It says so.
+    Heartbeat,
 }
 
 /// What happens when a node has failed for good.

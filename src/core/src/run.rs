@@ -15,7 +15,7 @@ use crate::command::Update;
 use crate::effect::{Effect, Ending};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
-use crate::graph::{Graph, Node, NodeId};
+use crate::graph::{Graph, Node, NodeId, Sign};
 use crate::model::Usage;
 use crate::notice::Shows;
 use crate::rules::Rules;
@@ -41,6 +41,7 @@ mod plan;
 mod route;
 mod stop;
 mod tell;
+mod timeout;
 mod unit;
 
 use conflict::mistyped;
@@ -64,6 +65,8 @@ pub struct Options {
     pub commits: bool,
     /// Whether events are built, or only counted.
     pub events: bool,
+    /// The longest that one superstep of the run's own graph may take.
+    pub step_timeout: Option<Duration>,
     /// What [`Run::take_notices`] tells.
     pub shows: Shows,
 }
@@ -103,6 +106,7 @@ impl<V: Value> Run<V> {
         desk.commits = options.commits;
         desk.max_concurrency = options.max_concurrency.map(|most| most.max(1));
         desk.log.recording = options.events;
+        desk.step_timeout = options.step_timeout;
         desk.shows = options.shows;
         desk.log.now = now;
         desk.log.seq = events;
@@ -135,6 +139,9 @@ impl<V: Value> Run<V> {
         self.desk.log.now = now;
         if self.desk.is_unstarted(id) {
             return false;
+        }
+        if id.unit != 0 {
+            self.alive(id, Sign::Progress, now);
         }
         if self.units.is_agent(id.unit) {
             return self.resolve_call(id, outcome);

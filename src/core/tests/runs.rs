@@ -35,6 +35,7 @@ mod engine {
     mod routes;
     mod seeds;
     mod sends;
+    mod silence;
     mod strange;
     mod targets;
     mod threads;

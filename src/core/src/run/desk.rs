@@ -1,6 +1,7 @@
 //! What a run has to hand out, and what it counts.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use smallvec::SmallVec;
 
@@ -34,6 +35,9 @@ pub(super) struct Desk<V> {
     pub(super) running: usize,
     pub(super) sleeping: usize,
     pub(super) deadline: Option<Time>,
+    pub(super) step_timeout: Option<Duration>,
+    /// Some tasks have to give signs of life.
+    pub(super) watches: bool,
     /// The deadline has passed, and nobody has been given more time.
     pub(super) late: bool,
     pub(super) budget: Budget,
@@ -62,6 +66,8 @@ impl<V> Desk<V> {
             running: 0,
             sleeping: 0,
             deadline,
+            step_timeout: None,
+            watches: false,
             late: false,
             budget,
             log: Log::default(),

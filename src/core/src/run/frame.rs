@@ -39,6 +39,8 @@ pub(super) struct Frame<V> {
     pub(super) hops: Vec<(u32, Hop<V>)>,
     /// Channels to be written once that have been.
     pub(super) sealed: Vec<ChannelId>,
+    /// When the present superstep is given up.
+    pub(super) expires: Option<Time>,
     /// Why the present superstep is the last, once all its tasks have ended.
     pub(super) doom: Option<Doom<V>>,
     /// Spent dimensions whose `on_budget` edge has been taken.
@@ -82,8 +84,19 @@ pub(super) struct Extra<V> {
     pub(super) budget: Option<Budget>,
     /// When all attempts are given up.
     pub(super) expires: Option<Time>,
+    pub(super) watch: Option<Watch>,
     /// The failure that this node handles in another's place.
     pub(super) handles: Option<(NodeId, Fault)>,
+}
+
+/// The present attempt of a task that has to give signs of life.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    pub(super) began: Time,
+    /// When its time is up in any case.
+    pub(super) until: Option<Time>,
+    /// When it is given up unless there is a sign of life before.
+    pub(super) silent: Time,
 }
 
 #[derive(Debug)]
@@ -126,6 +139,7 @@ impl<V: Value> Frame<V> {
             claims: Claims::new(graph.channels().len()),
             hops: Vec::new(),
             sealed: sealed.clone(),
+            expires: None,
             doom: None,
             exempt: exempt.clone(),
             grace: *grace,
@@ -233,6 +247,6 @@ impl<V> Record<V> {
 
 impl<V> Default for Extra<V> {
     fn default() -> Self {
-        Self { answers: Vec::new(), budget: None, expires: None, handles: None }
+        Self { answers: Vec::new(), budget: None, expires: None, watch: None, handles: None }
     }
 }

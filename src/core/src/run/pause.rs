@@ -3,10 +3,12 @@
 use super::Run;
 use super::frame::Status;
 use super::unit::Units;
+use crate::channel::ChannelId;
 use crate::checkpoint::Change;
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
+use crate::rules::Rules;
 use crate::time::Time;
 use crate::value::Value;
 
@@ -37,6 +39,16 @@ impl<V: Value> Run<V> {
         self.close(unit);
     }
 
+    /// What the tasks that are done have written at a pause: the channels of
+    /// the run's own graph that this would change, as they would be then.
+    ///
+    /// # Errors
+    /// The failure of a merge rule of the host.
+    pub fn preview(&self, rules: &mut impl Rules<V>) -> Result<Vec<(ChannelId, V)>, Fault> {
+        let Some(frame) = self.units.frame(0) else { return Ok(Vec::new()) };
+        frame.over(frame.writes().map(|(_, write)| write), rules)
+    }
+
     /// All open questions, in the order of their tasks.
     pub fn questions(&self) -> Vec<Question<V>> {
         let mut questions = Vec::new();
@@ -65,6 +77,7 @@ impl<V: Value> Run<V> {
                 record.attempt -= 1;
             }
             self.store_of(unit, place, |task| Change::Answered(task, value));
+            self.time_step(0);
             self.start(unit, place);
             return Ok(());
         }

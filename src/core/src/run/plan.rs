@@ -11,7 +11,7 @@ use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
 use crate::event::{EventKind, Level};
-use crate::graph::{Graph, Node, NodeWork};
+use crate::graph::{Graph, NodeWork};
 use crate::task::{Input, Task, TaskId, Work};
 use crate::time::Time;
 use crate::value::Value;
@@ -36,7 +36,9 @@ impl<V: Value> Run<V> {
         frame.step += 1;
         frame.line_up();
         frame.open = frame.records.len();
-        for slot in 0..u32::try_from(frame.records.len()).unwrap_or(u32::MAX) {
+        let slots = u32::try_from(frame.records.len()).unwrap_or(u32::MAX);
+        self.time_step(unit);
+        for slot in 0..slots {
             self.start(unit, slot);
         }
     }
@@ -74,6 +76,7 @@ impl<V: Value> Run<V> {
             record.limit(&node.policy.limits, now);
         }
         record.deadline = record.expires();
+        self.desk.watches |= node.policy.idle.is_some();
         if !(self.desk.queues() && matches!(node.work, NodeWork::Call)) {
             record.set_off(node, now);
         }
@@ -208,12 +211,6 @@ impl<V: Value> Units<V> {
 }
 
 impl<V> Record<V> {
-    /// An attempt begins: from now on its time-out counts.
-    fn set_off(&mut self, node: &Node<V>, now: Time) {
-        let timeout = self.timeout.or(node.policy.timeout);
-        self.deadline = sooner(timeout.map(|timeout| now + timeout), self.expires());
-    }
-
     /// Opens the budget of one execution, its attempts included.
     fn limit(&mut self, limits: &Limits, now: Time) {
         let extra = self.extra();

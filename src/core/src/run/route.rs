@@ -10,7 +10,7 @@ use super::barrier::Blamed;
 use super::frame::{Frame, Record, Status};
 use super::log::Log;
 use super::unit::{Place, span};
-use crate::channel::{ChannelId, Merge, Op};
+use crate::channel::{ChannelId, Merge, Op, Write};
 use crate::command::{Choice, Route, Update};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
@@ -119,12 +119,24 @@ impl<V: Value> Frame<V> {
         slot: usize,
         rules: &mut impl Rules<V>,
     ) -> Result<Vec<(ChannelId, V)>, Fault> {
+        match self.records.get(slot).map(|record| &record.status) {
+            Some(Status::Done(update)) => self.over(update.writes.iter(), rules),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The channels that some writes would change, as they would be then.
+    pub(super) fn over<'a>(
+        &self,
+        writes: impl Iterator<Item = &'a Write<V>>,
+        rules: &mut impl Rules<V>,
+    ) -> Result<Vec<(ChannelId, V)>, Fault>
+    where
+        V: 'a,
+    {
         let mut overlay: Vec<(ChannelId, V)> = Vec::new();
-        let Some(Status::Done(update)) = self.records.get(slot).map(|record| &record.status) else {
-            return Ok(overlay);
-        };
         let (resets, others): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) =
-            update.writes.iter().partition(|write| matches!(write.op, Op::Reset));
+            writes.partition(|write| matches!(write.op, Op::Reset));
         // As in the merge of all writes, resets come first.
         for write in resets.into_iter().chain(others) {
             let Some(channel) = self.graph.channel(write.channel) else { continue };

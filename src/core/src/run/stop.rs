@@ -44,6 +44,7 @@ impl<V: Value> Run<V> {
                 self.ring_agent(unit, now);
                 continue;
             }
+            self.ring_step(unit, now);
             let slots = self.units.frame(unit).map_or(0, |frame| frame.records.len());
             for slot in 0..u32::try_from(slots).unwrap_or(u32::MAX) {
                 self.ring_task(unit, slot, now);
@@ -75,8 +76,10 @@ impl<V: Value> Run<V> {
                 self.close(unit);
             }
             (&Status::Nested(child), Some(deadline)) if due(&deadline) => {
-                record.deadline = None;
                 let fault = self.lateness(unit, slot);
+                if let Some(record) = self.units.record(unit, slot) {
+                    record.deadline = None;
+                }
                 let doom = spent_dimension(&fault).map_or(Doom::Fault(fault), Doom::Budget);
                 self.doom(child, doom, Patience::LetGo);
             }
@@ -85,32 +88,6 @@ impl<V: Value> Run<V> {
             }
             _ => {}
         }
-    }
-
-    /// Why a task is out of time: its attempt, or all it may spend.
-    fn lateness(&mut self, unit: u32, slot: u32) -> Fault {
-        let now = self.desk.log.now;
-        let record = self.units.record(unit, slot);
-        match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
-            Some(_) => exhausted(Dimension::WallTime),
-            None => self.timeout_fault(unit, slot),
-        }
-    }
-
-    fn timeout_fault(&self, unit: u32, slot: u32) -> Fault {
-        let path = self.units.path(unit, slot).join(" > ");
-        let frame = self.units.frame(unit);
-        let record = frame.and_then(|frame| frame.records.get(slot as usize));
-        let node = record.zip(frame).and_then(|(record, frame)| frame.graph.node(record.node));
-        let limit = record.and_then(|record| record.timeout);
-        let limit = limit.or_else(|| node.and_then(|node| node.policy.timeout)).unwrap_or_default();
-        let late = record.and_then(|record| record.deadline);
-        let late = late.map_or(Duration::ZERO, |deadline| self.desk.log.now.since(deadline));
-        Fault::new(Category::Timeout, "node_timeout", format!("the node took too long: {path}"))
-            .with("node", node.map_or("", |node| &node.name))
-            .with("timeout", limit.as_secs_f64())
-            .with("elapsed", (limit + late).as_secs_f64())
-            .hint("raise its `timeout`, or find out what it waits for")
     }
 
     /// A task of a nested graph speaks for the graph.

@@ -182,7 +182,7 @@ impl<V: Value> Units<V> {
     }
 
     /// The tasks on whose behalf a task works, itself first.
-    fn lineage(&self, unit: u32, slot: u32) -> SmallVec<[(u32, u32); 4]> {
+    pub(super) fn lineage(&self, unit: u32, slot: u32) -> SmallVec<[(u32, u32); 4]> {
         let mut line = SmallVec::from_slice(&[(unit, slot)]);
         let mut at = unit;
         while let Some((parent, slot)) = self.get(at).and_then(|unit| unit.parent) {

@@ -1,6 +1,7 @@
 //! Questions: a task that waits for an answer from outside.
 
-use antiphon_core::channel::Merge;
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::{ChannelId, Merge};
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::START;
@@ -132,7 +133,7 @@ fn a_paused_run_can_be_cancelled() {
 #[test]
 fn the_budget_of_a_node_is_not_refilled_by_an_answer() {
     let mut graph = chain(&[]);
-    let limits = antiphon_core::budget::Limits { tool_calls: Some(1), ..Default::default() };
+    let limits = Limits { tool_calls: Some(1), ..Default::default() };
     let limited = antiphon_core::graph::Policy { limits, ..Default::default() };
     graph.add_node(crate::support::policy(limited, "a"));
     graph.edge(START, "a");
@@ -162,4 +163,29 @@ fn a_question_outlives_a_retry() {
     let asked = play.pauses();
     answer(&mut play, &asked[0], json!("yes"));
     assert_eq!(play.complete(), json!({"log": [["yes"]]}));
+}
+
+#[test]
+fn what_finished_tasks_wrote_can_be_seen_at_a_pause_before_it_is_merged() {
+    let mut graph = fan(&["ask", "other"], &[("log", Merge::Append), ("mine", Merge::Foreign(1))]);
+    graph.channel("x", Merge::Set);
+    let script = Script::new()
+        .node("ask", |call| match call.answers().first() {
+            Some(answer) => call.done([("log", answer.clone())]),
+            None => Outcome::Ask(json!("?")),
+        })
+        .node("other", |call| call.done([("log", json!("other")), ("mine", json!(2))]))
+        .reducer(1, |old, new| Ok(json!([old, new])));
+    let mut play =
+        Play::new(&graph.build().unwrap(), script, json!({"log": "in", "x": 1}), Limits::default());
+    let asked = play.pauses();
+    let mut script = play.script.clone();
+    let preview = play.run.preview(&mut script).unwrap();
+    let names = |id: ChannelId| play.run.graph(0).unwrap().channel(id).unwrap().name.to_string();
+    let preview: Vec<_> = preview.into_iter().map(|(id, value)| (names(id), value)).collect();
+    let expected = [("log", json!(["in", "other"])), ("mine", json!([null, 2]))];
+    assert_eq!(preview, expected.map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!(play.state(), json!({"log": ["in"], "x": 1}));
+    play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
+    assert_eq!(play.complete(), json!({"log": ["in", "yes", "other"], "mine": [null, 2], "x": 1}));
 }

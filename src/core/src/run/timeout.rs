@@ -1,0 +1,144 @@
+//! Time-outs of attempts and of supersteps, and the signs of life that put
+//! some of them off.
+
+use std::time::Duration;
+
+use super::Run;
+use super::frame::{Frame, Record, Status, Watch};
+use super::stop::Patience;
+use super::unit::{Doom, Units, sooner};
+use crate::budget::{Dimension, exhausted};
+use crate::fault::{Category, Fault};
+use crate::graph::{Node, Sign};
+use crate::task::TaskId;
+use crate::time::Time;
+use crate::value::Value;
+
+impl<V: Value> Run<V> {
+    /// Says that an attempt is alive, and with it all that it works for.
+    pub fn alive(&mut self, id: TaskId, sign: Sign, now: Time) {
+        if self.desk.watches && self.units.is_present(id) {
+            self.units.touch(id.unit, id.slot, sign, now);
+        }
+    }
+
+    /// A superstep of the run's own graph begins, or goes on after a pause.
+    pub(super) fn time_step(&mut self, unit: u32) {
+        let Some(limit) = self.desk.step_timeout.filter(|_| unit == 0) else { return };
+        let until = self.desk.log.now + limit;
+        if let Some(frame) = self.units.frame_mut(unit) {
+            frame.expires = Some(until);
+            self.desk.wake(until);
+        }
+    }
+
+    /// Gives a superstep up that has taken too long.
+    pub(super) fn ring_step(&mut self, unit: u32, now: Time) {
+        let Some(frame) = self.units.frame_mut(unit) else { return };
+        let Some(until) = frame.expires.filter(|_| frame.open > 0) else { return };
+        if now < until {
+            return self.desk.wake(until);
+        }
+        frame.expires = None;
+        let limit = self.desk.step_timeout.unwrap_or_default();
+        let message = format!("a superstep took longer than its limit: {} s", limit.as_secs_f64());
+        let fault = Fault::new(Category::Timeout, "step_timeout", message)
+            .with("timeout", limit.as_secs_f64())
+            .with("elapsed", (limit + now.since(until)).as_secs_f64())
+            .hint("raise `step_timeout`, or find out what its nodes wait for");
+        self.doom(unit, Doom::Fault(fault), Patience::LetGo);
+    }
+
+    /// Why a task is out of time: its attempt, or all it may spend.
+    pub(super) fn lateness(&mut self, unit: u32, slot: u32) -> Fault {
+        let now = self.desk.log.now;
+        let record = self.units.record(unit, slot);
+        match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
+            Some(_) => exhausted(Dimension::WallTime),
+            None => self.timeout_fault(unit, slot),
+        }
+    }
+
+    fn timeout_fault(&self, unit: u32, slot: u32) -> Fault {
+        let path = self.units.path(unit, slot).join(" > ");
+        let frame = self.units.frame(unit);
+        let record = frame.and_then(|frame| frame.records.get(slot as usize));
+        let node = record.zip(frame).and_then(|(record, frame)| frame.graph.node(record.node));
+        let run = record.and_then(|record| record.timeout);
+        let run = run.or_else(|| node.and_then(|node| node.policy.timeout));
+        let idle = node.and_then(|node| node.policy.idle).map(|idle| idle.limit);
+        let silent = record.is_some_and(Record::is_silent);
+        let limit = if silent { idle } else { run }.unwrap_or_default();
+        let message =
+            if silent { "the node gave no sign of life" } else { "the node took too long" };
+        let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
+        Fault::new(Category::Timeout, "node_timeout", format!("{message}: {path}"))
+            .with("node", node.map_or("", |node| &node.name))
+            .with("kind", if silent { "idle" } else { "run" })
+            .with("timeout", limit.as_secs_f64())
+            .with("run_timeout", seconds(run))
+            .with("idle_timeout", seconds(idle))
+            .with("elapsed", self.elapsed(record, limit).as_secs_f64())
+            .hint("raise its `timeout`, or find out what it waits for")
+    }
+
+    fn elapsed(&self, record: Option<&Record<V>>, limit: Duration) -> Duration {
+        let now = self.desk.log.now;
+        if let Some(watch) = record.and_then(Record::watch) {
+            return now.since(watch.began);
+        }
+        let late = record.and_then(|record| record.deadline);
+        limit + late.map_or(Duration::ZERO, |deadline| now.since(deadline))
+    }
+}
+
+impl<V: Value> Units<V> {
+    /// Puts off what waits for a sign of life: of a task, and of those on
+    /// whose behalf it works.
+    fn touch(&mut self, unit: u32, slot: u32, sign: Sign, now: Time) {
+        for (unit, slot) in self.lineage(unit, slot) {
+            let Some(Frame { graph, records, .. }) = self.frame_mut(unit) else { continue };
+            let Some(record) = records.get_mut(slot as usize) else { continue };
+            if let Some(node) = graph.node(record.node) {
+                record.touch(node, sign, now);
+            }
+        }
+    }
+}
+
+impl<V> Record<V> {
+    /// An attempt begins: from now on its time-outs count.
+    pub(super) fn set_off(&mut self, node: &Node<V>, now: Time) {
+        let timeout = self.timeout.or(node.policy.timeout);
+        let until = timeout.map(|timeout| now + timeout);
+        self.deadline = sooner(until, self.expires());
+        if let Some(idle) = node.policy.idle {
+            let silent = now + idle.limit;
+            self.extra().watch = Some(Watch { began: now, until, silent });
+            self.deadline = sooner(self.deadline, Some(silent));
+        }
+    }
+
+    fn touch(&mut self, node: &Node<V>, sign: Sign, now: Time) {
+        let Some(idle) = node.policy.idle else { return };
+        let counts = sign == Sign::Heartbeat || !idle.strict;
+        let runs = matches!(self.status, Status::Running | Status::Nested(_));
+        if !counts || !runs || self.deadline.is_none() {
+            return;
+        }
+        let expires = self.expires();
+        if let Some(watch) = self.extra.as_mut().and_then(|extra| extra.watch.as_mut()) {
+            watch.silent = now + idle.limit;
+            self.deadline = sooner(sooner(watch.until, expires), Some(watch.silent));
+        }
+    }
+
+    fn watch(&self) -> Option<&Watch> {
+        self.extra.as_ref()?.watch.as_ref()
+    }
+
+    /// Whether silence is what its time is up for.
+    fn is_silent(&self) -> bool {
+        self.watch().is_some_and(|watch| Some(watch.silent) == self.deadline)
+    }
+}
