@@ -61,9 +61,27 @@ def encode_or(value: Any, otherwise: Any) -> Any:
         return otherwise
 
 
+def well_formed(text: str) -> str:
+    r"""The text with U+FFFD for what is no character: names of files can hold such halves.
+
+    Example:
+        >>> well_formed("caf\udcc3")
+        'caf�'
+    """
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def _encode(value: Any, depth: int) -> Any:
     kind = type(value)
-    if value is None or kind is str or kind is bool:
+    if kind is str:
+        return well_formed(value)
+    if value is None or kind is bool:
         return value
     if depth > _DEEPEST:
         raise _refusal(value, "is nested too deeply, or contains itself")
@@ -168,12 +186,12 @@ _FORMS: tuple[tuple[Callable[[Any], bool], Callable[[Any, int], Any]], ...] = (
     (lambda value: isinstance(value, Enum), _member),
     (lambda value: isinstance(value, bool), lambda value, _: bool(value)),
     (lambda value: isinstance(value, int | float), _number),
-    (lambda value: isinstance(value, str), lambda value, _: str(value)),
+    (lambda value: isinstance(value, str), lambda value, _: well_formed(str(value))),
     (_is_pydantic, lambda value, depth: _encode(value.model_dump(mode="json"), depth)),
     (lambda value: dataclasses.is_dataclass(value) and not isinstance(value, type), _fields),
     (lambda value: isinstance(value, tuple) and hasattr(value, "_fields"), _named),
     (_is_iso, lambda value, _: value.isoformat()),
-    (_is_text_like, lambda value, _: str(value)),
+    (_is_text_like, lambda value, _: well_formed(str(value))),
     (
         lambda value: isinstance(value, bytes | bytearray | memoryview),
         lambda value, _: base64.b64encode(bytes(value)).decode("ascii"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import antiphon
 from antiphon._command.exits import Exit, failed
+from antiphon._command.output import abandon, prepare, tell
 from antiphon._command.plain import safe
 from antiphon.errors import AntiphonError
 
@@ -32,18 +32,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code; see the end of ``antiphon --help``.
     """
+    prepare()
     try:
-        return _run(_parser().parse_args(arguments))
+        code = _run(_parser().parse_args(arguments))
+        sys.stdout.flush()
     except AntiphonError as error:
-        sys.stderr.write(safe(f"error: {error}") + "\n")
+        tell(safe(f"error: {error}"))
         return failed(error)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        tell("interrupted")
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has gone; Python would complain once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        # Whoever reads the output has gone, or there is no room for it.
+        if not isinstance(error, BrokenPipeError):
+            tell(f"error: the output cannot be written: {error.strerror}")
+        abandon()
         return Exit.ERROR
+    return code
 
 
 def _run(options: argparse.Namespace) -> int:

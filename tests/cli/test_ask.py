@@ -103,6 +103,7 @@ def test_a_question_that_is_given_up_exits_with_3_and_says_why() -> None:
     assert "  plan rejected: too vague" in done.stderr.splitlines()
     assert "  retry 2 of 2: planner" in done.stderr.splitlines()
     assert "no answer (retry_limit) at the step: planner" in done.stderr
+    assert "finalizer" not in done.stderr, "it has nothing to word"
 
 
 def test_a_refused_key_exits_with_4_and_is_not_shown() -> None:
@@ -187,6 +188,64 @@ def test_ctrl_c_stops_it_with_130() -> None:
         out, err = child.communicate(timeout=30)
     assert (child.returncode, out) == (130, ""), err
     assert err.endswith("interrupted\n")
+    assert "Traceback" not in err
+
+
+def shell(line: str, url: str, **more: str) -> tuple[str, str]:
+    """What a line of bash wrote, `antiphon` being the command in it, and what it complained of."""
+    done = subprocess.run(
+        ["bash", "-c", line.replace("antiphon", f"{sys.executable} -m antiphon")],
+        env=environment(url, **more),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("antiphon ask q | head -c 0; echo ${PIPESTATUS[0]}", "1\n"),
+        ("antiphon ask q 2>&1 >/dev/null | head -c 0; echo ${PIPESTATUS[0]}", "1\n"),
+        ("antiphon ask q >&-; echo $?", "0\n"),
+        ("antiphon ask q 2>&-; echo $?", "Lima\n0\n"),
+        ("antiphon ask q 2>/dev/full; echo $?", "1\n"),
+    ],
+)
+def test_streams_that_nobody_reads_give_an_exit_code_and_no_traceback(
+    line: str, written: str
+) -> None:
+    with RoleServer() as server:
+        out, err = shell(line, server.url)
+    assert out == written, err
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+
+
+@pytest.mark.parametrize("line", ["antiphon ask q", "antiphon models"])
+def test_a_full_disk_is_an_error_in_one_line(line: str) -> None:
+    with RoleServer() as server:
+        out, err = shell(f"{line} >/dev/full; echo $?", server.url)
+    assert out == "1\n"
+    assert err.splitlines()[-1] == "error: the output cannot be written: No space left on device"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_an_answer_that_the_encoding_lacks_is_written_all_the_same(encoding: str) -> None:
+    final = {"final_reasoning_trace": "", "final_answer": "Łaź"}
+    with RoleServer(final=final) as server:
+        done = antiphon("ask", "Which city?", url=server.url, PYTHONIOENCODING=encoding)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("\\u0141")
+
+
+def test_a_question_that_is_no_text_is_refused() -> None:
+    with RoleServer() as server:
+        out, err = shell("antiphon ask $'caf\\xc3'; echo $?", server.url)
+    assert (out, server.bodies) == ("2\n", [])
+    assert "not UTF-8 text" in err
     assert "Traceback" not in err
 
 

@@ -272,6 +272,27 @@ def test_a_blank_question_is_refused(question: str) -> None:
     assert caught.value.code == "question_blank"
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (b"bytes", "text, or a list of messages: bytes"),
+        (None, "text, or a list of messages: NoneType"),
+        ({"question": "q"}, "text, or a list of messages: dict"),
+        ("caf\udcc3", "half a character"),
+        ([object()], "no JSON"),
+        ([{"content": 3}], "one message of text"),
+    ],
+)
+def test_a_question_of_another_kind_is_refused_before_a_model_is_asked(
+    question: Any, told: str
+) -> None:
+    played = model()
+    with pytest.raises(ValidationError, match=told) as caught:
+        ReviewLoop(played).run(question)
+    assert caught.value.code == "question_malformed"
+    assert not played.requests
+
+
 def test_a_file_is_given_as_name_and_bytes() -> None:
     played = model()
     ReviewLoop(played).run("?", file=("atlas.txt", b"Peru: Lima"))

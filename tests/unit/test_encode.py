@@ -136,3 +136,9 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 )
 def test_every_encoding_is_json(value: Any) -> None:
     assert json.loads(json.dumps(encode_result(value), allow_nan=False)) == encode_result(value)
+
+
+def test_halves_of_characters_become_replacements() -> None:
+    assert encode_result({"k\udcff": ["a\udcffb", "\ud83d\ude00"]}) == {
+        "k\ufffd": ["a\ufffdb", "\U0001f600"]
+    }

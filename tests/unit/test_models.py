@@ -74,6 +74,10 @@ def test_a_missing_key_is_told_when_the_team_is_built(monkeypatch: pytest.Monkey
         ("openai:x", {"base_ulr": "u"}, "model_setting_invalid", "did you mean `base_url`"),
         ("openai:x", {"api_key": "k", "timeout": "long"}, "model_setting_invalid", "openai:x"),
         ("openai:x", {"api_key": "k", "timeout": -1}, "model_setting_invalid", "timeout"),
+        ("openai:x", {"api_key": "k", "timeout": 0}, "model_setting_invalid", "`timeout`.*: 0"),
+        ("openai:x", {"api_key": "k", "idle_timeout": 0}, "model_setting_invalid", "idle_timeout"),
+        ("openai:x", {"api_key": "k", "max_attempts": 0}, "model_setting_invalid", "max_attempts"),
+        ("openai:x", {"api_key": "k\ny"}, "model_setting_invalid", "authorization"),
     ],
 )
 def test_what_cannot_be_opened_is_named(name: str, settings: Any, code: str, naming: str) -> None:

@@ -302,6 +302,17 @@ def test_a_wrong_type_is_told_in_words_and_makers_keys_are_not_shown() -> None:
     assert "__" not in str(caught.value)
 
 
+def test_half_a_character_is_refused_in_a_question_and_replaced_in_what_a_model_reads() -> None:
+    model = scripted(["fine"])
+    team = Orchestrator(
+        [Put({"found": "caf\udcc3"}), Agent(name="a", model=model, reads=["found"])]
+    )
+    with pytest.raises(ValidationError, match="half a character"):
+        team.run("caf\udcc3")
+    assert team.run("q").answer == "fine"
+    assert "caf\ufffd" in model.requests[0]["messages"][-1]["content"]
+
+
 def test_an_input_of_the_wrong_type_is_refused_before_anything_runs() -> None:
     with pytest.raises(ValidationError, match="`count` takes int, and was given: str") as caught:
         Orchestrator([Put({})], state=Typed).run({"question": "q", "count": "many"})

@@ -12,6 +12,7 @@ from antiphon._choice import choose, opened
 from antiphon._command.exits import Exit, after
 from antiphon._command.plain import safe
 from antiphon._command.progress import ProgressView
+from antiphon._encode import well_formed
 from antiphon.errors import ValidationError
 from antiphon.local import ProgressBar
 from antiphon.models import Model
@@ -20,6 +21,8 @@ from antiphon.systems._file import read_file
 
 if TYPE_CHECKING:
     import argparse
+
+    from antiphon.errors import AntiphonError
 
 __all__ = ["ask"]
 
@@ -53,7 +56,15 @@ def ask(options: argparse.Namespace) -> Exit:
 
 def _require_question(question: str) -> None:
     if not question.strip():
-        raise ValidationError("there is no question to answer: it is blank", code="question_blank")
+        raise ValidationError(
+            f"there is no question to answer: {question!r}",
+            code="question_blank",
+            hint='antiphon ask "What is the capital of France?"',
+        )
+    if well_formed(question) != question:
+        raise ValidationError(
+            f"the question is not UTF-8 text: {question!r}", code="question_malformed"
+        )
 
 
 def _setting(given: str) -> tuple[str, Any]:
@@ -101,8 +112,12 @@ def _object(result: ReviewLoopResult, *, trace: bool) -> dict[str, Any]:
         "model": ", ".join(result.models),
         "usage": result.usage,
         "retry_count": result.retry_count,
-        "error": None if error is None else {"code": error.code, "message": error.message},
+        "error": None if error is None else _fault(error),
     }
     if trace:
         told["trace"] = [event.to_dict() for event in result.trace]
     return told
+
+
+def _fault(error: AntiphonError) -> dict[str, Any]:
+    return {"code": error.code, "message": error.message, "hint": error.hint}

@@ -26,6 +26,15 @@ _WORK = {
     "critic_expert": "critic reviews the answer",
     "finalizer": "finalizer words the answer",
 }
+_GIVEN_UP = {
+    "failed",
+    "limit_reached",
+    "no_progress",
+    "result_missing",
+    "unknown_step",
+    "verdict_missing",
+}
+"""Rules that end the question: what follows is no work."""
 _WORKS = {"planner": "plan", "researcher": "research", "expert": "answer"}
 
 
@@ -72,7 +81,7 @@ class ProgressView:
 
     def _told(self, name: str, data: dict[str, Any]) -> None:
         if name == "step_determined":
-            self._begin(str(data["to"]))
+            self._begin("" if data["rule"] in _GIVEN_UP else str(data["to"]))
         elif name in _LINES:
             self.say(_LINES[name](data), _INDENT)
 

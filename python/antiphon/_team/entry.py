@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._encode import well_formed
 from antiphon._team.messages import said
 from antiphon._team.schema import fields_of, is_record
 from antiphon.errors import StateError, ValidationError
@@ -84,4 +85,10 @@ def _check_question(question: Any) -> None:
             f"the question is blank: {question!r}",
             code="question_blank",
             hint='ask something: `team.run("How many people live in Lyon?")`',
+        )
+    if well_formed(question) != question:
+        raise ValidationError(
+            f"the question holds half a character, which no model can read: {question!r}",
+            code="input_invalid",
+            hint="decode its bytes as UTF-8",
         )

@@ -34,8 +34,8 @@ def opening(spec: Spec, state: Any, data: dict[str, Any] | None = None) -> list[
             be shown (``state_key_unreadable``).
     """
     values = _values(state)
-    shown = {key: values[key] for key in spec.reads if values.get(key) is not None}
-    blocks = [_block(key, value) for key, value in {**shown, **(data or {})}.items()]
+    read = {key: values[key] for key in spec.reads if values.get(key) is not None}
+    blocks = [_block(key, value) for key, value in {**read, **(data or {})}.items()]
     orders = [spec.instructions, _WARNING if blocks else ""]
     system = "\n\n".join(part for part in orders if part)
     messages = [said("system", system)] if system else []
@@ -51,7 +51,8 @@ def opening(spec: Spec, state: Any, data: dict[str, Any] | None = None) -> list[
     if messages[-1]["role"] == "assistant":
         # Servers want the last word to be the user's.
         messages.append(said("user", _GO_ON))
-    return messages
+    shown: list[dict[str, Any]] = encode_result(messages)
+    return shown
 
 
 def sent(arg: Any, reads: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:

@@ -142,12 +142,16 @@ fn settings(options: &Keywords<'_, '_>) -> PyResult<Settings> {
     let mut settings = Settings { base_url: options.get("base_url")?, ..Settings::default() };
     settings.api_key = options.get::<String>("api_key")?.map(Secret::new);
     if let Some(timeout) = options.get("timeout")? {
-        settings.timeout = seconds("timeout", timeout)?;
+        settings.timeout = some_time("timeout", timeout)?;
     }
     if let Some(timeout) = options.get("idle_timeout")? {
-        settings.idle_timeout = seconds("idle_timeout", timeout)?;
+        settings.idle_timeout = some_time("idle_timeout", timeout)?;
     }
     if let Some(attempts) = options.get("max_attempts")? {
+        if attempts == 0 {
+            let message = "`max_attempts` takes a whole number of at least 1, found: 0";
+            return Err(PyValueError::new_err(message));
+        }
         settings.retry.max_attempts = attempts;
     }
     if let Some(headers) = options.get::<BTreeMap<String, String>>("headers")? {
@@ -158,6 +162,15 @@ fn settings(options: &Keywords<'_, '_>) -> PyResult<Settings> {
         settings.extra_body = pythonize::depythonize(&body)?;
     }
     Ok(settings)
+}
+
+fn some_time(name: &str, given: f64) -> PyResult<std::time::Duration> {
+    let time = seconds(name, given)?;
+    if time.is_zero() {
+        let message = format!("`{name}` takes a number of seconds above zero, found: {given}");
+        return Err(PyValueError::new_err(message));
+    }
+    Ok(time)
 }
 
 fn script(replies: &[Bound<'_, PyAny>]) -> PyResult<Vec<ScriptedReply>> {
@@ -270,7 +283,8 @@ pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
     } else if value.is_instance_of::<PyDict>() {
         pythonize::depythonize(value)?
     } else {
-        let message = format!("a model returns a text or a dict, found: {}", value.get_type());
+        let message =
+            format!("a model returns a text or a dict, found: {}", value.get_type().qualname()?);
         return Err(PyValueError::new_err(message));
     };
     let stopped =

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use antiphon_core::event::Event as CoreEvent;
-use antiphon_core::{Fault, Seed};
+use antiphon_core::{Category, Fault, Seed};
 use antiphon_runtime::{Clock, Stop, SystemClock, Watcher};
 use antiphon_systems::review_loop::{
     Answer, Asked, Attachment, Config, Luggage, ReviewLoop as System, Session,
@@ -208,14 +208,26 @@ impl Waiting<'_, '_> {
 fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResult<Asked> {
     let py = question.py();
     let file = file.map(|(name, content)| Attachment::from_bytes(name, content)).transpose();
-    let messages = if question.is_instance_of::<PyString>() {
-        let text: String = question.extract()?;
-        serde_json::json!([{"role": "user", "content": text}])
-    } else {
-        pythonize::depythonize(question)?
+    let messages = match question.extract::<String>() {
+        Ok(text) => serde_json::json!([{"role": "user", "content": text}]),
+        Err(_) if question.is_instance_of::<PyList>() => pythonize::depythonize(question)
+            .map_err(|error| malformed(py, "holds what is no JSON", &error.to_string()))?,
+        Err(_) if question.is_instance_of::<PyString>() => {
+            let shown = question.repr()?.to_string();
+            return Err(malformed(py, "holds half a character, which no model can read", &shown));
+        }
+        Err(_) => {
+            let kind = question.get_type().qualname()?.to_string();
+            return Err(malformed(py, "has to be a text, or a list of messages", &kind));
+        }
     };
     let asked = file.and_then(|file| Asked::from_messages(&messages, file));
     asked.map_err(|fault| to_exception(py, &fault))
+}
+
+fn malformed(py: Python<'_>, complaint: &str, found: &str) -> PyErr {
+    let message = format!("the question {complaint}: {found}");
+    to_exception(py, &Fault::new(Category::Validation, "question_malformed", message))
 }
 
 /// A question as it is put.

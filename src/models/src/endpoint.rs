@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
-use antiphon_net::{Redactor, Secret, Url, is_this_machine, shown};
+use antiphon_net::{HttpRequest, Redactor, Secret, Url, is_this_machine, shown};
 use serde_json::{Map, Value as Json};
 
 use crate::name::ModelName;
@@ -76,6 +76,7 @@ impl Endpoint {
         let key = key(provider, settings, &base, &env)?;
         check_extra(&settings.extra_body)?;
         let headers = headers(provider, key, settings, &env);
+        check_headers(&base, &headers)?;
         let official = base.host_str() == Some("api.openai.com");
         let structured = match (official, provider.takes_schema) {
             (true, _) => Structured::Strict,
@@ -85,7 +86,7 @@ impl Endpoint {
         let max_tokens_field =
             if official { "max_completion_tokens" } else { provider.max_tokens_field };
         Ok(Self {
-            redactor: Redactor::new(secrets(&headers)),
+            redactor: Redactor::new(secrets(&headers).chain(query_secrets(&base))),
             url: chat_url(base),
             headers,
             extra_body: settings.extra_body.clone(),
@@ -162,7 +163,8 @@ fn key(
     env: &impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Secret>, Fault> {
     let from_env = || provider.key_env.iter().find_map(|variable| env(variable)).map(Secret::new);
-    let key = settings.api_key.clone().or_else(from_env);
+    let given = settings.api_key.clone().filter(|key| !key.expose().trim().is_empty());
+    let key = given.or_else(from_env);
     if key.is_none() && provider.needs_key && !is_this_machine(base) {
         return Err(key_missing(provider, base));
     }
@@ -206,6 +208,28 @@ fn secrets(headers: &[(String, Secret)]) -> impl Iterator<Item = Secret> {
             .find_map(|scheme| value.expose().strip_prefix(scheme));
         credential.map_or_else(|| value.clone(), Secret::from)
     })
+}
+
+/// The values of the address's query: some gateways take a key there, and
+/// servers like to echo the address.
+fn query_secrets(base: &Url) -> Vec<Secret> {
+    base.query_pairs().map(|(_, value)| Secret::new(value)).collect()
+}
+
+/// A key with a line break in it is better found before anything is sent.
+fn check_headers(base: &Url, headers: &[(String, Secret)]) -> Result<(), Fault> {
+    for (name, value) in headers {
+        if HttpRequest::get(base.clone()).secret_header(name, value).is_err() {
+            let what = "a header of the model request holds characters that HTTP forbids";
+            return Err(Fault::new(
+                Category::Validation,
+                "model_setting_invalid",
+                format!("{what}: {name}"),
+            )
+            .hint("look for line breaks in the key or header"));
+        }
+    }
+    Ok(())
 }
 
 /// Fields that the wire fills in itself: a second value would be ignored or

@@ -127,6 +127,9 @@ impl<'e> Failure<'e> {
             words => words.to_owned(),
         };
         let mut fault = self.fault(category, code, what, &words);
+        if let Some(hint) = way_out(code) {
+            fault = fault.hint(hint);
+        }
         for (key, value) in [("provider_code", &complaint.code), ("provider_type", &complaint.kind)]
         {
             if !value.is_empty() {
@@ -189,6 +192,20 @@ fn verdict(status: u16, complaint: &Complaint) -> (Category, &'static str, &'sta
             (Category::Validation, "model_request_refused", "the model server refused the request")
         }
     }
+}
+
+/// What the caller can do about it.
+fn way_out(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "model_key_refused" => "check the key, and that it may use this model",
+        "model_quota_exhausted" => "top the account up, or name another model",
+        "model_rate_limited" => "wait, ask less at once, or name another model",
+        "model_not_found" => "check the model's name and the base URL",
+        "model_redirected" => "set the base URL to where it points",
+        "model_server_error" => "try again later, or name another model",
+        "model_timeout" => "raise `timeout`, or name a faster model",
+        _ => return None,
+    })
 }
 
 const fn quota() -> (Category, &'static str, &'static str) {

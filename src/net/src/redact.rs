@@ -9,6 +9,9 @@ const MASK: &str = "***";
 /// So many leading characters of a secret are enough to strike what follows.
 const TELLING: usize = 8;
 
+/// What is shorter keeps nobody out.
+const SHORTEST: usize = 4;
+
 /// Knows the secrets of one endpoint and strikes them from any text.
 ///
 /// ```
@@ -23,13 +26,17 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Watches for `secrets`; empty ones are left out.
+    /// Watches for `secrets`. Those of fewer than 4 characters are left out: a
+    /// local server's `x` would be struck from every word.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let mut spellings: Vec<String> = Vec::new();
         for secret in secrets {
             let plain = secret.expose().trim();
+            if plain.chars().count() < SHORTEST {
+                continue;
+            }
             for spelling in [plain.to_owned(), json_escaped(plain), percent_encoded(plain)] {
-                if !spelling.is_empty() && !spellings.contains(&spelling) {
+                if !spellings.contains(&spelling) {
                     spellings.push(spelling);
                 }
             }

@@ -6,7 +6,7 @@ use antiphon_core::{Category, Fault};
 use antiphon_models::Settings;
 use serde_json::json;
 
-use crate::answers::{KEY, ask, completes, cx, fails, opened, question, says, settings};
+use crate::answers::{ask, completes, cx, fails, opened, question, says, settings};
 use crate::server::{Answer, Server};
 
 async fn fault(answer: Answer) -> Fault {
@@ -156,17 +156,4 @@ async fn a_redirect_is_not_followed_and_the_key_stays() {
     let fault = fault(redirect).await;
     assert_eq!((fault.category, fault.code.as_str()), (Category::Validation, "model_redirected"));
     assert_eq!(elsewhere.connections(), 0);
-}
-
-#[tokio::test]
-async fn a_key_that_no_header_can_carry_is_a_validation_fault() {
-    let server = Server::start([]).await;
-    let settings = Settings { api_key: Some(format!("{KEY}\nx").into()), ..settings(&server) };
-    let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::Validation, "model_setting_invalid")
-    );
-    assert!(!format!("{fault:?}").contains("sk-test"));
-    assert_eq!(server.connections(), 0);
 }

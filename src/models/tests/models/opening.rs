@@ -173,3 +173,29 @@ fn a_field_of_the_request_cannot_be_set_twice() {
         (Category::Validation, "model_setting_invalid")
     );
 }
+
+#[test]
+fn a_key_that_cannot_be_sent_is_refused_before_anything_is_and_not_shown() {
+    let with = |key: &str| Settings { api_key: Some(key.into()), ..Settings::default() };
+    let fault = resolve("openai:m", &with("sk-hu\nsh"), &[]).unwrap_err();
+    assert_eq!(
+        (fault.category, fault.code.as_str()),
+        (Category::Validation, "model_setting_invalid")
+    );
+    assert!(fault.message.ends_with(": authorization"), "{}", fault.message);
+    assert!(!format!("{fault:?}").contains("hu") && fault.hint.is_some(), "{fault:?}");
+    let around = resolve("openai:m", &with(" sk-hush\r\n"), &[]).unwrap();
+    assert_eq!(around.headers[0].1.expose(), "Bearer sk-hush", "blanks around it are no part");
+    let headers = [("x other".to_owned(), "v".into())].into();
+    let settings = Settings { headers, api_key: Some("k".into()), ..Settings::default() };
+    assert!(resolve("openai:m", &settings, &[]).unwrap_err().message.ends_with(": x other"));
+}
+
+#[test]
+fn an_empty_key_is_none() {
+    let settings = Settings { api_key: Some(" ".into()), ..Settings::default() };
+    assert_eq!(resolve("openai:m", &settings, &[]).unwrap_err().code, "model_key_missing");
+    let env = [("OPENAI_API_KEY", "k-from-env")];
+    let endpoint = resolve("openai:m", &settings, &env).unwrap();
+    assert_eq!(endpoint.headers[0].1.expose(), "Bearer k-from-env");
+}

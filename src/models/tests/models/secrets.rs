@@ -4,7 +4,7 @@ use antiphon_models::endpoint::Endpoint;
 use antiphon_models::{ModelName, OpenAiChat, Settings};
 use antiphon_net::HttpClient;
 
-use crate::answers::{KEY, ask, ask_streamed, fails, streams};
+use crate::answers::{KEY, ask, ask_streamed, cx, fails, opened, question, streams};
 use crate::server::{Answer, Server};
 
 #[tokio::test]
@@ -41,4 +41,16 @@ async fn e16_settings_endpoints_and_models_print_no_key() {
     let model = OpenAiChat::new(endpoint.clone(), HttpClient::default());
     let all = format!("{settings:?} {endpoint:?} {model:?}");
     assert!(all.contains("***") && !all.contains("sk-test"), "{all}");
+}
+
+#[tokio::test]
+async fn e16_a_key_in_the_address_is_in_no_fault() {
+    let server = Server::start([fails(404, "", &format!("no such path: /v1?key={KEY}"))]).await;
+    let mut settings = crate::answers::settings(&server);
+    settings.base_url = settings.base_url.map(|base| format!("{base}?key={KEY}"));
+    settings.api_key = None;
+    let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
+    let all = format!("{fault} {fault:?} {}", serde_json::to_string(&fault).unwrap());
+    assert!(fault.message.contains("/v1?key=***"), "{all}");
+    assert!(!all.contains("sk-test"), "{all}");
 }

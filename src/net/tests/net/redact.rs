@@ -57,3 +57,9 @@ fn a_secret_shows_as_stars_and_can_be_read_on_purpose() {
     assert_eq!(format!("{secret} {secret:?} {:?}", Some(&secret)), "*** *** Some(***)");
     assert_eq!(secret.expose(), "hush");
 }
+
+#[test]
+fn what_is_too_short_to_be_a_secret_is_left_alone() {
+    let redactor = Redactor::new(["x", "abc", "abcd"].map(Secret::new));
+    assert_eq!(redactor.clean("the next abc, abcd"), "the next abc, ***");
+}

@@ -102,10 +102,19 @@ impl Config {
     /// A `Validation` fault `system_setting_invalid` that names the key.
     pub fn from_json(settings: &Json) -> Result<Self, Fault> {
         let config = Self::deserialize(settings).map_err(|error| {
-            invalid(format!("the settings of the review loop cannot be read: {error}"))
+            misread(settings).unwrap_or_else(|| {
+                invalid(format!("the settings of the review loop cannot be read: {error}"))
+            })
         })?;
         config.check()?;
         Ok(config)
+    }
+
+    fn keys() -> Vec<String> {
+        match serde_json::to_value(Self::default()) {
+            Ok(Json::Object(fields)) => fields.into_iter().map(|(key, _)| key).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Whether every value is within its range.
@@ -244,6 +253,34 @@ fn at_least_one(key: &str, value: u64) -> Result<(), Fault> {
 fn seconds(key: &str, value: f64) -> Result<Duration, Fault> {
     let duration = Duration::try_from_secs_f64(value).ok().filter(|duration| !duration.is_zero());
     duration.ok_or_else(|| invalid(format!("`{key}` must be a time in seconds above 0: {value}")))
+}
+
+/// The fault of the first setting that cannot be read, by its name.
+fn misread(settings: &Json) -> Option<Fault> {
+    let known = Config::keys();
+    settings.as_object()?.iter().find_map(|(key, value)| {
+        if !known.contains(key) {
+            let message = format!("the review loop has no such setting: {key}");
+            return Some(invalid(message).hint(format!("its settings are {}", known.join(", "))));
+        }
+        let error = Config::deserialize(serde_json::json!({key: value})).err()?.to_string();
+        let message = match error.rsplit_once("expected ") {
+            Some((_, kind)) => format!("`{key}` takes {}: {value}", plainly(kind)),
+            None => format!("`{key}` cannot be used ({error}): {value}"),
+        };
+        Some(invalid(message))
+    })
+}
+
+/// A type of Rust's in the words of somebody who sets it.
+fn plainly(kind: &str) -> &str {
+    match kind {
+        "f64" => "a number",
+        "u32" | "u64" | "usize" => "a whole number that is not negative",
+        "a boolean" => "true or false",
+        "struct AgentLimits" | "struct WorkerConfig" => "an object",
+        kind => kind,
+    }
 }
 
 fn invalid(message: String) -> Fault {

@@ -62,8 +62,9 @@ impl Asked {
             }
         };
         if question.trim().is_empty() {
-            let message = "the question is empty or blank";
-            return Err(Fault::new(Category::Validation, "question_blank", message));
+            let message = format!("the question is blank: {question:?}");
+            let fault = Fault::new(Category::Validation, "question_blank", message);
+            return Err(fault.hint("ask something"));
         }
         if files.len() > 1 {
             return Err(malformed(&format!("{} files", files.len())));

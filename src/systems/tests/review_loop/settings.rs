@@ -41,6 +41,15 @@ fn what_is_out_of_range_or_unknown_is_refused_by_name() {
         ),
         (json!({"temperature": 3}), "`temperature` must be between 0 and 2: 3"),
         (json!({"tool_timeout_s": 0}), "`tool_timeout_s` must be a time in seconds above 0: 0"),
+        (json!({"temperature": "hot"}), "`temperature` takes a number: \"hot\""),
+        (json!({"retry_limit": -1}), "`retry_limit` takes a whole number that is not negative: -1"),
+        (json!({"strict_state": 1}), "`strict_state` takes true or false: 1"),
+        (json!({"expert": 1}), "`expert` takes an object: 1"),
+        (
+            json!({"research_mode": "wild"}),
+            "`research_mode` takes `sequential` or `parallel`: \"wild\"",
+        ),
+        (json!({"retries": 1}), "the review loop has no such setting: retries"),
         (
             json!({"question_timeout_s": -1}),
             "`question_timeout_s` must be a time in seconds above 0: -1",
@@ -53,10 +62,9 @@ fn what_is_out_of_range_or_unknown_is_refused_by_name() {
             ("system_setting_invalid", message)
         );
     }
-    for unknown in
-        [json!({"retries": 1}), json!({"expert": {"tools": 1}}), json!({"research_mode": "wild"})]
-    {
-        let fault = Config::from_json(&unknown).unwrap_err();
-        assert_eq!(fault.code, "system_setting_invalid");
-    }
+    let fault = Config::from_json(&json!({"expert": {"tools": 1}})).unwrap_err();
+    assert_eq!(fault.code, "system_setting_invalid");
+    assert!(fault.message.contains("expert") && fault.message.contains("max_tool_calls"));
+    let fault = Config::from_json(&json!({"retries": 1})).unwrap_err();
+    assert!(fault.hint.as_ref().unwrap().contains("retry_limit"));
 }
