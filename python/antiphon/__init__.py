@@ -52,7 +52,7 @@ _HOMES = {
     "Usage": "result",
     "tool": "tools",
 }
-_MODULES = ("errors", "graph", "models", "state", "tools")
+_MODULES = ("errors", "graph", "models", "state", "systems", "tools")
 
 
 def __getattr__(name: str) -> Any:
@@ -72,4 +72,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    dunders = (name for name in globals() if name.startswith("__"))
+    return sorted({*dunders, "__version__", *__all__, *_MODULES})

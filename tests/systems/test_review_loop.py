@@ -187,6 +187,30 @@ def test_a_stream_that_is_closed_gives_no_more() -> None:
     assert caught.value.code == "run_unfinished"
 
 
+def test_a_stream_that_is_thrown_away_stops_the_question() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    asked: list[str] = []
+
+    def planner(brief: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        go_on.wait(20)
+        return PLAN
+
+    def expert(brief: dict[str, Any]) -> dict[str, str]:
+        asked.append(brief["step"])
+        return SOLVED
+
+    others = set(threading.enumerate())
+    stream = ReviewLoop(model(), planner=planner, expert=expert).stream("?")
+    (thread,) = (new for new in threading.enumerate() if new not in others and "str" in new.name)
+    next(stream)
+    assert begun.wait(20)
+    del stream
+    go_on.set()
+    thread.join(20)
+    assert not asked
+
+
 def test_a_stream_raises_what_is_wrong_with_the_question() -> None:
     with pytest.raises(ValidationError, match="question"):
         list(ReviewLoop(model()).stream(" "))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     _Show = Callable[[NativeEvent], None]
     _Ask = Callable[[_Show], ReviewLoopResult]
+    _Letters = queue.SimpleQueue[Event | BaseException | ReviewLoopResult]
 
 __all__ = ["AsyncReviewLoopStream", "ReviewLoopStream"]
 
@@ -48,8 +49,8 @@ class _Watch:
 class ReviewLoopStream(_Watch):
     """A question under way: iterate over it for its events, pieces of replies included.
 
-    Made by `ReviewLoop.stream`. Closing it, or leaving its ``with``, stops the question at
-    its next event.
+    Made by `ReviewLoop.stream`. Closing it, leaving its ``with``, or throwing it away stops
+    the question at its next event.
 
     Args:
         ask: puts the question, showing each event to what it is given.
@@ -57,12 +58,11 @@ class ReviewLoopStream(_Watch):
 
     def __init__(self, ask: _Ask) -> None:
         super().__init__()
-        self._ask = ask
-        self._letters: queue.SimpleQueue[Event | BaseException | ReviewLoopResult]
-        self._letters = queue.SimpleQueue()
+        self._letters: _Letters = queue.SimpleQueue()
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="antiphon-stream", daemon=True)
-        self._thread.start()
+        # The thread knows nothing of this object, so that it can be thrown away.
+        work = (ask, self._letters, self._closed)
+        threading.Thread(target=_work, args=work, name="antiphon-stream", daemon=True).start()
 
     def close(self) -> None:
         """Stops the question at its next event, if it is still under way."""
@@ -94,16 +94,20 @@ class ReviewLoopStream(_Watch):
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _work(self) -> None:
-        try:
-            self._letters.put(self._ask(self._show))
-        except BaseException as error:  # noqa: BLE001 - raised where the stream is read
-            self._letters.put(error)
+    def __del__(self) -> None:
+        self._closed.set()
 
-    def _show(self, event: NativeEvent) -> None:
-        if self._closed.is_set():
+
+def _work(ask: _Ask, letters: _Letters, closed: threading.Event) -> None:
+    def show(event: NativeEvent) -> None:
+        if closed.is_set():
             raise _ClosedError
-        self._letters.put(Event.of(event))
+        letters.put(Event.of(event))
+
+    try:
+        letters.put(ask(show))
+    except BaseException as error:  # noqa: BLE001 - raised where the stream is read
+        letters.put(error)
 
 
 class AsyncReviewLoopStream(_Watch):
