@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "_advance", "current_context", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "_begin", "_resume", "current_context", "set_thread_limit"]
 
 from typing_extensions import TypeVar
 
@@ -149,6 +149,10 @@ class Context:
     def failed_node(self, /) -> str | None:
         """
         The name of the node whose failure this one handles.
+        """
+    def heartbeat(self, /) -> None:
+        """
+        Says that the node is alive, which puts its idle time-out off.
         """
     def next_answer(self, /) -> Any | None:
         """
@@ -508,6 +512,11 @@ class Run:
     def outcome(self, /) -> str:
         """
         `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
+        """
+    def preview(self, /) -> dict | None:
+        """
+        At a pause: the state with what the finished tasks of its superstep have
+        written; none if they have written nothing.
         """
     @property
     def questions(self, /) -> list[tuple]:
