@@ -7,7 +7,7 @@ import threading
 import traceback
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -596,6 +596,61 @@ def test_a_declared_agents_time_out_counts() -> None:
     expert = Agent(name="e", model=slow, timeout=0.05)
     result = ReviewLoop(model(), expert=expert, retry_limit=1).run("?")
     assert isinstance(result.error, RunTimeout)
+
+
+@dataclass
+class City:
+    name: str
+
+
+@dataclass
+class Measured:
+    """A verdict."""
+
+    feedback: Annotated[str, "what is wrong, in three words"]
+    decision: Literal["approve", "reject"]
+
+
+def test_an_output_says_more_about_the_fields_of_the_role() -> None:
+    played = model()
+    assert ReviewLoop(played, critic=Agent(name="c", output=Measured)).run("?").answer == "Lima"
+    asked = next(one for one in played.requests if one["tags"]["role"] == "critic")
+    fields = asked["schema"]["json"]["properties"]
+    assert fields["feedback"]["description"] == "what is wrong, in three words"
+    assert fields["decision"]["enum"] == ["approve", "reject"]
+    short = {"type": "object", "properties": {"result": {"type": "string", "maxLength": 4}}}
+    researcher = Agent(name="r", output=short)
+    played = model(researcher=[FOUND, {"result": "Lima"}])
+    result = ReviewLoop(played, researcher=researcher).run("?")
+    assert result.state["research_results"] == ["Lima"]
+
+
+@pytest.mark.parametrize(
+    ("output", "naming"),
+    [
+        (dict[str, int], "value"),
+        (City, "name"),
+        ({"type": "object", "properties": {"decision": {"type": "integer"}}}, "integer"),
+        ({"type": "object", "properties": {"decision": {"enum": ["perhaps"]}}}, "perhaps"),
+    ],
+)
+def test_an_output_that_does_not_go_with_the_role_is_refused(output: Any, naming: str) -> None:
+    with pytest.raises(ValidationError, match=f"critic.*{naming}") as caught:
+        ReviewLoop(model(), critic=Agent(name="c", output=output))
+    assert caught.value.code == "role_invalid"
+
+
+def test_an_agents_own_run_is_held_to_its_output() -> None:
+    class Critic(Agent):
+        output = Measured
+
+        def run(self, state: Any, ctx: AgentContext) -> Any:
+            return {"decision": "approve"} if len(state["work"]) > 4 else {"decision": 7}
+
+    result = ReviewLoop(model(), critic=Critic, retry_limit=1).run("?")
+    assert result.outcome == "retry_limit"
+    assert result.error is not None
+    assert "`output` of its agent" in result.error.message
 
 
 # What is wrong

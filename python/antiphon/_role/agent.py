@@ -104,7 +104,17 @@ class _Playing:
             return {**dict.fromkeys(part.replies, ""), part.replies[0]: reply}
         if not is_record(reply):
             raise self._misfit("should be a dict or another record but is", type(reply).__name__)
-        return {key: self._plain(key, value) for key, value in _fields(reply).items()}
+        return self._fitting({key: self._plain(key, one) for key, one in _fields(reply).items()})
+
+    def _fitting(self, plain: dict[str, Any]) -> dict[str, Any]:
+        """The reply itself, if the agent's own ``output`` takes it."""
+        if self._spec.output is not None:
+            try:
+                self._spec.output.construct(plain)
+            except ValidationError as error:
+                complaint = "does not fit the `output` of its agent"
+                raise self._misfit(complaint, error.message) from error
+        return plain
 
     def _plain(self, key: str, value: Any) -> Any:
         try:

@@ -18,7 +18,7 @@ from antiphon.systems.result import ReviewLoopResult
 from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from antiphon._antiphon import Event as NativeEvent
     from antiphon.systems._file import FileGiven
@@ -38,13 +38,15 @@ class ReviewLoop:
 
     Args:
         model: who plays every role that is not named: a name such as ``openai:gpt-5-mini``
-            or ``local:1.5b``, or a `antiphon.models.Model`. Default: ``ANTIPHON_MODEL``, else
-            the provider whose key is in the environment, else a small model on this machine,
-            which is fetched the first time.
-        planner: who plans, if not `model`: a name, a `Model`, or a function, synchronous or
-            not, that takes the brief (a dict with ``step``, ``instruction``, ``question``,
-            ``attempt``, ``schema``, what was planned, found and answered so far) and
-            returns what fits ``schema``: ``{"research_steps": [...], "expert_steps": [...]}``.
+            or ``local:1.5b``, a list of names, or a `antiphon.models.Model`. Default:
+            ``ANTIPHON_MODEL``, else the provider whose key is in the environment, else a small
+            model on this machine, which is fetched the first time.
+        planner: who plans, if not `model`: an `antiphon.Agent` (an instance or a class), a
+            name, a model, or a function, synchronous or not, that takes the brief (a dict with
+            ``step``, ``instruction``, ``question``, ``attempt``, ``schema``, what was planned,
+            found and answered so far). An agent's ``run`` and a function return what fits the
+            role: ``{"research_steps": [...], "expert_steps": [...]}``. What an agent is given,
+            and which of its options count, stands in docs/guides/review-loop.md.
         critic: who reviews; returns ``{"decision": "approve" or "reject", "feedback": ...}``.
         researcher: who looks things up; returns ``{"result": ...}``.
         expert: who answers; returns ``{"expert_answer": ..., "reasoning_trace": ...}``.
@@ -79,7 +81,7 @@ class ReviewLoop:
 
     def __init__(
         self,
-        model: str | Model | None = None,
+        model: str | Sequence[str | Model] | Model | None = None,
         *,
         planner: Any = None,
         critic: Any = None,

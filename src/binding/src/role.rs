@@ -16,10 +16,11 @@ use crate::options::Keywords;
 use crate::ported::{CallableModel, CallableRole, CallableTool};
 
 /// What a role may be given with.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "act",
     "model",
     "instructions",
+    "output",
     "tools",
     "temperature",
     "max_output_tokens",
@@ -65,9 +66,11 @@ fn actor(given: &Bound<'_, PyDict>) -> PyResult<Actor> {
     }
     let nobody = || PyValueError::new_err("a role needs a model or a callable");
     let model = model(&fields.get::<Bound<'_, PyAny>>("model")?.ok_or_else(nobody)?)?;
+    let output = fields.get::<Bound<'_, PyAny>>("output")?;
     Ok(Actor::from(Player {
         model,
         instructions: fields.get("instructions")?,
+        output: output.map(|given| pythonize::depythonize(&given)).transpose()?,
         tools: tools(&fields, "tools")?,
         temperature: fields.get("temperature")?,
         max_output_tokens: fields.get("max_output_tokens")?,

@@ -36,6 +36,7 @@ mod graph;
 mod host;
 pub mod input;
 pub mod message;
+mod narrow;
 mod opening;
 mod orchestrate;
 pub mod outcome;

@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 
 use super::channels::declare;
 use super::config::Config;
-use super::reply::shape;
+use super::narrow::narrowed;
+use super::reply::{schema, shape};
 use super::roles::{Actor, Player, Roles};
 use super::step::StepName;
 
@@ -86,7 +87,7 @@ fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>
     tags.insert("role".to_owned(), node_of(step).to_owned());
     let spec = AgentSpec {
         tools,
-        output: Some(Arc::new(shape(step, config)?)),
+        output: Some(Arc::new(output(step, config, player)?)),
         temperature: Some(player.temperature.unwrap_or(config.temperature)),
         max_output_tokens: player.max_output_tokens,
         max_reasks: config.max_reasks,
@@ -96,6 +97,12 @@ fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>
         ..AgentSpec::default()
     };
     Ok(NodeWork::Agent(Arc::new(spec)))
+}
+
+/// What a model has to reply with.
+fn output(step: StepName, config: &Config, player: &Player) -> Result<Shape, Fault> {
+    let Some(own) = &player.output else { return shape(step, config) };
+    Shape::compile(&narrowed(schema(step, config), own, node_of(step))?)
 }
 
 /// Calls of tools per attempt.

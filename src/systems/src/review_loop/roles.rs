@@ -180,6 +180,8 @@ pub struct Player {
     /// Instructions that come before those of the role. The role's stay: they
     /// say what work is measured by, and what a reply looks like.
     pub instructions: Option<String>,
+    /// A schema that says more about the fields of the role's reply.
+    pub output: Option<Json>,
     /// Tools in place of those of the role.
     pub tools: Option<Vec<Arc<dyn Tool>>>,
     /// In place of the setting for all roles.
@@ -204,6 +206,7 @@ impl Player {
         Self {
             model,
             instructions: None,
+            output: None,
             tools: None,
             temperature: None,
             max_output_tokens: None,
