@@ -168,6 +168,11 @@ class Context:
         """
         The names of the nodes that lead here, the node's own last.
         """
+    def progress(self, /) -> None:
+        """
+        Says that the node gets on with its work, which puts its idle time-out off
+        unless only heartbeats count for it.
+        """
     def request(self, /, kind: str) -> None:
         """
         Counts a call of a model or tool against the budgets.

@@ -168,3 +168,13 @@ def test_step_timeout_counts_each_step_anew(impl: Impl) -> None:
     graph = impl.sequence(Log, *[(f"n{i}", short) for i in range(5)])
     graph.step_timeout = 0.2
     asyncio.run(graph.ainvoke({}))
+
+
+@pytest.mark.only("antiphon")
+def test_step_timeout_ends_a_step_of_a_sync_node_too(impl: Impl) -> None:
+    never = threading.Event()
+    graph = impl.sequence(Log, ("hang", lambda s: never.wait(20) and None))
+    graph.step_timeout = 0.05
+    with pytest.raises(TimeoutError):
+        graph.invoke({})
+    never.set()

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 
 from support.oracle import Impl, Run, annotated
 from support.states import Log, Update, say
@@ -275,6 +276,43 @@ class TestTimeout:
 
         policy = impl.TimeoutPolicy(idle_timeout=0.4)
         assert asyncio.run(timed(impl, node, policy).ainvoke({})) == {"log": ["done"]}
+
+    def test_a_heartbeat_is_progress(self, impl: Impl) -> None:
+        async def node(state: Log, runtime: Any) -> Update:
+            for _ in range(6):
+                await asyncio.sleep(0.1)
+                runtime.heartbeat()
+            return {"log": ["done"]}
+
+        policy = impl.TimeoutPolicy(idle_timeout=0.4, refresh_on="heartbeat")
+        graph = timed(impl, annotated(node, runtime=impl.Runtime), policy)
+        assert asyncio.run(graph.ainvoke({})) == {"log": ["done"]}
+
+    def test_where_heartbeats_count_other_progress_does_not(self, impl: Impl) -> None:
+        async def node(state: Log) -> None:
+            for _ in range(100):
+                await asyncio.sleep(0.02)
+                impl.get_stream_writer()("alive")
+
+        policy = impl.TimeoutPolicy(idle_timeout=0.2, refresh_on="heartbeat")
+        with pytest.raises(impl.NodeTimeoutError) as caught:
+            asyncio.run(timed(impl, node, policy).ainvoke({}))
+        assert (caught.value.kind, caught.value.run_timeout) == ("idle", None)
+        assert caught.value.elapsed >= 0.2
+
+    def test_what_a_runnable_does_is_progress(self, impl: Impl) -> None:
+        async def node(state: Log) -> Update:
+            for _ in range(6):
+                await asyncio.sleep(0.1)
+                await RunnableLambda(lambda x: x).ainvoke(1)
+            return {"log": ["done"]}
+
+        policy = impl.TimeoutPolicy(idle_timeout=0.4)
+        assert asyncio.run(timed(impl, node, policy).ainvoke({})) == {"log": ["done"]}
+
+    def test_an_unknown_sign_of_life_is_an_error(self, impl: Impl) -> None:
+        with pytest.raises(ValueError, match="refresh_on"):
+            timed(impl, hang, impl.TimeoutPolicy(idle_timeout=1, refresh_on="typo"))
 
     def test_a_packet_has_its_own_timeout(self, impl: Impl) -> None:
         builder = impl.StateGraph(Log).add_node("n", hang, timeout=60)

@@ -22,6 +22,7 @@ from antiphon.graph._faults import (
     GraphBuildError,
     NodeCancelledError,
     ParentCommand,
+    StepTimeoutError,
     UnknownLabelError,
     UnknownTargetError,
     UnmergeableUpdateError,
@@ -33,6 +34,7 @@ from antiphon.graph._messages import (
     add_messages,
 )
 from antiphon.graph._node import NodeOptions
+from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused
 from antiphon.graph._reducers import append
 from antiphon.graph._runtime import (
@@ -47,7 +49,8 @@ from antiphon.graph._runtime import (
     get_stream_writer,
     interrupt,
 )
-from antiphon.graph._stream import StreamMode
+from antiphon.graph._stream import StreamMode, Version
+from antiphon.graph._timeout import TimeoutPolicy
 
 __all__ = [
     "END",
@@ -63,6 +66,7 @@ __all__ = [
     "GraphBubbleUp",
     "GraphBuildError",
     "GraphInterrupt",
+    "GraphOutput",
     "GraphRecursionError",
     "Interrupt",
     "InvalidUpdateError",
@@ -80,11 +84,14 @@ __all__ = [
     "Runtime",
     "Send",
     "StateGraph",
+    "StepTimeoutError",
     "StreamMode",
     "StreamWriter",
+    "TimeoutPolicy",
     "UnknownLabelError",
     "UnknownTargetError",
     "UnmergeableUpdateError",
+    "Version",
     "add_messages",
     "append",
     "get_config",

@@ -70,6 +70,7 @@ def assemble(
         drawn=draw(graph),
         context_schema=graph.context_schema,
         limits=dict(limits),
+        signs=any(_has_signs(graph, spec) for spec in graph.nodes.values()),
     )
     return as_runnable(CompiledGraph)(engine, plan)
 
@@ -79,9 +80,7 @@ def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec) -> None:
     retry = spec.options.get("retry_policy") or graph.defaults.get("retry_policy")
     if retry is not None:
         shared["retry"] = retry
-    timeout = spec.timeout(graph.defaults.get("timeout"))
-    if timeout is not None:
-        shared["timeout"] = timeout
+    shared |= spec.timeout(graph.defaults.get("timeout"))
     nested = spec.action.engine if isinstance(spec.action, CompiledGraph) else None
     if nested is not None and not graph.state.is_root:
         builder.subgraph(spec.name, nested, **shared)
@@ -91,6 +90,12 @@ def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec) -> None:
     action = _action(graph, spec.action)
     inline = spec.options.get("inline", False)
     _put(builder, spec.name, action, {**shared, "inline": inline, **_view(graph, schema)})
+
+
+def _has_signs(graph: StateGraph, spec: NodeSpec) -> bool:
+    if isinstance(spec.action, CompiledGraph) and spec.action.signs:
+        return True
+    return spec.timeout(graph.defaults.get("timeout")).get("heartbeat_only") is False
 
 
 def _add_branch(builder: Builder, graph: StateGraph, branch: BranchSpec) -> None:
@@ -130,9 +135,7 @@ def _add_handler(builder: Builder, graph: StateGraph, name: str, handler: Any) -
     shared: dict[str, Any] = _view(graph, schema)
     if graph.defaults.get("retry_policy") is not None:
         shared["retry"] = graph.defaults["retry_policy"]
-    timeout = spec.timeout(graph.defaults.get("timeout"))
-    if timeout is not None:
-        shared["timeout"] = timeout
+    shared |= spec.timeout(graph.defaults.get("timeout"))
     _put(builder, name, _action(graph, handler), shared)
 
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from antiphon.graph._channel import Channel
     from antiphon.graph._compiled import CompiledGraph
-    from antiphon.graph._node import Retry, Timeout
+    from antiphon.graph._node import Retry
+    from antiphon.graph._timeout import Timeout
 
 __all__ = ["END", "START", "StateGraph"]
 

@@ -8,8 +8,9 @@ from antiphon.graph._batch import Batches
 from antiphon.graph._config import around, merge
 from antiphon.graph._entry import concurrency_of, context_of, entry, limit_of
 from antiphon.graph._flight import Flight, launch
+from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused, by_id
-from antiphon.graph._stream import Shape, select
+from antiphon.graph._stream import Shape, check_version, select
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     from antiphon.graph._drawing import Drawing
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
-    from antiphon.graph._stream import StreamMode
+    from antiphon.graph._stream import StreamMode, Version
 
 __all__ = ["CompiledGraph"]
 
-_SETTINGS = ("name", "stream_mode")
+_SETTINGS = ("name", "step_timeout", "stream_mode")
 
 
 class CompiledGraph(Batches):
-    """A graph that runs; made by `StateGraph.compile`. Immutable but for `stream_mode`.
+    """A graph that runs; made by `StateGraph.compile`. Immutable but for its attributes.
 
     Each method of a pair does the same, once by a plain call and once by ``await``. Both take
     sync and async nodes. A graph may be invoked by another graph's node, or be a node.
@@ -34,11 +35,14 @@ class CompiledGraph(Batches):
     Attributes:
         name: the graph's name.
         stream_mode: what a stream carries unless it is told. Default: ``updates``.
+        step_timeout: the longest a superstep may take, in seconds; a `StepTimeoutError` ends
+            the run. Default: no limit.
     """
 
     def __init__(self, engine: Engine, plan: Plan) -> None:
         self.name = plan.name
         self.stream_mode: StreamMode | Sequence[StreamMode] = "updates"
+        self.step_timeout: float | None = None
         self._engine = engine
         self._plan = plan
         self._bound: Mapping[str, Any] | None = None
@@ -51,6 +55,7 @@ class CompiledGraph(Batches):
         context: Any = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
         output_keys: str | Sequence[str] | None = None,
+        version: Version = "v1",
     ) -> Any:
         """Runs the graph to its end, or to a pause.
 
@@ -62,6 +67,7 @@ class CompiledGraph(Batches):
             stream_mode: with another mode than ``values``, the chunks of that stream.
             output_keys: the keys to return, or one key for its bare value. Default: those
                 of the output schema.
+            version: ``v2`` for a `GraphOutput`; see `Version`.
 
         Returns:
             The state at the end, or none if nothing was ever written. If a node asked a
@@ -75,11 +81,12 @@ class CompiledGraph(Batches):
         What a node raises comes out as it is.
         """
         if stream_mode != "values":
-            streamed = {"context": context, "output_keys": output_keys}
+            streamed = {"context": context, "output_keys": output_keys, "version": version}
             return list(self.stream(input, config, stream_mode=stream_mode, **streamed))
+        check_version(version)
         flight = self._launch(input, config, context)
         flight.drain()
-        return self._result(flight, output_keys)
+        return self._result(flight, output_keys, version)
 
     async def ainvoke(
         self,
@@ -89,15 +96,17 @@ class CompiledGraph(Batches):
         context: Any = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
         output_keys: str | Sequence[str] | None = None,
+        version: Version = "v1",
     ) -> Any:
         """`invoke` on the caller's event loop."""
         if stream_mode != "values":
-            streamed = {"context": context, "output_keys": output_keys}
+            streamed = {"context": context, "output_keys": output_keys, "version": version}
             chunks = self.astream(input, config, stream_mode=stream_mode, **streamed)
             return [chunk async for chunk in chunks]
+        check_version(version)
         flight = self._launch(input, config, context)
         await flight.adrain()
-        return self._result(flight, output_keys)
+        return self._result(flight, output_keys, version)
 
     def stream(
         self,
@@ -108,6 +117,7 @@ class CompiledGraph(Batches):
         stream_mode: StreamMode | Sequence[StreamMode] | None = None,
         output_keys: str | Sequence[str] | None = None,
         subgraphs: bool = False,
+        version: Version = "v1",
     ) -> Iterator[Any]:
         """Runs the graph and yields what happens, as it happens.
 
@@ -120,6 +130,7 @@ class CompiledGraph(Batches):
             output_keys: the keys to show of states and updates. Default: all.
             subgraphs: whether nested graphs show too; each chunk then begins with its
                 namespace, a tuple that is empty for the graph itself.
+            version: ``v2`` for chunks that are dicts; see `Version`.
 
         Yields:
             Chunks. A run that pauses ends with ``{"__interrupt__": (Interrupt, ...)}``.
@@ -129,7 +140,8 @@ class CompiledGraph(Batches):
 
         Beside that it raises what `invoke` raises. Closing the stream cancels the run.
         """
-        shape = self._shape(stream_mode, subgraphs=subgraphs, keys=output_keys)
+        shown = {"subgraphs": subgraphs, "keys": output_keys, "version": version}
+        shape = self._shape(stream_mode, **shown)
         flight = self._launch(input, config, context, shape)
         for item in flight.items():
             yield from shape.chunks(item)
@@ -144,9 +156,11 @@ class CompiledGraph(Batches):
         stream_mode: StreamMode | Sequence[StreamMode] | None = None,
         output_keys: str | Sequence[str] | None = None,
         subgraphs: bool = False,
+        version: Version = "v1",
     ) -> AsyncIterator[Any]:
         """`stream` on the caller's event loop."""
-        shape = self._shape(stream_mode, subgraphs=subgraphs, keys=output_keys)
+        shown = {"subgraphs": subgraphs, "keys": output_keys, "version": version}
+        shape = self._shape(stream_mode, **shown)
         flight = self._launch(input, config, context, shape)
         items = flight.aitems()
         try:
@@ -158,7 +172,7 @@ class CompiledGraph(Batches):
         for chunk in shape.pauses(flight):
             yield chunk
 
-    def resume(self, paused: Paused, answer: Any) -> Any:
+    def resume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
         """Answers questions of a run that paused, and lets it go on.
 
         Args:
@@ -185,17 +199,17 @@ class CompiledGraph(Batches):
             >>> graph.resume(paused, "yes")
             {'verdict': 'yes'}
         """
-        flight = paused.flight
-        flight.answer(by_id(paused, answer))
+        flight, answers = by_id(paused, answer)
+        flight.answer(answers)
         flight.drain()
-        return self._result(flight, None)
+        return self._result(flight, None, "v2" if isinstance(paused, GraphOutput) else "v1")
 
-    async def aresume(self, paused: Paused, answer: Any) -> Any:
+    async def aresume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
         """`resume` on the caller's event loop."""
-        flight = paused.flight
-        flight.answer(by_id(paused, answer))
+        flight, answers = by_id(paused, answer)
+        flight.answer(answers)
         await flight.adrain()
-        return self._result(flight, None)
+        return self._result(flight, None, "v2" if isinstance(paused, GraphOutput) else "v1")
 
     def with_config(self, config: RunnableConfig | None = None, **settings: Any) -> Self:
         """The same graph with settings of its own, which a call's config adds to.
@@ -206,6 +220,7 @@ class CompiledGraph(Batches):
         """
         other = self.__class__(self._engine, self._plan)
         other.stream_mode = self.stream_mode
+        other.step_timeout = self.step_timeout
         other._bound = dict(merge(self._bound, config, settings))  # noqa: SLF001
         return other
 
@@ -231,18 +246,18 @@ class CompiledGraph(Batches):
         return f"CompiledGraph(name={self.name!r})"
 
     @property
+    def signs(self) -> bool:
+        """Whether nodes of it have to give signs of life."""
+        return self._plan.signs
+
+    @property
     def engine(self) -> Engine | None:
         """The engine's graph, if another graph can take it in as it is."""
-        return self._engine if self._plan.is_plain and self._bound is None else None
+        plain = self._plan.is_plain and self._bound is None and self.step_timeout is None
+        return self._engine if plain else None
 
-    def _shape(
-        self,
-        mode: StreamMode | Sequence[StreamMode] | None,
-        *,
-        subgraphs: bool,
-        keys: str | Sequence[str] | None,
-    ) -> Shape:
-        return Shape.read(mode or self.stream_mode, subgraphs=subgraphs, keys=keys)
+    def _shape(self, mode: StreamMode | Sequence[StreamMode] | None, **options: Any) -> Shape:
+        return Shape.read(mode or self.stream_mode, schema=self._plan.output, **options)
 
     def _launch(self, start: Any, config: Any, context: Any, shape: Shape | None = None) -> Flight:
         outer = around()
@@ -251,6 +266,8 @@ class CompiledGraph(Batches):
         if context is None and outer is not None:
             context = outer.context
         options: dict[str, Any] = {"max_concurrency": concurrency_of(settings)}
+        if self.step_timeout is not None:
+            options["step_timeout"] = self.step_timeout
         # A run's id and name are its own: graphs that its nodes invoke do not inherit them.
         settings.pop("run_name", None)
         run_id = settings.pop("run_id", None)
@@ -260,15 +277,20 @@ class CompiledGraph(Batches):
             self._engine,
             entry(start, self._plan.input),
             shape,
+            signs=self._plan.signs,
             config=settings,
             context=context_of(context, self._plan.context_schema),
             limits={**self._plan.limits, "supersteps": limit_of(settings)},
             **options,
         )
 
-    def _result(self, flight: Flight, keys: str | Sequence[str] | None) -> Any:
+    def _result(self, flight: Flight, keys: str | Sequence[str] | None, version: Version) -> Any:
         state = flight.preview() or flight.state()
         shown = select(state, self._plan.output_keys if keys is None else keys)
+        shown = None if shown == {} and not flight.is_paused() else shown
+        if version == "v2":
+            made = self._plan.output.made(shown) if keys is None else shown
+            return GraphOutput(made, flight.questions(), flight if flight.is_paused() else None)
         if flight.is_paused():
             return Paused(shown if isinstance(shown, dict) else {}, flight)
-        return None if shown == {} else shown
+        return shown

@@ -25,6 +25,7 @@ __all__ = [
     "GraphBuildError",
     "NodeCancelledError",
     "ParentCommand",
+    "StepTimeoutError",
     "UnknownLabelError",
     "UnknownTargetError",
     "UnmergeableUpdateError",
@@ -56,6 +57,10 @@ class UnknownLabelError(InvalidUpdateError, KeyError):
 
 class UnmergeableUpdateError(InvalidUpdateError, TypeError):
     """The reducer of a key cannot join what is there with what a node wrote: a tuple to a list."""
+
+
+class StepTimeoutError(RunTimeout, TimeoutError):
+    """A superstep took longer than the graph's ``step_timeout``."""
 
 
 class NodeCancelledError(InternalError):
@@ -94,6 +99,7 @@ _BY_CODE: Mapping[str, type[AntiphonError]] = {
     "label_unknown": UnknownLabelError,
     "write_unmergeable": UnmergeableUpdateError,
     "node_cancelled": NodeCancelledError,
+    "step_timeout": StepTimeoutError,
 }
 _BY_KIND: Mapping[type[AntiphonError], type[AntiphonError]] = {
     StateError: InvalidUpdateError,
@@ -120,7 +126,7 @@ def as_graph_error(error: AntiphonError) -> Exception:
         return error
     details = dict(error.details)
     if kind is NodeTimeoutError:
-        details = {"kind": "run", "run_timeout": details.get("timeout"), **details}
+        details = {key: value for key, value in details.items() if value is not None}
     new = kind(error.message, code=error.code, details=details, hint=error.hint)
     for note in getattr(error, "__notes__", ()):
         new.add_note(note)

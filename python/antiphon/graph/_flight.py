@@ -177,13 +177,16 @@ class Flight:
         )
 
 
-def launch(engine: Engine, start: Any, shape: Shape | None, **options: Any) -> Flight:
+def launch(
+    engine: Engine, start: Any, shape: Shape | None, *, signs: bool = False, **options: Any
+) -> Flight:
     """Starts a run.
 
     Args:
         engine: the graph.
         start: the input.
         shape: what the caller wants to see of the run; none if it only wants the end.
+        signs: whether nodes of it have to give signs of life.
         **options: what `Engine.start` takes beside.
     """
     outer = around()
@@ -192,7 +195,7 @@ def launch(engine: Engine, start: Any, shape: Shape | None, **options: Any) -> F
     readers = [seen.tokens for seen in (shape, watched) if seen and seen.tokens is not None]
     for tokens in readers:
         tokens.begin(options["config"]["metadata"])
-    enter = entering(options["config"], readers)
+    enter = entering(options["config"], readers, signs=signs)
     if enter is not None:
         options["enter"] = enter
     if not modes:

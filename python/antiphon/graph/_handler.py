@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Context
     from antiphon.graph._tokens import Tokens
 
-__all__ = ["TokenHandler", "token_handler"]
+__all__ = ["SignHandler", "TokenHandler", "sign_handler", "token_handler"]
 
 _NOSTREAM = "nostream"
 _BOOKKEEPING = "seq:step"  # how LangChain's sequences tag their steps
@@ -93,16 +93,40 @@ class TokenHandler:
         self._ctx.emit(Forwarded(item, self._tokens))
 
 
+class SignHandler:
+    """Takes whatever LangChain parts do for a sign that their node is alive; half of a handler.
+
+    Args:
+        ctx: the node's context.
+    """
+
+    run_inline = True
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def _sign(self, *_: Any, **__: Any) -> None:
+        self._ctx.progress()
+
+    on_chat_model_start = on_llm_start = on_llm_new_token = on_llm_end = _sign
+    on_chain_start = on_chain_end = on_tool_start = on_tool_end = _sign
+    on_retriever_start = on_retriever_end = on_retry = on_text = on_custom_event = _sign
+
+
 def token_handler(ctx: Context, space: tuple[str, ...], tokens: Tokens) -> TokenHandler:
     """A `TokenHandler` that LangChain takes for one of its handlers."""
-    return cast("TokenHandler", _mixed()(ctx, space, tokens))
+    return cast("TokenHandler", _mixed(TokenHandler)(ctx, space, tokens))
+
+
+def sign_handler(ctx: Context) -> SignHandler:
+    """A `SignHandler` that LangChain takes for one of its handlers."""
+    return cast("SignHandler", _mixed(SignHandler)(ctx))
 
 
 @functools.cache
-def _mixed() -> type:
+def _mixed(kind: type) -> type:
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_core.tracers._streaming import _StreamingCallbackHandler
 
     # By the last parent a model knows that it is to stream even where nobody asks it to.
-    parents = (TokenHandler, BaseCallbackHandler, _StreamingCallbackHandler)
-    return types.new_class(TokenHandler.__name__, parents)
+    return types.new_class(kind.__name__, (kind, BaseCallbackHandler, _StreamingCallbackHandler))

@@ -10,7 +10,7 @@ import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from antiphon.graph._handler import token_handler
+from antiphon.graph._handler import sign_handler, token_handler
 from antiphon.graph._tokens import where
 
 if TYPE_CHECKING:
@@ -26,20 +26,23 @@ _HERE: ContextVar[tuple[str, Mapping[str, Any]] | None] = ContextVar("antiphon_h
 
 
 def entering(
-    settings: Mapping[str, Any], watching: Sequence[Tokens]
+    settings: Mapping[str, Any], watching: Sequence[Tokens], *, signs: bool
 ) -> Callable[[Context, Place], None] | None:
     """What is to be done before each node of a run; none if there is nothing.
 
     Args:
         settings: the run's config.
         watching: the streams that show messages.
+        signs: whether nodes have to give signs of life.
     """
     if "langchain_core.runnables" not in sys.modules:
         return None
     # Within a node, LangChain would go on with the settings of that node.
-    if not watching and settings.get("callbacks") is None and _HERE.get() is None:
+    idle = not watching and not signs
+    if idle and settings.get("callbacks") is None and _HERE.get() is None:
         return None
-    return functools.partial(_enter, settings, watching)
+    makers = [functools.partial(_token_handler, tokens) for tokens in watching]
+    return functools.partial(_enter, settings, [*makers, _sign_handler] if signs else makers)
 
 
 def settings_of(ctx: Context) -> Mapping[str, Any] | None:
@@ -48,14 +51,26 @@ def settings_of(ctx: Context) -> Mapping[str, Any] | None:
     return here[1] if here is not None and here[0] == ctx.run_id else None
 
 
+def _token_handler(tokens: Tokens, ctx: Context, place: Place) -> Any:
+    return token_handler(ctx, place[0], tokens)
+
+
+def _sign_handler(ctx: Context, place: Place) -> Any:
+    del place
+    return sign_handler(ctx)
+
+
 def _enter(
-    settings: Mapping[str, Any], watching: Sequence[Tokens], ctx: Context, place: Place
+    settings: Mapping[str, Any],
+    makers: Sequence[Callable[[Context, Place], Any]],
+    ctx: Context,
+    place: Place,
 ) -> None:
     """Runs in the context variables of the node, before it."""
     metadata = {**settings["metadata"], **where(ctx.node, place)}
     own = {**settings, "metadata": metadata}
-    if watching:
-        handlers = [token_handler(ctx, place[0], tokens) for tokens in watching]
+    if makers:
+        handlers = [make(ctx, place) for make in makers]
         own["callbacks"] = _joined(settings.get("callbacks"), handlers)
     _HERE.set((ctx.run_id, own))
     sys.modules["langchain_core.runnables.config"].var_child_runnable_config.set(own)

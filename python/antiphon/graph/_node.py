@@ -6,12 +6,11 @@ import functools
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 from antiphon._antiphon import Command, RetryPolicy
-from antiphon.graph._faults import GraphBuildError
 from antiphon.graph._inject import is_runnable
+from antiphon.graph._timeout import Timeout, read_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,13 +21,11 @@ __all__ = [
     "NodeOptions",
     "NodeSpec",
     "Retry",
-    "Timeout",
     "name_of",
     "state_hint",
 ]
 
 Retry = RetryPolicy | Sequence[RetryPolicy]
-Timeout = float | timedelta
 Destinations = Mapping[str, str] | Sequence[str]
 
 
@@ -44,8 +41,8 @@ class NodeOptions(TypedDict, total=False):
             parameter is annotated with, else the whole state.
         retry_policy: when to try again, one policy or several, of which the first that
             covers the exception counts. Default: the graph's, else a single attempt.
-        timeout: the longest an attempt may take, in seconds or as a timedelta. Default: the
-            graph's, else no limit.
+        timeout: the longest an attempt may take, in seconds or as a timedelta, or a
+            `TimeoutPolicy`. Default: the graph's, else no limit.
         error_handler: runs in the node's place when no attempt is left; it gets the node's
             input, and the failure as ``error: NodeError``. Default: the graph's, else none.
         destinations: where a returned `Command` may lead, for drawings: names, or a dict
@@ -82,20 +79,14 @@ class NodeSpec:
             return dict.fromkeys(_commanded(_returns(self.action)), "")
         return dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "")
 
-    def timeout(self, default: Timeout | None) -> float | None:
-        """Seconds that an attempt may take.
+    def timeout(self, default: Timeout | None) -> dict[str, Any]:
+        """The engine's options for its time-outs.
 
         Raises:
-            GraphBuildError: it is not above 0.
+            GraphBuildError: a time-out is not above 0.
         """
         given = self.options.get("timeout")
-        given = default if given is None else given
-        if given is None:
-            return None
-        seconds = given.total_seconds() if isinstance(given, timedelta) else float(given)
-        if not seconds > 0:
-            raise GraphBuildError(f"`timeout` of node `{self.name}` must be positive: {given}")
-        return seconds
+        return read_timeout(default if given is None else given, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from antiphon.graph._flight import Flight
+    from antiphon.graph._output import GraphOutput
     from antiphon.graph._runtime import Interrupt
 
 __all__ = ["Paused", "by_id"]
@@ -42,18 +43,24 @@ class Paused(dict[str, Any]):
         return dict, (dict(self),)
 
 
-def by_id(paused: Paused, answer: Any) -> dict[str, Any]:
+def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[Flight, dict[str, Any]]:
     """Says which question an answer is for.
 
     Args:
         paused: the pause.
         answer: a dict from question ids to answers, or the answer to the only question.
 
+    Returns:
+        The run that waits, and a dict from question ids to answers.
+
     Raises:
         GraphBuildError: several questions are open and the answer names none, or the
-            pause is over.
+            pause is over, or never was one.
     """
-    open_ = [question.id for question in paused.flight.questions()]
+    flight = paused.flight
+    if flight is None:
+        raise GraphBuildError("the run does not wait for an answer", code="answer_invalid")
+    open_ = [question.id for question in flight.questions()]
     asked = [question.id for question in paused.interrupts]
     if open_ != asked:
         raise GraphBuildError(
@@ -62,7 +69,7 @@ def by_id(paused: Paused, answer: Any) -> dict[str, Any]:
             hint="resume from what the last `resume` returned",
         )
     if isinstance(answer, dict) and answer and set(answer) <= set(open_):
-        return answer
+        return flight, answer
     if len(open_) > 1:
         raise GraphBuildError(
             f"several questions are open, and the answer names none: {len(open_)}",
@@ -70,4 +77,4 @@ def by_id(paused: Paused, answer: Any) -> dict[str, Any]:
             details={"questions": open_},
             hint="answer with a dict from the ids of the questions to the answers",
         )
-    return {open_[0]: answer}
+    return flight, {open_[0]: answer}

@@ -27,6 +27,7 @@ class Plan:
         drawn: how it is drawn.
         context_schema: the type of its context, if it has one.
         limits: what each run may spend, supersteps apart.
+        signs: whether nodes have to give signs of life, those of nested graphs included.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Plan:
     drawn: Drawing
     context_schema: type | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
+    signs: bool = False
 
     @property
     def output_keys(self) -> list[str] | None:

@@ -104,11 +104,13 @@ class Runtime(Generic[_ContextT]):
         context: what the caller passed as ``context``.
         stream_writer: sends a value to whoever streams in mode ``custom``.
         execution_info: which attempt of which run this is.
+        heartbeat: says that the node is alive, which puts its ``idle_timeout`` off.
     """
 
     context: _ContextT
     stream_writer: StreamWriter
     execution_info: ExecutionInfo
+    heartbeat: Callable[[], None]
 
 
 def interrupt(value: Any) -> Any:
@@ -166,7 +168,8 @@ def get_stream_writer() -> StreamWriter:
 
 def runtime_of(ctx: Context) -> Runtime[Any]:
     """The runtime as seen by the node of `ctx`."""
-    return Runtime(ctx.context, ctx.emit, ExecutionInfo(ctx.run_id, ctx.attempt))
+    info = ExecutionInfo(ctx.run_id, ctx.attempt)
+    return Runtime(ctx.context, ctx.emit, info, ctx.heartbeat)
 
 
 def config_of(ctx: Context) -> RunnableConfig:

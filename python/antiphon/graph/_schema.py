@@ -38,6 +38,15 @@ class Schema:
         """Whether the state is one bare value."""
         return ROOT in self.channels
 
+    def made(self, state: Any) -> Any:
+        """An instance of `kind`, if a state can be made into one, else the state."""
+        if not self.makes or not isinstance(state, dict):
+            return state
+        try:
+            return self.kind(**{key: state[key] for key in self.channels if key in state})
+        except (TypeError, ValueError):  # a field is missing, or a value does not fit yet
+            return state
+
     def view(self, every: Iterable[str]) -> Callable[[dict[str, Any]], Any] | None:
         """Makes a node's input from the state.
 

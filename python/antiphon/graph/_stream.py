@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from antiphon.graph._flight import Flight
+    from antiphon.graph._schema import Schema
 
-__all__ = ["Forwarded", "Shape", "StreamMode", "select"]
+__all__ = ["Forwarded", "Shape", "StreamMode", "Version", "check_version", "select"]
 
 StreamMode = Literal["values", "updates", "custom", "messages", "tasks", "debug"]
 """What a stream carries.
@@ -31,6 +32,12 @@ return, if they have not been shown as tokens.
 ``tasks``: a dict when a task begins (``id``, ``name``, ``input``, ``triggers``) and one when it
 ends (``id``, ``name``, ``error``, ``result``, ``interrupts``). ``debug``: the same as ``payload``
 of a dict with ``step``, ``timestamp`` and ``type`` (``task`` or ``task_result``).
+"""
+
+Version = Literal["v1", "v2"]
+"""How chunks and results look. ``v1``: bare values, or tuples with the mode or the namespace in
+front. ``v2``: chunks are dicts of ``type``, ``ns`` and ``data``, those of ``values`` with
+``interrupts`` beside; ``invoke`` returns a `GraphOutput`.
 """
 
 _MODES = ("values", "updates", "custom", "messages", "tasks", "debug")
@@ -58,30 +65,40 @@ class Shape:
     Attributes:
         modes: the modes, without repetition.
         tagged: whether chunks name their mode.
+        version: whether chunks are bare (``v1``) or dicts with type and namespace (``v2``).
         subgraphs: whether nested graphs show, and chunks have a namespace.
         keys: the keys to show; a name shows the bare value, nothing shows all.
         tokens: what has been shown of messages, if they are shown.
+        schema: the class that states of ``v2`` are made into; none for dicts.
     """
 
     modes: tuple[str, ...]
     tagged: bool = False
+    version: Version = "v1"
     subgraphs: bool = False
     keys: str | Sequence[str] | None = None
     tokens: Tokens | None = None
+    schema: Schema | None = None
 
     @classmethod
     def read(
         cls,
         mode: StreamMode | Sequence[StreamMode],
         *,
-        subgraphs: bool,
-        keys: str | Sequence[str] | None,
+        schema: Schema,
+        **options: Any,
     ) -> Shape:
         """Reads the arguments of ``stream``.
 
+        Args:
+            mode: one mode or several.
+            schema: the schema of the graph's output.
+            **options: ``version``, ``subgraphs`` and ``keys``.
+
         Raises:
-            GraphBuildError: a mode is unknown.
+            GraphBuildError: a mode or the version is unknown.
         """
+        check_version(options["version"])
         modes = (mode,) if isinstance(mode, str) else tuple(dict.fromkeys(mode))
         for name in modes:
             if name not in _MODES:
@@ -91,7 +108,7 @@ class Shape:
                     hint=f"use one or several of: {', '.join(_MODES)}",
                 )
         tokens = Tokens() if "messages" in modes else None
-        return cls(modes, not isinstance(mode, str), subgraphs, keys, tokens)
+        return cls(modes, not isinstance(mode, str), tokens=tokens, schema=schema, **options)
 
     @property
     def native(self) -> tuple[str, ...]:
@@ -138,17 +155,33 @@ class Shape:
             for question in questions:
                 yield self._chunk("updates", (), {"__interrupt__": (question,)})
         if "values" in self.modes:
-            shown = select(flight.state(), self.keys)
-            shown = shown if isinstance(shown, dict) else {}
-            yield self._chunk("values", (), {**shown, "__interrupt__": questions})
+            yield self._paused(flight.state(), questions)
             preview = flight.preview()
             if preview is not None:
-                yield self._chunk("values", (), select(preview, self.keys))
+                yield self._chunk("values", (), self._payload("values", preview))
+
+    def _paused(self, state: dict[str, Any], questions: tuple[Any, ...]) -> Any:
+        """The state at a pause, with the questions beside it."""
+        if self.version == "v2":
+            part = self._chunk("values", (), self._payload("values", state))
+            return {**part, "interrupts": questions}
+        shown = select(state, self.keys)
+        shown = shown if isinstance(shown, dict) else {}
+        return self._chunk("values", (), {**shown, "__interrupt__": questions})
 
     def _chunk(self, mode: str, space: tuple[str, ...], payload: Any) -> Any:
+        if self.version == "v2":
+            return self._part(mode, space, payload)
         if self.tagged:
             return (space, mode, payload) if self.subgraphs else (mode, payload)
         return (space, payload) if self.subgraphs else payload
+
+    def _part(self, mode: str, space: tuple[str, ...], payload: Any) -> dict[str, Any]:
+        if mode != "values":
+            return {"type": mode, "ns": space, "data": payload}
+        if self.schema is not None and self.keys is None and not space:
+            payload = self.schema.made(payload)
+        return {"type": mode, "ns": space, "data": payload, "interrupts": ()}
 
     def _payload(self, mode: str, payload: Any) -> Any:
         if mode == "values":
@@ -156,6 +189,16 @@ class Shape:
         if mode == "updates":
             return {name: _shown(update, self.keys) for name, update in payload.items()}
         return payload
+
+
+def check_version(version: str) -> None:
+    """Refuses a version that there is not.
+
+    Raises:
+        GraphBuildError: it is neither ``v1`` nor ``v2``.
+    """
+    if version not in ("v1", "v2"):
+        raise GraphBuildError(f"`version` is v1 or v2, found: {version}", code="call_invalid")
 
 
 def _stamped(step: int, payload: dict[str, Any]) -> dict[str, Any]:

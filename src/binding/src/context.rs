@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use antiphon_core::graph::Sign;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Fault, Time, Usage};
 use antiphon_runtime::Chunk;
@@ -92,6 +93,11 @@ impl Context {
     /// The context of an errand, as an object.
     pub(crate) fn of<'py>(py: Python<'py>, errand: &Arc<Errand>) -> PyResult<Bound<'py, Self>> {
         Bound::new(py, Self { errand: Arc::clone(errand) })
+    }
+
+    fn sign(&self, py: Python<'_>, sign: Sign) {
+        let id = self.errand.id;
+        self.errand.run.get().inbox.put(py, |letters| letters.signs.push((id, sign)));
     }
 }
 
@@ -210,8 +216,13 @@ impl Context {
 
     /// Says that the node is alive, which puts its idle time-out off.
     fn heartbeat(&self, py: Python<'_>) {
-        let id = self.errand.id;
-        self.errand.run.get().inbox.put(py, |letters| letters.heartbeats.push(id));
+        self.sign(py, Sign::Heartbeat);
+    }
+
+    /// Says that the node gets on with its work, which puts its idle time-out off
+    /// unless only heartbeats count for it.
+    fn progress(&self, py: Python<'_>) {
+        self.sign(py, Sign::Progress);
     }
 
     /// Counts what a call of a model cost against the budgets.

@@ -179,8 +179,8 @@ impl Core {
         if let Some(reason) = letters.cancel {
             self.machine.cancel(&reason, self.now);
         }
-        for id in letters.heartbeats {
-            self.machine.alive(id, Sign::Heartbeat, self.now);
+        for (id, sign) in letters.signs {
+            self.machine.alive(id, sign, self.now);
         }
         for (id, chunk) in letters.chunks {
             self.machine.alive(id, Sign::Progress, self.now);

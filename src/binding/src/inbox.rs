@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use antiphon_core::graph::Sign;
 use antiphon_core::task::{Outcome, TaskId};
 use antiphon_runtime::Chunk;
 use pyo3::intern;
@@ -33,8 +34,8 @@ pub(crate) struct Letters {
     pub(crate) answers: Vec<(TaskId, Answer)>,
     pub(crate) emitted: Vec<Emitted>,
     pub(crate) chunks: Vec<(TaskId, Chunk)>,
-    /// Tasks that say they are alive.
-    pub(crate) heartbeats: Vec<TaskId>,
+    /// Signs that tasks are alive.
+    pub(crate) signs: Vec<(TaskId, Sign)>,
     pub(crate) cancel: Option<String>,
     /// How to wake an event loop that waits for letters.
     waker: Option<Waker>,
@@ -45,7 +46,7 @@ impl Letters {
         self.answers.is_empty()
             && self.emitted.is_empty()
             && self.chunks.is_empty()
-            && self.heartbeats.is_empty()
+            && self.signs.is_empty()
             && self.cancel.is_none()
     }
 }

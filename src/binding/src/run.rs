@@ -56,7 +56,8 @@ pub(crate) struct Run {
     pub(crate) context: Py<PyAny>,
     /// Called for each node, in the copy of the context variables that is the node's.
     pub(crate) enter: Option<Py<PyAny>>,
-    /// Whether items of the stream can appear in the middle of a superstep.
+    /// Whether something can happen in the middle of a superstep: an item of the
+    /// stream, or the end of its time.
     pub(crate) live: bool,
     driven: AtomicBool,
 }
@@ -114,6 +115,7 @@ pub(crate) fn start<'py>(
     let given = given.as_ref().map(limits).transpose()?;
     let step_timeout =
         options.get("step_timeout")?.map(|given: f64| seconds("step_timeout", given));
+    let timed = step_timeout.is_some();
     let settings = Options {
         run_id: id.clone(),
         seed: Seed::new(seed),
@@ -147,7 +149,7 @@ pub(crate) fn start<'py>(
         config: options.get("config")?.unwrap_or_else(none),
         context: options.get("context")?.unwrap_or_else(none),
         enter: options.get("enter")?,
-        live: modes.is_live(),
+        live: modes.is_live() || timed,
         driven: AtomicBool::new(false),
     };
     let run = Bound::new(py, run)?;
