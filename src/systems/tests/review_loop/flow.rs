@@ -1,6 +1,7 @@
 //! Questions that find their way: A1 to A5.
 
-use antiphon_systems::review_loop::{Outcome, Party};
+use antiphon_systems::review_loop::state::Decision;
+use antiphon_systems::review_loop::{Outcome, Party, State};
 use serde_json::json;
 
 use crate::scene::{A1_AGENTS, Scene, a1, approve, found, plan, reject, solved, worded};
@@ -67,6 +68,30 @@ async fn a2_a_plan_without_research_goes_straight_to_the_expert() {
     assert_eq!(played.agents(), ["planner", "critic", "expert", "critic", "finalizer"]);
     assert_eq!(played.state().current_research_index, -1);
     assert!(played.state().research_results.is_empty());
+}
+
+#[tokio::test]
+async fn a2_a_plan_without_research_forgets_research_of_an_earlier_plan() {
+    let state = State {
+        question: "q".into(),
+        current_step: "critic_planner".into(),
+        critic_planner_decision: Decision::Approve,
+        expert_steps: vec!["e1".into()],
+        current_research_index: 0,
+        research_results: vec![Some("stale".into())],
+        ..State::default()
+    };
+    let played = Scene::new(&json!({}))
+        .role("expert", [solved("x", "why")])
+        .role("critic", [approve()])
+        .role("finalizer", [worded("x", "t")])
+        .resume(&state)
+        .await;
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert_eq!(played.state().current_research_index, -1);
+    assert!(played.state().research_results.is_empty());
+    let asked = &played.requests("expert")[0].messages;
+    assert!(asked.iter().all(|message| !message.content.contains("stale")));
 }
 
 #[tokio::test]
