@@ -134,3 +134,60 @@ def test_a_hundred_graphs_inside_each_other_are_fine(impl: Impl) -> None:
     for _ in range(99):
         graph = impl.sequence(Plain, ("n", graph))
     assert graph.invoke({"a": 1}) == {"a": 1, "b": 1}
+
+
+VALUES = """
+from antiphon import Agent, Orchestrator, tool
+from antiphon.models import model, scripted
+from antiphon.systems import ReviewLoop
+
+deep = {}
+for _ in range(200_000):
+    deep = {"d": deep}
+ring = []
+ring.append(ring)
+
+class Says(Agent):
+    def run(self, state, ctx):
+        ctx.emit(state["value"])
+        return "said"
+
+def emitted(value):
+    result = Orchestrator([Says()]).run({"question": "q", "value": value})
+    print([event.kind for event in result.events].count("custom"))
+
+try:
+    VALUE_LINE
+except Exception as error:
+    print(getattr(error, "code", error))
+"""
+
+DEEP_VALUES = {
+    "emitted": ("emitted(deep)", "1"),
+    "emitted, in itself": ("emitted(ring)", "1"),
+    "a body": ('model("ollama:x", extra_body={"x": deep})', "invalid_value"),
+    "a body, in itself": ('model("ollama:x", extra_body={"x": ring})', "invalid_value"),
+    "an output": (
+        'Orchestrator([Agent(name="a", model=scripted([]), output={"type": "object", "x": deep})])',
+        "invalid_value",
+    ),
+    "a setting": ("ReviewLoop(scripted([]), temperature=deep)", "invalid_value"),
+    "a question": ("ReviewLoop(scripted([])).run([deep])", "question_malformed"),
+    "a model's request": ('scripted(["x"]).call({"messages": ring})', "invalid_value"),
+}
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("case", DEEP_VALUES)
+def test_no_depth_of_a_value_crashes_the_process(impl: Impl, case: str) -> None:
+    del impl
+    line, printed = DEEP_VALUES[case]
+    done = subprocess.run(
+        [sys.executable, "-c", VALUES.replace("VALUE_LINE", line)],
+        cwd=TESTS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip() == printed

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::call::Kind;
 use crate::fault::{seconds, to_exception};
+use crate::json;
 use crate::model::{Model, reply_of};
 use crate::object::Object;
 use crate::options::Keywords;
@@ -142,7 +143,7 @@ fn model_entry(model: &Bound<'_, PyAny>) -> PyResult<ModelEntry> {
 
 fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<Shape>>> {
     let Some(given) = options.get::<Bound<'_, PyDict>>("output")? else { return Ok(None) };
-    let json = pythonize::depythonize(&given)?;
+    let json = json::read(given.as_any())?;
     let shape = Shape::compile(&Schema::new("answer", json));
     let shape = shape.map_err(|fault| to_exception(given.py(), &fault))?;
     Ok(Some(Arc::new(shape)))
@@ -168,11 +169,11 @@ pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
     let name = text("name")?;
     let fields = Keywords::open(spec);
     let parameters = fields.get::<Bound<'_, PyAny>>("parameters")?;
-    let parameters = parameters
-        .map_or_else(|| Ok(json!({"type": "object"})), |given| pythonize::depythonize(&given))?;
+    let parameters =
+        parameters.map_or_else(|| Ok(json!({"type": "object"})), |given| json::read(&given))?;
     let mut made = ToolSpec::new(&name, text("description")?, parameters);
     if let Some(effect) = fields.get::<Bound<'_, PyAny>>("side_effect")? {
-        made.side_effect = pythonize::depythonize(&effect)?;
+        made.side_effect = json::read(&effect)?;
     }
     made.idempotent = fields.get("idempotent")?.unwrap_or(false);
     made.timeout = fields.get("timeout")?.map(|given| seconds("timeout", given)).transpose()?;
@@ -207,11 +208,11 @@ pub(crate) fn conclusion<'py>(py: Python<'py>, came: &Conclusion) -> PyResult<Bo
 pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<Outcome<Object>> {
     match purpose {
         Purpose::Open => {
-            let messages: Vec<Message> = pythonize::depythonize(value)?;
+            let messages: Vec<Message> = json::read(value)?;
             Ok(Outcome::Opened(messages))
         }
         Purpose::Model => Ok(Outcome::Replied(Box::new(reply_of(value)?))),
-        Purpose::Tool | Purpose::Close => Ok(Outcome::Returned(Ok(pythonize::depythonize(value)?))),
+        Purpose::Tool | Purpose::Close => Ok(Outcome::Returned(Ok(json::read(value)?))),
     }
 }
 

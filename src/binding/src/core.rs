@@ -382,8 +382,8 @@ impl Core {
         let payload = emitted.payload.bind(py);
         if self.stream.record || self.stream.modes.events {
             let name = emitted.name.as_deref().unwrap_or("custom");
-            let data = pythonize::depythonize(payload);
-            let data = data.unwrap_or_else(|_| serde_json::Value::String(payload.to_string()));
+            let data = crate::json::read(payload);
+            let data = data.unwrap_or_else(|_| serde_json::Value::String(shown(payload)));
             self.machine.note(emitted.id, EventKind::Custom, name, data);
         }
         if self.stream.modes.custom {
@@ -392,4 +392,10 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// What is no JSON, in its own words if it has any.
+fn shown(payload: &Bound<'_, PyAny>) -> String {
+    let told = payload.repr().and_then(|told| told.extract::<String>());
+    told.unwrap_or_else(|_| payload.get_type().to_string())
 }

@@ -21,6 +21,7 @@ mod ffi;
 mod handle;
 mod host;
 mod inbox;
+mod json;
 mod leash;
 mod limits;
 mod model;

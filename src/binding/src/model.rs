@@ -98,7 +98,7 @@ impl Model {
         py: Python<'py>,
         request: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let request: ModelRequest = pythonize::depythonize(request)?;
+        let request: ModelRequest = crate::json::read(request)?;
         let port = Arc::clone(&self.port);
         let reply = crate::wait::blocked(py, async move {
             port.call(&request, &CallContext::new(Arc::new(SystemClock::new()))).await
@@ -112,7 +112,7 @@ impl Model {
         py: Python<'py>,
         request: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let request: ModelRequest = pythonize::depythonize(request)?;
+        let request: ModelRequest = crate::json::read(request)?;
         let port = Arc::clone(&self.port);
         pyo3_async_runtimes::tokio::future_into_py(py, async move {
             let reply = port.call(&request, &CallContext::new(Arc::new(SystemClock::new()))).await;
@@ -159,7 +159,7 @@ fn settings(options: &Keywords<'_, '_>) -> PyResult<Settings> {
             headers.into_iter().map(|(key, value)| (key, Secret::new(value))).collect();
     }
     if let Some(body) = options.get::<Bound<'_, PyDict>>("extra_body")? {
-        settings.extra_body = pythonize::depythonize(&body)?;
+        settings.extra_body = crate::json::read(body.as_any())?;
     }
     Ok(settings)
 }
@@ -212,7 +212,7 @@ fn scripted_reply(given: &Bound<'_, PyAny>) -> PyResult<ScriptedReply> {
     if let Ok(text) = given.cast::<PyString>() {
         return Ok(ScriptedReply::text(text.to_string()));
     }
-    let script: Script = pythonize::depythonize(given)?;
+    let script: Script = crate::json::read(given)?;
     let mut reply = match (script.fault, script.json, script.tool_calls.is_empty()) {
         (Some(fault), _, _) => {
             let mut made = Fault::new(fault.category, fault.code, fault.message);
@@ -281,7 +281,7 @@ pub(crate) fn reply_of(value: &Bound<'_, PyAny>) -> PyResult<ModelReply> {
             model: None,
         }
     } else if value.is_instance_of::<PyDict>() {
-        pythonize::depythonize(value)?
+        crate::json::read(value)?
     } else {
         let message =
             format!("a model returns a text or a dict, found: {}", value.get_type().qualname()?);

@@ -47,7 +47,7 @@ impl Role for CallableRole {
             let played = || {
                 let brief = pythonize::pythonize(py, &brief)?;
                 let returned = callable.bind(py).call1((brief, call))?;
-                Ok(pythonize::depythonize(&returned)?)
+                crate::json::read(&returned)
             };
             played().map_err(|error| failure(py, error, &retries, carried.as_deref()))
         });
@@ -75,7 +75,7 @@ impl Tool for CallableTool {
         let called = apart(move |py| {
             let used = || {
                 let given = (in_python(py, &arguments)?, in_python(py, &about)?);
-                Ok(pythonize::depythonize(&callable.bind(py).call1(given)?)?)
+                crate::json::read(&callable.bind(py).call1(given)?)
             };
             used().map_err(|error: PyErr| fault(py, &error, Category::Tool, "tool_failed"))
         });

@@ -57,7 +57,7 @@ impl ReviewLoop {
         settings: &Bound<'_, PyDict>,
         roles: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
-        let settings = pythonize::depythonize(settings)?;
+        let settings = crate::json::read(settings.as_any())?;
         let config = Config::from_json(&settings).map_err(|fault| to_exception(py, &fault))?;
         let system = System::new(config, role::read(roles)?);
         let system = system.map_err(|fault| to_exception(py, &fault))?;
@@ -210,7 +210,7 @@ fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResu
     let file = file.map(|(name, content)| Attachment::from_bytes(name, content)).transpose();
     let messages = match question.extract::<String>() {
         Ok(text) => serde_json::json!([{"role": "user", "content": text}]),
-        Err(_) if question.is_instance_of::<PyList>() => pythonize::depythonize(question)
+        Err(_) if question.is_instance_of::<PyList>() => crate::json::read(question)
             .map_err(|error| malformed(py, "holds what is no JSON", &error.to_string()))?,
         Err(_) if question.is_instance_of::<PyString>() => {
             let shown = question.repr()?.to_string();

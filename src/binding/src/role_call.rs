@@ -116,7 +116,7 @@ impl RoleCall {
     /// Tells whoever watches; `payload` is made of what JSON has.
     #[pyo3(signature = (payload, name=None))]
     fn emit(&self, payload: &Bound<'_, PyAny>, name: Option<&str>) -> PyResult<()> {
-        let data = pythonize::depythonize(payload)?;
+        let data = crate::json::read(payload)?;
         self.cx.notes.note(EventKind::Custom, name.unwrap_or("custom"), data);
         Ok(())
     }

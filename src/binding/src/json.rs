@@ -1,0 +1,57 @@
+//! JSON out of Python's values, however deep those are: whoever walks into a
+//! value that contains itself overflows the stack, and that ends the process.
+
+use antiphon_core::{Category, Fault};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyMapping, PyNone, PySequence, PyString};
+use serde::de::DeserializeOwned;
+
+use crate::fault::to_exception;
+
+/// Levels of nesting that are read; JSON readers stop at 128.
+const DEEPEST: u8 = 100;
+
+/// Reads a value of Python's as `T`.
+///
+/// Raises `invalid_value` if it is nested too deeply or contains itself, and
+/// what pythonize raises if it is no `T`.
+pub(crate) fn read<T: DeserializeOwned>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+    if !is_shallow(value, 0) {
+        let kind = value.get_type().qualname()?;
+        let message =
+            format!("a value is nested in more than {DEEPEST} levels, or contains itself: {kind}");
+        let fault = Fault::new(Category::Validation, "invalid_value", message);
+        return Err(to_exception(value.py(), &fault));
+    }
+    Ok(pythonize::depythonize(value)?)
+}
+
+fn is_shallow(value: &Bound<'_, PyAny>, depth: u8) -> bool {
+    if is_scalar(value) {
+        return true;
+    }
+    if depth >= DEEPEST {
+        return false;
+    }
+    // What cannot be walked through is not walked into by others either.
+    let items = if let Ok(mapping) = value.cast::<PyMapping>() {
+        mapping.values().map(Bound::into_any)
+    } else if value.cast::<PySequence>().is_ok() {
+        Ok(value.clone())
+    } else {
+        return true;
+    };
+    let items = items.and_then(|items| items.try_iter());
+    items.is_ok_and(|mut items| {
+        items.all(|item| item.is_ok_and(|item| is_shallow(&item, depth + 1)))
+    })
+}
+
+/// Texts are sequences of texts.
+fn is_scalar(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyInt>()
+        || value.is_instance_of::<PyFloat>()
+        || value.is_instance_of::<PyBool>()
+        || value.is_instance_of::<PyNone>()
+}
