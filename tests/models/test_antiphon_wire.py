@@ -196,3 +196,37 @@ def test_a_blank_question_sends_nothing(server: ChatServer) -> None:
     with pytest.raises(ValidationError):
         Orchestrator([Agent(name="a", model=ours(server, "echo"))]).run(" ")
     assert len(server.requests) == before
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_the_second_server_answers_when_the_first_does_not(
+    server: ChatServer, watched: bool
+) -> None:
+    with ChatServer() as second:
+        either = model([ours(server, "status-503"), ours(second, "echo")])
+        team = Orchestrator([Agent(name="a", model=either)])
+        if watched:
+            stream = team.stream(ASKED)
+            text = "".join(event.text for event in stream if event.kind == "chunk")
+            assert text == f"you said: {ASKED}"
+            result = stream.result
+        else:
+            result = team.run(ASKED)
+        assert result.answer == f"you said: {ASKED}"
+        assert result.usage.model_calls == 1
+        assert [request.body["model"] for request in second.requests] == ["echo"]
+    assert server.requests[-1].body["model"] == "status-503"
+
+
+def test_a_refused_key_is_not_taken_elsewhere(server: ChatServer) -> None:
+    with ChatServer() as second:
+        with pytest.raises(AuthError):
+            alone(model([ours(server, "status-401"), ours(second, "echo")]))
+        assert second.requests == []
+
+
+def test_when_nobody_answers_the_error_says_who_was_tried(server: ChatServer) -> None:
+    with pytest.raises(ModelTransportError) as caught:
+        alone(model([ours(server, "status-503"), ours(server, "status-500")]))
+    tried = [one["model"] for one in caught.value.details["tried"]]
+    assert tried == ["openai:status-503", "openai:status-500"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import traceback
 from contextvars import ContextVar
@@ -408,6 +409,27 @@ def test_cancelling_reaches_it(way: str) -> None:
         assert await asyncio.to_thread(stopped.wait, 30)
 
     asyncio.run(ask())
+
+
+def test_a_stream_that_is_thrown_away_stops_its_question() -> None:
+    stopped = threading.Event()
+
+    class Planner(Agent):
+        async def run(self, state: Any, ctx: AgentContext) -> Any:
+            ctx.emit({}, "begun")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+    async def read() -> None:
+        async for event in ReviewLoop(model(), planner=Planner).astream("?"):
+            if event.name == "begun":
+                break
+        gc.collect()
+        assert await asyncio.to_thread(stopped.wait, 30)
+
+    asyncio.run(read())
 
 
 def test_an_agent_that_nobody_waits_for_may_call_nothing_more() -> None:

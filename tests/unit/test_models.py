@@ -187,6 +187,114 @@ def test_a_function_that_returns_no_reply_is_a_typed_error(reply: Any) -> None:
     assert caught.value.code == "model_reply_malformed"
 
 
+def told(stream: Any) -> list[str]:
+    return [event.text for event in stream if event.kind == "chunk"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_generator_streams_its_reply(asynchronous: bool) -> None:
+    def speak(request: dict[str, Any]) -> Any:
+        yield "two "
+        yield "words"
+        yield {"usage": {"input_tokens": 3, "output_tokens": 2}, "model": "mine"}
+
+    async def murmur(request: dict[str, Any]) -> Any:
+        for piece in speak(request):
+            await asyncio.sleep(0)
+            yield piece
+
+    team = Orchestrator([Agent(name="a", model=murmur if asynchronous else speak)])
+    stream = team.stream("q")
+    assert told(stream) == ["two ", "words"]
+    assert stream.result.answer == "two words"
+    assert stream.result.usage.output_tokens == 2
+    assert team.run("q").answer == "two words"
+
+    async def watch() -> list[str]:
+        return [event.text async for event in team.astream("q") if event.kind == "chunk"]
+
+    assert asyncio.run(watch()) == ["two ", "words"]
+
+
+@pytest.mark.parametrize("pieces", [["a", 3], [{"usage": {}}, "late"], [{"txt": "x"}]])
+def test_a_generator_that_yields_no_reply_is_a_typed_error(pieces: list[Any]) -> None:
+    with pytest.raises(ModelOutputError) as caught:
+        alone(lambda request: (piece for piece in pieces))
+    assert caught.value.code == "model_reply_malformed"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_model_that_an_agent_asks_is_heard_by_who_watches_the_team(asynchronous: bool) -> None:
+    def speak(request: dict[str, Any]) -> Any:
+        yield from ("one ", "by ", "one")
+
+    class Asks(Agent):
+        def run(self, state: Any, ctx: AgentContext) -> Any:
+            return ctx.model("?", model=speak)
+
+    class Awaits(Agent):
+        async def run(self, state: Any, ctx: AgentContext) -> Any:
+            return await ctx.amodel("?", model=speak)
+
+    stream = Orchestrator([Awaits() if asynchronous else Asks()]).stream("q")
+    assert told(stream) == ["one ", "by ", "one"]
+    assert stream.result.answer == "one by one"
+
+
+def test_what_an_agent_asks_a_model_is_counted_by_the_engine_also_when_it_fails() -> None:
+    reply = {"text": "no number", "usage": {"input_tokens": 4, "output_tokens": 5}}
+
+    class Asks(Agent):
+        budget = Budget(output_tokens=12)
+
+        def run(self, state: Any, ctx: AgentContext) -> Any:
+            with pytest.raises(ModelOutputError):
+                ctx.model("?", model=scripted([reply] * 2), output=int)
+            return ctx.model("?", model=scripted([reply]))
+
+    result = Orchestrator([Asks()]).run("q")
+    usage = result.usage
+    assert (usage.model_calls, usage.input_tokens, usage.output_tokens) == (3, 12, 15)
+    assert result.outcome == "answered"
+
+    class More(Asks):
+        def run(self, state: Any, ctx: AgentContext) -> Any:
+            super().run(state, ctx)
+            return ctx.model("?", model=scripted([reply]))
+
+    again = Orchestrator([More()]).run("q")
+    assert (again.outcome, again.detail, again.usage.model_calls) == ("budget", "output_tokens", 3)
+
+
+# Lists
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "code", "naming"),
+    [
+        ([], {}, "model_invalid", r"\[\]"),
+        (["openai:x", 3], {"api_key": None}, "model_setting_invalid", "api_key"),
+        ([scripted([]), 3], {}, "model_invalid", "int"),
+        ([scripted([]), "nobody:x"], {}, "model_provider_unknown", "nobody"),
+        ({"openai:x"}, {}, "model_invalid", "openai"),
+    ],
+)
+def test_what_is_no_list_of_models_is_named(
+    given: Any, settings: Any, code: str, naming: str
+) -> None:
+    with pytest.raises(ValidationError, match=naming) as caught:
+        model(given, **settings)
+    assert caught.value.code == code
+
+
+def test_the_next_of_a_list_answers_when_one_cannot_be_had() -> None:
+    down = scripted([ModelTransportError("down", code="model_unreachable")] * 2, name="test:down")
+    up = scripted(["here", "again"], name="test:up")
+    assert model([down, up]).name == "test:down | test:up"
+    assert alone(model([down, up])).answer == "here"
+    assert alone([down, up]).answer == "again"
+
+
 # LangChain
 
 
@@ -231,6 +339,17 @@ def test_a_langchain_chat_model_calls_tools_and_counts_tokens(asynchronous: bool
     assert (result.usage.input_tokens, result.usage.output_tokens) == (7, 5)
     assert [message.type for message in chat.heard[-1]] == ["system", "human", "ai", "tool"]
     assert chat.heard[-1][2].tool_calls[0]["args"] == {"city": "Lyon"}
+
+
+def test_a_langchain_chat_model_streams_its_reply() -> None:
+    fake = GenericFakeChatModel(messages=iter([AIMessage(content="two more words")]))
+    stream = Orchestrator([Agent(name="a", model=fake)]).stream("q")
+    pieces = told(stream)
+    assert (len(pieces) > 1, "".join(pieces)) == (True, "two more words")
+    assert stream.result.answer == "two more words"
+    whole = Orchestrator([Agent(name="a", model=Toolish(), tools=[population])]).stream("q")
+    assert "".join(told(whole)) == "heard 4"
+    assert whole.result.usage.output_tokens == 5
 
 
 def test_a_langchain_chat_model_is_told_the_schema() -> None:

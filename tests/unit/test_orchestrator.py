@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal, TypedDict
 import pydantic
 import pytest
 
-from antiphon import END, Agent, AgentContext, Budget, Orchestrator, Result, Send
+from antiphon import END, Agent, AgentContext, Budget, Orchestrator, Result, RetryPolicy, Send
 from antiphon.errors import (
     BudgetError,
     ModelOutputError,
     RunTimeout,
     StateError,
+    ToolTransportError,
     ValidationError,
 )
 from antiphon.models import scripted
@@ -491,9 +492,31 @@ def test_record_goes_on_and_lists_the_error() -> None:
     assert order(result.state) == {"b": 0}
     (error,) = result.errors
     assert (error["agent"], error["code"]) == ("fails", "node_failed")
+    assert error["attempt"] == 1
     assert "no such city" in error["message"]
     with pytest.raises(StateError, match="no such city"):
         result.raise_for_outcome()
+
+
+@pytest.mark.parametrize("policy", ["record", "looks"])
+def test_an_error_that_was_recorded_says_where_and_which_attempt(policy: str) -> None:
+    seen: list[dict[str, Any]] = []
+
+    class Torn(Agent):
+        retry = RetryPolicy(max_attempts=2, initial_interval=0, jitter=False)
+
+        def run(self, state: Any, ctx: AgentContext) -> None:
+            raise ToolTransportError("the atlas is out: Lyon", code="atlas_out")
+
+    class Looks(Agent):
+        def run(self, state: Any, ctx: AgentContext) -> str:
+            seen.extend(ctx.errors)
+            return "done"
+
+    Orchestrator([Torn(name="torn", on_error=policy), Looks()]).run("q")
+    (error,) = seen
+    assert (error["node"], error["attempt"], error["recoverable"]) == ("torn", 2, True)
+    assert (error["category"], error["code"]) == ("tool_transport", "atlas_out")
 
 
 def test_another_agent_may_take_over() -> None:

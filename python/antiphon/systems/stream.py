@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from antiphon.errors import StateError
@@ -113,7 +114,8 @@ def _work(ask: _Ask, letters: _Letters, closed: threading.Event) -> None:
 class AsyncReviewLoopStream(_Watch):
     """A question under way, for ``async for``; pieces of replies are included.
 
-    Made by `ReviewLoop.astream`. Closing it, or leaving its ``async with``, stops the question.
+    Made by `ReviewLoop.astream`. Closing it, leaving its ``async with``, or throwing it away
+    stops the question.
 
     Args:
         ask: puts the question, showing each event to what it is given, on any thread.
@@ -160,14 +162,22 @@ class AsyncReviewLoopStream(_Watch):
 
     def _begin(self) -> asyncio.Future[ReviewLoopResult]:
         loop = asyncio.get_running_loop()
+        # The task knows nothing of this object, so that it can be thrown away.
+        put = self._events.put_nowait
 
         def show(event: NativeEvent) -> None:
-            loop.call_soon_threadsafe(self._events.put_nowait, Event.of(event))
+            loop.call_soon_threadsafe(put, Event.of(event))
 
         task = asyncio.ensure_future(self._ask(show))
         # In line behind the events, which came from other threads.
-        task.add_done_callback(lambda _: loop.call_soon(self._events.put_nowait, None))
+        task.add_done_callback(lambda _: loop.call_soon(put, None))
         return task
+
+    def __del__(self) -> None:
+        task = self._task
+        if task is not None and not task.done():
+            with suppress(RuntimeError):  # the loop is closed, and the task with it
+                task.get_loop().call_soon_threadsafe(task.cancel)
 
 
 class _ClosedError(Exception):

@@ -3,7 +3,7 @@
 
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, Outcome, Verdict};
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, Incident};
 use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -26,6 +26,16 @@ pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict>
     if let Ok(details) = pythonize::pythonize(py, &details) {
         let _ = set(intern!(py, "details"), details);
     }
+    dict
+}
+
+/// A failure that a graph goes on after, as the dict that its channels record.
+pub(crate) fn record<'py>(py: Python<'py>, incident: &Incident<'_>) -> Bound<'py, PyDict> {
+    let dict = as_dict(py, incident.fault);
+    // As above: only for lack of memory.
+    let _ = dict.set_item(intern!(py, "node"), incident.node);
+    let _ = dict.set_item(intern!(py, "attempt"), incident.attempt);
+    let _ = dict.set_item(intern!(py, "recoverable"), incident.recoverable);
     dict
 }
 

@@ -1,7 +1,7 @@
 //! A live Python object as a value of the engine: passed by reference, never
 //! converted, and changed in place only where nobody else holds it.
 
-use antiphon_core::Fault;
+use antiphon_core::Incident;
 use antiphon_core::channel::{Kind, Merge};
 use antiphon_core::value::Value;
 use pyo3::exceptions::PyTypeError;
@@ -64,8 +64,8 @@ impl Value for Object {
         })
     }
 
-    fn from_fault(fault: &Fault) -> Self {
-        Python::attach(|py| Self(crate::fault::as_dict(py, fault).into_any().unbind()))
+    fn from_incident(incident: &Incident<'_>) -> Self {
+        Python::attach(|py| Self(crate::fault::record(py, incident).into_any().unbind()))
     }
 
     fn fields(&self) -> Option<Vec<(String, Self)>> {

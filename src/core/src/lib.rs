@@ -15,7 +15,7 @@
 //! | [`event`], [`notice`] | what a watcher sees; what a host can show with values |
 //! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
 //! | [`reply`] | from what a model wrote to a value that fits a schema |
-//! | [`fault`], [`time`] | how something fails; instants |
+//! | [`fault`], [`incident`], [`time`] | how something fails, and where; instants |
 
 pub mod agent;
 pub mod budget;
@@ -26,6 +26,7 @@ pub mod effect;
 pub mod event;
 pub mod fault;
 pub mod graph;
+pub mod incident;
 pub mod message;
 pub mod model;
 pub mod notice;
@@ -42,6 +43,7 @@ pub mod tool;
 pub mod value;
 
 pub use fault::{Category, Fault};
+pub use incident::Incident;
 pub use message::{Message, Role, ToolCall};
 pub use model::{FinishReason, ModelReply, ModelRequest, Usage};
 pub use reply::{Reading, Shape, Unreadable, Violation};

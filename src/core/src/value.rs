@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value as Json;
 
 use crate::channel::{Kind, Merge};
-use crate::fault::Fault;
+use crate::incident::Incident;
 
 mod json;
 
@@ -35,7 +35,7 @@ pub trait Value: Clone + fmt::Debug {
     fn merge(merge: &Merge, old: Option<Self>, new: Self) -> Self;
 
     /// A failure as a value, for the channels that record errors.
-    fn from_fault(fault: &Fault) -> Self;
+    fn from_incident(incident: &Incident<'_>) -> Self;
 
     /// The fields of a record by name, or none if it is not a record: how the
     /// input of a nested graph reaches its channels.

@@ -10,6 +10,7 @@ use crate::command::{Choice, Route, Update};
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::{NodeId, OnError};
+use crate::incident::Incident;
 use crate::retry::RetryPolicy;
 use crate::task::{Failure, Verdict};
 use crate::value::Value;
@@ -98,12 +99,13 @@ impl<V: Value> Run<V> {
             return self.give_up(unit, slot, Doom::Budget(dimension));
         }
         let mut update = Update::default();
+        let (node, attempt) = (graph.node_name(Some(record.node)), record.attempt);
+        let recoverable = fault.category.is_transient();
+        let value =
+            || V::from_incident(&Incident { fault: &fault, node: &node, attempt, recoverable });
         match policy {
-            OnError::Record(channel) => {
-                update.writes.push(Write::merge(channel, V::from_fault(&fault)));
-            }
+            OnError::Record(channel) => update.writes.push(Write::merge(channel, value())),
             OnError::Goto(target, channel) => {
-                let value = || V::from_fault(&fault);
                 update.writes.extend(channel.map(|channel| Write::merge(channel, value())));
                 update.route = Route::Only(vec![Choice::Node(target)]);
             }
@@ -149,6 +151,7 @@ impl<V: Value> Run<V> {
             event.data.insert("category".into(), fault.category.as_str().into());
             event.data.insert("code".into(), fault.code.clone().into());
             event.data.insert("message".into(), fault.message.clone().into());
+            event.data.insert("attempt".into(), units.attempt(unit, slot).into());
             event
         });
     }

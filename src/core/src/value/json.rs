@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::Value;
 use crate::channel::{Kind, Merge};
-use crate::fault::Fault;
+use crate::incident::Incident;
 
 impl Value for Json {
     fn same(&self, other: &Self) -> bool {
@@ -67,8 +67,9 @@ impl Value for Json {
         }
     }
 
-    fn from_fault(fault: &Fault) -> Self {
-        serde_json::to_value(fault).unwrap_or_else(|_| Self::String(fault.message.clone()))
+    fn from_incident(incident: &Incident<'_>) -> Self {
+        let message = || Self::String(incident.fault.message.clone());
+        serde_json::to_value(incident).unwrap_or_else(|_| message())
     }
 
     fn fields(&self) -> Option<Vec<(String, Self)>> {

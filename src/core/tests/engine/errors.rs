@@ -35,6 +35,10 @@ fn record_writes_the_fault_and_follows_the_edges() {
         (&state["error"]["category"], &state["error"]["code"]),
         (&json!("tool"), &json!("tool"))
     );
+    let error = &state["error"];
+    assert_eq!((&error["node"], &error["attempt"]), (&json!("a"), &json!(1)));
+    assert_eq!(error["recoverable"], false);
+    assert_eq!(play.of_kind(EventKind::Error)[0].data["attempt"], 1);
     assert_eq!(play.started, ["a", "b"]);
 }
 
