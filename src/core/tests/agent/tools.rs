@@ -50,6 +50,17 @@ fn arguments_that_do_not_fit_give_the_model_an_error_with_the_place() {
 }
 
 #[test]
+fn arguments_that_were_cut_off_call_nothing_even_if_they_can_be_mended() {
+    let mut asked = asks(&["one"]);
+    asked.finish = antiphon_core::model::FinishReason::Length;
+    asked.tool_calls[0] = call(0, "one", r#"{"city": "Ly"#);
+    let mut play = agent(with(vec![tool("one", Read)]), vec![asked, says("done")]);
+    assert_eq!(play.complete()["uses"], json!([["one", false]]));
+    assert!(results(&requests(&play)[1])[0].contains("cut off"));
+    assert!(invocations(&play).is_empty());
+}
+
+#[test]
 fn a_tool_that_fails_is_read_by_the_model_and_does_not_end_the_agent() {
     let graph = graph(with(vec![tool("one", Read), tool("two", Read)])).build().unwrap();
     let replies = vec![asks(&["one", "two"]), says("done")];

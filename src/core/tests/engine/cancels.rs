@@ -85,6 +85,21 @@ fn the_first_reason_counts() {
 }
 
 #[test]
+fn whoever_cancels_a_run_that_is_failing_has_cancelled_it() {
+    let graph = fan(&["a", "b"], &[]).build().unwrap();
+    let script = Script::new().fails("a", antiphon_core::Category::Tool).takes("b", ms(1000));
+    let mut play = play(&graph, script);
+    while play.cancelled.is_empty() {
+        play.step();
+        if play.cancelled.is_empty() {
+            play.answer_one();
+        }
+    }
+    play.run.cancel("the user left", play.now);
+    assert_eq!(play.ends(), Ending::Cancelled("the user left".into()));
+}
+
+#[test]
 fn a_task_that_is_being_stopped_may_make_no_more_calls() {
     let graph = chain(&["a"]).build().unwrap();
     let mut play = play(&graph, Script::new().never_ends("a"));

@@ -40,6 +40,14 @@ fn a_transient_failure_is_tried_again_after_the_pauses_of_the_policy() {
 }
 
 #[test]
+fn no_pause_of_a_policy_is_longer_than_its_cap() {
+    let policy = RetryPolicy { cap: Duration::from_secs(5), ..exact(100) };
+    let late = fault(Category::Timeout);
+    let pause = |attempt| policy.pause(attempt, &late, Seed::new(1)).unwrap().as_secs();
+    assert_eq!([1, 2, 3, 4, 50].map(pause), [1, 2, 4, 5, 5]);
+}
+
+#[test]
 fn the_last_attempt_fails_with_the_last_fault() {
     let script = Script::new().fails("a", Category::Timeout);
     let mut play = played(Some(exact(3)), Limits::default(), script);

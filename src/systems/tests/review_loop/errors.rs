@@ -47,6 +47,8 @@ async fn a15_a_transport_that_gives_up_counts_and_the_agent_is_told_the_same_aga
     let told = played.told(Party::Planner);
     assert_eq!(told[0].content, told[1].content);
     assert_eq!(played.answer.error, None, "it was overcome");
+    assert_eq!(played.answer.error_component, None);
+    assert!(played.state().error_component.is_none());
 }
 
 #[tokio::test]
@@ -83,4 +85,15 @@ async fn a_finalizer_that_fails_is_tried_again() {
         .await;
     assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
     assert_eq!(played.agents()[4..], ["finalizer", "finalizer"]);
+}
+
+#[tokio::test]
+async fn a_spent_quota_spares_the_finalizers_model_whatever_the_settings_say() {
+    let spent = Fault::new(Category::Budget, "model_quota_exhausted", "nothing is left: openai");
+    let played = Scene::new(&json!({"finalizer_on_failure": "model"}))
+        .role("planner", [spent])
+        .ask("q")
+        .await;
+    assert_eq!(played.answer.outcome, Outcome::Budget);
+    assert_eq!(played.agents(), ["planner", "finalizer_bypass"]);
 }
