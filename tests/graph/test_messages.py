@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
@@ -264,6 +263,20 @@ class TestTokens:
         spaces = [[place.split(":")[0] for place in space] for space, _ in got]
         assert spaces == [["call"]] * 3
 
+    def test_of_a_graph_that_gets_the_nodes_own_config(self, impl: Impl, model: Any) -> None:
+        deep = ("deep", lambda s: {"messages": [model.invoke("x")]})
+        inner = impl.sequence(impl.MessagesState, deep)
+
+        def call(state: Any, config: Any) -> Update:
+            return dict(inner.invoke(state, config))
+
+        node = ("call", annotated(call, config=impl.RunnableConfig))
+        graph = impl.sequence(impl.MessagesState, node)
+        start = {"messages": [{"role": "user", "content": "hi", "id": "0"}]}
+        got = list(graph.stream(start, stream_mode="messages", subgraphs=True))
+        assert [message.content for _, (message, _) in got] == ["one", " ", "two"]
+        assert {len(space) for space, _ in got} == {1}
+
     def test_of_a_nested_graph(self, impl: Impl, model: Any) -> None:
         deep = ("deep", lambda s: {"messages": [model.invoke("x")]})
         graph = impl.sequence(impl.MessagesState, ("sub", impl.sequence(impl.MessagesState, deep)))
@@ -288,34 +301,3 @@ class TestTokens:
         got = list(graph.stream(start, stream_mode="messages", subgraphs=True))
         assert [message.content for message, _ in inside] == ["one", " ", "two"]
         assert [message.content for _, (message, _) in got] == ["one", " ", "two"]
-
-
-class Heard(BaseCallbackHandler):
-    """Notes the models that are called, and where."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-
-    def on_chat_model_start(self, *args: Any, metadata: Any = None, **kwargs: Any) -> None:
-        self.nodes.append(metadata["langgraph_node"])
-
-
-class TestCallbacks:
-    """`callbacks` of the config."""
-
-    def test_they_reach_a_model_that_a_node_calls_without_it(self, impl: Impl, run: Run) -> None:
-        model = GenericFakeChatModel(messages=iter([AIMessage(content="one two")]))
-        graph = impl.sequence(impl.MessagesState, ("n", lambda s: void(model.invoke("x"))))
-        heard = Heard()
-        run(graph, {"messages": ["hi"]}, {"callbacks": [heard]})
-        assert heard.nodes == ["n"]
-
-    def test_they_reach_the_models_of_a_graph_that_a_node_invokes(
-        self, impl: Impl, run: Run
-    ) -> None:
-        model = GenericFakeChatModel(messages=iter([AIMessage(content="one two")]))
-        inner = impl.sequence(impl.MessagesState, ("deep", lambda s: void(model.invoke("x"))))
-        graph = impl.sequence(impl.MessagesState, ("call", lambda s: void(inner.invoke(s))))
-        heard = Heard()
-        run(graph, {"messages": ["hi"]}, {"callbacks": [heard]})
-        assert heard.nodes == ["deep"]

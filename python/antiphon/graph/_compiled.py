@@ -8,9 +8,11 @@ from antiphon.graph._batch import Batches
 from antiphon.graph._config import around, merge
 from antiphon.graph._entry import concurrency_of, context_of, entry, limit_of
 from antiphon.graph._flight import Flight, launch
+from antiphon.graph._langchain import handed_on, without_tokens
 from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused, by_id
 from antiphon.graph._stream import Shape, check_version, select
+from antiphon.graph._trace import Trace, is_traced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -261,7 +263,7 @@ class CompiledGraph(Batches):
 
     def _launch(self, start: Any, config: Any, context: Any, shape: Shape | None = None) -> Flight:
         outer = around()
-        inherited = None if outer is None else outer.config
+        inherited = None if outer is None else handed_on(outer.config, outer)
         settings = merge(inherited, self._bound, config)
         if context is None and outer is not None:
             context = outer.context
@@ -269,8 +271,13 @@ class CompiledGraph(Batches):
         if self.step_timeout is not None:
             options["step_timeout"] = self.step_timeout
         # A run's id and name are its own: graphs that its nodes invoke do not inherit them.
-        settings.pop("run_name", None)
+        run_name = settings.pop("run_name", None)
         run_id = settings.pop("run_id", None)
+        if outer is not None:
+            settings["callbacks"] = without_tokens(settings.get("callbacks"))
+        if is_traced(settings):
+            options["trace"] = Trace(settings, run_name or self.name, run_id, start)
+            run_id = options["trace"].id if run_id is None else run_id
         if run_id is not None:
             options["run_id"] = str(run_id)
         return launch(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context, Engine, Run
     from antiphon.graph._stream import Shape
+    from antiphon.graph._trace import Trace
 
 __all__ = ["Flight", "launch"]
 
@@ -178,7 +179,13 @@ class Flight:
 
 
 def launch(
-    engine: Engine, start: Any, shape: Shape | None, *, signs: bool = False, **options: Any
+    engine: Engine,
+    start: Any,
+    shape: Shape | None,
+    *,
+    signs: bool = False,
+    trace: Trace | None = None,
+    **options: Any,
 ) -> Flight:
     """Starts a run.
 
@@ -187,6 +194,7 @@ def launch(
         start: the input.
         shape: what the caller wants to see of the run; none if it only wants the end.
         signs: whether nodes of it have to give signs of life.
+        trace: what callbacks are told of it, if there are any.
         **options: what `Engine.start` takes beside.
     """
     outer = around()
@@ -195,9 +203,11 @@ def launch(
     readers = [seen.tokens for seen in (shape, watched) if seen and seen.tokens is not None]
     for tokens in readers:
         tokens.begin(options["config"]["metadata"])
-    enter = entering(options["config"], readers, signs=signs)
+    enter = entering(options["config"], readers, signs=signs, trace=trace)
     if enter is not None:
         options["enter"] = enter
+    if trace is not None:
+        modes.add("tasks")
     if not modes:
         return Flight(engine.start(start, **options), options["limits"]["supersteps"], outer)
     watching = shape if shape is not None and shape.subgraphs else watched
@@ -207,4 +217,5 @@ def launch(
     finally:
         _WATCHED.reset(token)
     space = f"{outer.node}:{uuid.uuid4()}" if outer is not None and watched is not None else None
-    return Flight(run, options["limits"]["supersteps"], outer, space)
+    parts = (run, options["limits"]["supersteps"], outer, space)
+    return Flight(*parts) if trace is None else trace.over(*parts)

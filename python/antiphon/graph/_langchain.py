@@ -10,7 +10,7 @@ import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from antiphon.graph._handler import sign_handler, token_handler
+from antiphon.graph._handler import TokenHandler, sign_handler, token_handler
 from antiphon.graph._tokens import where
 
 if TYPE_CHECKING:
@@ -18,37 +18,68 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context
     from antiphon.graph._tokens import Place, Tokens
+    from antiphon.graph._trace import Trace
 
-__all__ = ["entering", "settings_of"]
+__all__ = ["entering", "handed_on", "settings_of", "without_tokens"]
 
-_HERE: ContextVar[tuple[str, Mapping[str, Any]] | None] = ContextVar("antiphon_here", default=None)
-# The run's id, and the settings as the node that runs here hands them on.
+_HERE: ContextVar[tuple[str, Mapping[str, Any], Any] | None] = ContextVar(
+    "antiphon_here", default=None
+)
+# The run's id, the settings as the node that runs here sees them, and the callbacks among them
+# that also concern the graphs that it invokes.
 
 
 def entering(
-    settings: Mapping[str, Any], watching: Sequence[Tokens], *, signs: bool
-) -> Callable[[Context, Place], None] | None:
+    settings: Mapping[str, Any],
+    watching: Sequence[Tokens],
+    *,
+    signs: bool,
+    trace: Trace | None,
+) -> Callable[[Context, Place, Any], None] | None:
     """What is to be done before each node of a run; none if there is nothing.
 
     Args:
         settings: the run's config.
         watching: the streams that show messages.
         signs: whether nodes have to give signs of life.
+        trace: the trace of the run, if there is one.
     """
     if "langchain_core.runnables" not in sys.modules:
         return None
     # Within a node, LangChain would go on with the settings of that node.
-    idle = not watching and not signs
-    if idle and settings.get("callbacks") is None and _HERE.get() is None:
+    if not watching and not signs and trace is None and _HERE.get() is None:
         return None
-    makers = [functools.partial(_token_handler, tokens) for tokens in watching]
-    return functools.partial(_enter, settings, [*makers, _sign_handler] if signs else makers)
+    makers: list[Callable[[Context, Place], Any]] = [_sign_handler] if signs else []
+    makers += [functools.partial(_token_handler, tokens) for tokens in watching]
+    return functools.partial(_enter, settings, (makers, trace))
 
 
 def settings_of(ctx: Context) -> Mapping[str, Any] | None:
     """The settings that were made for the node of `ctx`, if any were."""
     here = _HERE.get()
     return here[1] if here is not None and here[0] == ctx.run_id else None
+
+
+def handed_on(settings: Mapping[str, Any], ctx: Context) -> Mapping[str, Any]:
+    """The settings of a run for a graph that the node of `ctx` invokes."""
+    here = _HERE.get()
+    if here is None or here[0] != ctx.run_id:
+        return settings
+    return {**settings, "callbacks": here[2]}
+
+
+def without_tokens(callbacks: Any) -> Any:
+    """Callbacks that a node has handed on by itself, but for those of its own tokens."""
+    if isinstance(callbacks, list | tuple):
+        return [handler for handler in callbacks if not isinstance(handler, TokenHandler)]
+    handlers = getattr(callbacks, "handlers", ())
+    if not any(isinstance(handler, TokenHandler) for handler in handlers):
+        return callbacks
+    manager = callbacks.copy()
+    for handler in handlers:
+        if isinstance(handler, TokenHandler):
+            manager.remove_handler(handler)
+    return manager
 
 
 def _token_handler(tokens: Tokens, ctx: Context, place: Place) -> Any:
@@ -62,17 +93,22 @@ def _sign_handler(ctx: Context, place: Place) -> Any:
 
 def _enter(
     settings: Mapping[str, Any],
-    makers: Sequence[Callable[[Context, Place], Any]],
+    about: tuple[Sequence[Callable[[Context, Place], Any]], Trace | None],
     ctx: Context,
     place: Place,
+    given: Any,
 ) -> None:
     """Runs in the context variables of the node, before it."""
+    makers, trace = about
     metadata = {**settings["metadata"], **where(ctx.node, place)}
     own = {**settings, "metadata": metadata}
+    if trace is not None:
+        own["callbacks"] = trace.enter(ctx.node, place, metadata, given)
+    callbacks = own.get("callbacks")
     if makers:
         handlers = [make(ctx, place) for make in makers]
-        own["callbacks"] = _joined(settings.get("callbacks"), handlers)
-    _HERE.set((ctx.run_id, own))
+        own["callbacks"] = _joined(callbacks, handlers)
+    _HERE.set((ctx.run_id, own, callbacks))
     sys.modules["langchain_core.runnables.config"].var_child_runnable_config.set(own)
 
 

@@ -75,7 +75,7 @@ impl Call {
             let errand = core.introduce(errand);
             let context = Context::of(py, &errand)?;
             if let Some(enter) = enter {
-                enter_node(core, enter, &variables, &context)?;
+                enter_node(core, enter, &variables, (&context, input.as_ref()))?;
             }
             let context = entry.wants_ctx.then(|| context.into_any().unbind());
             (errand, [input, context, None])
@@ -134,12 +134,12 @@ fn enter_node(
     core: &Core,
     enter: &Py<PyAny>,
     variables: &Py<PyAny>,
-    context: &Bound<'_, Context>,
+    (context, input): (&Bound<'_, Context>, Option<&Py<PyAny>>),
 ) -> PyResult<()> {
     let py = context.py();
     let place = core.machine.place_of(context.get().errand.id);
     let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
-    context_method(py, &RUN, "run")?.call1((variables, enter, context, about))?;
+    context_method(py, &RUN, "run")?.call1((variables, enter, context, about, input))?;
     Ok(())
 }
 

@@ -1,0 +1,176 @@
+"""A run as LangChain's callbacks see it: the graph, and its nodes within it.
+
+Nothing here imports LangChain: a run is traced only where somebody has given it callbacks, or has
+turned tracing on for LangChain.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from antiphon.graph._errors import GraphInterrupt
+from antiphon.graph._flight import Flight
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator, Mapping
+
+    from antiphon.graph._tokens import Place
+
+__all__ = ["Trace", "TracedFlight", "is_traced"]
+
+_SWITCHES = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
+
+
+def is_traced(settings: Mapping[str, Any]) -> bool:
+    """Whether somebody wants to hear of a run."""
+    if "langchain_core.runnables" not in sys.modules:
+        return False
+    return bool(settings.get("callbacks")) or any(
+        os.environ.get(name, "").lower() == "true" for name in _SWITCHES
+    )
+
+
+class Trace:
+    """What the callbacks of one run have been told so far.
+
+    Args:
+        settings: the run's config.
+        name: what the run is called.
+        run_id: the run's id. Default: a new one.
+        given: the input.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], name: str, run_id: Any, given: Any) -> None:
+        self.id = _uuid(run_id)
+        self._next: uuid.UUID | None = self.id
+        self._settings = settings
+        self._name = name
+        self._given = given
+        self._run: Any = None
+        self._tasks: dict[str, Any] = {}
+
+    def over(self, *parts: Any) -> TracedFlight:
+        """A flight that it is told of; args as of `Flight`."""
+        return TracedFlight(self, *parts)
+
+    @contextmanager
+    def told_of(self, flight: Flight) -> Iterator[None]:
+        """Tells how a run begins, and how it ends or pauses."""
+        self._begin()
+        try:
+            yield
+        except BaseException as error:
+            self._close(error)
+            self._run.on_chain_error(error)
+            raise
+        self._close(GraphInterrupt())
+        self._run.on_chain_end(flight.preview() or flight.state())
+
+    def enter(self, node: str, place: Place, metadata: dict[str, Any], given: Any) -> Any:
+        """Tells that a task begins. Gives what is told of within it."""
+        space, task, step, _, _ = place
+        if task not in self._tasks:  # a further attempt belongs to the same task
+            around = self._around(space, metadata, given)
+            self._tasks[task] = _start(around, node, step, (metadata, given))
+        return self._tasks[task].get_child()
+
+    def leave(self, item: Any) -> None:
+        """Tells that a task has ended, if that is what an item of the run says."""
+        mode, _, told = item
+        if mode != "tasks":
+            return
+        news = told[2]
+        run = None if "input" in news else self._tasks.pop(news["id"], None)
+        if run is None:
+            return
+        if news["error"] is not None:
+            run.on_chain_error(news["error"])
+        elif news["interrupts"]:
+            run.on_chain_error(GraphInterrupt(news["interrupts"]))
+        else:
+            run.on_chain_end(news["result"] or None)
+
+    def _begin(self) -> None:
+        """A run that goes on after a pause is a run of its own here."""
+        from langchain_core.callbacks import CallbackManager
+
+        manager = CallbackManager.configure(
+            inheritable_callbacks=self._settings.get("callbacks"),
+            inheritable_tags=self._settings["tags"],
+            inheritable_metadata=self._settings["metadata"],
+        )
+        self._run = manager.on_chain_start(None, self._given, name=self._name, run_id=self._next)
+        self._next = None
+
+    def _around(self, space: tuple[str, ...], metadata: dict[str, Any], given: Any) -> Any:
+        """The graph's own run, or the task whose graph it is: that begins with its first node."""
+        if not space:
+            return self._run
+        node, _, task = space[-1].partition(":")
+        if task not in self._tasks:
+            around = self._around(space[:-1], metadata, given)
+            self._tasks[task] = _start(around, node, None, (metadata, given))
+        return self._tasks[task]
+
+    def _close(self, error: BaseException) -> None:
+        """Tasks that were stopped, or that something within asks for, have ended too."""
+        for run in reversed(self._tasks.values()):
+            run.on_chain_error(error)
+        self._tasks.clear()
+
+
+class TracedFlight(Flight):
+    """A run under way that is traced. Args as of `Flight`, and the trace."""
+
+    __slots__ = ("_trace",)
+
+    def __init__(self, trace: Trace, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._trace = trace
+
+    def drain(self) -> None:
+        """Drives it to its end or a pause."""
+        for _ in self.items():
+            pass
+
+    async def adrain(self) -> None:
+        """Drives it to its end or a pause, on the caller's event loop."""
+        async for _ in self.aitems():
+            pass
+
+    def items(self) -> Iterator[Any]:
+        """Drives it and yields what it shows, item by item."""
+        with self._trace.told_of(self):
+            for item in super().items():
+                self._trace.leave(item)
+                yield item
+
+    async def aitems(self) -> AsyncGenerator[Any, None]:
+        """Drives it on the caller's event loop and yields what it shows, item by item."""
+        with self._trace.told_of(self):
+            items = super().aitems()
+            try:
+                async for item in items:
+                    self._trace.leave(item)
+                    yield item
+            finally:
+                await items.aclose()
+
+
+def _uuid(given: Any) -> uuid.UUID:
+    """An id as LangChain takes it; a run that is called otherwise gets another there."""
+    try:
+        return uuid.uuid4() if given is None else uuid.UUID(str(given))
+    except ValueError:
+        return uuid.uuid4()
+
+
+def _start(around: Any, node: str, step: int | None, about: tuple[dict[str, Any], Any]) -> Any:
+    metadata, given = about
+    manager = around.get_child(None if step is None else f"graph:step:{step}")
+    manager.add_metadata(metadata)
+    return manager.on_chain_start(None, given, name=node)
