@@ -7,7 +7,8 @@ use std::time::Duration;
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Channel, Kind, Merge};
 use antiphon_core::graph::{
-    Graph, GraphBuilder, GraphError, Habits, Idle, Node, NodeWork, OnError, Order, Policy, Sight,
+    END, Graph, GraphBuilder, GraphError, Habits, Idle, Node, NodeWork, OnError, Order, Policy,
+    Sight,
 };
 use antiphon_core::{Category, Fault};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -363,6 +364,11 @@ impl Builder {
         for (position, name) in parts.names.iter().enumerate() {
             index.set_item(name, position)?;
         }
+        let places = PyDict::new(py);
+        places.set_item(END, py.None())?;
+        for (place, node) in graph.nodes().iter().enumerate().skip(1) {
+            places.set_item(&*node.name, place)?;
+        }
         Ok(Engine {
             graph,
             nodes: parts.nodes,
@@ -370,6 +376,7 @@ impl Builder {
             reducers: parts.reducers,
             keys: parts.keys,
             index: index.unbind(),
+            places: places.unbind(),
             nested: parts.nested,
             adapt: parts.adapt,
         })

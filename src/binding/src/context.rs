@@ -1,6 +1,6 @@
 //! What a node can reach while it runs.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,7 +52,7 @@ impl Errand {
 }
 
 thread_local! {
-    static CURRENT: RefCell<Option<Arc<Errand>>> = const { RefCell::new(None) };
+    static CURRENT: Cell<Option<Arc<Errand>>> = const { Cell::new(None) };
 }
 
 /// Makes an errand the current one of this thread until it is dropped.
@@ -68,14 +68,15 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        CURRENT.set(self.outer.take());
+        drop(CURRENT.replace(self.outer.take()));
     }
 }
 
 /// The context of the node that runs on this thread.
 #[pyfunction]
 pub(crate) fn current_context() -> PyResult<Context> {
-    let errand = CURRENT.with_borrow(Clone::clone);
+    let errand = CURRENT.take();
+    CURRENT.set(errand.clone());
     let missing =
         || PyRuntimeError::new_err("no node is running here: call this from within a node");
     Ok(Context { errand: errand.ok_or_else(missing)? })

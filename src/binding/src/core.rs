@@ -313,9 +313,12 @@ impl Core {
     fn show(&mut self, py: Python<'_>, run_id: &str) -> PyResult<()> {
         let Self { machine, host, .. } = self;
         let mut changed = false;
+        let behind = host.is_behind(machine.state().revision());
         machine.take_changes(0, |channel, value| {
             changed = true;
-            host.note(py, channel, value);
+            if behind {
+                host.note(py, channel, value);
+            }
         });
         self.show_notices(py)?;
         if changed && self.stream.modes.values && !self.stream.modes.within {

@@ -24,6 +24,8 @@ pub(crate) struct Engine {
     pub(crate) keys: Vec<KeyEntry>,
     /// Channel positions by name, for keys that are not interned.
     pub(crate) index: Py<PyDict>,
+    /// Node ids by name, for routers; none stands for the end.
+    pub(crate) places: Py<PyDict>,
     pub(crate) nested: Vec<Py<Self>>,
     pub(crate) adapt: Option<Py<PyAny>>,
 }

@@ -31,6 +31,8 @@ pub(crate) struct Host {
     /// The keys of the run's own graph that are not merged in place; nodes get
     /// a copy, which is cheaper than building a dict for each.
     pub(crate) master: Py<PyDict>,
+    /// The revision of the state that `master` shows.
+    shown: u64,
     /// Exceptions that faults refer to, by number from 1.
     pub(crate) errors: Vec<Py<PyBaseException>>,
     /// The run that owns this, for routers that want to reach it.
@@ -41,7 +43,8 @@ impl Host {
     pub(crate) fn new(py: Python<'_>, engine: &Bound<'_, Engine>) -> Self {
         let nested = engine.get().nested.iter().map(|nested| nested.clone_ref(py));
         let engines = std::iter::once(engine.clone().unbind()).chain(nested).collect();
-        Self { engines, master: PyDict::new(py).unbind(), errors: Vec::new(), run: None }
+        let master = PyDict::new(py).unbind();
+        Self { engines, master, shown: 0, errors: Vec::new(), run: None }
     }
 
     /// The Python half of a graph.
@@ -56,6 +59,13 @@ impl Host {
         let found = self.engines.iter().map(|engine| engine.bind(py));
         let mut found = found.filter(|engine| engine.get().graph.host() == graph.host());
         found.next().ok_or_else(|| PyValueError::new_err("a run has met a graph it does not know"))
+    }
+
+    /// Whether changes up to `revision` are to be taken over; from now on they are.
+    pub(crate) const fn is_behind(&mut self, revision: u64) -> bool {
+        let behind = self.shown != revision;
+        self.shown = revision;
+        behind
     }
 
     /// Takes a change of the run's own graph over.
@@ -136,19 +146,19 @@ impl Host {
     }
 
     fn route_now(
-        &self,
+        &mut self,
         py: Python<'_>,
         router: u32,
         view: &View<'_, Object>,
     ) -> PyResult<Choices<Object>> {
-        let engine = self.engine(py, view.graph)?;
-        let entry = engine.get().routers.get(router as usize);
-        let entry = entry.ok_or_else(|| PyValueError::new_err("unknown router"))?;
-        if view.unit == 0 {
+        if view.unit == 0 && self.is_behind(view.revision()) {
             for &channel in view.changed() {
                 self.note(py, channel, view.get(channel));
             }
         }
+        let engine = self.engine(py, view.graph)?;
+        let entry = engine.get().routers.get(router as usize);
+        let entry = entry.ok_or_else(|| PyValueError::new_err("unknown router"))?;
         let dict = self.dict(engine, view.unit, |id| view.get(id))?;
         if view.unit == 0 {
             for (channel, value) in view.overlay() {
@@ -164,7 +174,7 @@ impl Host {
         let context = if entry.wants_ctx { Some(self.context(py, view)?) } else { None };
         let context = context.as_ref().map(Bound::as_any);
         let answer = ffi::call(entry.call.bind(py), [Some(&state), context])?;
-        choices(entry, &answer)
+        choices(engine.get(), entry, &answer)
     }
 
     /// What a router can reach: the run, and the task whose branch it is.
@@ -212,19 +222,27 @@ impl Rules<Object> for PyRules<'_, '_> {
 }
 
 /// What a router answered: a name, a `Send`, or a sequence of those.
-fn choices(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choices<Object>> {
+fn choices(
+    engine: &Engine,
+    entry: &RouterEntry,
+    answer: &Bound<'_, PyAny>,
+) -> PyResult<Choices<Object>> {
     let mut choices = Choices::new();
     if answer.is_instance_of::<PyList>() || answer.is_instance_of::<PyTuple>() {
         for item in answer.try_iter()? {
-            choices.push(choice(entry, &item?)?);
+            choices.push(choice(engine, entry, &item?)?);
         }
     } else {
-        choices.push(choice(entry, answer)?);
+        choices.push(choice(engine, entry, answer)?);
     }
     Ok(choices)
 }
 
-fn choice(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choice<Object>> {
+fn choice(
+    engine: &Engine,
+    entry: &RouterEntry,
+    answer: &Bound<'_, PyAny>,
+) -> PyResult<Choice<Object>> {
     if let Ok(send) = answer.cast::<Send>() {
         if send.get().node == END {
             return Err(sent_to_end(answer.py()));
@@ -235,6 +253,12 @@ fn choice(entry: &RouterEntry, answer: &Bound<'_, PyAny>) -> PyResult<Choice<Obj
         let name = ends.bind(answer.py()).get_item(answer)?;
         let name = name.ok_or_else(|| unknown_label(ends.bind(answer.py()), answer))?;
         return Ok(Choice::Name(name.str()?.to_string().into()));
+    }
+    if let Ok(name) = answer.cast_exact::<PyString>()
+        && let Some(place) = engine.places.bind(answer.py()).get_item(name)?
+    {
+        let end = place.is_none();
+        return Ok(if end { Choice::End } else { Choice::Node(NodeId(place.extract()?)) });
     }
     let name = answer.cast::<PyString>().ok().map(|name| name.to_str()).transpose()?;
     match name {

@@ -55,6 +55,9 @@ impl Value for Object {
     }
 
     fn merge(merge: &Merge, old: Option<Self>, new: Self) -> Self {
+        if takes_anything(merge) {
+            return new;
+        }
         Python::attach(|py| {
             let old = old.map(|old| old.0.into_bound(py));
             let new = new.0.into_bound(py);
@@ -250,6 +253,12 @@ fn extend<'py>(
     new: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let list = list(new.py(), old)?;
+    if let Ok(new) = new.cast_exact::<PyList>()
+        && new.len() == 1
+    {
+        list.append(new.get_item(0)?)?;
+        return Ok(list.into_any());
+    }
     list.set_slice(list.len(), list.len(), new)?;
     Ok(list.into_any())
 }

@@ -176,6 +176,8 @@ pub(crate) fn work_for(py: Python<'_>, run: &Bound<'_, Run>, owner: bool) {
             Err(error) => Answer::Raised(error),
         };
         let id = call.errand.id;
+        // Whoever reads the answer finds nothing held any more that the call held.
+        drop(call);
         run.get().inbox.put(py, |letters| letters.answers.push((id, answer)));
     }
 }

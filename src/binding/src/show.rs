@@ -20,7 +20,11 @@ use crate::object::Object;
 impl Core {
     /// Turns what the engine has told since the last time into items.
     pub(crate) fn show_notices(&mut self, py: Python<'_>) -> PyResult<()> {
-        for notice in self.machine.take_notices() {
+        let notices = self.machine.take_notices();
+        if notices.is_empty() {
+            return Ok(());
+        }
+        for notice in notices {
             match notice {
                 Notice::HandedUp(unit, node, update) => {
                     if let Some(engine) = self.engine(py, unit) {

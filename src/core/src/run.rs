@@ -435,10 +435,15 @@ impl<V: Value> Run<V> {
         desk.log.emit(|| units.finished(unit, slot, &update));
         self.tell_done(unit, slot, &update);
         self.keep(unit, slot, &update);
-        if let Some(record) = self.units.record(unit, slot) {
+        let Self { units, desk } = self;
+        let Some(frame) = units.frame_mut(unit) else { return };
+        if let Some(record) = frame.records.get_mut(slot as usize) {
             record.status = Status::Done(update);
         }
-        self.close(unit);
+        frame.open -= 1;
+        if frame.open == 0 {
+            desk.active.push_back(unit);
+        }
     }
 
     /// The last word: what the driver gets to see from now on.

@@ -12,6 +12,8 @@ pub struct State<V> {
     slots: Arc<Vec<Option<V>>>,
     /// Since the host last looked.
     changed: Channels,
+    /// Counts all changes.
+    revision: u64,
     /// Since the last merge that was carried through, if anybody asks.
     touched: Channels,
     traced: bool,
@@ -22,6 +24,7 @@ impl<V> Default for State<V> {
         Self {
             slots: Arc::default(),
             changed: Channels::default(),
+            revision: 0,
             touched: Channels::default(),
             traced: false,
         }
@@ -70,10 +73,16 @@ impl<V: Value> State<V> {
     }
 
     fn note(&mut self, id: ChannelId) {
+        self.revision += 1;
         self.changed.add(id);
         if self.traced {
             self.touched.add(id);
         }
+    }
+
+    /// Counts all changes, so that a host can tell whether there were more.
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Keeps track of what each superstep changes.
@@ -156,6 +165,7 @@ pub struct View<'a, V> {
     pub(crate) slots: &'a [Option<V>],
     pub(crate) overlay: &'a [(ChannelId, V)],
     pub(crate) changed: &'a [ChannelId],
+    pub(crate) revision: u64,
 }
 
 impl<'a, V> View<'a, V> {
@@ -187,6 +197,11 @@ impl<'a, V> View<'a, V> {
     /// keep the state in a form of their own.
     pub const fn changed(&self) -> &'a [ChannelId] {
         self.changed
+    }
+
+    /// As [`State::revision`], for hosts that need not look at a change twice.
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The values that only this router's task has written so far.

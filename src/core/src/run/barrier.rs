@@ -98,7 +98,7 @@ impl<V: Value> Frame<V> {
         Ok(())
     }
 
-    pub(super) fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> {
+    pub(super) fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> + Clone {
         (0_u32..).zip(&self.records).flat_map(|(slot, record)| {
             let writes = match &record.status {
                 Status::Done(update) => update.writes.as_slice(),

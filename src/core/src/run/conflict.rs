@@ -59,7 +59,7 @@ const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
     }
 }
 
-const fn is_reset<V>(write: &Write<V>) -> bool {
+pub(super) const fn is_reset<V>(write: &Write<V>) -> bool {
     matches!(write.op, Op::Reset)
 }
 

@@ -1,5 +1,7 @@
 //! Questions: a task that waits for an answer from outside.
 
+use smallvec::SmallVec;
+
 use super::Run;
 use super::frame::Status;
 use super::unit::Units;
@@ -46,7 +48,7 @@ impl<V: Value> Run<V> {
     /// The failure of a merge rule of the host.
     pub fn preview(&self, rules: &mut impl Rules<V>) -> Result<Vec<(ChannelId, V)>, Fault> {
         let Some(frame) = self.units.frame(0) else { return Ok(Vec::new()) };
-        frame.over(frame.writes().map(|(_, write)| write), rules)
+        frame.over(frame.writes().map(|(_, write)| write), rules).map(SmallVec::into_vec)
     }
 
     /// All open questions, in the order of their tasks.

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::agenda::{Agenda, Sent};
 use super::barrier::Blamed;
+use super::conflict::is_reset;
 use super::frame::{Frame, Record, Status};
 use super::log::Log;
 use super::unit::{Place, span};
@@ -25,10 +26,30 @@ use crate::value::Value;
 /// Where one task leads, looked up and known to exist.
 #[derive(Debug)]
 pub(super) enum Hop<V> {
-    To(Option<NodeId>, Option<Arc<str>>),
+    To(Option<NodeId>, Name),
     Send(Sent<V>),
     /// To a node that does not exist, where the graph is lenient about that.
     Lost(Arc<str>),
+}
+
+/// What one task has written, over the state.
+pub(super) type Overlay<V> = SmallVec<[(ChannelId, V); 2]>;
+
+/// Under which name a target was chosen.
+#[derive(Debug)]
+pub(super) enum Name {
+    Own,
+    /// A label of the branch that stands for it.
+    Label(Arc<str>),
+}
+
+/// What an event says of the edge that was taken.
+#[derive(Clone, Copy)]
+enum Label<'a> {
+    None,
+    /// The name of the target.
+    Target,
+    Text(&'a str),
 }
 
 impl<V: Value> Frame<V> {
@@ -103,8 +124,9 @@ impl<V: Value> Frame<V> {
         }
         let branches = if ask { graph.branches(node) } else { &[] };
         for branch in branches {
-            let (slots, changed) = (state.slots(), state.changed());
-            let view = View { unit, slot: place, node, attempt, graph, slots, overlay, changed };
+            let (slots, changed, revision) = (state.slots(), state.changed(), state.revision());
+            let view =
+                View { unit, slot: place, node, attempt, graph, slots, overlay, changed, revision };
             for choice in rules.route(branch.router, &view).map_err(|failure| (place, failure))? {
                 hops.push((place, hop(graph, node, Some(branch), choice).map_err(blame)?));
             }
@@ -114,48 +136,43 @@ impl<V: Value> Frame<V> {
     }
 
     /// What the state would be after this task's writes alone.
-    fn overlay(
-        &self,
-        slot: usize,
-        rules: &mut impl Rules<V>,
-    ) -> Result<Vec<(ChannelId, V)>, Fault> {
+    fn overlay(&self, slot: usize, rules: &mut impl Rules<V>) -> Result<Overlay<V>, Fault> {
         match self.records.get(slot).map(|record| &record.status) {
             Some(Status::Done(update)) => self.over(update.writes.iter(), rules),
-            _ => Ok(Vec::new()),
+            _ => Ok(Overlay::new()),
         }
     }
 
     /// The channels that some writes would change, as they would be then.
     pub(super) fn over<'a>(
         &self,
-        writes: impl Iterator<Item = &'a Write<V>>,
+        writes: impl Iterator<Item = &'a Write<V>> + Clone,
         rules: &mut impl Rules<V>,
-    ) -> Result<Vec<(ChannelId, V)>, Fault>
+    ) -> Result<Overlay<V>, Fault>
     where
         V: 'a,
     {
-        let mut overlay: Vec<(ChannelId, V)> = Vec::new();
-        let (resets, others): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) =
-            writes.partition(|write| matches!(write.op, Op::Reset));
+        let mut overlay = Overlay::new();
+        let resets = writes.clone().filter(|write| is_reset(write));
+        let others = writes.filter(|write| !is_reset(write));
         // As in the merge of all writes, resets come first.
-        for write in resets.into_iter().chain(others) {
+        for write in resets.chain(others) {
             let Some(channel) = self.graph.channel(write.channel) else { continue };
             let own = overlay.iter().position(|(id, _)| *id == write.channel);
-            let old = match own {
-                Some(place) => Some(overlay.swap_remove(place).1),
-                None => self.state.get(write.channel).cloned(),
-            };
+            let own = own.map(|place| overlay.swap_remove(place).1);
+            let old = || own.or_else(|| self.state.get(write.channel).cloned());
             let value = match (&write.op, &channel.merge) {
-                (Op::Replace(new), _) => new.clone(),
+                (Op::Replace(new), _)
+                | (Op::Merge(new), Merge::Set | Merge::Last | Merge::Once) => new.clone(),
                 (Op::Reset, _) => match &channel.default {
                     Some(default) => default.fresh(),
                     None => continue,
                 },
                 (Op::Merge(new), Merge::Foreign(rule)) => {
                     let at = Site { graph: &self.graph, channel: write.channel, rule: *rule };
-                    rules.reduce(at, old, new.clone())?
+                    rules.reduce(at, old(), new.clone())?
                 }
-                (Op::Merge(new), rule) => V::merge(rule, old, new.clone()),
+                (Op::Merge(new), rule) => V::merge(rule, old(), new.clone()),
             };
             overlay.push((write.channel, value));
         }
@@ -177,7 +194,7 @@ impl<V: Value> Frame<V> {
             let mut path = Path { graph, agenda, log, record, slot, place };
             if follows {
                 for &target in graph.successors(path.record.node) {
-                    path.take_edge(target, None);
+                    path.take_edge(target, Label::None);
                 }
                 if !graph.joins().is_empty() {
                     path.arrive();
@@ -217,17 +234,20 @@ struct Path<'a, V> {
 impl<V: Value> Path<'_, V> {
     fn take_hop(&mut self, hop: Hop<V>) {
         match hop {
-            Hop::To(target, label) => self.take_edge(target, label.as_deref()),
+            Hop::To(target, Name::Own) => self.take_edge(target, Label::Target),
+            Hop::To(target, Name::Label(label)) => self.take_edge(target, Label::Text(&label)),
             Hop::Send(sent) => {
                 let Self { graph, log, record, slot, place, .. } = self;
                 let target = || graph.node_name(Some(sent.node));
-                log.emit(|| edge(place, place.task(graph, record, *slot), target(), Some("send")));
+                let label = Label::Text("send");
+                log.emit(|| edge(place, place.task(graph, record, *slot), target(), label));
                 self.agenda.sends.push(sent);
             }
             Hop::Lost(name) => {
                 let Self { graph, log, record, slot, place, .. } = self;
                 log.emit(|| {
-                    let mut event = edge(place, place.task(graph, record, *slot), name, None);
+                    let task = place.task(graph, record, *slot);
+                    let mut event = edge(place, task, name, Label::None);
                     event.level = Level::Warning;
                     event.data.insert("exists".into(), false.into());
                     event
@@ -236,7 +256,7 @@ impl<V: Value> Path<'_, V> {
         }
     }
 
-    fn take_edge(&mut self, target: Option<NodeId>, label: Option<&str>) {
+    fn take_edge(&mut self, target: Option<NodeId>, label: Label<'_>) {
         let Self { graph, agenda, log, record, slot, place } = self;
         log.emit(|| {
             let to = graph.node_name(target);
@@ -249,16 +269,21 @@ impl<V: Value> Path<'_, V> {
 
     fn arrive(&mut self) {
         for target in self.agenda.arrive(self.graph, self.record.node) {
-            self.take_edge(Some(target), Some("join"));
+            self.take_edge(Some(target), Label::Text("join"));
         }
     }
 }
 
-fn edge(place: &Place<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Option<&str>) -> Event {
+fn edge(place: &Place<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Label<'_>) -> Event {
     let (source, seed) = task;
     let mut data = serde_json::Map::new();
     data.insert("source".into(), (*source).into());
     data.insert("target".into(), (*to).into());
+    let label = match label {
+        Label::None => None,
+        Label::Target => Some(&*to),
+        Label::Text(text) => Some(text),
+    };
     data.extend(label.map(|label| ("label".to_owned(), label.into())));
     Event {
         seq: 0,
@@ -281,11 +306,10 @@ fn hop<V>(
     branch: Option<&Branch>,
     choice: Choice<V>,
 ) -> Result<Hop<V>, Fault> {
-    let label = || branch.map(|branch| Arc::clone(&branch.name));
     match choice {
-        Choice::End => Ok(Hop::To(None, label())),
+        Choice::End => Ok(Hop::To(None, Name::Own)),
         Choice::Node(node) if node != NodeId::START && graph.node(node).is_some() => {
-            Ok(Hop::To(Some(node), label()))
+            Ok(Hop::To(Some(node), Name::Own))
         }
         Choice::Node(node) => Err(undeclared(graph, from, branch, &node.0.to_string())),
         Choice::Name(name) => named(graph, from, branch, name),
@@ -312,7 +336,8 @@ fn named<V>(
         None => graph.node_id(&name).filter(|&node| node != NodeId::START).map(Some),
     };
     match found {
-        Some(target) => Ok(Hop::To(target, Some(name))),
+        Some(target) if declared.is_some() => Ok(Hop::To(target, Name::Label(name))),
+        Some(target) => Ok(Hop::To(target, Name::Own)),
         None if graph.habits().lenient && declared.is_none() => Ok(Hop::Lost(name)),
         None => Err(undeclared(graph, from, branch, &name)),
     }
