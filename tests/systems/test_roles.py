@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import traceback
+import weakref
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -326,6 +327,25 @@ def test_a_passing_error_is_counted_and_the_agent_asked_again() -> None:
     result = ReviewLoop(model(), researcher=Torn, retry_limit=1).run("?")
     assert result.outcome == "retry_limit"
     assert result.error is raised[0]
+
+
+def test_nothing_of_a_failed_attempt_stays_behind() -> None:
+    class Marker:
+        """Lives as long as the frame of the attempt."""
+
+    seen: list[weakref.ref[Marker]] = []
+
+    class Expert(Agent):
+        def run(self, state: Any, ctx: AgentContext) -> str:
+            marker = Marker()
+            seen.append(weakref.ref(marker))
+            if len(seen) == 1:
+                raise ToolError("the abacus broke: bead", code="abacus_broken")
+            return "Lima"
+
+    assert ReviewLoop(model(), expert=Expert).run("?").retry_count == 1
+    gc.collect()
+    assert [ref() for ref in seen] == [None, None]
 
 
 def test_its_own_retry_comes_before_the_loops() -> None:

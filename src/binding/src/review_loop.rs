@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::fault::to_exception;
 use crate::options::Keywords;
 use crate::role;
-use crate::role_call::{Carried, RAISED};
+use crate::role_call::{Carried, Keeper, RAISED};
 use crate::run::random;
 
 /// How long a wait may last before Ctrl-C is looked for.
@@ -89,7 +89,7 @@ impl ReviewLoop {
         });
         let watch = watch.as_ref().map(|watch| watch.bind(py));
         let answer = Waiting { letters: Mutex::new(letters), stop, id: &id, watch }.wait(py)?;
-        as_dict(py, &id, answer, &carried)
+        as_dict(py, &id, answer, &carried.0)
     }
 
     /// Answers a question, awaited. Cancelling the caller's task stops it.
@@ -115,7 +115,7 @@ impl ReviewLoop {
                 Some(watch) => shown(asking, seen, watch, &id).await?,
                 None => asking.await,
             };
-            Python::attach(|py| as_dict(py, &id, answer, &carried).map(Bound::unbind))
+            Python::attach(|py| as_dict(py, &id, answer, &carried.0).map(Bound::unbind))
         })
     }
 
@@ -234,7 +234,7 @@ fn malformed(py: Python<'_>, complaint: &str, found: &str) -> PyErr {
 struct Put {
     asked: Asked,
     session: Session,
-    carried: Arc<Carried>,
+    carried: Keeper,
     watch: Option<Py<PyAny>>,
 }
 
@@ -249,7 +249,7 @@ fn put<'py>(question: &Bound<'py, PyAny>, options: Option<&Bound<'py, PyDict>>) 
     let run_id = options.get("run_id")?.unwrap_or_else(|| seed.uuid(clock.now()));
     let plain = Session::new(Arc::new(clock));
     let session = Session { seed, run_id, luggage: Some(luggage), ..plain };
-    Ok(Put { asked, session, carried, watch: options.get("watch")? })
+    Ok(Put { asked, session, carried: Keeper(carried), watch: options.get("watch")? })
 }
 
 fn as_dict<'py>(

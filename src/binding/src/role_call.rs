@@ -50,6 +50,16 @@ impl Carried {
     }
 }
 
+/// Lets go of what was raised once the question is over: frames hold calls of
+/// roles, which hold what is carried, which holds the frames.
+pub(crate) struct Keeper(pub(crate) Arc<Carried>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.raised.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
 /// One attempt of a role: who it is, and the way back to its question.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct RoleCall {
