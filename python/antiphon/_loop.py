@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+
+
+def _forget() -> None:
+    """A fork has none of its parent's threads: it gets a loop of its own."""
+    global _lock, _loop
+    _lock, _loop = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def running() -> asyncio.AbstractEventLoop:

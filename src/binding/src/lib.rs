@@ -26,6 +26,7 @@ mod leash;
 mod limits;
 mod model;
 mod native;
+mod native_runtime;
 mod object;
 mod options;
 mod pool;

@@ -114,6 +114,7 @@ impl Model {
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: ModelRequest = crate::json::read(request)?;
         let port = Arc::clone(&self.port);
+        crate::native_runtime::for_python(py)?;
         pyo3_async_runtimes::tokio::future_into_py(py, async move {
             let reply = port.call(&request, &CallContext::new(Arc::new(SystemClock::new()))).await;
             Python::attach(|py| read_reply(py, reply).map(Bound::unbind))

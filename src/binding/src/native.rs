@@ -15,6 +15,7 @@ use crate::core::Core;
 use crate::handle::Handle;
 use crate::inbox::Answer;
 use crate::model::Model;
+use crate::native_runtime::native_runtime;
 use crate::object::Object;
 use crate::run::Run;
 
@@ -38,7 +39,13 @@ pub(crate) fn ask(
         ..CallContext::new(clock)
     };
     let (id, owner) = (task.id, run.clone().unbind());
-    let runtime = pyo3_async_runtimes::tokio::get_runtime();
+    let runtime = match native_runtime() {
+        Ok(runtime) => runtime,
+        Err(fault) => {
+            core.machine.resolve(id, Outcome::failed(fault), core.now);
+            return;
+        }
+    };
     let forwarded = runtime.spawn(forward(owner.clone_ref(run.py()), id, pieces));
     let asked = runtime.spawn(async move {
         let outcome = match port.call(&request, &cx).await {

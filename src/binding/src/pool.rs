@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use antiphon_core::task::TaskId;
 use pyo3::prelude::*;
-use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::call::Call;
 use crate::inbox::Answer;
@@ -102,12 +102,29 @@ pub(crate) fn summon(run: &Bound<'_, Run>) {
 const GRACE: Duration = Duration::from_secs(5);
 
 fn close_at_exit(py: Python<'_>) {
-    // Without the hook, the worst is what would happen anyway: a worker that
-    // comes back to an interpreter that is no longer there.
+    // Without the hooks, the worst is what would happen anyway: a worker that
+    // comes back to an interpreter that is no longer there, and a fork that
+    // waits for threads it does not have.
     let _ = py.import("atexit").and_then(|atexit| {
         let close = wrap_pyfunction!(close, py)?;
         atexit.call_method1("register", (close,))
     });
+    let _ = py.import("os").and_then(|os| {
+        let forget = wrap_pyfunction!(forget_threads, py)?;
+        let when = PyDict::new(py);
+        when.set_item("after_in_child", forget)?;
+        os.call_method("register_at_fork", (), Some(&when))
+    });
+}
+
+/// A fork has none of its parent's threads; it starts its own.
+#[pyfunction]
+fn forget_threads() {
+    // Held by a thread that is not there, it would never be given back.
+    let Ok(mut state) = POOL.state.try_lock() else { return };
+    state.runs.clear();
+    state.idle = 0;
+    state.threads = 0;
 }
 
 /// Waits until no worker is inside the interpreter, and lets none in again.

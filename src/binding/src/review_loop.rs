@@ -83,7 +83,7 @@ impl ReviewLoop {
         let stop = Stop::new();
         session.stop = Some(stop.clone());
         let system = Arc::clone(&self.system);
-        pyo3_async_runtimes::tokio::get_runtime().spawn(async move {
+        crate::native_runtime::for_python(py)?.spawn(async move {
             let answer = system.ask(asked, session).await;
             let _ = sender.send(Letter::Done(Box::new(answer)));
         });
@@ -109,6 +109,7 @@ impl ReviewLoop {
             session.watchers.push(Arc::new(Posting(sender)));
         }
         let system = Arc::clone(&self.system);
+        crate::native_runtime::for_python(py)?;
         pyo3_async_runtimes::tokio::future_into_py(py, async move {
             let asking = Box::pin(system.ask(asked, session));
             let answer = match watch {

@@ -16,7 +16,7 @@ pub(crate) fn blocked<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    let task = pyo3_async_runtimes::tokio::get_runtime().spawn(async move {
+    let task = crate::native_runtime::for_python(py)?.spawn(async move {
         // Whoever waited may have been interrupted.
         let _ = sender.send(future.await);
     });

@@ -1,0 +1,76 @@
+"""A fork has none of its parent's threads: it gets its own, or is told so, and never hangs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.oracle import Impl
+
+TESTS = Path(__file__).resolve().parents[1]
+
+PROGRAM = """
+import os
+from antiphon import Agent, Orchestrator
+from antiphon.models import scripted
+from antiphon.systems import ReviewLoop
+
+class Says(Agent):
+    def run(self, state, ctx):
+        return "said"
+
+class Waits(Agent):
+    async def run(self, state, ctx):
+        return "said"
+
+def loop():
+    return ReviewLoop(scripted(["x"] * 20), retry_limit=1)
+
+work = WORK
+print(work().outcome, flush=True)
+child = os.fork()
+if child == 0:
+    try:
+        print(work().outcome, flush=True)
+    except Exception as error:
+        print(error.code, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+WORK = {
+    "a sync agent": ('lambda: Orchestrator([Says()]).run("q")', "answered"),
+    "an async agent": ('lambda: Orchestrator([Waits()]).run("q")', "answered"),
+    "agents side by side": (
+        'lambda: Orchestrator([[Says(name="a"), Says(name="b")]]).run("q")',
+        "answered",
+    ),
+    "an agent with a time-out": ('lambda: Orchestrator([Says()], timeout=60).run("q")', "answered"),
+    "a model": (
+        'lambda: Orchestrator([Agent(name="m", model=scripted(["x"]))]).run("q")',
+        "process_forked",
+    ),
+    "a review loop": ('lambda: loop().run("q")', "process_forked"),
+}
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("case", WORK)
+def test_a_fork_works_or_says_why_it_cannot(impl: Impl, case: Any) -> None:
+    del impl
+    work, ending = WORK[case]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM.replace("WORK", work)],
+        cwd=TESTS,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    first, second = done.stdout.split()
+    assert first in {"answered", "retry_limit"}, done.stderr
+    assert second == ending, done.stderr
