@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from antiphon._team.assemble import Settings, assemble
@@ -13,7 +14,7 @@ from antiphon._team.watch import AsyncStream, Stream
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import RetryPolicy, Run
     from antiphon.budget import Budget
@@ -218,9 +219,9 @@ class Orchestrator:
 
     def _starts(self, questions: Iterable[Any], concurrency: int) -> list[dict[str, Any]]:
         read_count(concurrency, "concurrency", "a batch")
-        if isinstance(questions, str | bytes):
+        if isinstance(questions, str | bytes) or not isinstance(questions, Iterable):
             raise ValidationError(
-                "a batch takes a list of questions, and was given a single text",
+                f"a batch takes a list of questions, and was given: {questions!r}",
                 code="input_invalid",
             )
         return [entry(question, self._built.state) for question in questions]
@@ -274,8 +275,8 @@ class Orchestrator:
         return finish(run, error, self._built.state, self.name)
 
     def _answered(self, result: Result, answers: Any) -> Run:
-        run = result._run  # noqa: SLF001 - a result keeps its run for this alone
         given = answers_of(result, answers)
+        run = result._run  # noqa: SLF001 - a result keeps its run for this alone
         if run is None or run.outcome != "paused":
             reason = "it came out of a pickle" if run is None else "it has been resumed already"
             raise ValidationError(

@@ -854,3 +854,22 @@ def test_the_graph_draws_itself() -> None:
     bundle = Orchestrator(notes("a"))._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
     assert "script" not in bundle["image/svg+xml"]
+
+
+@pytest.mark.parametrize("run", [lambda self: None, lambda self, state: None, "x"])
+def test_a_run_that_cannot_be_called_is_refused_when_the_team_is_built(run: Any) -> None:
+    with pytest.raises(ValidationError, match="`run` of agent `wrong` has to take") as caught:
+        Orchestrator([type("Wrong", (Agent,), {"run": run})()])
+    assert caught.value.code == "agent_invalid"
+
+
+def test_only_a_result_is_resumed() -> None:
+    with pytest.raises(ValidationError, match="the result of a run: int"):
+        Orchestrator(notes("a")).resume(3, "x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("questions", ["one", None, 3])
+def test_a_batch_is_of_several_questions(questions: Any) -> None:
+    with pytest.raises(ValidationError, match="a batch takes a list") as caught:
+        Orchestrator(notes("a")).batch(questions)
+    assert caught.value.code == "input_invalid"

@@ -57,6 +57,11 @@ def answers_of(result: Result, given: Any) -> dict[str, Any]:
         ValidationError: the result waits for nothing, or the answer does not say which of
             several questions it is for (``answer_invalid``).
     """
+    if not hasattr(result, "questions"):
+        raise ValidationError(
+            f"what is resumed has to be the result of a run: {type(result).__name__}",
+            code="answer_invalid",
+        )
     if not result.questions:
         raise ValidationError(
             f"the run waits for no answer, its outcome is: {result.outcome}",

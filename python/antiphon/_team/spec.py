@@ -235,6 +235,7 @@ def _limits(agent: Agent, name: str) -> dict[str, Any]:
 
 
 def _check(spec: Spec, *, needs_model: bool) -> None:
+    _check_run(spec)
     if needs_model and spec.run is None and spec.model is None:
         raise ValidationError(
             f"an agent needs a `model`, or a method `run(self, state, ctx)`: {spec.name}",
@@ -251,3 +252,23 @@ def _check(spec: Spec, *, needs_model: bool) -> None:
             code="agent_invalid",
             details={"option": "writes"},
         )
+
+
+def _check_run(spec: Spec) -> None:
+    """An agent's own method is called with two arguments; better said before anything costs."""
+    run: Any = spec.run
+    if run is None:
+        return
+    try:
+        taken = inspect.signature(run)
+        taken.bind(None, None)
+    except ValueError:
+        return  # built in, and keeps its signature to itself
+    except TypeError:
+        shown = f"run{taken}" if callable(run) else repr(run)
+        raise ValidationError(
+            f"`run` of agent `{spec.name}` has to take the state and the context: {shown}",
+            code="agent_invalid",
+            details={"option": "run"},
+            hint="write `def run(self, state, ctx)`, or `async def`",
+        ) from None
