@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "_begin", "_resume", "current_context", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Limits", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "Shape", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar
 
@@ -173,6 +173,11 @@ class Context:
         Says that the node gets on with its work, which puts its idle time-out off
         unless only heartbeats count for it.
         """
+    @property
+    def readers(self, /) -> list[Any]:
+        """
+        The streams that show tokens of graphs that the node invokes.
+        """
     def request(self, /, kind: str) -> None:
         """
         Counts a call of a model or tool against the budgets.
@@ -191,6 +196,10 @@ class Context:
     def step(self, /) -> int:
         """
         The superstep, from 1.
+        """
+    def token(self, /, reader: Any, payload: Any) -> None:
+        """
+        Shows a token to the one stream that has `reader` as its `tokens`.
         """
     @property
     def watched(self, /) -> bool:
@@ -212,9 +221,26 @@ class Engine:
         """
         The graph's name.
         """
-    def start(self, /, input: Any | None = None, **options) -> Run:
+    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, run_id: str | None = None, seed: int | None = None) -> Run:
         """
         Starts a run. Nothing happens before it is waited for, awaited or iterated.
+
+        Args:
+            input: the first writes: a dict, a command, or nothing.
+            config: what nodes reach as `Context.config`.
+            context: what nodes reach as `Context.context`.
+            limits: what the run may spend.
+            supersteps: in place of the supersteps of `limits`.
+            `max_concurrency`: nodes that run at a time; no limit by default.
+            shape: what the caller wants to see by iterating; nothing by default.
+            above: the node that starts it, whose run may want to show it too.
+            enter: called for each node before it, in the copy of the context
+                variables that is the node's, with its context and where it stands.
+            `on_task`: called with a dict when a task begins, and when it ends.
+            `step_timeout`: seconds that each superstep may take.
+            events: whether events are kept for the result.
+            `run_id`: a new one by default.
+            seed: where ids and jitter come from; drawn by default.
         """
 
 @final
@@ -280,6 +306,24 @@ class Event:
         """
         One per execution of a node; 16 hexadecimal digits.
         """
+
+@final
+class Limits:
+    """
+    What a run may spend.
+
+    Args:
+        supersteps: rounds of the graph.
+        `model_calls`: calls of models.
+        `tool_calls`: calls of tools.
+        `input_tokens`: tokens read by models.
+        `output_tokens`: tokens written by models.
+        retries: repeated attempts of nodes.
+        `wall_time`: seconds.
+
+    What is not given, or `None`, is not limited.
+    """
+    def __new__(cls, /, **limits) -> Limits: ...
 
 @final
 class Model:
@@ -576,6 +620,42 @@ class Send:
     @property
     def timeout(self, /) -> float | None: ...
 
+@final
+class Shape:
+    """
+    What a caller wants to see of a run, and what the chunks look like.
+
+    Args:
+        modes: of `values`, `updates`, `custom` and `events`.
+        tagged: whether each chunk says its mode.
+        subgraphs: whether nested graphs show too; each chunk then says its
+            namespace, a tuple that is empty for the run's own graph.
+        keys: the keys to show of states and updates; a text shows the bare
+            value of that key, `None` shows all.
+        part: makes a chunk of mode, namespace and payload.
+        told: called when a task begins and when it ends, with its namespace
+            and (superstep, number among the sends, dict); gives the chunks, as
+            pairs of a mode and a payload.
+        tokens: what `Context.token` names this stream by.
+
+    Without `part` a chunk is the payload, (mode, payload), (namespace, payload) or
+    (namespace, mode, payload).
+    """
+    def __new__(cls, /, modes: Sequence[str], *, tagged: bool = False, subgraphs: bool = False, keys: Incomplete = ..., part: Any | None = None, told: Any | None = None, tokens: Any | None = None) -> Shape: ...
+    def has(self, /, mode: str) -> bool:
+        """
+        Whether items of that mode are shown.
+        """
+    @property
+    def tokens(self, /) -> Any | None:
+        """
+        Names this stream in `Context.token`.
+        """
+    def wrap(self, /, mode: str, payload: Any) -> Any:
+        """
+        A chunk of the run's own graph that carries the payload as it is.
+        """
+
 def _begin(callable: Any, one: Any, two: Any | None = None, three: Any | None = None) -> Any:
     """
     Calls a coroutine function and takes the first step.
@@ -589,6 +669,16 @@ def _resume(inner: Any, value: Any) -> Any:
 def current_context() -> Context:
     """
     The context of the node that runs on this thread.
+    """
+
+def enclosing_context() -> Context | None:
+    """
+    The context of the node that runs on this thread, if one does.
+    """
+
+def select(state: dict, keys: Incomplete) -> Any:
+    """
+    What is to be seen of a state: all of it, one key's bare value, or some keys.
     """
 
 def set_thread_limit(limit: int) -> None:

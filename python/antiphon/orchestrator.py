@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import Limits, Shape
 from antiphon._team.assemble import Settings, assemble
 from antiphon._team.batch import abatch, batch
 from antiphon._team.entry import answers_of, entry
@@ -232,9 +233,9 @@ class Orchestrator:
             return self._built.engine.start(
                 first,
                 config=self._budget,
-                limits={**limits, "supersteps": self._built.supersteps},
+                limits=Limits(**limits, supersteps=self._built.supersteps),
                 events=True,
-                modes=("events",) if watched else (),
+                shape=Shape(("events",)) if watched else None,
             )
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error

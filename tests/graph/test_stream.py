@@ -237,6 +237,13 @@ class TestSubgraphs:
         got = events(graph, {"a": 0}, subgraphs=True)
         assert [chunk for _, chunk in got] == [{"deep": {"a": 1}}, {"call": {"a": 1}}]
 
+    def test_its_namespace_is_the_whole_way_down(self, impl: Impl, events: Events) -> None:
+        low = impl.sequence(Plain, ("deep", lambda s: {"a": 1}))
+        inner = impl.sequence(Plain, ("call", lambda s: low.invoke({"a": 0})))
+        (space, chunk), *_ = events(impl.sequence(Plain, ("inner", inner)), {}, subgraphs=True)
+        assert [part.split(":")[0] for part in space] == ["inner", "call"]
+        assert chunk == {"deep": {"a": 1}}
+
     def test_custom_events_of_a_subgraph_carry_its_namespace(
         self, impl: Impl, events: Events
     ) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import Builder
+from antiphon._antiphon import Builder, Shape
 from antiphon._model.choice import as_model
 from antiphon._team.messages import listed, wire
 from antiphon._team.output import Output
 from antiphon.errors import RunCancelled
 
 if TYPE_CHECKING:
-    from antiphon._antiphon import Run
+    from antiphon._antiphon import Event, Run
 
 _MESSAGES, _CAME = "messages", "came"
 
@@ -49,19 +49,19 @@ class Inquiry:
             **{name: value for name, value in options.items() if value is not None},
         )
         builder.edge("__start__", agent)
-        modes = ("events",) if ctx.watched else ()
-        self.run: Run = builder.build().start({_MESSAGES: messages}, modes=modes)
+        shape = Shape(("events",)) if ctx.watched else None
+        self.run: Run = builder.build().start({_MESSAGES: messages}, shape=shape)
         """The run that asks."""
 
     def drain(self) -> None:
         """Waits for the reply."""
-        for item in self.run:
-            self._show(item)
+        for event in self.run:
+            self._show(event)
 
     async def arrive(self) -> None:
         """`drain`, awaited."""
-        async for item in self.run:
-            self._show(item)
+        async for event in self.run:
+            self._show(event)
 
     @property
     def answer(self) -> Any:
@@ -77,7 +77,6 @@ class Inquiry:
         came = self.run.values[_CAME]
         return came["text"] if self._output is None else self._output.construct(came["value"])
 
-    def _show(self, item: tuple[str, tuple[str, ...], Any]) -> None:
-        event = item[2]
+    def _show(self, event: Event) -> None:
         if event.kind == "chunk":
             self._ctx.chunk(event.data["text"])

@@ -64,7 +64,7 @@ class Stream(Watch):
 
     def __next__(self) -> Event:
         try:
-            _, _, native = next(self._run)
+            native = next(self._run)
         except StopIteration:
             self._over(None)
             raise
@@ -95,7 +95,7 @@ class AsyncStream(Watch):
 
     async def __anext__(self) -> Event:
         try:
-            _, _, native = await anext(self._run)
+            native = await anext(self._run)
         except StopAsyncIteration:
             self._over(None)
             raise

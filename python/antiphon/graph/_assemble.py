@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import Builder
+from antiphon._antiphon import Builder, Limits
 from antiphon.errors import ValidationError
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._drawing import draw
-from antiphon.graph._faults import as_graph_error
+from antiphon.graph._faults import GraphBuildError, as_graph_error
 from antiphon.graph._inject import Action, read_action
 from antiphon.graph._node import NodeSpec, state_hint
 from antiphon.graph._plan import Plan
@@ -69,10 +69,17 @@ def assemble(
         keys=frozenset(graph.channels),
         drawn=draw(graph),
         context_schema=graph.context_schema,
-        limits=dict(limits),
+        limits=_limits(limits),
         signs=any(_has_signs(graph, spec) for spec in graph.nodes.values()),
     )
     return as_runnable(CompiledGraph)(engine, plan)
+
+
+def _limits(given: Mapping[str, float]) -> Limits:
+    try:
+        return Limits(**given)
+    except ValueError as error:
+        raise GraphBuildError(str(error), code="call_invalid") from None
 
 
 def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec) -> None:

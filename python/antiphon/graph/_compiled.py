@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from antiphon._antiphon import enclosing_context, select
 from antiphon.graph._batch import Batches
-from antiphon.graph._config import around, merge
+from antiphon.graph._config import merge
 from antiphon.graph._entry import concurrency_of, context_of, entry, limit_of
-from antiphon.graph._flight import Flight, launch
-from antiphon.graph._langchain import handed_on, without_tokens
+from antiphon.graph._flight import Flight
+from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused, by_id
-from antiphon.graph._stream import Shape, check_version, select
+from antiphon.graph._stream import check_version, pauses, read_shape
 from antiphon.graph._trace import Trace, is_traced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from antiphon._antiphon import Engine
+    from antiphon._antiphon import Engine, Shape
     from antiphon.graph._drawing import Drawing
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
@@ -142,12 +143,16 @@ class CompiledGraph(Batches):
 
         Beside that it raises what `invoke` raises. Closing the stream cancels the run.
         """
-        shown = {"subgraphs": subgraphs, "keys": output_keys, "version": version}
-        shape = self._shape(stream_mode, **shown)
+        shape = read_shape(
+            stream_mode or self.stream_mode,
+            subgraphs=subgraphs,
+            keys=output_keys,
+            version=version,
+            schema=self._plan.output,
+        )
         flight = self._launch(input, config, context, shape)
-        for item in flight.items():
-            yield from shape.chunks(item)
-        yield from shape.pauses(flight)
+        yield from flight.chunks()
+        yield from pauses(flight, shape, output_keys, version)
 
     async def astream(
         self,
@@ -161,17 +166,21 @@ class CompiledGraph(Batches):
         version: Version = "v1",
     ) -> AsyncIterator[Any]:
         """`stream` on the caller's event loop."""
-        shown = {"subgraphs": subgraphs, "keys": output_keys, "version": version}
-        shape = self._shape(stream_mode, **shown)
+        shape = read_shape(
+            stream_mode or self.stream_mode,
+            subgraphs=subgraphs,
+            keys=output_keys,
+            version=version,
+            schema=self._plan.output,
+        )
         flight = self._launch(input, config, context, shape)
-        items = flight.aitems()
+        chunks = flight.achunks()
         try:
-            async for item in items:
-                for chunk in shape.chunks(item):
-                    yield chunk
+            async for chunk in chunks:
+                yield chunk
         finally:
-            await items.aclose()
-        for chunk in shape.pauses(flight):
+            await chunks.aclose()
+        for chunk in pauses(flight, shape, output_keys, version):
             yield chunk
 
     def resume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
@@ -258,38 +267,41 @@ class CompiledGraph(Batches):
         plain = self._plan.is_plain and self._bound is None and self.step_timeout is None
         return self._engine if plain else None
 
-    def _shape(self, mode: StreamMode | Sequence[StreamMode] | None, **options: Any) -> Shape:
-        return Shape.read(mode or self.stream_mode, schema=self._plan.output, **options)
-
     def _launch(self, start: Any, config: Any, context: Any, shape: Shape | None = None) -> Flight:
-        outer = around()
+        outer, plan = enclosing_context(), self._plan
         inherited = None if outer is None else handed_on(outer.config, outer)
         settings = merge(inherited, self._bound, config)
-        if context is None and outer is not None:
-            context = outer.context
-        options: dict[str, Any] = {"max_concurrency": concurrency_of(settings)}
-        if self.step_timeout is not None:
-            options["step_timeout"] = self.step_timeout
         # A run's id and name are its own: graphs that its nodes invoke do not inherit them.
-        run_name = settings.pop("run_name", None)
-        run_id = settings.pop("run_id", None)
+        run_name, run_id = settings.pop("run_name", None), settings.pop("run_id", None)
+        readers = []
         if outer is not None:
             settings["callbacks"] = without_tokens(settings.get("callbacks"))
+            context = outer.context if context is None else context
+            readers = outer.readers
+        if shape is not None and shape.tokens is not None:
+            readers.append(shape.tokens)
+        for tokens in readers:
+            tokens.begin(settings["metadata"])
+        trace = None
         if is_traced(settings):
-            options["trace"] = Trace(settings, run_name or self.name, run_id, start)
-            run_id = options["trace"].id if run_id is None else run_id
-        if run_id is not None:
-            options["run_id"] = str(run_id)
-        return launch(
-            self._engine,
-            entry(start, self._plan.input),
-            shape,
-            signs=self._plan.signs,
+            trace = Trace(settings, run_name or self.name, run_id, start)
+            run_id = trace.id if run_id is None else run_id
+        limit = limit_of(settings)
+        run = self._engine.start(
+            entry(start, plan.input),
             config=settings,
-            context=context_of(context, self._plan.context_schema),
-            limits={**self._plan.limits, "supersteps": limit_of(settings)},
-            **options,
+            context=context_of(context, plan.context_schema),
+            limits=plan.limits,
+            supersteps=limit,
+            max_concurrency=concurrency_of(settings),
+            shape=shape,
+            above=outer,
+            enter=entering(settings, readers, signs=plan.signs, trace=trace),
+            on_task=None if trace is None else trace.note,
+            step_timeout=self.step_timeout,
+            run_id=None if run_id is None else str(run_id),
         )
+        return Flight(run, limit, outer) if trace is None else trace.over(run, limit, outer)
 
     def _result(self, flight: Flight, keys: str | Sequence[str] | None, version: Version) -> Any:
         state = flight.preview() or flight.state()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from antiphon._antiphon import Context, current_context
 from antiphon.graph._faults import GraphBuildError
 
 if TYPE_CHECKING:
     from antiphon.graph._runtime import RunnableConfig
 
-__all__ = ["RECURSION_LIMIT", "around", "merge"]
+__all__ = ["RECURSION_LIMIT", "merge"]
 
 RECURSION_LIMIT = 10_007
 """Supersteps, unless the config says otherwise."""
@@ -55,11 +54,3 @@ def _checked(given: Any, name: str) -> Mapping[str, Any]:
         return given or {}
     kind = type(given).__name__
     raise GraphBuildError(f"`{name}` has to be a dict, found: {kind}", code="call_invalid")
-
-
-def around() -> Context | None:
-    """The context of the node that this call is made from, if it is made from one."""
-    try:
-        return current_context()
-    except RuntimeError:
-        return None

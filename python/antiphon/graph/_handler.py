@@ -9,8 +9,6 @@ import functools
 import types
 from typing import TYPE_CHECKING, Any, cast
 
-from antiphon.graph._stream import Forwarded
-
 if TYPE_CHECKING:
     from antiphon._antiphon import Context
     from antiphon.graph._tokens import Tokens
@@ -26,15 +24,13 @@ class TokenHandler:
 
     Args:
         ctx: the node's context.
-        space: the namespace of its graph.
         tokens: the stream that shows it.
     """
 
     run_inline = True  # on the caller's thread, so that tokens keep their order
 
-    def __init__(self, ctx: Context, space: tuple[str, ...], tokens: Tokens) -> None:
+    def __init__(self, ctx: Context, tokens: Tokens) -> None:
         self._ctx = ctx
-        self._space = space
         self._tokens = tokens
         self._calls: dict[Any, dict[str, Any]] = {}
 
@@ -89,8 +85,7 @@ class TokenHandler:
         self._calls.pop(run_id, None)
 
     def _show(self, message: Any, metadata: dict[str, Any]) -> None:
-        item = ("messages", self._space, (message, metadata))
-        self._ctx.emit(Forwarded(item, self._tokens))
+        self._ctx.token(self._tokens, (message, metadata))
 
 
 class SignHandler:
@@ -113,9 +108,9 @@ class SignHandler:
     on_retriever_start = on_retriever_end = on_retry = on_text = on_custom_event = _sign
 
 
-def token_handler(ctx: Context, space: tuple[str, ...], tokens: Tokens) -> TokenHandler:
+def token_handler(tokens: Tokens, ctx: Context) -> TokenHandler:
     """A `TokenHandler` that LangChain takes for one of its handlers."""
-    return cast("TokenHandler", _mixed(TokenHandler)(ctx, space, tokens))
+    return cast("TokenHandler", _mixed(TokenHandler)(ctx, tokens))
 
 
 def sign_handler(ctx: Context) -> SignHandler:

@@ -49,8 +49,8 @@ def entering(
     # Within a node, LangChain would go on with the settings of that node.
     if not watching and not signs and trace is None and _HERE.get() is None:
         return None
-    makers: list[Callable[[Context, Place], Any]] = [_sign_handler] if signs else []
-    makers += [functools.partial(_token_handler, tokens) for tokens in watching]
+    makers: list[Callable[[Context], Any]] = [sign_handler] if signs else []
+    makers += [functools.partial(token_handler, tokens) for tokens in watching]
     return functools.partial(_enter, settings, (makers, trace))
 
 
@@ -82,18 +82,9 @@ def without_tokens(callbacks: Any) -> Any:
     return manager
 
 
-def _token_handler(tokens: Tokens, ctx: Context, place: Place) -> Any:
-    return token_handler(ctx, place[0], tokens)
-
-
-def _sign_handler(ctx: Context, place: Place) -> Any:
-    del place
-    return sign_handler(ctx)
-
-
 def _enter(
     settings: Mapping[str, Any],
-    about: tuple[Sequence[Callable[[Context, Place], Any]], Trace | None],
+    about: tuple[Sequence[Callable[[Context], Any]], Trace | None],
     ctx: Context,
     place: Place,
     given: Any,
@@ -106,7 +97,7 @@ def _enter(
         own["callbacks"] = trace.enter(ctx.node, place, metadata, given)
     callbacks = own.get("callbacks")
     if makers:
-        handlers = [make(ctx, place) for make in makers]
+        handlers = [make(ctx) for make in makers]
         own["callbacks"] = _joined(callbacks, handlers)
     _HERE.set((ctx.run_id, own, callbacks))
     sys.modules["langchain_core.runnables.config"].var_child_runnable_config.set(own)

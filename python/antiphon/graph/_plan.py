@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from antiphon._antiphon import Limits
 from antiphon.graph._schema import ROOT, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from antiphon.graph._drawing import Drawing
 
 __all__ = ["Plan"]
@@ -36,7 +35,7 @@ class Plan:
     keys: frozenset[str]
     drawn: Drawing
     context_schema: type | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
     signs: bool = False
 
     @property

@@ -78,12 +78,8 @@ class Trace:
             self._tasks[task] = _start(around, node, step, (metadata, given))
         return self._tasks[task].get_child()
 
-    def leave(self, item: Any) -> None:
-        """Tells that a task has ended, if that is what an item of the run says."""
-        mode, _, told = item
-        if mode != "tasks":
-            return
-        news = told[2]
+    def note(self, news: Mapping[str, Any]) -> None:
+        """Tells that a task has ended, if that is the news."""
         run = None if "input" in news else self._tasks.pop(news["id"], None)
         if run is None:
             return
@@ -134,31 +130,28 @@ class TracedFlight(Flight):
 
     def drain(self) -> None:
         """Drives it to its end or a pause."""
-        for _ in self.items():
-            pass
+        with self._trace.told_of(self):
+            super().drain()
 
     async def adrain(self) -> None:
         """Drives it to its end or a pause, on the caller's event loop."""
-        async for _ in self.aitems():
-            pass
-
-    def items(self) -> Iterator[Any]:
-        """Drives it and yields what it shows, item by item."""
         with self._trace.told_of(self):
-            for item in super().items():
-                self._trace.leave(item)
-                yield item
+            await super().adrain()
 
-    async def aitems(self) -> AsyncGenerator[Any, None]:
-        """Drives it on the caller's event loop and yields what it shows, item by item."""
+    def chunks(self) -> Iterator[Any]:
+        """Drives it and yields what it shows."""
         with self._trace.told_of(self):
-            items = super().aitems()
+            yield from super().chunks()
+
+    async def achunks(self) -> AsyncGenerator[Any, None]:
+        """Drives it on the caller's event loop and yields what it shows."""
+        with self._trace.told_of(self):
+            chunks = super().achunks()
             try:
-                async for item in items:
-                    self._trace.leave(item)
-                    yield item
+                async for chunk in chunks:
+                    yield chunk
             finally:
-                await items.aclose()
+                await chunks.aclose()
 
 
 def _uuid(given: Any) -> uuid.UUID:

@@ -18,7 +18,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::agent::{AgentEntry, OPTIONS};
 use crate::engine::{Engine, KeyEntry, NodeEntry, RouterEntry};
 use crate::fault::{Retry, seconds, to_exception};
-use crate::limits::limits;
+use crate::limits;
 use crate::object::Object;
 use crate::options::Keywords;
 
@@ -100,7 +100,7 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
             host_retries: !retries.is_empty(),
             timeout: self.time("timeout")?,
             idle: idle.map(|limit| Idle { limit, strict }),
-            limits: given.as_ref().map_or(Ok(Limits::default()), limits)?,
+            limits: given.as_ref().map_or(Ok(Limits::default()), limits::read)?,
             on_error: OnError::Raise,
             deferred: self.flag("deferred")?,
         })
@@ -369,7 +369,9 @@ impl Builder {
         for (place, node) in graph.nodes().iter().enumerate().skip(1) {
             places.set_item(&*node.name, place)?;
         }
+        let names = graph.nodes().iter().map(|node| PyString::intern(py, &node.name).unbind());
         Ok(Engine {
+            names: names.collect(),
             graph,
             nodes: parts.nodes,
             routers: parts.routers,

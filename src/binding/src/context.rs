@@ -15,7 +15,7 @@ use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::fault::to_exception;
-use crate::inbox::Emitted;
+use crate::inbox::{Emitted, Told};
 use crate::object::Object;
 use crate::run::Run;
 
@@ -75,11 +75,17 @@ impl Drop for Entered {
 /// The context of the node that runs on this thread.
 #[pyfunction]
 pub(crate) fn current_context() -> PyResult<Context> {
-    let errand = CURRENT.take();
-    CURRENT.set(errand.clone());
     let missing =
         || PyRuntimeError::new_err("no node is running here: call this from within a node");
-    Ok(Context { errand: errand.ok_or_else(missing)? })
+    enclosing_context().ok_or_else(missing)
+}
+
+/// The context of the node that runs on this thread, if one does.
+#[pyfunction]
+pub(crate) fn enclosing_context() -> Option<Context> {
+    let errand = CURRENT.take();
+    CURRENT.set(errand.clone());
+    errand.map(|errand| Context { errand })
 }
 
 /// What a node can reach while it runs: who it is, what it was given to do,
@@ -107,7 +113,7 @@ impl Context {
     /// The run's id.
     #[getter]
     fn run_id(&self) -> &str {
-        &self.errand.run.get().id
+        self.errand.run.get().id()
     }
 
     /// The node's name.
@@ -199,7 +205,20 @@ impl Context {
     /// Tells whoever watches the run.
     #[pyo3(signature = (payload, name=None))]
     fn emit(&self, py: Python<'_>, payload: Py<PyAny>, name: Option<String>) {
-        let emitted = Emitted { id: self.errand.id, name, payload };
+        let emitted = Emitted { id: self.errand.id, told: Told::Own(payload, name) };
+        self.errand.run.get().tell(py, emitted);
+    }
+
+    /// The streams that show tokens of graphs that the node invokes.
+    #[getter]
+    fn readers(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        let tokens = &self.errand.run.get().below.tokens;
+        tokens.iter().map(|tokens| tokens.clone_ref(py)).collect()
+    }
+
+    /// Shows a token to the one stream that has `reader` as its `tokens`.
+    fn token(&self, py: Python<'_>, reader: Py<PyAny>, payload: Py<PyAny>) {
+        let emitted = Emitted { id: self.errand.id, told: Told::Token(reader, payload) };
         self.errand.run.get().tell(py, emitted);
     }
 

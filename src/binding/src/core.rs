@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::command::Update;
 use antiphon_core::effect::{Effect, Ending, Question};
-use antiphon_core::event::EventKind;
-use antiphon_core::graph::{NodeId, Sign};
+use antiphon_core::graph::Sign;
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
 use crate::agent::{self, ModelEntry, Purpose};
 use crate::call::Call;
@@ -25,12 +23,12 @@ use crate::fault::failure;
 use crate::ffi;
 use crate::handle::Handle;
 use crate::host::{Host, PyRules};
-use crate::inbox::{Answer, Emitted, Inbox};
+use crate::inbox::{Answer, Inbox};
 use crate::model::Model;
 use crate::native;
 use crate::object::Object;
 use crate::run::{Goal, Run};
-use crate::show;
+use crate::shape::Mode;
 use crate::stream::Stream;
 use crate::update;
 
@@ -101,7 +99,7 @@ impl Core {
             }
             let mut rules = PyRules { py, host: &mut self.host };
             let effect = self.machine.step(self.now, &mut rules);
-            self.show(py, &run.get().id)?;
+            self.show(run)?;
             match effect {
                 Effect::Start(tasks) => {
                     if let Some(next) = self.prepare(run, &tasks)? {
@@ -188,7 +186,7 @@ impl Core {
         }
         for emitted in letters.emitted {
             self.machine.alive(emitted.id, Sign::Progress, self.now);
-            self.emit(py, &emitted)?;
+            self.emit(py, emitted)?;
         }
         for (id, answer) in letters.answers {
             self.answer(py, id, answer)?;
@@ -244,8 +242,8 @@ impl Core {
             }
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
-        if self.stream.modes.updates && !self.stream.modes.tasks {
-            self.show_outcome(py, &engine, id, &outcome)?;
+        if self.stream.has(Mode::Updates) && !self.stream.wants_tasks() {
+            self.show_outcome(&engine, id, &outcome)?;
         }
         self.machine.resolve(id, outcome, self.now);
         self.show_notices(py)
@@ -310,7 +308,8 @@ impl Core {
     }
 
     /// Brings the dict up to date and shows what the superstep changed.
-    fn show(&mut self, py: Python<'_>, run_id: &str) -> PyResult<()> {
+    fn show(&mut self, run: &Bound<'_, Run>) -> PyResult<()> {
+        let py = run.py();
         let Self { machine, host, .. } = self;
         let mut changed = false;
         let behind = host.is_behind(machine.state().revision());
@@ -321,42 +320,14 @@ impl Core {
             }
         });
         self.show_notices(py)?;
-        if changed && self.stream.modes.values && !self.stream.modes.within {
+        if changed && self.stream.has(Mode::Values) && !self.stream.within {
             self.show_values(py)?;
         }
-        if self.stream.record || self.stream.modes.events {
+        if self.stream.wants_events() {
             let events = self.machine.take_events();
-            self.stream.take_events(py, run_id, events)?;
+            self.stream.take_events(py, run.get().id(), events)?;
         }
         Ok(())
-    }
-
-    fn show_outcome(
-        &mut self,
-        py: Python<'_>,
-        engine: &Bound<'_, Engine>,
-        id: TaskId,
-        outcome: &Outcome<Object>,
-    ) -> PyResult<()> {
-        let Outcome::Done(update) = outcome else { return Ok(()) };
-        match self.machine.node_of(id) {
-            Some(node) => self.show_update(py, engine, (id.unit, node), update),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn show_update(
-        &mut self,
-        py: Python<'_>,
-        engine: &Bound<'_, Engine>,
-        (unit, node): (u32, NodeId),
-        update: &Update<Object>,
-    ) -> PyResult<()> {
-        let namespace = PyTuple::new(py, self.machine.namespace(unit))?;
-        let payload = PyDict::new(py);
-        let node = engine.get().graph.node_name(Some(node));
-        payload.set_item(&*node, show::written(engine, update)?)?;
-        self.stream.push(py, "updates", &namespace, payload.as_any())
     }
 
     /// The state of the run's own graph as a dict.
@@ -380,25 +351,4 @@ impl Core {
         let slots = self.machine.state().snapshot();
         slots.iter().flatten().try_for_each(|value| visit.call(&value.0))
     }
-
-    fn emit(&mut self, py: Python<'_>, emitted: &Emitted) -> PyResult<()> {
-        let payload = emitted.payload.bind(py);
-        if self.stream.record || self.stream.modes.events {
-            let name = emitted.name.as_deref().unwrap_or("custom");
-            let data = crate::json::read(payload);
-            let data = data.unwrap_or_else(|_| serde_json::Value::String(shown(payload)));
-            self.machine.note(emitted.id, EventKind::Custom, name, data);
-        }
-        if self.stream.modes.custom {
-            let namespace = PyTuple::new(py, self.machine.namespace(emitted.id.unit))?;
-            self.stream.push(py, "custom", &namespace, payload)?;
-        }
-        Ok(())
-    }
-}
-
-/// What is no JSON, in its own words if it has any.
-fn shown(payload: &Bound<'_, PyAny>) -> String {
-    let told = payload.repr().and_then(|told| told.extract::<String>());
-    told.unwrap_or_else(|_| payload.get_type().to_string())
 }

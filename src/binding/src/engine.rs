@@ -9,9 +9,13 @@ use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::agent::AgentEntry;
-use crate::fault::Retry;
+use crate::context::Context;
+use crate::fault::{Retry, seconds};
+use crate::limits::Limits;
 use crate::object::Object;
 use crate::run::Run;
+use crate::shape::Shape;
+use crate::start::Request;
 
 /// A compiled graph; immutable, and shareable between threads and runs.
 #[pyclass(module = "antiphon._antiphon", frozen)]
@@ -19,6 +23,7 @@ use crate::run::Run;
 pub(crate) struct Engine {
     pub(crate) graph: Arc<Graph<Object>>,
     pub(crate) nodes: Vec<NodeEntry>,
+    pub(crate) names: Vec<Py<PyString>>,
     pub(crate) routers: Vec<RouterEntry>,
     pub(crate) reducers: Vec<Py<PyAny>>,
     pub(crate) keys: Vec<KeyEntry>,
@@ -72,6 +77,14 @@ impl Engine {
         self.nodes.get(id.0 as usize)
     }
 
+    /// A node's name as an object.
+    pub(crate) fn name_of(&self, id: NodeId, py: Python<'_>) -> Py<PyString> {
+        match self.names.get(id.0 as usize) {
+            Some(name) => name.clone_ref(py),
+            None => PyString::new(py, "").unbind(),
+        }
+    }
+
     pub(crate) fn key(&self, id: ChannelId) -> Option<&KeyEntry> {
         self.keys.get(id.0 as usize)
     }
@@ -103,13 +116,63 @@ impl Engine {
     }
 
     /// Starts a run. Nothing happens before it is waited for, awaited or iterated.
-    #[pyo3(signature = (input=None, **options))]
+    ///
+    /// Args:
+    ///     input: the first writes: a dict, a command, or nothing.
+    ///     config: what nodes reach as `Context.config`.
+    ///     context: what nodes reach as `Context.context`.
+    ///     limits: what the run may spend.
+    ///     supersteps: in place of the supersteps of `limits`.
+    ///     `max_concurrency`: nodes that run at a time; no limit by default.
+    ///     shape: what the caller wants to see by iterating; nothing by default.
+    ///     above: the node that starts it, whose run may want to show it too.
+    ///     enter: called for each node before it, in the copy of the context
+    ///         variables that is the node's, with its context and where it stands.
+    ///     `on_task`: called with a dict when a task begins, and when it ends.
+    ///     `step_timeout`: seconds that each superstep may take.
+    ///     events: whether events are kept for the result.
+    ///     `run_id`: a new one by default.
+    ///     seed: where ids and jitter come from; drawn by default.
+    #[pyo3(signature = (
+        input=None, *, config=None, context=None, limits=None, supersteps=None,
+        max_concurrency=None, shape=None, above=None, enter=None, on_task=None, step_timeout=None, events=false,
+        run_id=None, seed=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn start<'py>(
         slf: &Bound<'py, Self>,
         input: Option<&Bound<'_, PyAny>>,
-        options: Option<&Bound<'_, PyDict>>,
+        config: Option<Py<PyAny>>,
+        context: Option<Py<PyAny>>,
+        limits: Option<&Bound<'_, Limits>>,
+        supersteps: Option<u64>,
+        max_concurrency: Option<usize>,
+        shape: Option<Py<Shape>>,
+        above: Option<&Bound<'_, Context>>,
+        enter: Option<Py<PyAny>>,
+        on_task: Option<Py<PyAny>>,
+        step_timeout: Option<f64>,
+        events: bool,
+        run_id: Option<&str>,
+        seed: Option<u64>,
     ) -> PyResult<Bound<'py, Run>> {
-        crate::run::start(slf, input, options)
+        let mut limits = limits.map(|limits| limits.get().0.clone()).unwrap_or_default();
+        limits.supersteps = supersteps.or(limits.supersteps);
+        let request = Request {
+            config,
+            context,
+            limits,
+            max_concurrency,
+            shape,
+            above: above.map(|above| Arc::clone(&above.get().errand)),
+            enter,
+            on_task,
+            step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,
+            events,
+            id: run_id.map(Arc::from),
+            seed,
+        };
+        request.start(slf, input)
     }
 
     /// Nodes, edges, joins, branches and channels, for drawing.

@@ -1,5 +1,7 @@
 //! Events as Python sees them.
 
+use std::sync::Arc;
+
 use antiphon_core::event::Event as CoreEvent;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -11,13 +13,13 @@ use pyo3::types::{PyDict, PyTuple};
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Event {
-    run_id: String,
+    run_id: Arc<str>,
     inner: CoreEvent,
 }
 
 impl Event {
-    pub(crate) fn new(run_id: &str, inner: CoreEvent) -> Self {
-        Self { run_id: run_id.to_owned(), inner }
+    pub(crate) fn new(run_id: impl Into<Arc<str>>, inner: CoreEvent) -> Self {
+        Self { run_id: run_id.into(), inner }
     }
 }
 
@@ -87,7 +89,7 @@ impl Event {
     /// All of it as a dict of JSON values; `at` is RFC 3339 text.
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = pythonize::pythonize(py, &self.inner)?.cast_into::<PyDict>()?;
-        dict.set_item("run_id", &self.run_id)?;
+        dict.set_item("run_id", &*self.run_id)?;
         dict.set_item("at", self.inner.at.to_string())?;
         Ok(dict)
     }

@@ -12,6 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::object::Object;
+use crate::shape::Item;
 
 /// What came of a task, as the thread that did it knows it.
 #[derive(Debug)]
@@ -25,8 +26,17 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(crate) struct Emitted {
     pub(crate) id: TaskId,
-    pub(crate) name: Option<String>,
-    pub(crate) payload: Py<PyAny>,
+    pub(crate) told: Told,
+}
+
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// Something of its own, perhaps with a name.
+    Own(Py<PyAny>, Option<String>),
+    /// A token, for one stream.
+    Token(Py<PyAny>, Py<PyAny>),
+    /// What a run that it started shows, and the way down to where it is from.
+    Below(Item, Vec<String>),
 }
 
 #[derive(Debug, Default)]

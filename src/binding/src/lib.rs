@@ -9,6 +9,7 @@ mod agent;
 mod blocking;
 mod builder;
 mod call;
+mod chance;
 mod command;
 mod context;
 mod core;
@@ -35,7 +36,10 @@ mod review_loop;
 mod role;
 mod role_call;
 mod run;
+mod run_id;
+mod shape;
 mod show;
+mod start;
 mod step;
 mod stream;
 mod update;
@@ -49,15 +53,17 @@ mod _antiphon {
     use crate::{
         builder::Builder,
         command::{Command, Overwrite, Send},
-        context::{Context, current_context},
+        context::{Context, current_context, enclosing_context},
         engine::Engine,
         event::Event,
         fault::Retry,
+        limits::Limits,
         model::Model,
         pool::set_thread_limit,
         review_loop::ReviewLoop,
         role_call::{ModelCall, RoleCall},
         run::Run,
+        shape::{Shape, select},
         step::{begin_inside, resume_inside},
     };
 }

@@ -1,15 +1,40 @@
 //! Budgets as Python writes them.
 
-use antiphon_core::budget::Limits;
+use antiphon_core::budget::Limits as CoreLimits;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::fault::seconds;
 
+/// What a run may spend.
+///
+/// Args:
+///     supersteps: rounds of the graph.
+///     `model_calls`: calls of models.
+///     `tool_calls`: calls of tools.
+///     `input_tokens`: tokens read by models.
+///     `output_tokens`: tokens written by models.
+///     retries: repeated attempts of nodes.
+///     `wall_time`: seconds.
+///
+/// What is not given, or `None`, is not limited.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Limits(pub(crate) CoreLimits);
+
+#[pymethods]
+impl Limits {
+    #[new]
+    #[pyo3(signature = (**limits))]
+    fn new(limits: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        limits.map_or_else(|| Ok(CoreLimits::default()), read).map(Self)
+    }
+}
+
 /// Reads a dict of limits; an unknown name is an error.
-pub(crate) fn limits(given: &Bound<'_, PyDict>) -> PyResult<Limits> {
-    let mut limits = Limits::default();
+pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<CoreLimits> {
+    let mut limits = CoreLimits::default();
     for (key, value) in given {
         if value.is_none() {
             continue;

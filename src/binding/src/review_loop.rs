@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use antiphon_core::event::Event as CoreEvent;
-use antiphon_core::{Category, Fault, Seed};
+use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, Stop, SystemClock, Watcher};
 use antiphon_systems::review_loop::{
     Answer, Asked, Attachment, Config, Luggage, ReviewLoop as System, Session,
@@ -13,12 +13,12 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+use crate::chance;
 use crate::event::Event;
 use crate::fault::to_exception;
 use crate::options::Keywords;
 use crate::role;
 use crate::role_call::{Carried, Keeper, RAISED};
-use crate::run::random;
 
 /// How long a wait may last before Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -246,7 +246,7 @@ fn put<'py>(question: &Bound<'py, PyAny>, options: Option<&Bound<'py, PyDict>>) 
     let carried = Arc::new(Carried::new(about));
     let luggage: Luggage = Arc::<Carried>::clone(&carried);
     let clock = SystemClock::new();
-    let seed = Seed::new(options.get("seed")?.unwrap_or_else(random));
+    let seed = chance::seed(question.py(), options.get("seed")?)?;
     let run_id = options.get("run_id")?.unwrap_or_else(|| seed.uuid(clock.now()));
     let plain = Session::new(Arc::new(clock));
     let session = Session { seed, run_id, luggage: Some(luggage), ..plain };

@@ -1,17 +1,14 @@
 //! One run of a compiled graph, as Python holds it.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::budget::Intent;
-use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
-use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::task::TaskId;
-use antiphon_core::{Category, Fault, Seed};
-use antiphon_runtime::{Clock, SystemClock};
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::Clock;
 use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefReference};
@@ -20,17 +17,13 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::blocking;
 use crate::core::{Core, Phase};
 use crate::drive::Drive;
-use crate::engine::Engine;
 use crate::event::Event;
-use crate::fault::{busy, seconds, to_exception};
-use crate::host::Host;
+use crate::fault::{busy, to_exception};
 use crate::inbox::{Emitted, Inbox};
-use crate::limits::limits;
 use crate::object::Object;
-use crate::options::Keywords;
 use crate::pool::Calls;
-use crate::stream::{Modes, Stream};
-use crate::update;
+use crate::run_id::RunId;
+use crate::stream::Below;
 
 /// What a driver goes on for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +39,7 @@ pub(crate) enum Goal {
 #[pyclass(module = "antiphon._antiphon", frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) id: String,
+    id: RunId,
     core: Mutex<Core>,
     pub(crate) inbox: Inbox,
     pub(crate) calls: Calls,
@@ -56,10 +49,22 @@ pub(crate) struct Run {
     pub(crate) context: Py<PyAny>,
     /// Called for each node, in the copy of the context variables that is the node's.
     pub(crate) enter: Option<Py<PyAny>>,
+    /// What runs that its nodes start are to show in its own stream.
+    pub(crate) below: Below,
     /// Whether something can happen in the middle of a superstep: an item of the
     /// stream, or the end of its time.
     pub(crate) live: bool,
     driven: AtomicBool,
+}
+
+/// What a run has beside its core from the start.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub(crate) config: Py<PyAny>,
+    pub(crate) context: Py<PyAny>,
+    pub(crate) enter: Option<Py<PyAny>>,
+    pub(crate) below: Below,
+    pub(crate) live: bool,
 }
 
 /// How many runs may be inside one another on one thread. Each takes its part
@@ -80,101 +85,47 @@ impl Drop for Driving<'_> {
     }
 }
 
-/// What a run may be started with beside its input.
-const START: [&str; 10] = [
-    "config",
-    "context",
-    "enter",
-    "limits",
-    "max_concurrency",
-    "modes",
-    "events",
-    "run_id",
-    "seed",
-    "step_timeout",
-];
-
-/// Starts a run of `engine`.
-pub(crate) fn start<'py>(
-    engine: &Bound<'py, Engine>,
-    input: Option<&Bound<'_, PyAny>>,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Bound<'py, Run>> {
-    let py = engine.py();
-    let options = Keywords::new(options, &START)?;
-    let update =
-        input.map_or_else(|| Ok(Update::default()), |input| update::input(engine, input))?;
-    let clock = std::sync::Arc::new(SystemClock::new());
-    let now = clock.now();
-    let seed = options.get("seed")?.unwrap_or_else(random);
-    let id = options.get("run_id")?.unwrap_or_else(|| Seed::new(seed).uuid(now));
-    let mut modes = Modes::read(&options.get::<Vec<String>>("modes")?.unwrap_or_default())?;
-    modes.within = modes.values && !engine.get().nested.is_empty();
-    let record = options.get("events")?.unwrap_or(false);
-    let given = options.get::<Bound<'_, PyDict>>("limits")?;
-    let given = given.as_ref().map(limits).transpose()?;
-    let step_timeout =
-        options.get("step_timeout")?.map(|given: f64| seconds("step_timeout", given));
-    let timed = step_timeout.is_some();
-    let settings = Options {
-        run_id: id.clone(),
-        seed: Seed::new(seed),
-        limits: given.unwrap_or_default(),
-        max_concurrency: options.get("max_concurrency")?,
-        commits: false,
-        events: record || modes.events,
-        shows: modes.shows(),
-        step_timeout: step_timeout.transpose()?,
-    };
-    let graph = std::sync::Arc::clone(&engine.get().graph);
-    let isolates = !graph.habits().exclusive;
-    let core = Core {
-        machine: Machine::new(graph, update, settings, now),
-        host: Host::new(py, engine),
-        clock,
-        now,
-        stream: Stream::new(modes, record),
-        phase: Phase::Running,
-        handles: BTreeMap::new(),
-        isolates,
-        purposes: BTreeMap::new(),
-    };
-    let none = || py.None();
-    let run = Run {
-        id,
-        core: Mutex::new(core),
-        inbox: Inbox::default(),
-        calls: Calls::default(),
-        variables: copy_context(py)?,
-        config: options.get("config")?.unwrap_or_else(none),
-        context: options.get("context")?.unwrap_or_else(none),
-        enter: options.get("enter")?,
-        live: modes.is_live() || timed,
-        driven: AtomicBool::new(false),
-    };
-    let run = Bound::new(py, run)?;
-    // Weak, because the run owns what holds it.
-    let weak = PyWeakrefReference::new(&run)?.unbind();
-    run.get().with(|core| {
-        core.host.run = Some(weak);
-        Ok(())
-    })?;
-    Ok(run)
-}
-
 fn copy_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
     static COPY: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
     COPY.import(py, "contextvars", "copy_context")?.call0().map(Bound::unbind)
 }
 
-/// Unpredictable enough for ids and jitter: the address space and the clock
-/// of this process, stirred.
-pub(crate) fn random() -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    RandomState::new().build_hasher().finish()
-}
-
 impl Run {
+    pub(crate) fn new(
+        py: Python<'_>,
+        id: RunId,
+        core: Core,
+        around: Surroundings,
+    ) -> PyResult<Bound<'_, Self>> {
+        let Surroundings { config, context, enter, below, live } = around;
+        let run = Self {
+            id,
+            core: Mutex::new(core),
+            inbox: Inbox::default(),
+            calls: Calls::default(),
+            variables: copy_context(py)?,
+            config,
+            context,
+            enter,
+            below,
+            live,
+            driven: AtomicBool::new(false),
+        };
+        let run = Bound::new(py, run)?;
+        // Weak, because the run owns what holds it.
+        let weak = PyWeakrefReference::new(&run)?.unbind();
+        run.get().with(|core| {
+            core.host.run = Some(weak);
+            Ok(())
+        })?;
+        Ok(run)
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> &Arc<str> {
+        self.id.get()
+    }
+
     /// Works on the core. Routers and merge rules are called meanwhile, so
     /// whoever comes in between is turned away: nobody ever waits for the lock.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Core) -> PyResult<T>) -> PyResult<T> {
@@ -283,7 +234,7 @@ impl Run {
     /// The run's id.
     #[getter]
     fn run_id(&self) -> &str {
-        &self.id
+        self.id()
     }
 
     /// `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
@@ -411,7 +362,7 @@ impl Run {
     }
 
     fn __repr__(&self) -> String {
-        format!("Run(run_id={:?}, outcome={:?})", self.id, self.outcome().unwrap_or("running"))
+        format!("Run(run_id={:?}, outcome={:?})", self.id(), self.outcome().unwrap_or("running"))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -419,6 +370,7 @@ impl Run {
         visit.call(&self.context)?;
         visit.call(&self.variables)?;
         visit.call(&self.enter)?;
+        self.below.traverse(&visit)?;
         let Ok(core) = self.core.try_lock() else { return Ok(()) };
         core.traverse(&visit)
     }

@@ -4,9 +4,10 @@
 use antiphon_core::Fault;
 use antiphon_core::channel::Op;
 use antiphon_core::command::Update;
+use antiphon_core::event::EventKind;
 use antiphon_core::graph::NodeId;
 use antiphon_core::notice::{News, Notice, Place, TaskNotice, Within};
-use antiphon_core::task::Input;
+use antiphon_core::task::{Input, Outcome, TaskId};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -15,9 +16,62 @@ use crate::core::Core;
 use crate::engine::Engine;
 use crate::fault::to_exception;
 use crate::host::PyRules;
+use crate::inbox::{Emitted, Told};
+use crate::json;
 use crate::object::Object;
+use crate::shape::{Item, Mode};
 
 impl Core {
+    /// Shows what came of a task, if it wrote something.
+    pub(crate) fn show_outcome(
+        &mut self,
+        engine: &Bound<'_, Engine>,
+        id: TaskId,
+        outcome: &Outcome<Object>,
+    ) -> PyResult<()> {
+        let Outcome::Done(update) = outcome else { return Ok(()) };
+        match self.machine.node_of(id) {
+            Some(node) => self.show_update(engine, (id.unit, node), update),
+            None => Ok(()),
+        }
+    }
+
+    fn show_update(
+        &mut self,
+        engine: &Bound<'_, Engine>,
+        (unit, node): (u32, NodeId),
+        update: &Update<Object>,
+    ) -> PyResult<()> {
+        let item = updated(engine, node, update)?;
+        self.stream.show(engine.py(), item, self.machine.namespace(unit))
+    }
+
+    /// Takes over what a node tells whoever watches.
+    pub(crate) fn emit(&mut self, py: Python<'_>, emitted: Emitted) -> PyResult<()> {
+        let Emitted { id, told } = emitted;
+        let mut space = self.machine.namespace(id.unit);
+        let item = match told {
+            Told::Own(payload, name) => {
+                if self.stream.wants_events() {
+                    self.note(id, payload.bind(py), name.as_deref());
+                }
+                Item::Custom(payload)
+            }
+            Told::Token(reader, payload) => Item::Token(reader, payload),
+            Told::Below(item, below) => {
+                space.extend(below);
+                item
+            }
+        };
+        self.stream.show(py, item, space)
+    }
+
+    fn note(&mut self, id: TaskId, payload: &Bound<'_, PyAny>, name: Option<&str>) {
+        let data = json::read(payload);
+        let data = data.unwrap_or_else(|_| serde_json::Value::String(shown(payload)));
+        self.machine.note(id, EventKind::Custom, name.unwrap_or("custom"), data);
+    }
+
     /// Turns what the engine has told since the last time into items.
     pub(crate) fn show_notices(&mut self, py: Python<'_>) -> PyResult<()> {
         let notices = self.machine.take_notices();
@@ -28,7 +82,7 @@ impl Core {
             match notice {
                 Notice::HandedUp(unit, node, update) => {
                     if let Some(engine) = self.engine(py, unit) {
-                        self.show_update(py, &engine, (unit, node), &update)?;
+                        self.show_update(&engine, (unit, node), &update)?;
                     }
                 }
                 Notice::Merged => self.show_values(py)?,
@@ -41,8 +95,8 @@ impl Core {
 
     /// The state of the run's own graph, as an item.
     pub(crate) fn show_values(&mut self, py: Python<'_>) -> PyResult<()> {
-        let values = self.values(py)?;
-        self.stream.push(py, "values", &PyTuple::empty(py), values.as_any())
+        let values = self.values(py)?.unbind();
+        self.stream.show(py, Item::Values(values), Vec::new())
     }
 
     /// The state with what the finished tasks of the present superstep have
@@ -65,9 +119,8 @@ impl Core {
 
     fn show_within(&mut self, py: Python<'_>, within: &Within<Object>) -> PyResult<()> {
         let engine = self.host.engine(py, &within.graph)?;
-        let values = dict(engine, &within.state)?;
-        let namespace = PyTuple::new(py, &within.namespace)?;
-        self.stream.push(py, "values", &namespace, values.as_any())
+        let values = dict(engine, &within.state)?.unbind();
+        self.stream.show(py, Item::Values(values), within.namespace.clone())
     }
 
     fn show_task(&mut self, py: Python<'_>, task: &TaskNotice<Object>) -> PyResult<()> {
@@ -98,13 +151,12 @@ impl Core {
             payload.set_item(intern!(py, "result"), result)?;
             payload.set_item(intern!(py, "interrupts"), interrupts)?;
         }
-        let namespace = PyTuple::new(py, &place.namespace)?;
+        self.stream.tell_task(&payload)?;
         let item = (place.step, place.send, payload).into_pyobject(py)?;
-        self.stream.push(py, "tasks", &namespace, item.as_any())?;
-        if let (News::Done(update), true) = (news, self.stream.modes.updates) {
-            let payload = PyDict::new(py);
-            payload.set_item(&*name, written(&engine, update)?)?;
-            self.stream.push(py, "updates", &namespace, payload.as_any())?;
+        self.stream.show(py, Item::Task(item.into_any().unbind()), place.namespace.clone())?;
+        if let (News::Done(update), true) = (news, self.stream.has(Mode::Updates)) {
+            let item = updated(&engine, place.node, update)?;
+            self.stream.show(py, item, place.namespace.clone())?;
         }
         Ok(())
     }
@@ -120,6 +172,12 @@ impl Core {
     }
 }
 
+/// What is no JSON, in its own words if it has any.
+fn shown(payload: &Bound<'_, PyAny>) -> String {
+    let told = payload.repr().and_then(|told| told.extract::<String>());
+    told.unwrap_or_else(|_| payload.get_type().to_string())
+}
+
 /// Where a task stands, as Python's side is told: namespace, id, superstep,
 /// number among the sends, triggers.
 pub(crate) fn about<'py>(py: Python<'py>, place: &Place<Object>) -> PyResult<Bound<'py, PyTuple>> {
@@ -127,9 +185,15 @@ pub(crate) fn about<'py>(py: Python<'py>, place: &Place<Object>) -> PyResult<Bou
     (namespace, &place.id, place.step, place.send, triggers(py, place)?).into_pyobject(py)
 }
 
+/// The item for what a node wrote.
+fn updated(engine: &Bound<'_, Engine>, node: NodeId, update: &Update<Object>) -> PyResult<Item> {
+    let name = engine.get().name_of(node, engine.py());
+    Ok(Item::Update(name, written(engine, update)?.map(Bound::unbind)))
+}
+
 /// What an update writes: a dict, or `None` if it writes nothing. Where a key
 /// is written more than once, a list with a dict per write.
-pub(crate) fn written<'py>(
+fn written<'py>(
     engine: &Bound<'py, Engine>,
     update: &Update<Object>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -1,62 +1,36 @@
 //! What a run shows while it runs: only what was asked for is built.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use antiphon_core::event::Event as CoreEvent;
 use antiphon_core::notice::Shows;
-use pyo3::exceptions::PyValueError;
+use antiphon_core::task::TaskId;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::PyDict;
+use pyo3::{PyTraverseError, PyVisit};
 
+use crate::context::Errand;
 use crate::event::Event;
+use crate::inbox::{Emitted, Told};
+use crate::run::Run;
+use crate::run_id::RunId;
+use crate::shape::{Item, Mode, Modes, Shape};
 
-/// Which items a stream carries.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "a set of independent modes")]
-pub(crate) struct Modes {
-    pub(crate) values: bool,
-    pub(crate) updates: bool,
-    pub(crate) custom: bool,
-    pub(crate) events: bool,
-    pub(crate) tasks: bool,
-    /// Whether the states of nested graphs are shown among the values.
-    pub(crate) within: bool,
-}
-
-impl Modes {
-    pub(crate) fn read(names: &[String]) -> PyResult<Self> {
-        let mut modes = Self::default();
-        for name in names {
-            *match name.as_str() {
-                "values" => &mut modes.values,
-                "updates" => &mut modes.updates,
-                "custom" => &mut modes.custom,
-                "events" => &mut modes.events,
-                "tasks" => &mut modes.tasks,
-                _ => return Err(PyValueError::new_err(format!("unknown stream mode: {name}"))),
-            } = true;
-        }
-        Ok(modes)
-    }
-
-    /// What the engine is to tell for them.
-    pub(crate) const fn shows(self) -> Shows {
-        Shows { handed_up: self.updates && !self.tasks, tasks: self.tasks, states: self.within }
-    }
-
-    /// Whether items can appear in the middle of a superstep.
-    pub(crate) const fn is_live(self) -> bool {
-        self.custom || self.events
-    }
-}
-
-/// Items that wait for the consumer, and the events that are kept for the result.
+/// Chunks that wait for the consumer, and the events that are kept for the result.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    pub(crate) modes: Modes,
-    items: VecDeque<Py<PyAny>>,
+    shape: Option<Py<Shape>>,
+    above: Option<Above>,
+    /// What is shown to anyone.
+    modes: Modes,
+    /// Called with what is told of tasks.
+    on_task: Option<Py<PyAny>>,
+    /// Whether the states of nested graphs are shown among the values.
+    pub(crate) within: bool,
+    chunks: VecDeque<Py<PyAny>>,
     /// Whether events are kept at all.
-    pub(crate) record: bool,
+    record: bool,
     pub(crate) events: Vec<Py<Event>>,
     pub(crate) dropped: u64,
 }
@@ -65,42 +39,89 @@ impl Stream {
     /// Events that are kept for the result of a run.
     const KEPT: usize = 10_000;
 
-    pub(crate) fn new(modes: Modes, record: bool) -> Self {
-        Self { modes, record, ..Self::default() }
+    pub(crate) fn new(shape: Option<Py<Shape>>, above: Option<Above>, record: bool) -> Self {
+        let own = shape.as_ref().map(|shape| shape.get().modes).unwrap_or_default();
+        let modes = own | above.as_ref().map(Above::modes).unwrap_or_default();
+        Self { shape, above, modes, record, ..Self::default() }
     }
 
-    pub(crate) fn push(
-        &mut self,
-        py: Python<'_>,
-        mode: &str,
-        namespace: &Bound<'_, PyTuple>,
-        payload: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let item = (mode, namespace, payload).into_pyobject(py)?;
-        self.items.push_back(item.into_any().unbind());
+    /// Tells `on_task` how tasks begin and end.
+    pub(crate) fn listen(&mut self, on_task: Option<Py<PyAny>>) {
+        self.on_task = on_task;
+    }
+
+    /// Shows the states of nested graphs too, to those who want to see them.
+    pub(crate) fn look_within(&mut self) {
+        let deep = self.shape.as_ref().is_some_and(|shape| shape.get().subgraphs);
+        self.within = self.has(Mode::Values) && (deep || self.above.is_some());
+    }
+
+    pub(crate) const fn has(&self, mode: Mode) -> bool {
+        self.modes.has(mode)
+    }
+
+    /// What the engine is to tell.
+    pub(crate) const fn notices(&self) -> Shows {
+        let tasks = self.wants_tasks();
+        Shows { handed_up: self.has(Mode::Updates) && !tasks, tasks, states: self.within }
+    }
+
+    /// Whether anybody wants to know how tasks begin and end.
+    pub(crate) const fn wants_tasks(&self) -> bool {
+        self.has(Mode::Tasks) || self.on_task.is_some()
+    }
+
+    /// Tells what has happened to a task.
+    pub(crate) fn tell_task(&self, news: &Bound<'_, PyDict>) -> PyResult<()> {
+        let on_task = self.on_task.as_ref().map(|on_task| on_task.bind(news.py()));
+        on_task.map_or(Ok(()), |on_task| on_task.call1((news,)).map(|_| ()))
+    }
+
+    /// Whether items can appear in the middle of a superstep.
+    pub(crate) const fn is_live(&self) -> bool {
+        self.has(Mode::Custom) || self.has(Mode::Events) || self.has(Mode::Messages)
+    }
+
+    /// Whether anybody wants to know of events.
+    pub(crate) const fn wants_events(&self) -> bool {
+        self.record || self.has(Mode::Events)
+    }
+
+    /// Shows an item to whoever wants to see it. `space` leads to where it is from.
+    pub(crate) fn show(&mut self, py: Python<'_>, item: Item, space: Vec<String>) -> PyResult<()> {
+        if let Some(shape) = self.shape.as_ref().map(Py::get)
+            && shape.shows(&item, &space)
+        {
+            shape.chunks(py, &item, &space, |chunk| self.chunks.push_back(chunk))?;
+        }
+        if let Some(above) = &self.above
+            && above.modes().has(item.mode())
+        {
+            above.tell(py, item, space);
+        }
         Ok(())
     }
 
     pub(crate) fn next(&mut self) -> Option<Py<PyAny>> {
-        self.items.pop_front()
+        self.chunks.pop_front()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.chunks.is_empty()
     }
 
     /// Keeps events for the result and shows them to who watches.
     pub(crate) fn take_events(
         &mut self,
         py: Python<'_>,
-        run_id: &str,
+        run_id: &Arc<str>,
         events: Vec<CoreEvent>,
     ) -> PyResult<()> {
         for event in events {
-            let namespace = PyTuple::new(py, event.path.iter().map(|name| &**name))?;
-            let event = Py::new(py, Event::new(run_id, event))?;
-            if self.modes.events {
-                self.push(py, "events", &namespace, event.bind(py).as_any())?;
+            let event = Py::new(py, Event::new(Arc::clone(run_id), event))?;
+            if self.has(Mode::Events) {
+                let item = Item::Event(event.clone_ref(py).into_any());
+                self.show(py, item, Vec::new())?;
             }
             if self.record && self.events.len() < Self::KEPT {
                 self.events.push(event);
@@ -111,7 +132,72 @@ impl Stream {
         Ok(())
     }
 
-    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        self.items.iter().try_for_each(|item| visit.call(item))
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.shape)?;
+        visit.call(&self.on_task)?;
+        visit.call(self.above.as_ref().map(|above| &above.run))?;
+        self.chunks.iter().try_for_each(|chunk| visit.call(chunk))
+    }
+}
+
+/// The run whose node started this one, and which wants to show it too.
+#[derive(Debug)]
+pub(crate) struct Above {
+    run: Py<Run>,
+    /// The task of the node.
+    id: TaskId,
+    /// What this run is called there: `node:id`.
+    place: String,
+}
+
+impl Above {
+    /// The run of the task `errand`, if somebody wants to see the run `id` there.
+    pub(crate) fn new(py: Python<'_>, errand: &Errand, id: &RunId) -> Option<Self> {
+        if errand.run.get().below.is_empty() {
+            return None;
+        }
+        let place = format!("{}:{}", errand.name, id.get());
+        Some(Self { run: errand.run.clone_ref(py), id: errand.id, place })
+    }
+
+    fn modes(&self) -> Modes {
+        self.run.get().below.modes
+    }
+
+    fn tell(&self, py: Python<'_>, item: Item, mut space: Vec<String>) {
+        space.insert(0, self.place.clone());
+        self.run.get().tell(py, Emitted { id: self.id, told: Told::Below(item, space) });
+    }
+}
+
+/// What runs that are started by nodes of a run are to show there.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    modes: Modes,
+    /// The streams that want tokens.
+    pub(crate) tokens: Vec<Py<PyAny>>,
+}
+
+impl Below {
+    /// What a stream wants to see of nested graphs, and what those above want.
+    pub(crate) fn new(py: Python<'_>, shape: Option<&Shape>, above: Option<&Above>) -> Self {
+        let mut below = Self::default();
+        if let Some(shape) = shape.filter(|shape| shape.subgraphs) {
+            below.modes = shape.modes;
+            below.tokens.extend(shape.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
+        }
+        if let Some(further) = above.map(|above| &above.run.get().below) {
+            below.modes = below.modes | further.modes;
+            below.tokens.extend(further.tokens.iter().map(|tokens| tokens.clone_ref(py)));
+        }
+        below
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.modes.is_empty()
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.tokens.iter().try_for_each(|tokens| visit.call(tokens))
     }
 }

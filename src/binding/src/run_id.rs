@@ -1,0 +1,23 @@
+//! The name of a run: given, or drawn when somebody asks for it.
+
+use std::sync::{Arc, OnceLock};
+
+use antiphon_core::{Seed, Time};
+
+/// A run's id. Most runs end without anybody having asked for it.
+#[derive(Debug)]
+pub(crate) struct RunId {
+    text: OnceLock<Arc<str>>,
+    seed: Seed,
+    begun: Time,
+}
+
+impl RunId {
+    pub(crate) fn new(given: Option<Arc<str>>, seed: Seed, begun: Time) -> Self {
+        Self { text: given.map_or_else(OnceLock::new, OnceLock::from), seed, begun }
+    }
+
+    pub(crate) fn get(&self) -> &Arc<str> {
+        self.text.get_or_init(|| self.seed.uuid(self.begun).into())
+    }
+}
