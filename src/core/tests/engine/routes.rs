@@ -1,9 +1,11 @@
 //! Where a task's own wish and its branches lead.
 
+use std::sync::{Arc, Mutex};
+
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Merge, Op};
 use antiphon_core::command::{Choice, Route};
-use antiphon_core::graph::{END, Graph, Habits, START, Sight};
+use antiphon_core::graph::{END, Graph, Habits, NodeId, START, Sight};
 use serde_json::{Value, json};
 
 use crate::support::{Play, Script, chain, choose, fan, name, play};
@@ -68,6 +70,38 @@ fn a_label_leads_to_the_node_it_stands_for() {
     assert_eq!(play.started, ["a", "b"]);
     let edge = play.events.iter().find(|event| &*event.name == "b").unwrap();
     assert_eq!(edge.data["label"], "left");
+}
+
+#[test]
+fn a_target_that_is_chosen_without_a_label_bears_its_own_name() {
+    for choice in [name("b"), Choice::Node(NodeId(2))] {
+        let mut graph = chain(&["a"]);
+        graph.node("b");
+        graph.branch("a", "which", 0, None);
+        let script = Script::new().router(0, move |_| choose([choice.clone()]));
+        let mut play = play(&graph.build().unwrap(), script);
+        play.complete();
+        let edge = play.events.iter().find(|event| &*event.name == "b").unwrap();
+        assert_eq!(edge.data["label"], "b");
+    }
+}
+
+#[test]
+fn a_router_can_tell_whether_there_were_changes_since() {
+    let mut graph = Graph::builder("counted");
+    graph.channel("count", Merge::Set);
+    graph.node("again");
+    graph.edge(START, "again").branch("again", "more", 0, None);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&seen);
+    let script = Script::new().writes("again", "count", json!(1)).router(0, move |view| {
+        let mut kept = kept.lock().unwrap();
+        kept.push(view.revision());
+        choose([name(if kept.len() < 3 { "again" } else { END })])
+    });
+    play(&graph.build().unwrap(), script).complete();
+    let seen = seen.lock().unwrap();
+    assert!(seen.is_sorted_by(|one, next| one < next), "{seen:?}");
 }
 
 #[test]
