@@ -76,8 +76,13 @@ class Command(Generic[_N]):
     """
     Addresses the enclosing graph.
     """
+    def __delattr__(self, name: str, /) -> None: ...
     def __new__(cls, /, *, graph: str | None = None, update: Any | None = None, resume: Any | None = None, goto: Any | None = None, only: bool = False, end: bool = False) -> Command: ...
     def __repr__(self, /) -> str: ...
+    def __setattr__(self, name: str, value: Any, /) -> None:
+        """
+        LangGraph's users expect the exception of a frozen dataclass.
+        """
     @property
     def end(self, /) -> bool: ...
     @property

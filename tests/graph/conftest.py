@@ -23,13 +23,7 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
     "routers see returned keys that the state does not have": (
         "test_edges.py::TestBranches::test_a_router_sees_returned_keys_that_are_not_in_the_state",
     ),
-    "`add_messages(format=...)`": (
-        "test_messages.py::TestAddMessages::test_with_a_format_only_it_is_a_partial",
-    ),
     "`RetryPolicy` as a named tuple": ("test_retry.py::TestPolicy::test_the_defaults",),
-    "`FrozenInstanceError` from a `Command`": (
-        "test_command.py::test_it_is_frozen_and_takes_keywords_only",
-    ),
 }
 """Rows of the guide's tables, and the tests that fail on antiphon because of them.
 

@@ -93,6 +93,25 @@ class TestAddMessages:
     def test_with_a_format_only_it_is_a_partial(self, impl: Impl) -> None:
         assert callable(impl.add_messages(format="langchain-openai"))
 
+    def test_a_format_lays_the_content_out(self, impl: Impl, run: Run) -> None:
+        class State(TypedDict):
+            messages: Annotated[list[Any], impl.add_messages(format="langchain-openai")]
+
+        image = {"type": "base64", "media_type": "image/jpeg", "data": "1234"}
+        content = [{"type": "text", "text": "hi"}, {"type": "image", "source": image}]
+        message = {"role": "user", "content": content, "id": "1"}
+        graph = impl.sequence(State, ("n", lambda s: {"messages": [message]}))
+        [shown] = run(graph, {"messages": []})["messages"]
+        assert [part["type"] for part in shown.content] == ["text", "image_url"]
+
+    def test_an_unknown_format_is_an_error(self, impl: Impl) -> None:
+        with pytest.raises(ValueError, match="typo"):
+            impl.add_messages([], ["a"], format="typo")
+
+    def test_one_list_alone_is_an_error(self, impl: Impl) -> None:
+        with pytest.raises(ValueError, match="left"):
+            impl.add_messages(["a"])
+
 
 class TestInAGraph:
     """As a state's reducer."""

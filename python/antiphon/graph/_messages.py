@@ -6,18 +6,22 @@ imported by anyone, messages are its objects instead, as they are in LangGraph.
 
 from __future__ import annotations
 
+import functools
 import sys
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["REMOVE_ALL_MESSAGES", "MessagesState", "RemoveMessage", "add_messages"]
 
 REMOVE_ALL_MESSAGES = "__remove_all__"
 """The id by which a `RemoveMessage` discards everything before it."""
+
+Format = Literal["langchain-openai"]
+"""How `add_messages` lays messages out."""
 
 _ROLES = {"human": "user", "ai": "assistant"}
 
@@ -34,7 +38,20 @@ class RemoveMessage:
     type: Literal["remove"] = "remove"
 
 
-def add_messages(left: Any, right: Any) -> list[Any]:
+@overload
+def add_messages(left: Any, right: Any, *, format: Format | None = None) -> list[Any]: ...
+
+
+@overload
+def add_messages(*, format: Format | None = None) -> Callable[[Any, Any], list[Any]]: ...
+
+
+def add_messages(
+    left: Any = None,
+    right: Any = None,
+    *,
+    format: Format | None = None,  # noqa: A002 - LangGraph's name
+) -> list[Any] | Callable[[Any, Any], list[Any]]:
     """Merges messages into a list: a known id replaces, a new one is appended.
 
     Args:
@@ -43,12 +60,16 @@ def add_messages(left: Any, right: Any) -> list[Any]:
             user's), a pair of role and text, or a LangChain message. One without an id
             gets one. A `RemoveMessage` deletes; adding the id again in the same list
             keeps it.
+        format: ``langchain-openai`` gives messages whose content is laid out as OpenAI has
+            it, by LangChain. Default: as they are.
 
     Returns:
-        A new list.
+        A new list; without lists to merge the reducer that does so.
 
     Raises:
-        ValueError: a message that is to be removed is not there.
+        ValueError: a message that is to be removed is not there; only one list is given; or
+            the format is unknown.
+        ImportError: there is a format, and LangChain is not installed.
 
     Example:
         >>> old = [{"role": "user", "content": "hi", "id": "1"}]
@@ -57,6 +78,24 @@ def add_messages(left: Any, right: Any) -> list[Any]:
         >>> len(add_messages(old, ("assistant", "hello")))
         2
     """
+    if format not in (None, "langchain-openai"):
+        raise ValueError(f"the only format of messages is `langchain-openai`, found: {format}")
+    if left is None and right is None:
+        return functools.partial(add_messages, format=format)
+    if left is None or right is None:
+        given = "right" if left is None else "left"
+        raise ValueError(f"two lists of messages are merged, found only: {given}")
+    merged = _merged(left, right)
+    return merged if format is None else _formatted(merged)
+
+
+class MessagesState(TypedDict):
+    """A state of messages; inherit from it to add keys."""
+
+    messages: Annotated[list[Any], add_messages]
+
+
+def _merged(left: Any, right: Any) -> list[Any]:
     old, new = _coerce(left), _coerce(right)
     for position in range(len(new) - 1, -1, -1):
         if _is_removal(new[position]) and _id(new[position]) == REMOVE_ALL_MESSAGES:
@@ -64,10 +103,12 @@ def add_messages(left: Any, right: Any) -> list[Any]:
     return _merge(old, new)
 
 
-class MessagesState(TypedDict):
-    """A state of messages; inherit from it to add keys."""
+def _formatted(messages: list[Any]) -> list[Any]:
+    """Messages with their ids, by way of OpenAI's form."""
+    from langchain_core.messages import convert_to_messages, convert_to_openai_messages
 
-    messages: Annotated[list[Any], add_messages]
+    made = convert_to_messages(convert_to_openai_messages(messages, include_id=True))
+    return _coerce(list(made))
 
 
 def _merge(old: list[Any], new: list[Any]) -> list[Any]:

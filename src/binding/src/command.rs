@@ -121,6 +121,16 @@ impl Command {
         Ok(Self { graph, update, resume, goto, only, end })
     }
 
+    /// LangGraph's users expect the exception of a frozen dataclass.
+    fn __setattr__(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _ = value;
+        Err(frozen(py, name, "assign to"))
+    }
+
+    fn __delattr__(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        Err(frozen(py, name, "delete"))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let mut parts = Vec::new();
         if let Some(graph) = &self.graph {
@@ -165,5 +175,13 @@ impl Overwrite {
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.value)
+    }
+}
+
+fn frozen(py: Python<'_>, name: &str, what: &str) -> PyErr {
+    let kind = py.import("dataclasses").and_then(|module| module.getattr("FrozenInstanceError"));
+    match kind.and_then(|kind| kind.call1((format!("cannot {what} field: {name}"),))) {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
     }
 }
