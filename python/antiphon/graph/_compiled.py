@@ -304,12 +304,12 @@ class CompiledGraph(Batches):
         return Flight(run, limit, outer) if trace is None else trace.over(run, limit, outer)
 
     def _result(self, flight: Flight, keys: str | Sequence[str] | None, version: Version) -> Any:
-        state = flight.preview() or flight.state()
-        shown = select(state, self._plan.output_keys if keys is None else keys)
-        shown = None if shown == {} and not flight.is_paused() else shown
+        shown = select(flight.result(), self._plan.output_keys if keys is None else keys)
+        paused = flight.is_paused()
+        shown = None if shown == {} and not paused else shown
         if version == "v2":
             made = self._plan.output.made(shown) if keys is None else shown
-            return GraphOutput(made, flight.questions(), flight if flight.is_paused() else None)
-        if flight.is_paused():
+            return GraphOutput(made, flight.questions(), flight if paused else None)
+        if paused:
             return Paused(shown if isinstance(shown, dict) else {}, flight)
         return shown

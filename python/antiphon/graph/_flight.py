@@ -42,7 +42,11 @@ class Flight:
 
         They are merged once the tasks that asked are done too.
         """
-        return self._run.preview() if self.is_paused() else None
+        return self._run.preview()
+
+    def result(self) -> dict[str, Any]:
+        """What it has come to: the state at its end, or the preview at a pause."""
+        return (self.preview() if self.is_paused() else None) or self.state()
 
     def is_paused(self) -> bool:
         """Whether it waits for answers."""

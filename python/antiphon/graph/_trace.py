@@ -6,6 +6,7 @@ turned tracing on for LangChain.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import uuid
@@ -29,9 +30,13 @@ def is_traced(settings: Mapping[str, Any]) -> bool:
     """Whether somebody wants to hear of a run."""
     if "langchain_core.runnables" not in sys.modules:
         return False
-    return bool(settings.get("callbacks")) or any(
-        os.environ.get(name, "").lower() == "true" for name in _SWITCHES
-    )
+    return bool(settings.get("callbacks")) or _is_switched_on()
+
+
+@functools.cache
+def _is_switched_on() -> bool:
+    """Whether the environment says so; like LangSmith, it is asked once."""
+    return any(os.environ.get(name, "").lower() == "true" for name in _SWITCHES)
 
 
 class Trace:
@@ -68,7 +73,7 @@ class Trace:
             self._run.on_chain_error(error)
             raise
         self._close(GraphInterrupt())
-        self._run.on_chain_end(flight.preview() or flight.state())
+        self._run.on_chain_end(flight.result())
 
     def enter(self, node: str, place: Place, metadata: dict[str, Any], given: Any) -> Any:
         """Tells that a task begins. Gives what is told of within it."""
