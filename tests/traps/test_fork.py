@@ -57,6 +57,25 @@ WORK = {
 }
 
 
+DRAWING = """
+import os
+from antiphon.graph import START, Runtime, StateGraph
+
+def name(state: dict, runtime: Runtime) -> dict:
+    return {"id": runtime.execution_info.run_id}
+
+graph = StateGraph(dict[str, str]).add_node(name).add_edge(START, "name").compile()
+graph.invoke({"id": ""})
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        print(graph.invoke({"id": ""})["id"], flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+print(graph.invoke({"id": ""})["id"], flush=True)
+"""
+
+
 @pytest.mark.only("antiphon")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize("case", WORK)
@@ -74,3 +93,13 @@ def test_a_fork_works_or_says_why_it_cannot(impl: Impl, case: Any) -> None:
     first, second = done.stdout.split()
     assert first in {"answered", "retry_limit"}, done.stderr
     assert second == ending, done.stderr
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_no_process_draws_the_ids_that_another_draws(impl: Impl) -> None:
+    del impl
+    command = [sys.executable, "-W", "ignore", "-c", DRAWING]
+    done = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, check=True)
+    drawn = [line.partition("-7")[2] for line in done.stdout.split()]  # what precedes is the time
+    assert len(set(drawn)) == 3
