@@ -311,3 +311,22 @@ class TestLeaving:
         graph.stream({})
         graph.astream({})
         assert ran == []
+
+
+@pytest.mark.only("antiphon")
+def test_what_a_node_returns_after_its_time_was_up_is_not_shown(impl: Impl, events: Events) -> None:
+    late = threading.Event()
+
+    def slow(state: Log) -> Update:
+        assert late.wait(10)
+        return {"log": ["late"]}
+
+    def rescue(state: Log) -> Update:
+        late.set()
+        impl.get_stream_writer()("rescued")
+        return {"log": ["rescued"]}
+
+    builder = impl.StateGraph(Log).add_node("n", slow, timeout=0.05, error_handler=rescue)
+    graph = builder.add_edge(impl.START, "n").compile()
+    got = events(graph, {}, stream_mode="updates")
+    assert [chunk["__error_handler__n"]["log"] for chunk in got] == [["rescued"]]

@@ -76,6 +76,12 @@ def test_an_interrupted_task_reports_its_question(impl: Impl, events: Events) ->
     assert interrupt["value"] == "sure?"
 
 
+def test_a_state_comes_before_the_tasks_that_see_it(two: Any, events: Events) -> None:
+    got = events(two, {"log": ["in"]}, stream_mode=["tasks", "values"])
+    kinds = [mode if mode == "values" else min(chunk) for mode, chunk in got]
+    assert kinds == ["values", "id", "error", "values", "id", "error", "values"]
+
+
 def test_debug_wraps_tasks_with_step_and_time(two: Any, events: Events) -> None:
     got = events(two, {"log": ["in"]}, stream_mode="debug")
     assert [(event["step"], event["type"]) for event in got] == [

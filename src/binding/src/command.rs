@@ -122,11 +122,13 @@ impl Command {
     }
 
     /// LangGraph's users expect the exception of a frozen dataclass.
+    #[expect(clippy::unused_self, reason = "Python calls it on an instance")]
     fn __setattr__(&self, py: Python<'_>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = value;
         Err(frozen(py, name, "assign to"))
     }
 
+    #[expect(clippy::unused_self, reason = "Python calls it on an instance")]
     fn __delattr__(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         Err(frozen(py, name, "delete"))
     }

@@ -242,7 +242,8 @@ impl Core {
             }
             Answer::Raised(error) => self.failed(py, &engine, id, error),
         };
-        if self.stream.has(Mode::Updates) && !self.stream.wants_tasks() {
+        let shown = self.stream.has(Mode::Updates) && !self.stream.wants_tasks();
+        if shown && self.machine.awaits(id) {
             self.show_outcome(&engine, id, &outcome)?;
         }
         self.machine.resolve(id, outcome, self.now);

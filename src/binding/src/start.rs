@@ -56,9 +56,7 @@ impl Request {
         let below = Below::new(py, self.shape.as_ref().map(Py::get), above.as_ref());
         let mut stream = Stream::new(self.shape, above, self.events);
         stream.listen(self.on_task);
-        if !engine.get().nested.is_empty() {
-            stream.look_within();
-        }
+        stream.look_within(!engine.get().nested.is_empty());
         let around = Surroundings {
             config: self.config.unwrap_or_else(|| py.None()),
             context: self.context.unwrap_or_else(|| py.None()),

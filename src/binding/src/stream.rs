@@ -26,7 +26,8 @@ pub(crate) struct Stream {
     modes: Modes,
     /// Called with what is told of tasks.
     on_task: Option<Py<PyAny>>,
-    /// Whether the states of nested graphs are shown among the values.
+    /// Whether states come in their place among what else is told, and those of
+    /// nested graphs too.
     pub(crate) within: bool,
     chunks: VecDeque<Py<PyAny>>,
     /// Whether events are kept at all.
@@ -50,10 +51,12 @@ impl Stream {
         self.on_task = on_task;
     }
 
-    /// Shows the states of nested graphs too, to those who want to see them.
-    pub(crate) fn look_within(&mut self) {
-        let deep = self.shape.as_ref().is_some_and(|shape| shape.get().subgraphs);
-        self.within = self.has(Mode::Values) && (deep || self.above.is_some());
+    /// Shows the states of nested graphs too, to those who want to see them, and
+    /// keeps states and tasks in order.
+    pub(crate) fn look_within(&mut self, nests: bool) {
+        let deep =
+            self.above.is_some() || self.shape.as_ref().is_some_and(|shape| shape.get().subgraphs);
+        self.within = self.has(Mode::Values) && ((nests && deep) || self.wants_tasks());
     }
 
     pub(crate) const fn has(&self, mode: Mode) -> bool {

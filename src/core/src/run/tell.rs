@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Run;
-use super::frame::Frame;
+use super::frame::{Frame, Status};
 use super::unit::Units;
 use crate::command::Update;
 use crate::effect::Question;
@@ -83,6 +83,15 @@ impl<V: Value> Run<V> {
         if let (Some(place), Some(news)) = (self.units.place(unit, slot), news) {
             self.desk.notices.push(Notice::Task(Box::new(TaskNotice { place, news })));
         }
+    }
+
+    /// Whether the outcome of this attempt of a node will count.
+    pub fn awaits(&self, id: TaskId) -> bool {
+        let frame = self.units.frame(id.unit);
+        let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
+        record.is_some_and(|record| {
+            record.serial == id.serial && matches!(record.status, Status::Running)
+        })
     }
 
     /// Where a task stands, while it lasts.

@@ -46,6 +46,7 @@ fn e09_a_late_answer_changes_nothing() {
     let mut play = play(&graph.build().unwrap(), script);
     play.go();
     let late = play.tasks[0].id;
+    assert!(!play.run.awaits(late) && play.run.awaits(play.tasks[1].id));
     let update = antiphon_core::command::Update::default();
     assert!(!play.run.resolve(late, Outcome::Done(update), play.now));
     assert!(play.run.request(late, antiphon_core::budget::Intent::Tool).is_err());
