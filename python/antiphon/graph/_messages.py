@@ -20,7 +20,7 @@ __all__ = ["REMOVE_ALL_MESSAGES", "MessagesState", "RemoveMessage", "add_message
 REMOVE_ALL_MESSAGES = "__remove_all__"
 """The id by which a `RemoveMessage` discards everything before it."""
 
-Format = Literal["langchain-openai"]
+_Format = Literal["langchain-openai"]
 """How `add_messages` lays messages out."""
 
 _ROLES = {"human": "user", "ai": "assistant"}
@@ -39,18 +39,18 @@ class RemoveMessage:
 
 
 @overload
-def add_messages(left: Any, right: Any, *, format: Format | None = None) -> list[Any]: ...
+def add_messages(left: Any, right: Any, *, format: _Format | None = None) -> list[Any]: ...
 
 
 @overload
-def add_messages(*, format: Format | None = None) -> Callable[[Any, Any], list[Any]]: ...
+def add_messages(*, format: _Format | None = None) -> Callable[[Any, Any], list[Any]]: ...
 
 
 def add_messages(
     left: Any = None,
     right: Any = None,
     *,
-    format: Format | None = None,  # noqa: A002 - LangGraph's name
+    format: _Format | None = None,  # noqa: A002 - LangGraph's name
 ) -> list[Any] | Callable[[Any, Any], list[Any]]:
     """Merges messages into a list: a known id replaces, a new one is appended.
 
