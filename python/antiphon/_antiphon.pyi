@@ -523,6 +523,10 @@ class Run:
     def __iter__(self, /) -> Run: ...
     def __next__(self, /) -> Any: ...
     def __repr__(self, /) -> str: ...
+    def abandon(self, /) -> None:
+        """
+        Stops what runs for it, from any thread: nobody will drive it any more.
+        """
     def answer(self, /, id: str, value: Any) -> None:
         """
         Answers an open question; then wait for the run again.

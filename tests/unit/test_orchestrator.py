@@ -744,6 +744,81 @@ def test_a_stream_that_is_closed_cancels_the_run() -> None:
     assert stream.result.outcome == "cancelled"
 
 
+class Parked(Agent):
+    stopped: threading.Event
+
+    async def run(self, state: Any, ctx: AgentContext) -> None:
+        try:
+            ctx.emit("begun")
+            await asyncio.sleep(60)
+        finally:
+            self.stopped.set()
+
+
+def parked() -> tuple[Orchestrator, list[Parked]]:
+    agents = [Parked(name="a"), Parked(name="b")]
+    for agent in agents:
+        agent.stopped = threading.Event()
+    return Orchestrator([agents]), agents
+
+
+def test_a_stream_that_is_thrown_away_cancels_the_run() -> None:
+    team, agents = parked()
+    for event in team.stream("q"):
+        if event.kind == "custom":
+            break
+    assert all(agent.stopped.wait(10) for agent in agents)
+
+
+def test_an_async_stream_that_is_thrown_away_cancels_the_run() -> None:
+    team, agents = parked()
+
+    async def leave() -> None:
+        async for event in team.astream("q"):
+            if event.kind == "custom":
+                break
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait(others, timeout=10)
+
+    asyncio.run(leave())
+    assert all(agent.stopped.is_set() for agent in agents)
+
+
+class Heard(Agent):
+    """Ends only once somebody has heard what it told."""
+
+    heard: threading.Event
+
+    async def run(self, state: Any, ctx: AgentContext) -> str:
+        ctx.emit("are you there?")
+        return "heard" if await asyncio.to_thread(self.heard.wait, 10) else "nobody listens"
+
+
+@pytest.mark.parametrize("style", ["stream", "astream"])
+def test_an_event_is_given_while_its_agent_still_runs(style: str) -> None:
+    agent = Heard()
+    agent.heard = threading.Event()
+    team = Orchestrator([agent])
+
+    def watch(kind: str) -> None:
+        if kind == "custom":
+            agent.heard.set()
+
+    async def main() -> str:
+        stream = team.astream("q")
+        async for event in stream:
+            watch(event.kind)
+        return str(stream.result.answer)
+
+    if style == "astream":
+        assert asyncio.run(main()) == "heard"
+        return
+    stream = team.stream("q")
+    for event in stream:
+        watch(event.kind)
+    assert stream.result.answer == "heard"
+
+
 def test_a_batch_keeps_the_order_and_the_failures() -> None:
     class Picky(Agent):
         async def run(self, state: Any, ctx: AgentContext) -> str:

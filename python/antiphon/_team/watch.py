@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Watch:
     """A run under way: iterate over it for its events.
 
-    Closing it, or leaving its ``with``, cancels the run if it is still under way.
+    Closing it, leaving its ``with``, or throwing it away cancels the run if it is still under
+    way.
 
     Args:
         run: the run.
@@ -45,6 +46,11 @@ class Watch:
                 hint="take all events first",
             )
         return self._result
+
+    def __del__(self) -> None:
+        # What runs holds the run, which would go on without anybody.
+        if self._result is None:
+            self._run.abandon()
 
     def _over(self, error: BaseException | None) -> None:
         if self._result is not None:

@@ -115,6 +115,12 @@ impl Core {
                 }
                 Effect::Commit(delta) => self.machine.committed(delta.id),
                 Effect::Wait(until) => {
+                    // What was told meanwhile is in the stream only since this step.
+                    if goal == Goal::Item
+                        && let Some(item) = self.stream.next()
+                    {
+                        return Ok(Next::Item(item));
+                    }
                     return Ok(Next::Wait(until.map(|at| at.since(self.now))));
                 }
                 Effect::Paused(questions) => self.phase = Phase::Paused(questions),

@@ -317,6 +317,15 @@ impl Run {
         self.inbox.put(py, |letters| letters.cancel = Some(reason.to_owned()));
     }
 
+    /// Stops what runs for it, from any thread: nobody will drive it any more.
+    fn abandon(&self, py: Python<'_>) {
+        drop(std::mem::take(&mut *self.calls.lock()));
+        let handles = self.with(|core| Ok(std::mem::take(&mut core.handles)));
+        for handle in handles.unwrap_or_default().values() {
+            let _ = handle.cancel(py);
+        }
+    }
+
     /// What has been spent so far, by dimension.
     #[getter]
     fn spent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
