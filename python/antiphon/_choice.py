@@ -12,12 +12,12 @@ from antiphon.errors import AntiphonError, ValidationError
 from antiphon.models import model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from antiphon._antiphon import Model
     from antiphon.local.progress import Report
 
-__all__ = ["PROVIDERS", "Choice", "choose", "opened", "standing"]
+__all__ = ["PROVIDERS", "SMALL", "Choice", "caveat", "choose", "opened", "standing"]
 
 PROVIDERS: dict[str, str] = {
     "OPENAI_API_KEY": "openai:gpt-5-mini",
@@ -30,6 +30,10 @@ PROVIDERS: dict[str, str] = {
 }
 """The model that a variable of the environment stands for; the first one set counts."""
 
+SMALL = "a small model, it makes up facts and gets sums wrong"
+"""What is said of a small model wherever it answers."""
+_LARGE = 4_000_000_000
+"""Bytes from which on a file of weights is not called small: 7 billion parameters at 4 bits."""
 _LOCAL = "local"
 _MAX_TOKENS = 512
 """Tokens of one reply of a small model: it can lose itself, and nobody waits for that."""
@@ -76,10 +80,19 @@ class Choice:
         weights = self.weights
         if weights is None:
             return f"{self.name} ({self.reason})"
-        return (
-            f"{weights} on this machine ({self.reason}): a small model, it makes up facts "
-            "and gets sums wrong"
-        )
+        told = f"{weights} on this machine ({self.reason})"
+        return f"{told}: {SMALL}" if _is_small(weights) else told
+
+
+def caveat(models: Iterable[str]) -> str | None:
+    """What a person should know before trusting the answers of these models, if anything.
+
+    Args:
+        models: their names, as results have them.
+    """
+    known = {one.name for one in local.CATALOG}
+    small = [name for name in models if name.partition(":")[2] in known]
+    return f"{', '.join(small)}: {SMALL}" if small else None
 
 
 def choose(given: str | None, env: Mapping[str, str]) -> Choice:
@@ -134,6 +147,15 @@ def standing(given: str | None) -> Model:
         return model(choice.name)
     with _explained(choice):
         return _client(local.shared(weights, parallel=1))
+
+
+def _is_small(weights: str) -> bool:
+    if not weights.lower().endswith(".gguf"):
+        return True
+    try:
+        return os.path.getsize(weights) < _LARGE
+    except OSError:
+        return False
 
 
 def _start(choice: Choice, weights: str, progress: Report | None) -> local.LocalServer:

@@ -57,13 +57,14 @@ def test_json_is_one_object() -> None:
         "final_answer",
         "final_reasoning_trace",
         "model",
+        "caveat",
         "outcome",
         "retry_count",
         "usage",
     }
     assert (told["final_answer"], told["outcome"]) == ("Lima", "answered")
     assert told["usage"]["input_tokens"] == 70
-    assert told["model"] == "openai:gpt-5-mini"
+    assert (told["model"], told["caveat"]) == ("openai:gpt-5-mini", None)
 
 
 def test_the_trace_comes_with_it_when_asked_for() -> None:

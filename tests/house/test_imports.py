@@ -19,6 +19,7 @@ _OURS = {"antiphon"}
 _FACE = {
     "antiphon._antiphon.Event",
     "antiphon._antiphon.ReviewLoop",
+    "antiphon._choice.caveat",
     "antiphon._choice.standing",
     "antiphon._role.Part",
     "antiphon._role.Question",

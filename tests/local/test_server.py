@@ -55,6 +55,16 @@ def closes(address: str, seconds: float = 30) -> bool:
     return True
 
 
+def ends(server: LocalServer, seconds: float = 30) -> bool:
+    """Whether the child is gone: it closes its port a moment before."""
+    deadline = time.monotonic() + seconds
+    while server.alive:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 def test_a_chat_is_answered_and_counted(server: LocalServer) -> None:
     reply = chat(server, "Say hello.", max_tokens=8)
     assert reply["choices"][0]["message"]["content"]
@@ -167,6 +177,7 @@ def test_shared_starts_once_and_replaces_what_died() -> None:
     assert all(one is first for one in found)
     os.kill(first.pid, signal.SIGKILL)
     assert closes(first.base_url)
+    assert ends(first)
     second = shared(MODEL, **options)
     try:
         assert second is not first

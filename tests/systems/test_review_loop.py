@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import pickle
 import threading
@@ -64,6 +65,19 @@ def test_a_result_is_json_html_text_and_can_be_pickled() -> None:
     assert "&lt;script&gt;" in shown["text/html"]
     assert shown["text/plain"].startswith("review loop: answered")
     assert pickle.loads(pickle.dumps(result)).answer == result.answer
+
+
+def test_that_a_small_model_answered_is_said_wherever_the_answer_is() -> None:
+    result = dataclasses.replace(
+        ReviewLoop(model()).run("?"), models=("llamacpp:qwen2.5-coder:0.5b",)
+    )
+    assert result.caveat is not None
+    assert "qwen2.5-coder:0.5b: a small model" in result.caveat
+    assert json.loads(result.to_json())["caveat"] == result.caveat
+    shown = result._repr_mimebundle_()
+    assert result.caveat in shown["text/plain"]
+    assert "a small model" in shown["text/html"]
+    assert dataclasses.replace(result, models=("openai:gpt-5-mini",)).caveat is None
 
 
 def test_a_question_that_is_given_up_raises_on_request() -> None:

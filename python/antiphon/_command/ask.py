@@ -110,6 +110,7 @@ def _object(result: ReviewLoopResult, *, trace: bool) -> dict[str, Any]:
         "final_reasoning_trace": result.final_reasoning_trace,
         "outcome": result.outcome,
         "model": ", ".join(result.models),
+        "caveat": result.caveat,
         "usage": result.usage,
         "retry_count": result.retry_count,
         "error": None if error is None else _fault(error),

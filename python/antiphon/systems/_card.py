@@ -25,6 +25,8 @@ def text(result: ReviewLoopResult) -> str:
     lines = [f"review loop: {result.outcome}", result.final_answer]
     if result.outcome == "answered":
         lines.append(result.final_reasoning_trace)
+    if result.caveat is not None:
+        lines.append(result.caveat)
     if result.error is not None:
         lines.append(f"! {result.error_component}: {result.error.message}")
     return "\n".join(lines)
@@ -39,6 +41,7 @@ def html(result: ReviewLoopResult) -> str:
             f'<div><b>review loop</b> <span style="color:{colour}">{result.outcome}</span></div>',
             f'<div style="white-space:pre-wrap;margin:8px 0">{_safe(result.final_answer)}</div>',
             *_reasons(result),
+            *_doubts(result),
             _spent(result),
             *_steps(result),
             "</div>",
@@ -53,6 +56,11 @@ def _reasons(result: ReviewLoopResult) -> Iterator[str]:
         where = escape(result.error_component or "")
         told = _safe(result.error.message)
         yield f'<div style="color:#cf222e"><b>{where}</b> {told}</div>'
+
+
+def _doubts(result: ReviewLoopResult) -> Iterator[str]:
+    if result.caveat is not None:
+        yield f'<div style="color:#9a6700">{_safe(result.caveat)}</div>'
 
 
 def _spent(result: ReviewLoopResult) -> str:

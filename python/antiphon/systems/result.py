@@ -62,6 +62,13 @@ class ReviewLoopResult:
         """The same as `final_answer`."""
         return self.final_answer
 
+    @property
+    def caveat(self) -> str | None:
+        """What to know before trusting the answer: that a model behind it is a small one."""
+        from antiphon._choice import caveat
+
+        return caveat(self.models)
+
     @classmethod
     def of(cls, native: Mapping[str, Any]) -> Self:
         """The result as the engine has it, in Python's own types."""
@@ -106,6 +113,7 @@ class ReviewLoopResult:
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["error"] = None if self.error is None else _fault(self.error)
         plain["models"] = list(self.models)
+        plain["caveat"] = self.caveat
         plain["trace"] = [event.to_dict() for event in self.trace]
         if not trace:
             del plain["trace"]
