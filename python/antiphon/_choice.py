@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon import local
@@ -153,7 +154,7 @@ def _is_small(weights: str) -> bool:
     if not weights.lower().endswith(".gguf"):
         return True
     try:
-        return os.path.getsize(weights) < _LARGE
+        return Path(weights).stat().st_size < _LARGE
     except OSError:
         return False
 
