@@ -8,6 +8,8 @@ use super::step::StepName;
 use crate::template::fill;
 
 const PLANNER: &str = include_str!("../../prompts/review_loop/planner.md");
+const PLANNER_WITHOUT_RESEARCH: &str =
+    include_str!("../../prompts/review_loop/planner_without_research.md");
 const RESEARCHER: &str = include_str!("../../prompts/review_loop/researcher.md");
 const EXPERT: &str = include_str!("../../prompts/review_loop/expert.md");
 const CRITIC_PLANNER: &str = include_str!("../../prompts/review_loop/critic_planner.md");
@@ -27,16 +29,7 @@ pub(super) fn instructions(
     config: &Config,
 ) -> Result<String, Fault> {
     let filled = match step {
-        StepName::Input | StepName::Planner => {
-            let values = [
-                ("max_research_steps", config.max_research_steps.to_string()),
-                ("max_expert_steps", config.max_expert_steps.to_string()),
-                ("research_tools", list(&roles.tool_specs(StepName::Researcher))),
-                ("expert_tools", list(&roles.tool_specs(StepName::Expert))),
-            ];
-            let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
-            fill(PLANNER, &values)
-        }
+        StepName::Input | StepName::Planner => planner(roles, config),
         StepName::Researcher => fill(RESEARCHER, &[("tools", &list(&roles.tool_specs(step)))]),
         StepName::Expert => fill(EXPERT, &[("tools", &list(&roles.tool_specs(step)))]),
         StepName::CriticPlanner => fill(CRITIC_PLANNER, &[]),
@@ -51,6 +44,23 @@ pub(super) fn instructions(
         Actor::Own(_) => None,
     };
     Ok(own.map_or_else(|| ours.to_owned(), |own| format!("{own}\n\n{ours}")))
+}
+
+fn planner(roles: &Roles, config: &Config) -> Result<String, Fault> {
+    let max_research_steps = config.max_research_steps.to_string();
+    let max_expert_steps = config.max_expert_steps.to_string();
+    let expert_tools = list(&roles.tool_specs(StepName::Expert));
+    let mut values = vec![
+        ("max_research_steps", max_research_steps.as_str()),
+        ("max_expert_steps", max_expert_steps.as_str()),
+        ("expert_tools", expert_tools.as_str()),
+    ];
+    if !roles.can_look_up() {
+        return fill(PLANNER_WITHOUT_RESEARCH, &values);
+    }
+    let research_tools = list(&roles.tool_specs(StepName::Researcher));
+    values.push(("research_tools", research_tools.as_str()));
+    fill(PLANNER, &values)
 }
 
 /// One line per tool: its name and the first line of what it does.

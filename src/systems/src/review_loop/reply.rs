@@ -87,22 +87,20 @@ fn plan(config: &Config) -> Json {
     }))
 }
 
-/// Rejecting without saying why helps nobody: the condition is beside the
-/// properties, where providers that do not know it pass over it. So is the
-/// demand for a decision, which both branches make: servers that turn a schema
-/// into a grammar put required fields first, and a small model that has to
-/// decide before it has said why decides badly.
+/// The decision comes first: a small model that has to comment before it
+/// decides finds a fault in anything, and rejects it. Rejecting without saying
+/// why helps nobody: the condition is beside the properties, where providers
+/// that do not know it pass over it.
 fn verdict() -> Json {
-    let fields = json!({
-        "feedback": {"type": "string"},
-        "decision": {"type": "string", "enum": ["approve", "reject"]},
-    });
     json!({
         "type": "object",
-        "properties": fields,
+        "properties": {
+            "decision": {"type": "string", "enum": ["approve", "reject"]},
+            "feedback": {"type": "string"},
+        },
+        "required": ["decision"],
         "if": {"properties": {"decision": {"const": "reject"}}},
-        "then": {"properties": {"feedback": text()}, "required": ["decision", "feedback"]},
-        "else": {"required": ["decision"]},
+        "then": {"properties": {"feedback": text()}, "required": ["feedback"]},
     })
 }
 

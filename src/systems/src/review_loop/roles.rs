@@ -85,6 +85,17 @@ impl Roles {
         }
     }
 
+    /// Whether the researcher may know more than the model it is: by a tool, by
+    /// instructions of its own, or because it is code.
+    pub(super) fn can_look_up(&self) -> bool {
+        match self.actor(StepName::Researcher) {
+            Actor::Own(_) => true,
+            Actor::Model(player) => {
+                player.instructions.is_some() || !self.tools(StepName::Researcher).is_empty()
+            }
+        }
+    }
+
     /// What a step's node may take, and how often it is tried.
     pub(super) fn policy(&self, step: StepName) -> Policy {
         match self.actor(step) {
