@@ -85,14 +85,16 @@ impl Roles {
         }
     }
 
-    /// Whether the researcher may know more than the model it is: by a tool, by
-    /// instructions of its own, or because it is code.
+    /// Whether the researcher may find what the expert does not know anyway: by
+    /// a tool, by instructions of its own, as another model, or as code.
     pub(super) fn can_look_up(&self) -> bool {
-        match self.actor(StepName::Researcher) {
-            Actor::Own(_) => true,
-            Actor::Model(player) => {
-                player.instructions.is_some() || !self.tools(StepName::Researcher).is_empty()
+        match (&self.researcher, &self.expert) {
+            (Actor::Model(researcher), Actor::Model(expert)) => {
+                !self.tools(StepName::Researcher).is_empty()
+                    || researcher.instructions.is_some()
+                    || researcher.model.name() != expert.model.name()
             }
+            _ => true,
         }
     }
 

@@ -8,6 +8,7 @@ use antiphon_core::graph::Policy;
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, Verdict};
 use antiphon_core::{Category, Fault, ToolSpec, Usage};
+use antiphon_models::ScriptedModel;
 use antiphon_runtime::Model;
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::{
@@ -142,6 +143,31 @@ async fn instructions_of_an_agents_own_come_before_those_of_its_role() {
     .await;
     assert_eq!(prompts[0], format!("Plan {{{{well}}}}.\n\n{}", ours[0]));
     assert_eq!(prompts[1..], ours[1..]);
+}
+
+#[tokio::test]
+async fn research_is_planned_only_where_it_can_find_what_the_expert_does_not_know() {
+    const NOTHING: &str = "Nothing can be looked up for this question";
+    let (_, prompts) = ask(short_scene(), |_| {}).await;
+    assert!(prompts[0].contains(NOTHING), "{}", prompts[0]);
+
+    let (_, code) = ask(short_scene(), |roles| roles.researcher = Actor::Own(Own::new([]))).await;
+    let (_, tools) =
+        ask(short_scene(), |roles| roles.research_tools = vec![search_tool(true)]).await;
+    let (_, instructed) = ask(short_scene(), |roles| {
+        if let Actor::Model(player) = &mut roles.researcher {
+            player.instructions = Some("You know the archive.".to_owned());
+        }
+    })
+    .await;
+    let (_, another) = ask(short_scene(), |roles| {
+        let searching: Arc<dyn Model> = Arc::new(ScriptedModel::new::<&str>([]).named("sonar"));
+        roles.researcher = Actor::model(searching);
+    })
+    .await;
+    for prompts in [code, tools, instructed, another] {
+        assert!(!prompts[0].contains(NOTHING), "{}", prompts[0]);
+    }
 }
 
 #[tokio::test]
