@@ -28,7 +28,7 @@ $(VENV)/.built-$(PROFILE): $(VENV)/.tools Cargo.toml Cargo.lock $(CRATES)
 	rm -f $(VENV)/.built-*
 	touch $@
 
-setup: $(VENV)/.built-$(PROFILE) ## Make .venv with the tools and an editable install (PROFILE=dev|release)
+setup: $(VENV)/.built-$(PROFILE) ## Make .venv with the tools and an editable install (PROFILE=dev|release|dist)
 
 build: $(VENV)/.tools ## Build the wheel that is published, into dist/
 	$(BIN)/maturin build --profile dist --out dist
@@ -66,8 +66,8 @@ stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the bindi
 		-e 's/^__all__ = .*/&\n\nfrom typing_extensions import TypeVar\n\n_N = TypeVar("_N", default=Any)/' \
 		target/stubs/antiphon/_antiphon.pyi > python/antiphon/_antiphon.pyi
 
-bench: ## Measure, on a release build
-	$(MAKE) setup PROFILE=release
+bench: ## Measure the build that is published
+	$(MAKE) setup PROFILE=dist
 	$(BIN)/python -m tests.bench $(ARGS)
 
 docs: setup ## Build the Rust API pages and run every example
