@@ -174,12 +174,12 @@ class CompiledGraph(Batches):
             schema=self._plan.output,
         )
         flight = self._launch(input, config, context, shape)
-        chunks = flight.achunks()
-        try:
-            async for chunk in chunks:
+        async with flight as run:
+            async for chunk in run:
                 yield chunk
-        finally:
-            await chunks.aclose()
+            while flight.asks_above():
+                async for chunk in run:
+                    yield chunk
         for chunk in pauses(flight, shape, output_keys, version):
             yield chunk
 
@@ -304,8 +304,9 @@ class CompiledGraph(Batches):
         return Flight(run, limit, outer) if trace is None else trace.over(run, limit, outer)
 
     def _result(self, flight: Flight, keys: str | Sequence[str] | None, version: Version) -> Any:
-        shown = select(flight.result(), self._plan.output_keys if keys is None else keys)
         paused = flight.is_paused()
+        state = flight.result() if paused else flight.state()
+        shown = select(state, self._plan.output_keys if keys is None else keys)
         shown = None if shown == {} and not paused else shown
         if version == "v2":
             made = self._plan.output.made(shown) if keys is None else shown

@@ -15,8 +15,6 @@ __all__ = ["RECURSION_LIMIT", "merge"]
 RECURSION_LIMIT = 10_007
 """Supersteps, unless the config says otherwise."""
 
-_START: dict[str, Any] = {"callbacks": None, "recursion_limit": RECURSION_LIMIT}
-
 
 def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
     """Merges configs: tags add up, metadata and configurable merge, of the rest the last wins.
@@ -34,9 +32,12 @@ def merge(*configs: Mapping[str, Any] | None) -> RunnableConfig:
         "tags": tags,
         "metadata": metadata,
         "configurable": configurable,
-        **_START,
+        "callbacks": None,
+        "recursion_limit": RECURSION_LIMIT,
     }
     for config in configs:
+        if config is None:
+            continue
         for key, value in _checked(config, "config").items():
             if key == "tags":
                 tags += [tag for tag in value or () if tag not in tags]

@@ -38,8 +38,8 @@ def entry(given: Any, schema: Schema) -> dict[str, Any] | Command:
     if schema.is_root:
         return {ROOT: given}
     if isinstance(given, dict):
-        keys = schema.channels
-        return {key: value for key, value in given.items() if key in keys}
+        keys = schema.channels.keys()
+        return given if given.keys() <= keys else {key: given[key] for key in given if key in keys}
     if is_annotated(given):
         return {key: value for key, value in wrote(given).items() if key in schema.channels}
     raise InvalidUpdateError(

@@ -10,7 +10,7 @@ from antiphon.graph._faults import as_graph_error
 from antiphon.graph._runtime import Interrupt, interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import Iterator
 
     from antiphon._antiphon import Context, Run
 
@@ -67,7 +67,7 @@ class Flight:
         """Drives it to its end or a pause."""
         try:
             self._run.drain()
-            while self._asks_above():
+            while self.asks_above():
                 self._run.drain()
         except AntiphonError as error:
             raise self._told(error) from error.__cause__
@@ -77,7 +77,7 @@ class Flight:
         """Drives it to its end or a pause, on the caller's event loop."""
         try:
             await self._run
-            while self._asks_above():
+            while self.asks_above():
                 await self._run
         except AntiphonError as error:
             raise self._told(error) from error.__cause__
@@ -88,7 +88,7 @@ class Flight:
         run = self._run
         try:
             yield from run
-            while self._asks_above():
+            while self.asks_above():
                 yield from run
         except AntiphonError as error:
             raise self._told(error) from error.__cause__
@@ -98,24 +98,22 @@ class Flight:
                 run.drain()
         self._check()
 
-    async def achunks(self) -> AsyncGenerator[Any, None]:
-        """Drives it on the caller's event loop and yields what it shows."""
-        run = self._run
-        try:
-            async for chunk in run:
-                yield chunk
-            while self._asks_above():
-                async for chunk in run:
-                    yield chunk
-        except AntiphonError as error:
-            raise self._told(error) from error.__cause__
-        finally:
-            if run.outcome == "running":
-                run.cancel("the stream was closed")
-                await run
-        self._check()
+    # An async generator within another takes as long per chunk as a superstep: these two let
+    # `CompiledGraph.astream` iterate over the run itself.
+    async def __aenter__(self) -> Run:
+        return self._run
 
-    def _asks_above(self) -> bool:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        run = self._run
+        if run.outcome == "running":
+            run.cancel("the stream was closed")
+            await run
+        if isinstance(error, AntiphonError):
+            raise self._told(error) from error.__cause__
+        if error is None:
+            self._check()
+
+    def asks_above(self) -> bool:
         """Passes the questions of a graph that a node invoked on to that node's own run."""
         if self._outer is None or not self.is_paused():
             return False

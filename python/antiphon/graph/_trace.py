@@ -17,8 +17,9 @@ from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._flight import Flight
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
+    from antiphon._antiphon import Run
     from antiphon.graph._tokens import Place
 
 __all__ = ["Trace", "TracedFlight", "is_traced"]
@@ -65,13 +66,21 @@ class Trace:
     @contextmanager
     def told_of(self, flight: Flight) -> Iterator[None]:
         """Tells how a run begins, and how it ends or pauses."""
-        self._begin()
+        self.begin()
         try:
             yield
         except BaseException as error:
-            self._close(error)
-            self._run.on_chain_error(error)
+            self.fail(error)
             raise
+        self.end(flight)
+
+    def fail(self, error: BaseException) -> None:
+        """Tells what a run failed with."""
+        self._close(error)
+        self._run.on_chain_error(error)
+
+    def end(self, flight: Flight) -> None:
+        """Tells what a run has come to."""
         self._close(GraphInterrupt())
         self._run.on_chain_end(flight.result())
 
@@ -95,8 +104,8 @@ class Trace:
         else:
             run.on_chain_end(news["result"] or None)
 
-    def _begin(self) -> None:
-        """A run that goes on after a pause is a run of its own here."""
+    def begin(self) -> None:
+        """Tells that a run begins; one that goes on after a pause is a run of its own here."""
         from langchain_core.callbacks import CallbackManager
 
         manager = CallbackManager.configure(
@@ -148,15 +157,20 @@ class TracedFlight(Flight):
         with self._trace.told_of(self):
             yield from super().chunks()
 
-    async def achunks(self) -> AsyncGenerator[Any, None]:
-        """Drives it on the caller's event loop and yields what it shows."""
-        with self._trace.told_of(self):
-            chunks = super().achunks()
-            try:
-                async for chunk in chunks:
-                    yield chunk
-            finally:
-                await chunks.aclose()
+    async def __aenter__(self) -> Run:
+        self._trace.begin()
+        return await super().__aenter__()
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            await super().__aexit__(kind, error, trace)
+        except BaseException as raised:
+            self._trace.fail(raised)
+            raise
+        if error is None:
+            self._trace.end(self)
+        else:
+            self._trace.fail(error)
 
 
 def _uuid(given: Any) -> uuid.UUID:

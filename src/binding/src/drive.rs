@@ -9,7 +9,7 @@ use antiphon_core::task::TaskId;
 use pyo3::exceptions::{PyException, PyStopAsyncIteration, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::blocking::{cancel, keep};
@@ -138,7 +138,7 @@ impl Turn<'_> {
                 Next::Start(calls) => self.start(py, calls)?,
                 Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
                 Next::Wait(limit) => self.wait(py, limit)?,
-                Next::Item(item) => return Err(PyStopIteration::new_err((item,))),
+                Next::Item(item) => return Err(came(item.bind(py))),
                 Next::Rest => return Err(self.rest(py)?),
             };
             match came {
@@ -341,6 +341,16 @@ impl Turn<'_> {
         let inbox = &self.drive.run.get().inbox;
         inbox.put(py, |letters| letters.cancel = Some("cancelled".to_owned()));
     }
+}
+
+/// The value of a wait, as the exception that carries it. A bare value spares
+/// whoever awaits an exception object; a tuple would be taken for several
+/// arguments, and an exception for the one to raise.
+fn came(item: &Bound<'_, PyAny>) -> PyErr {
+    if item.is_exact_instance_of::<PyDict>() {
+        return PyStopIteration::new_err(item.clone().unbind());
+    }
+    PyStopIteration::new_err((item.clone().unbind(),))
 }
 
 #[pymethods]
