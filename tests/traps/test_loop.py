@@ -61,6 +61,19 @@ def test_a_chain_of_a_million_steps_does_not_starve_the_loop(
 
 
 @pytest.mark.only("antiphon")
+def test_a_stream_that_never_has_to_wait_does_not_starve_the_loop(impl: Impl) -> None:
+    async def drain() -> int:
+        stream = counter(impl, 10_000, never_suspends).astream(
+            {"a": 0}, {"recursion_limit": 20_000}
+        )
+        return len([chunk async for chunk in stream])
+
+    chunks, ticks, _ = asyncio.run(longest_gap(drain()))
+    assert chunks == 10_000
+    assert ticks > 50
+
+
+@pytest.mark.only("antiphon")
 def test_a_timeout_reaches_a_chain_that_never_suspends(impl: Impl) -> None:
     graph = counter(impl, 10**9, never_suspends)
 

@@ -96,12 +96,16 @@ class Stream(Watch):
 class AsyncStream(Watch):
     """A run under way, for ``async for``."""
 
+    def __init__(self, run: Run, finish: Finish) -> None:
+        super().__init__(run, finish)
+        self._events = aiter(run)
+
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Event:
         try:
-            native = await anext(self._run)
+            native = await anext(self._events)
         except StopAsyncIteration:
             self._over(None)
             raise

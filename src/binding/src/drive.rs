@@ -2,20 +2,21 @@
 //! caller awaits, and a single node is stepped in the caller's task with no
 //! hop in between.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use antiphon_core::task::TaskId;
-use pyo3::exceptions::{PyException, PyStopAsyncIteration, PyStopIteration};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::blocking::{cancel, keep};
 use crate::call::{Call, Kind, is_awaitable};
 use crate::core::Next;
 use crate::coroutine::NodeCoroutine;
+use crate::fault::busy;
 use crate::ffi::{self, Step};
 use crate::handle::Handle;
 use crate::inbox::Answer;
@@ -28,7 +29,8 @@ use crate::wake::Wake;
 const SUPERSTEPS: u32 = 64;
 const TIME: Duration = Duration::from_millis(5);
 
-/// One wait for a run: until its end, or until its next item.
+/// One wait for a run until its end; or its items, with a wait for each, which
+/// is this object too.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Drive {
@@ -45,6 +47,30 @@ struct State {
     cancelled: Option<PyErr>,
     /// The present node has been told to leave, and may still be cleaning up.
     leaving: bool,
+    /// Since other tasks of the loop last had their turn.
+    supersteps: u32,
+    since: Instant,
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            current: Current::Nothing,
+            event_loop: None,
+            cancelled: None,
+            leaving: false,
+            supersteps: 0,
+            since: Instant::now(),
+        }
+    }
+}
+
+/// How far a wait has come.
+enum Way {
+    /// The caller's loop is to wait for this.
+    Waits(Py<PyAny>),
+    /// Here is the next item.
+    Item(Py<PyAny>),
 }
 
 /// What is awaited right now.
@@ -71,35 +97,18 @@ impl Drive {
         // Taken here rather than at the first step, so that a second awaiter
         // is turned away at once.
         let _probe = run.get().begin(run.py())?;
-        Ok(Self {
-            run: run.clone().unbind(),
-            goal,
-            state: Mutex::new(State {
-                current: Current::Nothing,
-                event_loop: None,
-                cancelled: None,
-                leaving: false,
-            }),
-        })
+        Ok(Self { run: run.clone().unbind(), goal, state: Mutex::new(State::new()) })
     }
 
-    fn take(&self) -> State {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let blank =
-            State { current: Current::Nothing, event_loop: None, cancelled: None, leaving: false };
-        std::mem::replace(&mut *state, blank)
-    }
-
-    fn put(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+    /// The state, which nobody ever waits for: whoever comes in while a step
+    /// is being taken is turned away.
+    fn state(&self) -> PyResult<MutexGuard<'_, State>> {
+        self.state.try_lock().map_err(|_| busy())
     }
 
     /// Goes on: steps what is awaited, then whatever comes after it.
-    fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let mut state = self.take();
-        let result = Turn { drive: self, state: &mut state }.go(py, value);
-        self.put(state);
-        result
+    fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Way> {
+        Turn { drive: self, state: &mut *self.state()? }.go(py, value)
     }
 }
 
@@ -120,17 +129,15 @@ impl Turn<'_> {
         Ok(event_loop)
     }
 
-    fn go(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    fn go(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Way> {
         let run = self.drive.run.bind(py);
         let this = run.get();
         let _driving = this.begin(py)?;
         let mut done = match self.step_current(py, value)? {
-            Came::Waits(waits) => return Ok(waits),
+            Came::Waits(waits) => return Ok(self.waiting(waits)),
             Came::Done(id, answer) => Some((id, answer)),
             Came::Nothing => None,
         };
-        let begun = Instant::now();
-        let mut supersteps = 0;
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
             let came = match this.with(|core| core.turn(run, goal, done.take()))? {
@@ -138,22 +145,36 @@ impl Turn<'_> {
                 Next::Start(calls) => self.start(py, calls)?,
                 Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
                 Next::Wait(limit) => self.wait(py, limit)?,
-                Next::Item(item) => return Err(came(item.bind(py))),
+                Next::Item(item) => return Ok(Way::Item(item)),
                 Next::Rest => return Err(self.rest(py)?),
             };
             match came {
-                Came::Waits(waits) => return Ok(waits),
+                Came::Waits(waits) => return Ok(self.waiting(waits)),
                 Came::Done(id, answer) => done = Some((id, answer)),
                 Came::Nothing => {}
             }
-            supersteps += 1;
-            if supersteps >= SUPERSTEPS || (supersteps % 8 == 0 && begun.elapsed() >= TIME) {
+            if self.is_unfair() {
                 if let Some((id, answer)) = done {
                     this.with(|core| core.answer(py, id, answer))?;
                 }
-                return Ok(py.None());
+                return Ok(self.waiting(py.None()));
             }
         }
+    }
+
+    /// Whether it is time to let other tasks of the loop have their turn.
+    fn is_unfair(&mut self) -> bool {
+        self.state.supersteps += 1;
+        let supersteps = self.state.supersteps;
+        supersteps >= SUPERSTEPS
+            || (supersteps.is_multiple_of(8) && self.state.since.elapsed() >= TIME)
+    }
+
+    /// Other tasks have their turn now.
+    fn waiting(&mut self, waits: Py<PyAny>) -> Way {
+        self.state.supersteps = 0;
+        self.state.since = Instant::now();
+        Way::Waits(waits)
     }
 
     /// The end of the wait, as the exception that carries it.
@@ -343,16 +364,6 @@ impl Turn<'_> {
     }
 }
 
-/// The value of a wait, as the exception that carries it. A bare value spares
-/// whoever awaits an exception object; a tuple would be taken for several
-/// arguments, and an exception for the one to raise.
-fn came(item: &Bound<'_, PyAny>) -> PyErr {
-    if item.is_exact_instance_of::<PyDict>() {
-        return PyStopIteration::new_err(item.clone().unbind());
-    }
-    PyStopIteration::new_err((item.clone().unbind(),))
-}
-
 #[pymethods]
 impl Drive {
     const fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -363,29 +374,47 @@ impl Drive {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.go(py, py.None().bind(py))
+    const fn __aiter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __anext__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        if !matches!(slf.state()?.current, Current::Nothing) {
+            return Err(PyRuntimeError::new_err("the next item is awaited already"));
+        }
+        Ok(slf)
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        Ok(match self.go(py, py.None().bind(py))? {
+            Way::Waits(waits) => Some(waits),
+            Way::Item(item) => {
+                ffi::stop(item.bind(py));
+                None
+            }
+        })
     }
 
     fn send(&self, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.go(value.py(), value)
+        match self.go(value.py(), value)? {
+            Way::Waits(waits) => Ok(waits),
+            Way::Item(item) => Err(PyStopIteration::new_err((item,))),
+        }
     }
 
     #[pyo3(signature = (*error))]
     fn throw(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        let mut state = self.take();
-        let thrown = Turn { drive: self, state: &mut state }.thrown(py, error);
-        self.put(state);
+        let thrown = Turn { drive: self, state: &mut *self.state()? }.thrown(py, error);
         match thrown? {
             Some(waits) => Ok(waits),
-            None => self.go(py, py.None().bind(py)),
+            None => self.send(py.None().bind(py)),
         }
     }
 
     /// The caller will not come back: what runs is stopped.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let state = self.take();
-        if let Current::Node(_, inner) = &state.current {
+        let current = std::mem::replace(&mut self.state()?.current, Current::Nothing);
+        if let Current::Node(_, inner) = &current {
             inner.call_method0(py, intern!(py, "close"))?;
         }
         let handles = self.run.get().with(|core| Ok(std::mem::take(&mut core.handles)))?;

@@ -1,8 +1,10 @@
 //! The few calls of the C interface that PyO3 does not wrap.
 #![expect(unsafe_code, reason = "reference counts and generator steps have no safe wrapper")]
 
+use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
@@ -66,4 +68,24 @@ pub(crate) fn send<'py>(
         ffi::PySendResult::PYGEN_NEXT => Step::Yield(result),
         _ => Step::Return(result),
     })
+}
+
+/// Sets the exception by which an iterator's last step hands a value to whoever
+/// awaits it; the step itself then gives nothing. PyO3 would make an exception
+/// object, which takes longer than the step.
+pub(crate) fn stop(value: &Bound<'_, PyAny>) {
+    if value.is_exact_instance_of::<PyDict>() {
+        return set(value);
+    }
+    // A tuple would be taken for several arguments, an exception for the one to raise.
+    match PyTuple::new(value.py(), [value]) {
+        Ok(wrapped) => set(wrapped.as_any()),
+        Err(error) => error.restore(value.py()),
+    }
+}
+
+fn set(value: &Bound<'_, PyAny>) {
+    let kind = value.py().get_type::<PyStopIteration>();
+    // SAFETY: both pointers are valid while borrowed, and the call takes no reference over.
+    unsafe { ffi::PyErr_SetObject(kind.as_ptr(), value.as_ptr()) }
 }

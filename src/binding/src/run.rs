@@ -9,7 +9,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::Clock;
-use pyo3::exceptions::{PyRuntimeError, PyStopAsyncIteration, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
@@ -216,18 +216,7 @@ impl Run {
         blocking::drive(slf, Goal::Item)
     }
 
-    const fn __aiter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __anext__(slf: &Bound<'_, Self>) -> PyResult<Drive> {
-        let over = slf
-            .get()
-            .with(|core| Ok(core.stream.is_empty() && !matches!(core.phase, Phase::Running)))?;
-        if over {
-            slf.get().raise(slf.py())?;
-            return Err(PyStopAsyncIteration::new_err(()));
-        }
+    fn __aiter__(slf: &Bound<'_, Self>) -> PyResult<Drive> {
         Drive::new(slf, Goal::Item)
     }
 

@@ -109,10 +109,6 @@ impl Stream {
         self.chunks.pop_front()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-
     /// Keeps events for the result and shows them to who watches.
     pub(crate) fn take_events(
         &mut self,
