@@ -151,7 +151,10 @@ class CompiledGraph(Batches):
             schema=self._plan.output,
         )
         flight = self._launch(input, config, context, shape)
-        yield from flight.chunks()
+        with flight as run:
+            yield from run
+            while flight.asks_above():
+                yield from run
         yield from pauses(flight, shape, output_keys, version)
 
     async def astream(
@@ -301,7 +304,7 @@ class CompiledGraph(Batches):
             step_timeout=self.step_timeout,
             run_id=None if run_id is None else str(run_id),
         )
-        return Flight(run, limit, outer) if trace is None else trace.over(run, limit, outer)
+        return Flight(run, limit, outer) if trace is None else trace.flight(run, limit, outer)
 
     def _result(self, flight: Flight, keys: str | Sequence[str] | None, version: Version) -> Any:
         paused = flight.is_paused()

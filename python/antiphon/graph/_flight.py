@@ -10,7 +10,6 @@ from antiphon.graph._faults import as_graph_error
 from antiphon.graph._runtime import Interrupt, interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
 
     from antiphon._antiphon import Context, Run
 
@@ -83,35 +82,23 @@ class Flight:
             raise self._told(error) from error.__cause__
         self._check()
 
-    def chunks(self) -> Iterator[Any]:
-        """Drives it and yields what it shows."""
-        run = self._run
-        try:
-            yield from run
-            while self.asks_above():
-                yield from run
-        except AntiphonError as error:
-            raise self._told(error) from error.__cause__
-        finally:
-            if run.outcome == "running":
-                run.cancel("the stream was closed")
-                run.drain()
-        self._check()
+    # A generator within another takes its part of every chunk: by these, those who stream
+    # iterate over the run itself.
+    def __enter__(self) -> Run:
+        return self._run
 
-    # An async generator within another takes as long per chunk as a superstep: these two let
-    # `CompiledGraph.astream` iterate over the run itself.
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._is_left():
+            self._run.drain()
+        self._settle(error)
+
     async def __aenter__(self) -> Run:
         return self._run
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        run = self._run
-        if run.outcome == "running":
-            run.cancel("the stream was closed")
-            await run
-        if isinstance(error, AntiphonError):
-            raise self._told(error) from error.__cause__
-        if error is None:
-            self._check()
+        if self._is_left():
+            await self._run
+        self._settle(error)
 
     def asks_above(self) -> bool:
         """Passes the questions of a graph that a node invoked on to that node's own run."""
@@ -119,6 +106,20 @@ class Flight:
             return False
         self.answer({question.id: interrupt(question.value) for question in self.questions()})
         return True
+
+    def _is_left(self) -> bool:
+        """Whether somebody has left the stream before its end; then the run is to stop."""
+        if self._run.outcome != "running":
+            return False
+        self._run.cancel("the stream was closed")
+        return True
+
+    def _settle(self, error: BaseException | None) -> None:
+        """Raises what a stream ends with, where that differs from what ended it."""
+        if isinstance(error, AntiphonError):
+            raise self._told(error) from error.__cause__
+        if error is None:
+            self._check()
 
     def _check(self) -> None:
         """Raises if the run was cut short, or reached its limit with its last step."""

@@ -59,7 +59,7 @@ class Trace:
         self._run: Any = None
         self._tasks: dict[str, Any] = {}
 
-    def over(self, *parts: Any) -> TracedFlight:
+    def flight(self, *parts: Any) -> TracedFlight:
         """A flight that it is told of; args as of `Flight`."""
         return TracedFlight(self, *parts)
 
@@ -72,17 +72,20 @@ class Trace:
         except BaseException as error:
             self.fail(error)
             raise
-        self.end(flight)
+        self.over(flight)
 
     def fail(self, error: BaseException) -> None:
         """Tells what a run failed with."""
         self._close(error)
         self._run.on_chain_error(error)
 
-    def end(self, flight: Flight) -> None:
+    def over(self, flight: Flight, error: BaseException | None = None) -> None:
         """Tells what a run has come to."""
+        if error is not None:
+            return self.fail(error)
         self._close(GraphInterrupt())
         self._run.on_chain_end(flight.result())
+        return None
 
     def enter(self, node: str, place: Place, metadata: dict[str, Any], given: Any) -> Any:
         """Tells that a task begins. Gives what is told of within it."""
@@ -152,10 +155,17 @@ class TracedFlight(Flight):
         with self._trace.told_of(self):
             await super().adrain()
 
-    def chunks(self) -> Iterator[Any]:
-        """Drives it and yields what it shows."""
-        with self._trace.told_of(self):
-            yield from super().chunks()
+    def __enter__(self) -> Run:
+        self._trace.begin()
+        return super().__enter__()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+        except BaseException as raised:
+            self._trace.fail(raised)
+            raise
+        self._trace.over(self, error)
 
     async def __aenter__(self) -> Run:
         self._trace.begin()
@@ -167,10 +177,7 @@ class TracedFlight(Flight):
         except BaseException as raised:
             self._trace.fail(raised)
             raise
-        if error is None:
-            self._trace.end(self)
-        else:
-            self._trace.fail(error)
+        self._trace.over(self, error)
 
 
 def _uuid(given: Any) -> uuid.UUID:
