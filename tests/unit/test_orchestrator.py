@@ -764,8 +764,10 @@ def parked() -> tuple[Orchestrator, list[Parked]]:
 
 def test_a_stream_that_is_thrown_away_cancels_the_run() -> None:
     team, agents = parked()
+    begun = 0
     for event in team.stream("q"):
-        if event.kind == "custom":
+        begun += event.kind == "custom"
+        if begun == len(agents):
             break
     assert all(agent.stopped.wait(10) for agent in agents)
 
@@ -774,8 +776,10 @@ def test_an_async_stream_that_is_thrown_away_cancels_the_run() -> None:
     team, agents = parked()
 
     async def leave() -> None:
+        begun = 0
         async for event in team.astream("q"):
-            if event.kind == "custom":
+            begun += event.kind == "custom"
+            if begun == len(agents):
                 break
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.wait(others, timeout=10)

@@ -10,7 +10,6 @@ from antiphon.graph._faults import as_graph_error
 from antiphon.graph._runtime import Interrupt, interrupt
 
 if TYPE_CHECKING:
-
     from antiphon._antiphon import Context, Run
 
 __all__ = ["Flight"]
