@@ -7,6 +7,7 @@
 //! | [`host`] | the code of whoever built a graph, as the native driver calls it |
 //! | [`native`] | the driver for runs whose code is Rust; [`stop`] cancels them |
 //! | [`watch`] | who watches a run |
+//! | [`store`] | the port for what must outlive a process |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
 pub mod clock;
@@ -14,6 +15,7 @@ pub mod host;
 pub mod native;
 pub mod port;
 pub mod stop;
+pub mod store;
 pub mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -21,4 +23,5 @@ pub use host::{Host, NodeCall, Notes, Snapshot};
 pub use native::{Driver, Rest};
 pub use port::{CallContext, Chunk, Model, Tool};
 pub use stop::Stop;
+pub use store::Store;
 pub use watch::{Recorder, Subscription, Watcher, subscribe};

@@ -1,0 +1,182 @@
+//! The port for what must outlive a process: a log of sealed entries for each
+//! thread, written by one owner at a time.
+//!
+//! A store knows nothing of graphs or values. It keeps entries in order, says
+//! which of them are on the way to a given one, and lets nobody write who does
+//! not hold the thread. Every method queues its work before it returns, in the
+//! order of the calls; the answer only waits for it. So a caller that must not
+//! wait simply keeps the answer for later.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault, Time};
+use serde::{Deserialize, Serialize};
+
+/// What a store will answer. Dropping it does not undo what was queued.
+pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+
+/// One entry of a thread's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Counts from 1 within its thread.
+    pub seq: u64,
+    /// The entry it follows; 0 for the first. Two that follow the same one are branches.
+    pub parent: u64,
+    /// The nearest snapshot on its branch, itself included; 0 if there is none.
+    pub base: u64,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Supersteps of the run's own graph so far.
+    pub step: u64,
+    /// When it was written.
+    pub at: Time,
+    /// What is in it, readable to whoever wrote it alone.
+    pub body: Vec<u8>,
+}
+
+/// What an entry is, for lists and retention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A run begins or goes on.
+    Run,
+    /// A superstep of the run's own graph: a checkpoint to go back to.
+    Step,
+    /// Something within a superstep that was still open.
+    Part,
+    /// Everything up to here, so that nothing before it is needed to go on.
+    Snapshot,
+    /// A run has ended.
+    End,
+}
+
+impl EntryKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Run, Self::Step, Self::Part, Self::Snapshot, Self::End];
+
+    /// The name in a store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Step => "step",
+            Self::Part => "part",
+            Self::Snapshot => "snapshot",
+            Self::End => "end",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+/// Where a thread has come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The entry that the next one follows; 0 in an empty thread.
+    pub tip: u64,
+    /// The largest number given out, on any branch.
+    pub last: u64,
+}
+
+/// Entries to be added together or not at all.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The thread.
+    pub thread: String,
+    /// Who holds it.
+    pub owner: String,
+    /// The largest number given out so far; another one means that somebody
+    /// else has written.
+    pub after: u64,
+    /// Numbered on from there; the last becomes the thread's tip.
+    pub entries: Vec<Entry>,
+}
+
+/// Which entries of a thread are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first number.
+    pub from: u64,
+    /// The last number.
+    pub to: u64,
+}
+
+/// One thread of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Its name.
+    pub name: String,
+    /// Where it has come to.
+    pub head: Head,
+    /// When it was last written to.
+    pub at: Time,
+    /// Who holds it, and until when.
+    pub held: Option<(String, Time)>,
+    /// Bytes of all its entries' bodies.
+    pub size: u64,
+}
+
+/// Where threads are kept. One object serves any number of callers, those that
+/// wait for answers and those that await them.
+pub trait Store: Send + Sync {
+    /// What people call it, without any secret: `sqlite:runs.db`.
+    fn name(&self) -> &str;
+
+    /// Takes or keeps the right to write to a thread for `term` from now. A
+    /// thread that does not exist begins with this.
+    ///
+    /// Fails with `thread_busy` while another owner holds it.
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head>;
+
+    /// Gives the right back; nothing happens if it is not held.
+    fn release(&self, thread: &str, owner: &str) -> Answer<()>;
+
+    /// Adds entries; they are durable when this is answered.
+    ///
+    /// Fails with `thread_conflict` if the owner does not hold the thread any
+    /// more, or if somebody else has written.
+    fn append(&self, batch: Batch) -> Answer<()>;
+
+    /// The entries with these numbers, in order, branches and all.
+    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>>;
+
+    /// The entry with that number.
+    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>>;
+
+    /// Where a thread has come to; none if it does not exist.
+    fn head(&self, thread: &str) -> Answer<Option<Head>>;
+
+    /// Threads in the order of their names, those after `after` only.
+    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>>;
+
+    /// Removes the entries of a thread that are numbered below `seq`; says how many.
+    fn trim(&self, thread: &str, seq: u64) -> Answer<u64>;
+
+    /// Removes a thread with all it has; says whether there was one.
+    ///
+    /// Fails with `thread_busy` while somebody holds it.
+    fn delete(&self, thread: &str) -> Answer<bool>;
+}
+
+/// The failure of whoever wants a thread that another owner holds.
+pub fn busy(thread: &str, until: Time) -> Fault {
+    Fault::new(
+        Category::State,
+        "thread_busy",
+        format!("another run writes to the thread: {thread}"),
+    )
+    .with("thread", thread)
+    .with("until", until.to_string())
+    .hint("wait for that run to end; one whose process is gone lets go when its time is up")
+}
+
+/// The failure of whoever has lost a thread.
+pub fn conflict(thread: &str) -> Fault {
+    let message = format!("somebody else has written to the thread: {thread}");
+    Fault::new(Category::State, "thread_conflict", message)
+        .with("thread", thread)
+        .hint("begin again from what the thread holds now")
+}

@@ -1,0 +1,139 @@
+//! A store that lasts as long as its process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::Clock;
+use antiphon_runtime::store::{Answer, Batch, Entry, Head, Span, Store, Thread, busy, conflict};
+
+/// Threads in memory, for tests and for pauses within one process.
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    threads: Mutex<BTreeMap<String, Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    head: Head,
+    at: Time,
+    held: Option<(String, Time)>,
+    entries: BTreeMap<u64, Entry>,
+}
+
+impl MemoryStore {
+    /// An empty store that lives by `clock`.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, threads: Mutex::default() }
+    }
+
+    fn threads(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+        let now = self.clock.now();
+        let mut threads = self.threads();
+        let kept = threads.entry(thread.to_owned()).or_default();
+        if let Some(until) = kept.held_by_another(owner, now) {
+            return ready(Err(busy(thread, until)));
+        }
+        kept.held = Some((owner.to_owned(), now + term));
+        kept.at = kept.at.max(now);
+        ready(Ok(kept.head))
+    }
+
+    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+        if let Some(kept) = self.threads().get_mut(thread)
+            && kept.held.as_ref().is_some_and(|(held, _)| held == owner)
+        {
+            kept.held = None;
+        }
+        ready(Ok(()))
+    }
+
+    fn append(&self, batch: Batch) -> Answer<()> {
+        let Batch { thread, owner, after, entries } = batch;
+        let now = self.clock.now();
+        let mut threads = self.threads();
+        let kept = threads.get_mut(&thread).filter(|kept| {
+            kept.head.last == after && kept.held.as_ref().is_some_and(|(held, _)| *held == owner)
+        });
+        let Some(kept) = kept else { return ready(Err(conflict(&thread))) };
+        if let Some(last) = entries.last() {
+            kept.head = Head { tip: last.seq, last: last.seq };
+            kept.at = now;
+        }
+        kept.entries.extend(entries.into_iter().map(|entry| (entry.seq, entry)));
+        ready(Ok(()))
+    }
+
+    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+        let threads = self.threads();
+        let entries = threads.get(thread).filter(|_| span.from <= span.to).map(|kept| {
+            kept.entries.range(span.from..=span.to).map(|(_, entry)| entry.clone()).collect()
+        });
+        ready(Ok(entries.unwrap_or_default()))
+    }
+
+    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
+        ready(Ok(self.threads().get(thread).and_then(|kept| kept.entries.get(&seq).cloned())))
+    }
+
+    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+        ready(Ok(self.threads().get(thread).map(|kept| kept.head)))
+    }
+
+    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+        let threads = self.threads();
+        let later = threads.iter().filter(|(name, _)| name.as_str() > after);
+        let listed = later.take(limit as usize).map(|(name, kept)| kept.listed(name));
+        ready(Ok(listed.collect()))
+    }
+
+    fn trim(&self, thread: &str, seq: u64) -> Answer<u64> {
+        let mut threads = self.threads();
+        let Some(kept) = threads.get_mut(thread) else { return ready(Ok(0)) };
+        let later = kept.entries.split_off(&seq);
+        let removed = std::mem::replace(&mut kept.entries, later).len();
+        ready(Ok(u64::try_from(removed).unwrap_or(u64::MAX)))
+    }
+
+    fn delete(&self, thread: &str) -> Answer<bool> {
+        let now = self.clock.now();
+        let mut threads = self.threads();
+        match threads.get(thread).and_then(|kept| kept.held_by_another("", now)) {
+            Some(until) => ready(Err(busy(thread, until))),
+            None => ready(Ok(threads.remove(thread).is_some())),
+        }
+    }
+}
+
+impl Kept {
+    fn held_by_another(&self, owner: &str, now: Time) -> Option<Time> {
+        let (held, until) = self.held.as_ref()?;
+        (held != owner && *until > now).then_some(*until)
+    }
+
+    fn listed(&self, name: &str) -> Thread {
+        let sizes = self.entries.values().map(|entry| entry.body.len() as u64);
+        Thread {
+            name: name.to_owned(),
+            head: self.head,
+            at: self.at,
+            held: self.held.clone(),
+            size: sizes.sum(),
+        }
+    }
+}
+
+fn ready<T: Send + 'static>(answer: Result<T, Fault>) -> Answer<T> {
+    Box::pin(std::future::ready(answer))
+}

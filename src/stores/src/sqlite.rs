@@ -1,0 +1,112 @@
+//! A store in one SQLite file.
+//!
+//! One thread owns the connection and does everything in the order it was
+//! asked. What is asked for while a transaction is being written goes into the
+//! next one together, so that many small commits cost little more than one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use antiphon_runtime::Clock;
+use antiphon_runtime::store::{Answer, Batch, Entry, Head, Span, Store, Thread};
+
+mod fault;
+mod schema;
+mod statements;
+mod writer;
+
+use statements as sql;
+use writer::Writer;
+
+/// How long a commit waits for the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// Survives the death of the process; the last commits may be lost when
+    /// the machine loses power.
+    #[default]
+    Process,
+    /// Survives the loss of power, for one flush of the disk per commit.
+    Power,
+}
+
+/// How a file is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a commit waits for the disk.
+    pub sync: Sync,
+    /// Bytes the file may grow to; what would go beyond fails with `store_full`.
+    pub max_bytes: Option<u64>,
+}
+
+/// Threads in one file.
+pub struct SqliteStore {
+    name: String,
+    clock: Arc<dyn Clock>,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens a file, and makes it if there is none.
+    ///
+    /// # Errors
+    /// `store_unavailable` if it cannot be opened, `store_corrupt` if it is
+    /// something else, `store_version` if a later antiphon has written it.
+    pub fn open(path: &Path, settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, Fault> {
+        let name = format!("sqlite:{}", path.display());
+        Ok(Self { writer: Writer::start(path, settings)?, name, clock })
+    }
+}
+
+impl Store for SqliteStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+        let (thread, owner, now) = (thread.to_owned(), owner.to_owned(), self.clock.now());
+        self.writer.write(move |file| sql::claim(file, &thread, &owner, now, now + term))
+    }
+
+    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+        let (thread, owner) = (thread.to_owned(), owner.to_owned());
+        self.writer.write(move |file| sql::release(file, &thread, &owner))
+    }
+
+    fn append(&self, batch: Batch) -> Answer<()> {
+        let now = self.clock.now();
+        self.writer.write(move |file| sql::append(file, &batch, now))
+    }
+
+    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+        let thread = thread.to_owned();
+        self.writer.read(move |file| sql::read(file, &thread, span))
+    }
+
+    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
+        let thread = thread.to_owned();
+        let span = Span { from: seq, to: seq };
+        self.writer.read(move |file| Ok(sql::read(file, &thread, span)?.pop()))
+    }
+
+    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+        let thread = thread.to_owned();
+        self.writer.read(move |file| sql::head(file, &thread))
+    }
+
+    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+        let after = after.to_owned();
+        self.writer.read(move |file| sql::threads(file, &after, limit))
+    }
+
+    fn trim(&self, thread: &str, seq: u64) -> Answer<u64> {
+        let thread = thread.to_owned();
+        self.writer.write(move |file| sql::trim(file, &thread, seq))
+    }
+
+    fn delete(&self, thread: &str) -> Answer<bool> {
+        let (thread, now) = (thread.to_owned(), self.clock.now());
+        self.writer.write(move |file| sql::delete(file, &thread, now))
+    }
+}

@@ -1,0 +1,166 @@
+//! What is said to SQLite. Every value is bound.
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Thread, busy, conflict};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::fault;
+
+type Done<T> = Result<T, Fault>;
+
+pub(super) fn claim(
+    file: &Connection,
+    thread: &str,
+    owner: &str,
+    now: Time,
+    until: Time,
+) -> Done<Head> {
+    if let Some(until) = held_by_another(file, thread, owner, now)? {
+        return Err(busy(thread, until));
+    }
+    let claim =
+        "INSERT INTO thread (name, tip, last, at, owner, until) VALUES (?1, 0, 0, ?2, ?3, ?4)
+        ON CONFLICT (name) DO UPDATE SET owner = ?3, until = ?4 RETURNING tip, last";
+    let values = params![thread, number(now.as_micros()), owner, number(until.as_micros())];
+    asked(file.prepare_cached(claim).and_then(|mut claim| claim.query_row(values, head_of)))
+}
+
+pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> {
+    let release = "UPDATE thread SET owner = NULL, until = NULL WHERE name = ?1 AND owner = ?2";
+    asked(file.prepare_cached(release).and_then(|mut release| release.execute([thread, owner])))?;
+    Ok(())
+}
+
+pub(super) fn append(file: &Connection, batch: &Batch, now: Time) -> Done<()> {
+    let Batch { thread, owner, after, entries } = batch;
+    let last = entries.last().map_or(*after, |entry| entry.seq);
+    let advance = "UPDATE thread SET tip = ?1, last = ?1, at = ?2
+        WHERE name = ?3 AND owner = ?4 AND last = ?5 RETURNING id";
+    let values = params![number(last), number(now.as_micros()), thread, owner, number(*after)];
+    let advanced = file
+        .prepare_cached(advance)
+        .and_then(|mut advance| advance.query_row(values, |row| row.get::<_, i64>(0)).optional());
+    let Some(id) = asked(advanced)? else { return Err(conflict(thread)) };
+    let insert = "INSERT INTO entry (thread, seq, parent, base, kind, step, at, body)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let mut insert = asked(file.prepare_cached(insert))?;
+    for entry in entries {
+        asked(insert.execute(params![
+            id,
+            number(entry.seq),
+            number(entry.parent),
+            number(entry.base),
+            entry.kind.as_str(),
+            number(entry.step),
+            number(entry.at.as_micros()),
+            entry.body,
+        ]))?;
+    }
+    Ok(())
+}
+
+pub(super) fn read(file: &Connection, thread: &str, span: Span) -> Done<Vec<Entry>> {
+    let read = "SELECT seq, parent, base, kind, step, entry.at, body FROM entry
+        JOIN thread ON thread.id = entry.thread
+        WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq";
+    let values = params![thread, number(span.from), number(span.to)];
+    asked(
+        file.prepare_cached(read).and_then(|mut read| read.query_map(values, entry_of)?.collect()),
+    )
+}
+
+pub(super) fn head(file: &Connection, thread: &str) -> Done<Option<Head>> {
+    let head = "SELECT tip, last FROM thread WHERE name = ?1";
+    let found = file.prepare_cached(head);
+    asked(found.and_then(|mut found| found.query_row([thread], head_of).optional()))
+}
+
+pub(super) fn threads(file: &Connection, after: &str, limit: u32) -> Done<Vec<Thread>> {
+    let list = "SELECT name, tip, last, at, owner, until,
+            (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE entry.thread = thread.id)
+        FROM thread WHERE name > ?1 ORDER BY name LIMIT ?2";
+    let values = params![after, limit];
+    asked(
+        file.prepare_cached(list).and_then(|mut list| list.query_map(values, thread_of)?.collect()),
+    )
+}
+
+pub(super) fn trim(file: &Connection, thread: &str, seq: u64) -> Done<u64> {
+    let trim = "DELETE FROM entry WHERE seq < ?2
+        AND thread = (SELECT id FROM thread WHERE name = ?1)";
+    let values = params![thread, number(seq)];
+    let removed = file.prepare_cached(trim).and_then(|mut trim| trim.execute(values));
+    Ok(u64::try_from(asked(removed)?).unwrap_or(u64::MAX))
+}
+
+pub(super) fn delete(file: &Connection, thread: &str, now: Time) -> Done<bool> {
+    if let Some(until) = held_by_another(file, thread, "", now)? {
+        return Err(busy(thread, until));
+    }
+    let delete = "DELETE FROM thread WHERE name = ?1";
+    let removed = file.prepare_cached(delete).and_then(|mut delete| delete.execute([thread]));
+    Ok(asked(removed)? > 0)
+}
+
+fn held_by_another(file: &Connection, thread: &str, owner: &str, now: Time) -> Done<Option<Time>> {
+    let held = "SELECT until FROM thread WHERE name = ?1 AND owner <> ?2 AND until > ?3";
+    let values = params![thread, owner, number(now.as_micros())];
+    let until = file
+        .prepare_cached(held)
+        .and_then(|mut held| held.query_row(values, |row| count(row, 0)).optional());
+    Ok(asked(until)?.map(Time::from_micros))
+}
+
+fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
+    Ok(Head { tip: count(row, 0)?, last: count(row, 1)? })
+}
+
+fn entry_of(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let kind: String = row.get(3)?;
+    let unknown = || {
+        let problem = format!("an entry of an unknown kind: {kind}").into();
+        rusqlite::Error::FromSqlConversionFailure(3, Type::Text, problem)
+    };
+    Ok(Entry {
+        seq: count(row, 0)?,
+        parent: count(row, 1)?,
+        base: count(row, 2)?,
+        kind: EntryKind::named(&kind).ok_or_else(unknown)?,
+        step: count(row, 4)?,
+        at: Time::from_micros(count(row, 5)?),
+        body: row.get(6)?,
+    })
+}
+
+fn thread_of(row: &Row<'_>) -> rusqlite::Result<Thread> {
+    let owner: Option<String> = row.get(4)?;
+    let until: Option<i64> = row.get(5)?;
+    let until = until.map(|until| Time::from_micros(u64::try_from(until).unwrap_or_default()));
+    Ok(Thread {
+        name: row.get(0)?,
+        head: Head { tip: count(row, 1)?, last: count(row, 2)? },
+        at: Time::from_micros(count(row, 3)?),
+        held: owner.zip(until),
+        size: count(row, 6)?,
+    })
+}
+
+/// SQLite counts with a sign; nothing of ours is ever so large.
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(column)?;
+    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+}
+
+fn asked<T>(answer: rusqlite::Result<T>) -> Done<T> {
+    answer.map_err(|error| match error {
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::InvalidColumnType(..) => fault::corrupt(&error.to_string()),
+        error => fault::of(&error),
+    })
+}

@@ -1,0 +1,241 @@
+//! What every store does, held against each of them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test stops at the first surprise"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::Time;
+use antiphon_runtime::ManualClock;
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Store};
+use antiphon_stores::{MemoryStore, Settings, SqliteStore};
+use tempfile::TempDir;
+
+/// A store under test, and what keeps it alive.
+struct Subject {
+    store: Arc<dyn Store>,
+    clock: Arc<ManualClock>,
+    _folder: Option<TempDir>,
+}
+
+const TERM: Duration = Duration::from_secs(30);
+
+fn memory() -> Subject {
+    let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    Subject { store, clock, _folder: None }
+}
+
+fn sqlite() -> Subject {
+    let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = Arc::new(SqliteStore::open(&path, Settings::default(), clock.clone()).unwrap());
+    Subject { store, clock, _folder: Some(folder) }
+}
+
+/// Runs each test against each store.
+macro_rules! each_store {
+    ($($test:ident)*) => {
+        mod in_memory {
+            $(#[tokio::test] async fn $test() { super::$test(super::memory()).await })*
+        }
+        mod in_sqlite {
+            $(#[tokio::test] async fn $test() { super::$test(super::sqlite()).await })*
+        }
+    };
+}
+
+each_store! {
+    what_is_appended_is_read_back_in_order
+    a_thread_begins_with_its_first_claim
+    another_owner_waits_until_the_term_is_over
+    whoever_lost_a_thread_writes_nothing
+    two_that_hold_the_same_head_do_not_both_write
+    a_batch_is_added_whole_or_not_at_all
+    a_branch_follows_an_earlier_entry
+    threads_are_listed_by_name_in_pages
+    trimming_removes_only_what_is_older
+    a_deleted_thread_is_gone_and_begins_anew
+    a_thread_that_is_held_is_not_deleted
+    names_and_bytes_of_any_kind_come_back
+    what_is_asked_for_later_sees_what_was_asked_for_earlier
+    many_threads_are_written_at_once
+}
+
+fn entry(seq: u64, body: &[u8]) -> Entry {
+    let at = Time::from_micros(seq);
+    let kind = EntryKind::Step;
+    Entry { seq, parent: seq - 1, base: 0, kind, step: seq, at, body: body.to_vec() }
+}
+
+fn batch(thread: &str, owner: &str, after: u64, entries: Vec<Entry>) -> Batch {
+    Batch { thread: thread.into(), owner: owner.into(), after, entries }
+}
+
+const ALL: Span = Span { from: 0, to: u64::MAX };
+
+async fn what_is_appended_is_read_back_in_order(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    let mut entries: Vec<_> = (1..=5).map(|seq| entry(seq, &seq.to_be_bytes())).collect();
+    entries[2].kind = EntryKind::Snapshot;
+    entries[2].base = 3;
+    store.append(batch("t", "me", 0, entries[..2].to_vec())).await.unwrap();
+    store.append(batch("t", "me", 2, entries[2..].to_vec())).await.unwrap();
+    assert_eq!(store.read("t", ALL).await.unwrap(), entries);
+    assert_eq!(store.read("t", Span { from: 2, to: 4 }).await.unwrap(), entries[1..4]);
+    assert_eq!(store.find("t", 3).await.unwrap(), Some(entries[2].clone()));
+    assert_eq!(store.find("t", 9).await.unwrap(), None);
+    assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 5, last: 5 }));
+}
+
+async fn a_thread_begins_with_its_first_claim(Subject { store, .. }: Subject) {
+    assert_eq!(store.head("t").await.unwrap(), None);
+    assert_eq!(store.read("t", ALL).await.unwrap(), []);
+    let conflict = store.append(batch("t", "me", 0, vec![entry(1, b"")])).await.unwrap_err();
+    assert_eq!(conflict.code, "thread_conflict");
+    assert_eq!(store.claim("t", "me", TERM).await.unwrap(), Head::default());
+    assert_eq!(store.head("t").await.unwrap(), Some(Head::default()));
+}
+
+async fn another_owner_waits_until_the_term_is_over(Subject { store, clock, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    let busy = store.claim("t", "you", TERM).await.unwrap_err();
+    assert_eq!((busy.code.as_str(), busy.details["thread"].as_str()), ("thread_busy", Some("t")));
+    clock.advance(TERM / 2);
+    store.claim("t", "me", TERM).await.unwrap();
+    clock.advance(TERM / 2);
+    assert!(store.claim("t", "you", TERM).await.is_err(), "the claim was renewed");
+    clock.advance(TERM / 2);
+    store.claim("t", "you", TERM).await.unwrap();
+    store.release("t", "me").await.unwrap();
+    assert!(store.claim("t", "me", TERM).await.is_err(), "only its owner lets go");
+    store.release("t", "you").await.unwrap();
+    store.claim("t", "me", TERM).await.unwrap();
+}
+
+async fn whoever_lost_a_thread_writes_nothing(Subject { store, clock, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    clock.advance(TERM);
+    store.claim("t", "you", TERM).await.unwrap();
+    let lost = store.append(batch("t", "me", 0, vec![entry(1, b"mine")])).await.unwrap_err();
+    assert_eq!(lost.code, "thread_conflict");
+    assert_eq!(store.read("t", ALL).await.unwrap(), []);
+}
+
+async fn two_that_hold_the_same_head_do_not_both_write(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch("t", "me", 0, vec![entry(1, b"one")])).await.unwrap();
+    let late = store.append(batch("t", "me", 0, vec![entry(1, b"other")])).await.unwrap_err();
+    assert_eq!(late.code, "thread_conflict");
+    assert_eq!(store.find("t", 1).await.unwrap().unwrap().body, b"one");
+}
+
+async fn a_batch_is_added_whole_or_not_at_all(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch("t", "me", 0, vec![])).await.unwrap();
+    assert_eq!(store.head("t").await.unwrap(), Some(Head::default()));
+    let wrong = store.append(batch("t", "me", 7, vec![entry(8, b""), entry(9, b"")])).await;
+    assert_eq!(wrong.unwrap_err().code, "thread_conflict");
+    assert_eq!(store.read("t", ALL).await.unwrap(), []);
+}
+
+async fn a_branch_follows_an_earlier_entry(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch("t", "me", 0, (1..=3).map(|seq| entry(seq, b"")).collect())).await.unwrap();
+    let branch = Entry { parent: 1, ..entry(4, b"branch") };
+    store.append(batch("t", "me", 3, vec![branch.clone()])).await.unwrap();
+    assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 4, last: 4 }));
+    assert_eq!(store.find("t", 4).await.unwrap(), Some(branch));
+}
+
+async fn threads_are_listed_by_name_in_pages(Subject { store, clock, .. }: Subject) {
+    for name in ["c", "a", "b"] {
+        store.claim(name, "me", TERM).await.unwrap();
+    }
+    clock.advance(Duration::from_secs(1));
+    store.append(batch("b", "me", 0, vec![entry(1, b"12345"), entry(2, b"678")])).await.unwrap();
+    store.release("b", "me").await.unwrap();
+    let page = store.threads("", 2).await.unwrap();
+    assert_eq!(page.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!((page[1].size, page[1].head.tip), (8, 2));
+    assert_eq!((page[1].at, &page[1].held), (Time::from_micros(2_000_000), &None));
+    let held = page[0].held.clone().unwrap();
+    assert_eq!(held, ("me".to_owned(), Time::from_micros(1_000_000) + TERM));
+    let rest = store.threads("b", 9).await.unwrap();
+    assert_eq!(rest.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["c"]);
+}
+
+async fn trimming_removes_only_what_is_older(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch("t", "me", 0, (1..=5).map(|seq| entry(seq, b"")).collect())).await.unwrap();
+    assert_eq!(store.trim("t", 4).await.unwrap(), 3);
+    let left = store.read("t", ALL).await.unwrap();
+    assert_eq!(left.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 5, last: 5 }));
+    assert_eq!(store.trim("unknown", 4).await.unwrap(), 0);
+}
+
+async fn a_deleted_thread_is_gone_and_begins_anew(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch("t", "me", 0, vec![entry(1, b"old")])).await.unwrap();
+    store.release("t", "me").await.unwrap();
+    assert!(store.delete("t").await.unwrap());
+    assert!(!store.delete("t").await.unwrap());
+    assert_eq!(store.head("t").await.unwrap(), None);
+    assert_eq!(store.claim("t", "me", TERM).await.unwrap(), Head::default());
+    assert_eq!(store.read("t", ALL).await.unwrap(), []);
+}
+
+async fn a_thread_that_is_held_is_not_deleted(Subject { store, clock, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    assert_eq!(store.delete("t").await.unwrap_err().code, "thread_busy");
+    clock.advance(TERM);
+    assert!(store.delete("t").await.unwrap(), "nobody holds it any more");
+}
+
+async fn names_and_bytes_of_any_kind_come_back(Subject { store, .. }: Subject) {
+    let names = ["'; DROP TABLE entry; --", "%", "_", "\u{0}", "ß🦀", "a\nb", &"x".repeat(4000)];
+    for name in names {
+        store.claim(name, "me' OR '1'='1", TERM).await.unwrap();
+        let body: Vec<u8> = (0..=255).collect();
+        store.append(batch(name, "me' OR '1'='1", 0, vec![entry(1, &body)])).await.unwrap();
+        assert_eq!(store.find(name, 1).await.unwrap().unwrap().body, body);
+    }
+    assert_eq!(store.threads("", 99).await.unwrap().len(), names.len());
+    assert_eq!(store.head("'").await.unwrap(), None);
+}
+
+async fn what_is_asked_for_later_sees_what_was_asked_for_earlier(Subject { store, .. }: Subject) {
+    let claim = store.claim("t", "me", TERM);
+    let append = store.append(batch("t", "me", 0, vec![entry(1, b"x")]));
+    let read = store.read("t", ALL);
+    assert_eq!(read.await.unwrap().len(), 1, "before anybody waited for the others");
+    claim.await.unwrap();
+    append.await.unwrap();
+}
+
+async fn many_threads_are_written_at_once(Subject { store, .. }: Subject) {
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let thread = format!("t{writer}");
+                store.claim(&thread, "me", TERM).await.unwrap();
+                for seq in 1..=50 {
+                    store
+                        .append(batch(&thread, "me", seq - 1, vec![entry(seq, b"x")]))
+                        .await
+                        .unwrap();
+                }
+                store.read(&thread, ALL).await.unwrap().len()
+            })
+        })
+        .collect();
+    for writer in writers {
+        assert_eq!(writer.await.unwrap(), 50);
+    }
+}

@@ -1,0 +1,110 @@
+//! What only a file can do, and what can happen to one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store};
+use antiphon_runtime::{ManualClock, SystemClock};
+use antiphon_stores::{Settings, SqliteStore, Sync};
+use tempfile::TempDir;
+
+const TERM: Duration = Duration::from_secs(30);
+const ALL: Span = Span { from: 0, to: u64::MAX };
+
+fn open(path: &Path) -> Result<SqliteStore, Fault> {
+    SqliteStore::open(path, Settings::default(), Arc::new(ManualClock::default()))
+}
+
+fn batch(after: u64) -> Batch {
+    let kind = EntryKind::Step;
+    let (seq, at) = (after + 1, Time::default());
+    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, body: b"body".to_vec() };
+    Batch { thread: "t".into(), owner: "me".into(), after, entries: vec![entry] }
+}
+
+#[tokio::test]
+async fn a_file_outlives_the_store() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    for sync in [Sync::Process, Sync::Power] {
+        let settings = Settings { sync, ..Settings::default() };
+        let store = SqliteStore::open(&path, settings, Arc::new(SystemClock::new())).unwrap();
+        let head = store.claim("t", "me", TERM).await.unwrap();
+        // Not waited for: dropping the store still writes it.
+        drop(store.append(batch(head.last)));
+    }
+    let store = open(&path).unwrap();
+    assert_eq!(store.read("t", ALL).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn two_stores_on_one_file_see_each_other() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let (one, two) = (open(&path).unwrap(), open(&path).unwrap());
+    one.claim("t", "me", TERM).await.unwrap();
+    assert_eq!(two.claim("t", "you", TERM).await.unwrap_err().code, "thread_busy");
+    one.append(batch(0)).await.unwrap();
+    assert_eq!(two.head("t").await.unwrap().unwrap().last, 1);
+}
+
+#[tokio::test]
+async fn the_database_of_another_program_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("theirs.db");
+    let theirs = rusqlite::Connection::open(&path).unwrap();
+    theirs.execute_batch("CREATE TABLE precious (x); INSERT INTO precious VALUES (1);").unwrap();
+    drop(theirs);
+    let before = std::fs::read(&path).unwrap();
+    let Err(fault) = open(&path) else { panic!("it was opened") };
+    assert_eq!(fault.code, "store_corrupt");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn what_is_no_database_is_refused_and_kept() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "my notes, in a file that is long enough to have a header".repeat(9))
+        .unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let Err(fault) = open(&path) else { panic!("it was opened") };
+    assert_eq!(fault.code, "store_corrupt");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_named() {
+    let Err(fault) = open(Path::new("/nowhere/at/all/runs.db")) else { panic!("it was opened") };
+    assert_eq!(fault.code, "store_unavailable");
+    assert!(fault.message.contains("/nowhere/at/all/runs.db"), "{}", fault.message);
+}
+
+#[test]
+fn a_file_of_a_later_version_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    drop(open(&path).unwrap());
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.pragma_update(None, "user_version", 99).unwrap();
+    drop(file);
+    let Err(fault) = open(&path) else { panic!("it was opened") };
+    assert_eq!(fault.code, "store_version");
+}
+
+#[tokio::test]
+async fn a_full_disk_loses_nothing_that_was_answered() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let settings = Settings { max_bytes: Some(100_000), ..Settings::default() };
+    let store = SqliteStore::open(&path, settings, Arc::new(ManualClock::default())).unwrap();
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch(0)).await.unwrap();
+    let mut huge = batch(1);
+    huge.entries[0].body = vec![7; 1 << 20];
+    assert_eq!(store.append(huge).await.unwrap_err().code, "store_full");
+    assert_eq!(store.read("t", ALL).await.unwrap().len(), 1);
+    assert_eq!(store.head("t").await.unwrap().unwrap().last, 1);
+}
