@@ -1,0 +1,131 @@
+//! How commits become bytes, and bytes commits again.
+//!
+//! The format is `MessagePack`, and data only: reading it builds values of the
+//! types named here and calls nothing by name. Nodes and channels are stored by
+//! name, so that a graph may gain some; what names one that is gone is refused.
+
+use antiphon_core::checkpoint::{Commit, Image, Memory};
+use antiphon_core::graph::Graph;
+use antiphon_core::{Category, Fault};
+
+mod change;
+mod names;
+mod outlook;
+mod reader;
+mod value;
+mod writer;
+
+pub use reader::{Item, Reader};
+pub use value::{JsonCodec, ValueCodec};
+pub use writer::Writer;
+
+use names::Names;
+
+/// The first byte of everything that is stored.
+const VERSION: u64 = 1;
+
+/// Turns what a run of one graph stores into bytes, and back.
+#[derive(Clone, Copy, Debug)]
+pub struct Codec<'a, V, C> {
+    graph: &'a Graph<V>,
+    values: &'a C,
+}
+
+impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
+    /// A codec for runs of `graph`, whose values `values` can turn.
+    pub const fn new(graph: &'a Graph<V>, values: &'a C) -> Self {
+        Self { graph, values }
+    }
+
+    /// A commit as bytes.
+    ///
+    /// # Errors
+    /// `value_unstorable` if a value has no stored form; it names the channel.
+    pub fn encode(&self, commit: &Commit<V>) -> Result<Vec<u8>, Fault> {
+        let mut out = Writer::new();
+        out.array(5);
+        out.number(VERSION);
+        let names = Names::within(self.graph, &commit.within)?;
+        out.levels(self.graph, &commit.within);
+        out.spent(&commit.spent);
+        out.number(commit.events);
+        out.change(self.values, &names, &commit.change)?;
+        Ok(out.into_bytes())
+    }
+
+    /// A commit from its bytes. Its id is 0: it has been acknowledged long ago.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if the bytes are no commit, `checkpoint_misfit` if
+    /// it is one of another graph.
+    pub fn decode(&self, bytes: &[u8]) -> Result<Commit<V>, Fault> {
+        let mut from = Reader::new(bytes);
+        from.expect_array(5)?;
+        from.expect_version()?;
+        let within = from.levels(self.graph)?;
+        let names = Names::within(self.graph, &within)?;
+        let (spent, events) = (from.spent()?, from.number()?);
+        let change = from.change(self.values, &names)?;
+        from.expect_end()?;
+        Ok(Commit { id: 0, within, spent, events, change })
+    }
+
+    /// What a run's own graph holds between two supersteps, as bytes.
+    ///
+    /// # Errors
+    /// As [`Codec::encode`].
+    pub fn encode_memory(&self, memory: &Memory<V>) -> Result<Vec<u8>, Fault> {
+        let names = Names::of(self.graph);
+        let mut out = Writer::new();
+        out.array(6);
+        out.number(VERSION);
+        out.spent(&memory.spent);
+        out.number(memory.events);
+        out.number(memory.root.step);
+        out.held(self.values, &names, &memory.root.state)?;
+        out.outlook(self.values, &names, &memory.root.outlook)?;
+        Ok(out.into_bytes())
+    }
+
+    /// The same from its bytes.
+    ///
+    /// # Errors
+    /// As [`Codec::decode`].
+    pub fn decode_memory(&self, bytes: &[u8]) -> Result<Memory<V>, Fault> {
+        let names = Names::of(self.graph);
+        let mut from = Reader::new(bytes);
+        from.expect_array(6)?;
+        from.expect_version()?;
+        let (spent, events, step) = (from.spent()?, from.number()?, from.number()?);
+        let state = from.held(self.values, &names)?;
+        let outlook = from.outlook(self.values, &names)?;
+        from.expect_end()?;
+        let root = Image { state, step, outlook, ..Image::new(self.graph) };
+        Ok(Memory { spent, events, ..Memory::at(root) })
+    }
+}
+
+fn corrupt(problem: &str) -> Fault {
+    let message = format!("what was stored is damaged: {problem}");
+    Fault::new(Category::State, "checkpoint_corrupt", message)
+        .hint("restore the store from a copy, or delete the thread")
+}
+
+fn version(found: u64) -> Fault {
+    let message = format!("it was stored by a later antiphon: format {found}");
+    Fault::new(Category::State, "store_version", message)
+        .hint("install that version or a later one")
+}
+
+fn misfit(what: &str, name: &str) -> Fault {
+    let message = format!("the graph no longer has the {what}: {name}");
+    Fault::new(Category::State, "checkpoint_misfit", message)
+        .hint("go on with the graph that stored it, or begin a new run")
+}
+
+fn unstorable(channel: &str, problem: &str) -> Fault {
+    let message = format!("a value of `{channel}` cannot be stored: {problem}");
+    Fault::new(Category::State, "value_unstorable", message)
+        .with("channel", channel)
+        .hint("turn it into plain data, or register its type with the store")
+}

@@ -1,0 +1,178 @@
+//! What a graph holds and does next, as bytes.
+
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use antiphon_core::budget::{Dimension, Spent};
+use antiphon_core::channel::ChannelId;
+use antiphon_core::checkpoint::Outlook;
+use antiphon_core::command::Send;
+use antiphon_core::model::Usage;
+use antiphon_core::state::State;
+
+use super::names::Names;
+use super::reader::Reader;
+use super::value::ValueCodec;
+use super::writer::Writer;
+use super::{corrupt, misfit, unstorable};
+
+impl Writer {
+    pub(super) fn spent(&mut self, spent: &Spent) {
+        let Spent { supersteps, model_calls, tool_calls, retries, usage } = *spent;
+        self.array(6);
+        for count in
+            [supersteps, model_calls, tool_calls, retries, usage.input_tokens, usage.output_tokens]
+        {
+            self.number(count);
+        }
+    }
+
+    /// A value of a channel.
+    pub(super) fn value<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        channel: &str,
+        value: &V,
+    ) -> Result<(), Fault> {
+        values.write(value, self).map_err(|problem| unstorable(channel, &problem))
+    }
+
+    pub(super) fn held<V: antiphon_core::value::Value>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        names: &Names<'_, V>,
+        state: &State<V>,
+    ) -> Result<(), Fault> {
+        let ids = (0_u32..).map(ChannelId).take(names.graph().channels().len());
+        let held: Vec<_> = ids.filter_map(|id| Some((names.channel(id), state.get(id)?))).collect();
+        self.array(held.len());
+        for (channel, value) in held {
+            self.array(2);
+            self.text(channel);
+            self.value(values, channel, value)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn send<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        send: &Send<V>,
+    ) -> Result<(), Fault> {
+        self.array(3);
+        self.text(&send.node);
+        self.value(values, &send.node, &send.input)?;
+        let micros = |timeout: Duration| u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX);
+        self.optional(send.timeout.map(micros), Self::number);
+        Ok(())
+    }
+
+    pub(super) fn outlook<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        names: &Names<'_, V>,
+        outlook: &Outlook<V>,
+    ) -> Result<(), Fault> {
+        let Outlook { ready, deferred, sends, arrived, over, sealed, exempt, grace, detour } =
+            outlook;
+        self.array(9);
+        self.nodes(names, ready);
+        self.nodes(names, deferred);
+        self.array(sends.len());
+        sends.iter().try_for_each(|send| self.send(values, send))?;
+        let joins = names.graph().joins();
+        let arrived: Vec<_> = arrived
+            .iter()
+            .filter_map(|(place, sources)| Some((joins.get(*place)?, sources)))
+            .collect();
+        self.array(arrived.len());
+        for (join, sources) in arrived {
+            self.array(3);
+            self.node(names, join.target);
+            self.nodes(names, &join.sources);
+            self.nodes(names, sources);
+        }
+        self.flag(*over);
+        self.list(sealed, |out, channel| out.text(names.channel(*channel)));
+        self.list(exempt, |out, dimension| out.text(dimension.as_str()));
+        self.optional(*grace, Self::number);
+        self.optional(*detour, |out, detour| out.node(names, detour));
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn spent(&mut self) -> Result<Spent, Fault> {
+        self.expect_array(6)?;
+        Ok(Spent {
+            supersteps: self.number()?,
+            model_calls: self.number()?,
+            tool_calls: self.number()?,
+            retries: self.number()?,
+            usage: Usage { input_tokens: self.number()?, output_tokens: self.number()? },
+        })
+    }
+
+    /// Values that the graph has no channel for any more are left out.
+    pub(super) fn held<V: antiphon_core::value::Value>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        names: &Names<'_, V>,
+    ) -> Result<State<V>, Fault> {
+        let channels = names.graph().channels();
+        let mut held: Vec<Option<V>> = channels.iter().map(|_| None).collect();
+        for _ in 0..self.array()? {
+            self.expect_array(2)?;
+            let channel = names.graph().channel_id(self.text()?);
+            let value = values.read(self)?;
+            if let Some(slot) = channel.and_then(|id| held.get_mut(id.0 as usize)) {
+                *slot = Some(value);
+            }
+        }
+        Ok(State::of(held))
+    }
+
+    pub(super) fn send<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        names: &Names<'_, V>,
+    ) -> Result<Send<V>, Fault> {
+        self.expect_array(3)?;
+        let node = self.node(names)?;
+        let input = values.read(self)?;
+        let timeout = self.optional(Self::number)?.map(Duration::from_micros);
+        Ok(Send { node: names.graph().node_name(Some(node)), input, timeout })
+    }
+
+    pub(super) fn outlook<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        names: &Names<'_, V>,
+    ) -> Result<Outlook<V>, Fault> {
+        self.expect_array(9)?;
+        Ok(Outlook {
+            ready: self.nodes(names)?,
+            deferred: self.nodes(names)?,
+            sends: self.list(|from| from.send(values, names))?,
+            arrived: self.list(|from| {
+                from.expect_array(3)?;
+                let (target, sources) = (from.node(names)?, from.nodes(names)?);
+                let mut joins = names.graph().joins().iter();
+                let place = joins.position(|join| join.target == target && join.sources == sources);
+                let name = || names.graph().node_name(Some(target));
+                Ok((place.ok_or_else(|| misfit("join before", &name()))?, from.nodes(names)?))
+            })?,
+            over: self.flag()?,
+            sealed: self.list(|from| names.channel_named(from.text()?))?,
+            exempt: self.list(Self::dimension)?,
+            grace: self.optional(Self::number)?,
+            detour: self.optional(|from| from.node(names))?,
+        })
+    }
+
+    pub(super) fn dimension(&mut self) -> Result<Dimension, Fault> {
+        let name = self.text()?;
+        let found = Dimension::ALL.into_iter().find(|dimension| dimension.as_str() == name);
+        found.ok_or_else(|| corrupt("an unknown dimension of a budget"))
+    }
+}

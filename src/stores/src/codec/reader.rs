@@ -1,0 +1,276 @@
+//! `MessagePack`, read with care: nothing is allocated because a length says so.
+
+use antiphon_core::Fault;
+use rmp::Marker;
+
+use super::{VERSION, corrupt};
+
+/// Values may be inside one another so deeply.
+const DEPTH: usize = 200;
+
+/// Bytes on their way to becoming values.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    depth: usize,
+}
+
+/// One item; what is inside an array or map follows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// Nothing.
+    Nil,
+    /// True or false.
+    Flag(bool),
+    /// A whole number that is not negative.
+    Unsigned(u64),
+    /// A negative whole number.
+    Signed(i64),
+    /// A number.
+    Float(f64),
+    /// A text.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// So many items follow.
+    Array(usize),
+    /// So many keys and values follow.
+    Map(usize),
+    /// Bytes of a type of their own.
+    Extension(i8, &'a [u8]),
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `bytes` from their beginning.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, depth: 0 }
+    }
+
+    /// The next item.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if there is none.
+    pub fn item(&mut self) -> Result<Item<'a>, Fault> {
+        let marker = Marker::from_u8(self.byte()?);
+        Ok(match marker {
+            Marker::Null => Item::Nil,
+            Marker::True => Item::Flag(true),
+            Marker::False => Item::Flag(false),
+            Marker::FixPos(value) => Item::Unsigned(value.into()),
+            Marker::U8 | Marker::U16 | Marker::U32 | Marker::U64 => {
+                Item::Unsigned(self.unsigned(width(marker))?)
+            }
+            Marker::FixNeg(value) => Item::Signed(value.into()),
+            Marker::I8 => Item::Signed(i8::from_be_bytes(self.fixed()?).into()),
+            Marker::I16 => Item::Signed(i16::from_be_bytes(self.fixed()?).into()),
+            Marker::I32 => Item::Signed(i32::from_be_bytes(self.fixed()?).into()),
+            Marker::I64 => Item::Signed(i64::from_be_bytes(self.fixed()?)),
+            Marker::F32 => Item::Float(f32::from_be_bytes(self.fixed()?).into()),
+            Marker::F64 => Item::Float(f64::from_be_bytes(self.fixed()?)),
+            Marker::FixStr(length) => Item::Text(self.characters(length.into())?),
+            Marker::Str8 | Marker::Str16 | Marker::Str32 => {
+                let length = self.length(width(marker))?;
+                Item::Text(self.characters(length)?)
+            }
+            Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
+                let length = self.length(width(marker))?;
+                Item::Bytes(self.take(length)?)
+            }
+            Marker::FixArray(length) => Item::Array(length.into()),
+            Marker::Array16 | Marker::Array32 => Item::Array(self.length(width(marker))?),
+            Marker::FixMap(length) => Item::Map(length.into()),
+            Marker::Map16 | Marker::Map32 => Item::Map(self.length(width(marker))?),
+            Marker::FixExt1 => self.extension(1)?,
+            Marker::FixExt2 => self.extension(2)?,
+            Marker::FixExt4 => self.extension(4)?,
+            Marker::FixExt8 => self.extension(8)?,
+            Marker::FixExt16 => self.extension(16)?,
+            Marker::Ext8 | Marker::Ext16 | Marker::Ext32 => {
+                let length = self.length(width(marker))?;
+                self.extension(length)?
+            }
+            Marker::Reserved => return Err(corrupt("a byte that means nothing")),
+        })
+    }
+
+    /// A whole number that is not negative.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if the next item is something else; so for the others.
+    pub fn number(&mut self) -> Result<u64, Fault> {
+        match self.item()? {
+            Item::Unsigned(value) => Ok(value),
+            other => Err(unexpected("a number", &other)),
+        }
+    }
+
+    /// True or false.
+    ///
+    /// # Errors
+    /// As [`Reader::number`].
+    pub fn flag(&mut self) -> Result<bool, Fault> {
+        match self.item()? {
+            Item::Flag(value) => Ok(value),
+            other => Err(unexpected("true or false", &other)),
+        }
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// As [`Reader::number`].
+    pub fn text(&mut self) -> Result<&'a str, Fault> {
+        match self.item()? {
+            Item::Text(value) => Ok(value),
+            other => Err(unexpected("a text", &other)),
+        }
+    }
+
+    /// The length of an array.
+    ///
+    /// # Errors
+    /// As [`Reader::number`].
+    pub fn array(&mut self) -> Result<usize, Fault> {
+        match self.item()? {
+            Item::Array(length) => Ok(length),
+            other => Err(unexpected("a list", &other)),
+        }
+    }
+
+    /// An array, item by item.
+    ///
+    /// # Errors
+    /// As [`Reader::number`], and those of `read`.
+    pub fn list<T>(
+        &mut self,
+        mut read: impl FnMut(&mut Self) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        let length = self.array()?;
+        let mut items = self.room(length);
+        for _ in 0..length {
+            items.push(read(self)?);
+        }
+        Ok(items)
+    }
+
+    /// What `read` makes of the next item, unless that is nothing.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn optional<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        if self.rest.first() == Some(&Marker::Null.to_u8()) {
+            self.byte()?;
+            return Ok(None);
+        }
+        read(self).map(Some)
+    }
+
+    /// Room for so many items, as far as there are bytes for them.
+    pub fn room<T>(&self, length: usize) -> Vec<T> {
+        Vec::with_capacity(length.min(self.rest.len()))
+    }
+
+    /// Reads what is inside something.
+    ///
+    /// # Errors
+    /// Those of `read`, and `checkpoint_corrupt` if it is too deep.
+    pub fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        if self.depth >= DEPTH {
+            return Err(corrupt("values too deep inside one another"));
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    pub(super) fn expect_array(&mut self, length: usize) -> Result<(), Fault> {
+        match self.array()? {
+            found if found == length => Ok(()),
+            found => Err(corrupt(&format!("a list of {found} where {length} items belong"))),
+        }
+    }
+
+    pub(super) fn expect_version(&mut self) -> Result<(), Fault> {
+        match self.number()? {
+            VERSION => Ok(()),
+            other => Err(super::version(other)),
+        }
+    }
+
+    pub(super) fn expect_end(&self) -> Result<(), Fault> {
+        if self.rest.is_empty() { Ok(()) } else { Err(corrupt("more bytes than belong to it")) }
+    }
+
+    fn byte(&mut self) -> Result<u8, Fault> {
+        self.fixed::<1>().map(|[byte]| byte)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or_else(cut)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
+        let (head, rest) = self.rest.split_at_checked(length).ok_or_else(cut)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    fn unsigned(&mut self, width: usize) -> Result<u64, Fault> {
+        let bytes = self.take(width)?;
+        Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
+    fn length(&mut self, width: usize) -> Result<usize, Fault> {
+        usize::try_from(self.unsigned(width)?).map_err(|_| cut())
+    }
+
+    fn characters(&mut self, length: usize) -> Result<&'a str, Fault> {
+        std::str::from_utf8(self.take(length)?).map_err(|_| corrupt("a text that is no UTF-8"))
+    }
+
+    fn extension(&mut self, length: usize) -> Result<Item<'a>, Fault> {
+        let kind = i8::from_be_bytes(self.fixed()?);
+        Ok(Item::Extension(kind, self.take(length)?))
+    }
+}
+
+/// How many bytes of a number or length follow a marker.
+const fn width(marker: Marker) -> usize {
+    match marker {
+        Marker::U8 | Marker::Str8 | Marker::Bin8 | Marker::Ext8 => 1,
+        Marker::U16
+        | Marker::Str16
+        | Marker::Bin16
+        | Marker::Array16
+        | Marker::Map16
+        | Marker::Ext16 => 2,
+        Marker::U64 => 8,
+        _ => 4,
+    }
+}
+
+fn cut() -> Fault {
+    corrupt("it ends too early")
+}
+
+fn unexpected(wanted: &str, found: &Item<'_>) -> Fault {
+    let found = match found {
+        Item::Nil => "nothing",
+        Item::Flag(_) => "true or false",
+        Item::Unsigned(_) | Item::Signed(_) | Item::Float(_) => "a number",
+        Item::Text(_) => "a text",
+        Item::Bytes(_) | Item::Extension(..) => "bytes",
+        Item::Array(_) => "a list",
+        Item::Map(_) => "an object",
+    };
+    corrupt(&format!("{found} where {wanted} belongs"))
+}

@@ -1,0 +1,93 @@
+//! `MessagePack`, written.
+
+use rmp::encode as put;
+
+/// Bytes under construction.
+#[derive(Debug, Default)]
+pub struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// What was written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    /// Nothing, as a value.
+    pub fn nil(&mut self) {
+        done(put::write_nil(&mut self.0));
+    }
+
+    /// True or false.
+    pub fn flag(&mut self, value: bool) {
+        done(put::write_bool(&mut self.0, value));
+    }
+
+    /// A whole number that is not negative.
+    pub fn number(&mut self, value: u64) {
+        done(put::write_uint(&mut self.0, value));
+    }
+
+    /// A whole number.
+    pub fn signed(&mut self, value: i64) {
+        done(put::write_sint(&mut self.0, value));
+    }
+
+    /// A number.
+    pub fn float(&mut self, value: f64) {
+        done(put::write_f64(&mut self.0, value));
+    }
+
+    /// A text.
+    pub fn text(&mut self, value: &str) {
+        done(put::write_str(&mut self.0, value));
+    }
+
+    /// Bytes.
+    pub fn bytes(&mut self, value: &[u8]) {
+        done(put::write_bin(&mut self.0, value));
+    }
+
+    /// What there is, or nothing.
+    pub fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+        match value {
+            Some(value) => write(self, value),
+            None => self.nil(),
+        }
+    }
+
+    /// So many items follow.
+    pub fn array(&mut self, length: usize) {
+        done(put::write_array_len(&mut self.0, size(length)));
+    }
+
+    /// An array, item by item.
+    pub fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        self.array(items.len());
+        for item in items {
+            write(self, item);
+        }
+    }
+
+    /// So many keys and values follow, in turn.
+    pub fn map(&mut self, length: usize) {
+        done(put::write_map_len(&mut self.0, size(length)));
+    }
+
+    /// Bytes of a type of their own.
+    pub fn extension(&mut self, kind: i8, value: &[u8]) {
+        done(put::write_ext_meta(&mut self.0, size(value.len()), kind));
+        self.0.extend_from_slice(value);
+    }
+}
+
+/// Writing to memory does not fail.
+fn done<T, E>(_written: Result<T, E>) {}
+
+fn size(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,296 @@
+//! Commits to bytes and back.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::sync::Arc;
+
+use antiphon_core::budget::{Dimension, Spent};
+use antiphon_core::channel::{ChannelId, Merge, Op, Write};
+use antiphon_core::checkpoint::{
+    Change, Commit, Delta, Level, Memory, Merged, Outlook, Source, TaskKey,
+};
+use antiphon_core::command::{Choice, Route, Send, Update};
+use antiphon_core::effect::{Ending, Question};
+use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
+use antiphon_core::model::Usage;
+use antiphon_core::{Category, Fault};
+use antiphon_stores::{Codec, JsonCodec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Three nodes, a join, a nested graph, and a channel of each kind.
+fn graph() -> Arc<Graph<Value>> {
+    let mut inner = Graph::builder("inner");
+    inner.channel("log", Merge::Append);
+    inner.node("deep");
+    inner.edge(START, "deep");
+    let mut graph = Graph::builder("outer");
+    graph.channel("log", Merge::Append);
+    graph.channel("x", Merge::Set);
+    for name in ["a", "b", "c"] {
+        graph.node(name);
+    }
+    graph.add_node(Node {
+        name: "sub".into(),
+        work: NodeWork::Graph(inner.build().unwrap()),
+        policy: Policy::default(),
+    });
+    graph.edge(START, "a").edge(START, "b").join(&["a", "b"], "c").edge("c", "sub");
+    graph.build().unwrap()
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_filter("JSON has no others", |x| x.is_finite()).prop_map(Value::from),
+        ".{0,40}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::btree_map(".{0,6}", inner, 0..6)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+fn nodes() -> impl Strategy<Value = Vec<NodeId>> {
+    prop::collection::vec((1_u32..5).prop_map(NodeId), 0..4)
+}
+
+fn writes() -> impl Strategy<Value = Vec<Write<Value>>> {
+    let op =
+        prop_oneof![values().prop_map(Op::Merge), values().prop_map(Op::Replace), Just(Op::Reset),];
+    let write = ((0_u32..2).prop_map(ChannelId), op);
+    prop::collection::vec(write.prop_map(|(channel, op)| Write { channel, op }), 0..4)
+}
+
+fn send() -> impl Strategy<Value = Send<Value>> {
+    let timeout = prop::option::of((0_u64..1 << 40).prop_map(std::time::Duration::from_micros));
+    (prop::sample::select(&["a", "sub"][..]), values(), timeout)
+        .prop_map(|(node, input, timeout)| Send { node: node.into(), input, timeout })
+}
+
+fn outlook() -> impl Strategy<Value = Outlook<Value>> {
+    let arrived = prop::option::of(prop::sample::select(vec![vec![NodeId(1)], vec![NodeId(2)]]));
+    let rest = (arrived, any::<bool>(), prop::option::of(any::<u64>()), any::<bool>());
+    (nodes(), nodes(), prop::collection::vec(send(), 0..3), rest).prop_map(
+        |(ready, deferred, sends, (arrived, over, grace, odd))| Outlook {
+            ready,
+            deferred,
+            sends,
+            arrived: arrived.into_iter().map(|sources| (0, sources)).collect(),
+            over,
+            sealed: odd.then_some(ChannelId(1)).into_iter().collect(),
+            exempt: odd.then_some(Dimension::Retries).into_iter().collect(),
+            grace,
+            detour: odd.then_some(NodeId(3)),
+        },
+    )
+}
+
+fn choices() -> impl Strategy<Value = Vec<Choice<Value>>> {
+    let choice = prop_oneof![
+        Just(Choice::Node(NodeId(2))),
+        Just(Choice::Name("label".into())),
+        send().prop_map(Choice::Send),
+        Just(Choice::End),
+    ];
+    prop::collection::vec(choice, 0..3)
+}
+
+fn changes() -> impl Strategy<Value = Change<Value>> {
+    let source = [Source::Begin, Source::Turn, Source::Step, Source::Edit];
+    let made = prop::collection::vec((Just(ChannelId(1)), values()), 0..2);
+    let merged = (made, writes()).prop_map(|(made, writes)| Merged { made, writes });
+    let merges = prop::collection::vec(merged, 0..3);
+    let delta = (prop::sample::select(source.to_vec()), any::<u64>(), merges, outlook());
+    let task = || {
+        (any::<u64>(), any::<u32>()).prop_map(|(key, slot)| TaskKey { key, slot, node: NodeId(1) })
+    };
+    let route = prop_oneof![
+        Just(Route::Follow),
+        choices().prop_map(Route::Also),
+        choices().prop_map(Route::Only),
+        Just(Route::End),
+    ];
+    let question = ("[0-9a-f]{32}", values()).prop_map(|(id, value)| Question {
+        id,
+        path: vec!["sub".into(), "deep".into()],
+        value,
+    });
+    let fault = Fault::new(Category::Tool, "broken", "it broke").with("why", "it was old");
+    let ended = prop::sample::select(vec![
+        Ok(Ending::Completed),
+        Ok(Ending::Budget(Dimension::WallTime)),
+        Ok(Ending::Cancelled("the user left".into())),
+        Err(fault),
+    ]);
+    prop_oneof![
+        delta.prop_map(|(source, step, merges, outlook)| Change::Step(Delta {
+            source,
+            step,
+            merges,
+            outlook
+        })),
+        (task(), writes(), route).prop_map(|(task, writes, route)| {
+            Change::Finished(task, Update { writes: writes.into(), route })
+        }),
+        (task(), question).prop_map(|(task, question)| Change::Asked(task, Box::new(question))),
+        (task(), values()).prop_map(|(task, value)| Change::Answered(task, value)),
+        ended.prop_map(Change::Ended),
+    ]
+}
+
+fn commits() -> impl Strategy<Value = Commit<Value>> {
+    let counts = (any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(one, two, three)| Spent {
+        supersteps: one,
+        model_calls: two,
+        tool_calls: three,
+        retries: 1,
+        usage: Usage { input_tokens: two, output_tokens: one },
+    });
+    (counts, any::<u64>(), changes()).prop_map(|(spent, events, change)| Commit {
+        id: 0,
+        within: Vec::new(),
+        spent,
+        events,
+        change,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_read_is_what_was_written(commit in commits()) {
+        let graph = graph();
+        let codec = Codec::new(&graph, &JsonCodec);
+        let bytes = codec.encode(&commit).unwrap();
+        let read = codec.decode(&bytes).unwrap();
+        prop_assert_eq!(format!("{:?}", read), format!("{:?}", commit));
+    }
+
+    #[test]
+    fn bytes_that_were_cut_or_changed_are_an_error_or_a_commit_and_nothing_else(
+        commit in commits(),
+        place in any::<prop::sample::Index>(),
+        bits in 1_u8..,
+    ) {
+        let graph = graph();
+        let codec = Codec::new(&graph, &JsonCodec);
+        let mut bytes = codec.encode(&commit).unwrap();
+        let place = place.index(bytes.len());
+        prop_assert!(codec.decode(&bytes[..place]).is_err(), "it was cut");
+        bytes[place] ^= bits;
+        if let Err(fault) = codec.decode(&bytes) {
+            let known = ["checkpoint_corrupt", "checkpoint_misfit", "store_version"];
+            prop_assert!(known.contains(&fault.code.as_str()), "{}", fault.code);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let graph = graph();
+        let codec = Codec::new(&graph, &JsonCodec);
+        // Nothing is claimed of the outcome but that there is one.
+        let _ = codec.decode(&bytes);
+        let _ = codec.decode_memory(&bytes);
+    }
+}
+
+fn step(writes: Vec<Write<Value>>, ready: Vec<NodeId>) -> Commit<Value> {
+    let merges = vec![Merged { made: Vec::new(), writes }];
+    let outlook = Outlook { ready, ..Outlook::default() };
+    let change = Change::Step(Delta { source: Source::Step, step: 1, merges, outlook });
+    Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
+}
+
+#[test]
+fn a_superstep_costs_little_more_than_what_it_wrote() {
+    let graph = graph();
+    let message = "x".repeat(200);
+    let write = Write::merge(ChannelId(0), json!(message));
+    let bytes = Codec::new(&graph, &JsonCodec).encode(&step(vec![write], vec![NodeId(1)])).unwrap();
+    assert!(bytes.len() <= 200 + 60, "{}", bytes.len());
+}
+
+#[test]
+fn a_nested_graph_is_stored_with_its_own_names() {
+    let graph = graph();
+    let codec = Codec::new(&graph, &JsonCodec);
+    let level = Level { node: graph.node_id("sub").unwrap(), attempt: 2, key: u64::MAX };
+    let write = Write::merge(ChannelId(0), json!(1));
+    let commit = Commit { within: vec![level], ..step(vec![write], vec![NodeId(1)]) };
+    let bytes = codec.encode(&commit).unwrap();
+    assert!(bytes.windows(4).any(|name| name == b"deep"));
+    let read = codec.decode(&bytes).unwrap();
+    assert_eq!(format!("{read:?}"), format!("{commit:?}"));
+}
+
+#[test]
+fn a_name_that_the_graph_no_longer_has_is_named() {
+    let graph = graph();
+    let commit = step(vec![Write::merge(ChannelId(1), json!(1))], vec![NodeId(1)]);
+    let bytes = Codec::new(&graph, &JsonCodec).encode(&commit).unwrap();
+    let mut other = Graph::builder("other");
+    other.channel("log", Merge::Append);
+    other.node("a");
+    other.edge(START, "a");
+    let other = other.build().unwrap();
+    let fault = Codec::new(&other, &JsonCodec).decode(&bytes).unwrap_err();
+    assert_eq!(fault.code, "checkpoint_misfit");
+    assert!(fault.message.ends_with("channel: x"), "{}", fault.message);
+}
+
+#[test]
+fn a_later_format_is_refused_by_its_number() {
+    let graph = graph();
+    let codec = Codec::new(&graph, &JsonCodec);
+    let mut bytes = codec.encode(&step(Vec::new(), Vec::new())).unwrap();
+    bytes[1] = 9;
+    let fault = codec.decode(&bytes).unwrap_err();
+    assert_eq!((fault.code.as_str(), fault.message.ends_with('9')), ("store_version", true));
+}
+
+#[test]
+fn bytes_that_nest_without_end_are_refused() {
+    let graph = graph();
+    let mut bytes = vec![0x95, 1, 0x90, 0x96, 0, 0, 0, 0, 0, 0, 0, 0x92, 3, 0x94, 0, 0, 0xa1, b'a'];
+    bytes.extend(std::iter::repeat_n(0x91, 1_000_000));
+    let fault = Codec::new(&graph, &JsonCodec).decode(&bytes).unwrap_err();
+    assert_eq!(fault.code, "checkpoint_corrupt");
+    assert!(fault.message.ends_with("too deep inside one another"), "{}", fault.message);
+}
+
+#[test]
+fn a_length_that_lies_allocates_nothing() {
+    let graph = graph();
+    // A list of four thousand million values, and none of them.
+    let mut bytes = vec![0x95, 1, 0x90, 0x96, 0, 0, 0, 0, 0, 0, 0, 0x92, 3, 0x94, 0, 0, 0xa1, b'a'];
+    bytes.extend([0xdd, 0xff, 0xff, 0xff, 0xff]);
+    let fault = Codec::new(&graph, &JsonCodec).decode(&bytes).unwrap_err();
+    assert!(fault.message.ends_with("it ends too early"), "{}", fault.message);
+}
+
+#[test]
+fn a_snapshot_holds_the_state_and_what_comes_next() {
+    let graph = graph();
+    let codec = Codec::new(&graph, &JsonCodec);
+    let mut memory = Memory::new(&graph);
+    let writes = vec![
+        Write::merge(ChannelId(0), json!("one")),
+        Write::merge(ChannelId(1), json!({"two": [2, 2.5, null]})),
+    ];
+    memory.fold(&graph, step(writes, vec![NodeId(3)])).unwrap();
+    let read = codec.decode_memory(&codec.encode_memory(&memory).unwrap()).unwrap();
+    for channel in [ChannelId(0), ChannelId(1)] {
+        assert_eq!(read.root.state.get(channel), memory.root.state.get(channel));
+    }
+    assert_eq!((read.root.step, read.root.outlook.ready), (1, vec![NodeId(3)]));
+}
