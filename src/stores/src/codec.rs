@@ -111,6 +111,13 @@ fn corrupt(problem: &str) -> Fault {
         .hint("restore the store from a copy, or delete the thread")
 }
 
+/// An entry that should be there is not.
+pub(crate) fn damaged_chain(thread: &str, seq: u64) -> Fault {
+    corrupt(&format!("entry {seq} of the thread {thread} is missing"))
+        .with("thread", thread)
+        .with("entry", seq)
+}
+
 fn version(found: u64) -> Fault {
     let message = format!("it was stored by a later antiphon: format {found}");
     Fault::new(Category::State, "store_version", message)

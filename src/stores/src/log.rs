@@ -1,0 +1,200 @@
+//! One thread of a store, in the hands of one run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Span, Store};
+
+use crate::codec::damaged_chain;
+use crate::seal::{Place, Seal};
+
+/// An entry that has been opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its number.
+    pub seq: u64,
+    /// The entry it follows.
+    pub parent: u64,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Supersteps so far.
+    pub step: u64,
+    /// When it was written.
+    pub at: Time,
+    /// What is in it.
+    pub body: Vec<u8>,
+}
+
+/// A store, and what protects what is put into it.
+#[derive(Clone)]
+pub struct Vault {
+    store: Arc<dyn Store>,
+    seal: Arc<Seal>,
+}
+
+impl Vault {
+    /// Threads in `store`, protected by `seal`.
+    pub const fn new(store: Arc<dyn Store>, seal: Arc<Seal>) -> Self {
+        Self { store, seal }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// What leads to an entry, from the last snapshot before it on. The tip's
+    /// way is read if no entry is named; an empty or unknown thread has none.
+    ///
+    /// # Errors
+    /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
+    pub async fn way_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
+        let seq = match seq {
+            Some(seq) => seq,
+            None => self.store.head(thread).await?.unwrap_or_default().tip,
+        };
+        if seq == 0 {
+            return Ok(Vec::new());
+        }
+        let Some(last) = self.store.find(thread, seq).await? else {
+            return Err(damaged_chain(thread, seq));
+        };
+        let span = Span { from: last.base.max(1), to: seq };
+        let entries = self.store.read(thread, span).await?;
+        let mut way = Vec::new();
+        let mut wanted = seq;
+        for entry in entries.into_iter().rev() {
+            if entry.seq != wanted {
+                continue;
+            }
+            wanted = entry.parent;
+            let is_base = entry.seq == last.base;
+            way.push(self.open(thread, entry)?);
+            if is_base {
+                wanted = 0;
+                break;
+            }
+        }
+        if wanted != 0 {
+            return Err(damaged_chain(thread, wanted));
+        }
+        way.reverse();
+        Ok(way)
+    }
+
+    fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {
+        let Entry { seq, parent, kind, step, at, body, .. } = entry;
+        let body = self.seal.open(Place { thread, seq, parent, kind }, &body)?;
+        Ok(Record { seq, parent, kind, step, at, body })
+    }
+}
+
+/// The right to write to a thread, and where it is.
+pub struct Log {
+    vault: Vault,
+    thread: String,
+    owner: String,
+    head: Head,
+    base: u64,
+    /// Bytes since the last snapshot, and of that snapshot.
+    since: usize,
+    snapshot: usize,
+}
+
+impl Log {
+    /// A snapshot is due no earlier than after so many bytes.
+    const SNAPSHOT: usize = 64 * 1024;
+
+    /// Takes a thread for `term`, and reads what leads to its tip.
+    ///
+    /// # Errors
+    /// `thread_busy` if another owner holds it, and those of [`Vault::way_to`].
+    pub async fn open(
+        vault: Vault,
+        thread: &str,
+        owner: &str,
+        term: Duration,
+    ) -> Result<(Self, Vec<Record>), Fault> {
+        let head = vault.store.claim(thread, owner, term).await?;
+        let way = vault.way_to(thread, Some(head.tip)).await;
+        let way = match way {
+            Ok(way) => way,
+            Err(fault) => {
+                vault.store.release(thread, owner).await?;
+                return Err(fault);
+            }
+        };
+        let first = way.first().filter(|record| record.kind == EntryKind::Snapshot);
+        let snapshot = first.map_or(0, |record| record.body.len());
+        let log = Self {
+            thread: thread.to_owned(),
+            owner: owner.to_owned(),
+            head,
+            base: first.map_or(0, |record| record.seq),
+            since: way.iter().map(|record| record.body.len()).sum::<usize>() - snapshot,
+            snapshot,
+            vault,
+        };
+        Ok((log, way))
+    }
+
+    /// Goes on from an earlier entry: what follows is a branch.
+    pub const fn branch(&mut self, seq: u64, base: u64) {
+        self.head.tip = seq;
+        self.base = base;
+    }
+
+    /// The number of the last entry on the way.
+    pub const fn tip(&self) -> u64 {
+        self.head.tip
+    }
+
+    /// Whether reading the thread would by now take longer than reading a
+    /// snapshot of it: what was written since the last one weighs more.
+    pub fn wants_snapshot(&self) -> bool {
+        self.since > Self::SNAPSHOT.max(self.snapshot)
+    }
+
+    /// Adds entries, together or not at all. They are on their way when this
+    /// returns, and durable when it is answered.
+    ///
+    /// # Errors
+    /// Those of [`Seal::close`]; the answer fails as [`Store::append`] does.
+    pub fn append(
+        &mut self,
+        entries: &[(EntryKind, &[u8])],
+        step: u64,
+        at: Time,
+    ) -> Result<Answer<()>, Fault> {
+        let mut head = self.head;
+        let (mut base, mut since, mut snapshot) = (self.base, self.since, self.snapshot);
+        let mut closed = Vec::with_capacity(entries.len());
+        for &(kind, body) in entries {
+            let (seq, parent) = (head.last + 1, head.tip);
+            if kind == EntryKind::Snapshot {
+                (base, since, snapshot) = (seq, 0, body.len());
+            } else {
+                since += body.len();
+            }
+            let place = Place { thread: &self.thread, seq, parent, kind };
+            let body = self.vault.seal.close(place, body)?;
+            closed.push(Entry { seq, parent, base, kind, step, at, body });
+            head = Head { tip: seq, last: seq };
+        }
+        let (thread, owner) = (self.thread.clone(), self.owner.clone());
+        let batch = Batch { thread, owner, after: self.head.last, entries: closed };
+        (self.head, self.base, self.since, self.snapshot) = (head, base, since, snapshot);
+        Ok(self.vault.store.append(batch))
+    }
+
+    /// Keeps the thread for `term` from now.
+    pub fn renew(&self, term: Duration) -> Answer<Head> {
+        self.vault.store.claim(&self.thread, &self.owner, term)
+    }
+
+    /// Lets the thread go.
+    pub fn release(self) -> Answer<()> {
+        self.vault.store.release(&self.thread, &self.owner)
+    }
+}
