@@ -3,18 +3,21 @@
 //! | module | holds |
 //! |---|---|
 //! | [`codec`] | how commits become bytes |
+//! | [`keeper`] | from commits to entries, and back |
 //! | [`log`] | one thread in the hands of one run |
 //! | [`seal`] | what protects what is stored |
 //! | [`memory`] | a store that lasts as long as its process |
 //! | [`sqlite`] | a store in one file |
 
 pub mod codec;
+pub mod keeper;
 pub mod log;
 pub mod memory;
 pub mod seal;
 pub mod sqlite;
 
 pub use codec::{Codec, JsonCodec, ValueCodec};
+pub use keeper::{Durability, Found, Header, Keeper};
 pub use log::{Log, Record, Vault};
 pub use memory::MemoryStore;
 pub use seal::{Place, Seal};

@@ -150,10 +150,11 @@ impl Log {
         self.head.tip
     }
 
-    /// Whether reading the thread would by now take longer than reading a
-    /// snapshot of it: what was written since the last one weighs more.
+    /// Whether so much was written since the last snapshot that another one
+    /// costs little beside it. All snapshots together then weigh no more than
+    /// a quarter more than the last, however long the thread.
     pub fn wants_snapshot(&self) -> bool {
-        self.since > Self::SNAPSHOT.max(self.snapshot)
+        self.since > Self::SNAPSHOT.max(self.snapshot * 4)
     }
 
     /// Adds entries, together or not at all. They are on their way when this

@@ -68,7 +68,7 @@ async fn a_snapshot_is_due_by_size() {
         steps += 1;
     }
     assert_eq!(steps, 65);
-    let large = vec![0; 200 * 1024];
+    let large = vec![0; 50 * 1024];
     log.append(&[(EntryKind::Snapshot, &large)], 1, AT).unwrap().await.unwrap();
     let mut steps = 0;
     while !log.wants_snapshot() {

@@ -41,6 +41,7 @@ impl<V: Value> Run<V> {
         if let Body::Graph(frame) = &mut found.body {
             let place = Place { path: &found.path, seed: found.seed, step: frame.step };
             frame.follow(&place, &mut self.desk.log);
+            frame.planned = false;
         }
         if self.desk.commits {
             self.commit(unit);

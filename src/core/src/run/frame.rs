@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::budget::{Budget, Dimension};
 use crate::channel::ChannelId;
 use crate::checkpoint::{Image, Merged, Outlook, Outward, Source};
-use crate::command::Update;
+use crate::command::{Send, Update};
 use crate::effect::Question;
 use crate::fault::Fault;
 use crate::graph::{Graph, NodeId};
@@ -53,6 +53,8 @@ pub(super) struct Frame<V> {
     pub(super) outward: Outward<V>,
     /// What led to the superstep that is merged next.
     pub(super) source: Source,
+    /// The present records are tasks of a superstep that is not merged yet.
+    pub(super) planned: bool,
     /// What has been merged since the last commit, if commits are wanted.
     pub(super) merges: Vec<Merged<V>>,
 }
@@ -147,6 +149,7 @@ impl<V: Value> Frame<V> {
             agenda: Agenda::restored(&graph, outlook),
             outward,
             source: Source::Step,
+            planned: false,
             merges: Vec::new(),
             graph,
         }
@@ -161,12 +164,23 @@ impl<V: Value> Frame<V> {
         self.source = source;
     }
 
-    /// The graph as it is now; only between two supersteps is that all there is.
+    /// The graph as it was after its last superstep: of one that is open,
+    /// everything is still to come.
     pub(super) fn image(&self) -> Image<V> {
+        let mut outlook = self.outlook();
+        if self.planned {
+            for record in &self.records {
+                match record.as_send(&self.graph) {
+                    Some(send) => outlook.sends.push(send),
+                    None => outlook.ready.push(record.planned_node()),
+                }
+            }
+            outlook.grace = outlook.grace.map(|left| left + 1);
+        }
         Image {
             state: self.state.clone(),
-            step: self.step,
-            outlook: self.outlook(),
+            step: self.step - u64::from(self.planned),
+            outlook,
             outward: self.outward.clone(),
         }
     }
@@ -210,6 +224,21 @@ impl<V> Record<V> {
         self.extra = None;
         self.routed = false;
         self.settled = false;
+    }
+
+    /// The node it was planned for, whoever has taken its place.
+    fn planned_node(&self) -> NodeId {
+        self.handled().map_or(self.node, |(node, _)| *node)
+    }
+
+    /// As the send that led to it, if one did.
+    fn as_send(&self, graph: &Graph<V>) -> Option<Send<V>>
+    where
+        V: Clone,
+    {
+        let Input::Sent(input) = &self.input else { return None };
+        let node = graph.node_name(Some(self.planned_node()));
+        Some(Send { node, input: input.clone(), timeout: self.timeout })
     }
 
     pub(super) fn extra(&mut self) -> &mut Extra<V> {

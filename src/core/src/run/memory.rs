@@ -66,8 +66,8 @@ impl<V: Value> Run<V> {
         Self::of(frame, Options { commits: true, ..options }, 0, now)
     }
 
-    /// The run's own graph as it is now. At a commit of one of its supersteps
-    /// that is all there is to know; later, the commits since belong to it.
+    /// The run's own graph as it was after its last superstep. What has been
+    /// committed since of the superstep that is open is not in it.
     pub fn image(&self) -> Option<Image<V>> {
         self.units.frame(0).map(Frame::image)
     }

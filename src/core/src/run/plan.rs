@@ -35,6 +35,7 @@ impl<V: Value> Run<V> {
         let Some(frame) = self.units.frame_mut(unit) else { return };
         frame.step += 1;
         frame.line_up();
+        frame.planned = true;
         frame.open = frame.records.len();
         let slots = u32::try_from(frame.records.len()).unwrap_or(u32::MAX);
         self.time_step(unit);

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::channel::ChannelId;
+use antiphon_core::checkpoint::Outlook;
 use antiphon_core::event::{Event, EventKind};
 use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::engine::random::plans;
 use crate::support::{Finish, Play};
@@ -23,6 +25,16 @@ fn by_span(play: &Play) -> BTreeMap<String, Vec<Event>> {
         spans.entry(event.span_id.clone()).or_default().push(event);
     }
     spans
+}
+
+/// What is to come, whatever the order and list it is kept in.
+fn to_come(outlook: &Outlook<Value>) -> String {
+    let (ready, sends) = outlook.upcoming();
+    let mut nodes = [ready, &outlook.deferred].concat();
+    nodes.sort();
+    nodes.dedup();
+    let Outlook { arrived, over, sealed, exempt, grace, detour, .. } = outlook;
+    format!("{nodes:?} {sends:?} {arrived:?} {over} {sealed:?} {exempt:?} {grace:?} {detour:?}")
 }
 
 proptest! {
@@ -62,6 +74,17 @@ proptest! {
         prop_assert_eq!(memory.spent.supersteps, play.run.budget().spent().supersteps);
         prop_assert_eq!(format!("{:?}", memory.ended.is_some_and(|ended| ended.is_ok())), format!("{}", end.starts_with("Done")));
         prop_assert!(memory.tasks.is_empty() && memory.nested.is_empty() || end.starts_with("Failed"));
+    }
+
+    #[test]
+    fn an_image_is_what_the_commits_so_far_add_up_to(plan in plans(), seed in any::<u64>()) {
+        let (play, _) = plan.play(Finish::Shuffled(seed));
+        for (count, image) in &play.images {
+            let folded = plan.memory(&play.commits[..*count]).root;
+            prop_assert_eq!(image.state.snapshot(), folded.state.snapshot());
+            prop_assert_eq!(image.step, folded.step);
+            prop_assert_eq!(to_come(&image.outlook), to_come(&folded.outlook));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::Write;
-use antiphon_core::checkpoint::{Change, Commit, Delta, Memory};
+use antiphon_core::checkpoint::{Change, Commit, Delta, Image, Memory};
 use antiphon_core::command::Choices;
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::{Event, EventKind};
@@ -142,6 +142,8 @@ pub(crate) struct Play {
     pub(crate) tasks: Vec<Task<Value>>,
     pub(crate) cancelled: Vec<TaskId>,
     pub(crate) commits: Vec<Commit<Value>>,
+    /// The run's own graph at each commit of its own, and how many commits there were.
+    pub(crate) images: Vec<(usize, Image<Value>)>,
     pub(crate) events: Vec<Event>,
     draws: u64,
 }
@@ -196,6 +198,7 @@ impl Play {
             tasks: Vec::new(),
             cancelled: Vec::new(),
             commits: Vec::new(),
+            images: Vec::new(),
             events: Vec::new(),
             draws: 0,
         }
@@ -210,6 +213,9 @@ impl Play {
             Effect::Cancel(ids) => self.stop(ids),
             Effect::Commit(commit) => {
                 self.commits.push(Commit::clone(commit));
+                if commit.within.is_empty() {
+                    self.images.push((self.commits.len(), self.run.image().unwrap()));
+                }
                 if self.acknowledges {
                     self.run.committed(commit.id);
                 }

@@ -1,0 +1,266 @@
+//! From the commits of a run to the entries of its thread, and back.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::checkpoint::{Change, Commit, Image, Memory};
+use antiphon_core::graph::Graph;
+use antiphon_core::value::Value;
+use antiphon_core::{Fault, Seed, Time};
+use antiphon_runtime::store::{Answer, EntryKind};
+use futures_util::FutureExt;
+
+use crate::codec::{Codec, Reader, ValueCodec, Writer};
+use crate::log::{Log, Record, Vault};
+
+/// When a commit is durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Before the run goes on.
+    Sync,
+    /// While the run goes on, in order, and before it ends or pauses.
+    #[default]
+    Async,
+    /// Only when the run ends, fails or pauses.
+    Exit,
+}
+
+/// What identifies a run, so that it can go on elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The run's id.
+    pub run_id: String,
+    /// Where its ids come from.
+    pub seed: Seed,
+    /// The name of its graph.
+    pub graph: String,
+}
+
+/// What a thread holds.
+#[derive(Clone, Debug)]
+pub struct Found<V> {
+    /// What its commits add up to.
+    pub memory: Memory<V>,
+    /// The run that wrote last.
+    pub header: Option<Header>,
+    /// The entry of the last superstep, which is how a checkpoint is named.
+    pub checkpoint: u64,
+}
+
+/// Keeps what one run commits in its thread.
+pub struct Keeper<V, C> {
+    graph: Arc<Graph<V>>,
+    values: Arc<C>,
+    log: Log,
+    durability: Durability,
+    /// Appended, and not known to be durable.
+    under_way: VecDeque<Answer<()>>,
+    /// With [`Durability::Exit`]: what happened since the last superstep.
+    parts: Vec<(EntryKind, Vec<u8>)>,
+    /// The run, so that each snapshot can be followed by it.
+    header: Vec<u8>,
+    step: u64,
+}
+
+impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
+    /// So many commits may be on their way before a run has to wait.
+    const UNDER_WAY: usize = 64;
+
+    /// Takes a thread, and says what it holds; nothing if it is new.
+    ///
+    /// # Errors
+    /// `thread_busy`, and whatever keeps entries from being read.
+    pub async fn open(
+        (vault, thread): (Vault, &str),
+        (owner, term): (&str, Duration),
+        (graph, values): (Arc<Graph<V>>, Arc<C>),
+        durability: Durability,
+    ) -> Result<(Self, Option<Found<V>>), Fault> {
+        let (log, way) = Log::open(vault, thread, owner, term).await?;
+        let found = read(&graph, &*values, &way);
+        let (under_way, parts, header) = (VecDeque::new(), Vec::new(), Vec::new());
+        let mut keeper = Self { graph, values, log, durability, under_way, parts, header, step: 0 };
+        match found {
+            Ok(found) => {
+                keeper.step = found.as_ref().map_or(0, |found| found.memory.root.step);
+                Ok((keeper, found))
+            }
+            Err(fault) => {
+                keeper.log.release().await?;
+                Err(fault)
+            }
+        }
+    }
+
+    /// A run begins or goes on.
+    ///
+    /// # Errors
+    /// Those of [`Log::append`].
+    pub fn begin(&mut self, header: &Header, at: Time) -> Result<(), Fault> {
+        self.header = header.encode();
+        let answer = self.log.append(&[(EntryKind::Run, &self.header)], self.step, at)?;
+        self.under_way.push_back(answer);
+        Ok(())
+    }
+
+    /// Keeps a commit. What is returned has to be waited for before the run
+    /// may go on. `image` is asked only for a commit of the run's own graph.
+    ///
+    /// # Errors
+    /// `value_unstorable`, or why an earlier commit could not be kept.
+    pub fn keep(
+        &mut self,
+        commit: &Commit<V>,
+        image: impl Fn() -> Option<Image<V>>,
+        at: Time,
+    ) -> Result<Option<Answer<()>>, Fault> {
+        let kind = kind(commit);
+        if let (EntryKind::Step, Change::Step(delta)) = (kind, &commit.change) {
+            self.step = delta.step;
+        }
+        if self.durability == Durability::Exit {
+            return self.keep_for_exit(kind, commit, image, at);
+        }
+        let codec = Codec::new(&self.graph, &*self.values);
+        let body = codec.encode(commit)?;
+        let mut entries = vec![(kind, body)];
+        if kind == EntryKind::Step
+            && self.log.wants_snapshot()
+            && let Some(image) = image()
+        {
+            entries.push((EntryKind::Snapshot, codec.encode_memory(&memory(commit, image))?));
+            entries.push((EntryKind::Run, self.header.clone()));
+        }
+        let answer = self.append(&entries, at)?;
+        if self.durability == Durability::Sync {
+            return Ok(Some(answer));
+        }
+        self.under_way.push_back(answer);
+        self.clear()?;
+        let full = self.under_way.len() > Self::UNDER_WAY;
+        Ok(full.then(|| self.under_way.pop_front()).flatten())
+    }
+
+    /// Everything that was kept, once it is durable: to be waited for before
+    /// the end or a pause of the run is shown.
+    pub fn settle(&mut self) -> Answer<()> {
+        let under_way = std::mem::take(&mut self.under_way);
+        Box::pin(async move {
+            for answer in under_way {
+                answer.await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Keeps the thread for `term` from now.
+    ///
+    /// # Errors
+    /// `thread_busy` if it was lost.
+    pub async fn renew(&self, term: Duration) -> Result<(), Fault> {
+        self.log.renew(term).await.map(|_| ())
+    }
+
+    /// Lets the thread go.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn close(self) -> Result<(), Fault> {
+        self.log.release().await
+    }
+
+    fn keep_for_exit(
+        &mut self,
+        kind: EntryKind,
+        commit: &Commit<V>,
+        image: impl Fn() -> Option<Image<V>>,
+        at: Time,
+    ) -> Result<Option<Answer<()>>, Fault> {
+        if kind == EntryKind::Step {
+            self.parts.clear();
+            return Ok(None);
+        }
+        let codec = Codec::new(&self.graph, &*self.values);
+        self.parts.push((kind, codec.encode(commit)?));
+        let rests = matches!(commit.change, Change::Ended(_) | Change::Asked(..));
+        let Some(image) = image().filter(|_| rests) else { return Ok(None) };
+        let snapshot = codec.encode_memory(&memory(commit, image))?;
+        let mut entries =
+            vec![(EntryKind::Snapshot, snapshot), (EntryKind::Run, self.header.clone())];
+        entries.append(&mut self.parts);
+        let answer = self.append(&entries, at)?;
+        self.under_way.push_back(answer);
+        Ok(None)
+    }
+
+    fn append(&mut self, entries: &[(EntryKind, Vec<u8>)], at: Time) -> Result<Answer<()>, Fault> {
+        let entries: Vec<_> = entries.iter().map(|(kind, body)| (*kind, body.as_slice())).collect();
+        self.log.append(&entries, self.step, at)
+    }
+
+    /// Forgets what is known to be durable.
+    fn clear(&mut self) -> Result<(), Fault> {
+        while let Some(answer) = self.under_way.front_mut().and_then(FutureExt::now_or_never) {
+            self.under_way.pop_front();
+            answer?;
+        }
+        Ok(())
+    }
+}
+
+/// What the way to an entry adds up to; nothing if nothing was stored.
+///
+/// # Errors
+/// `checkpoint_corrupt` or `checkpoint_misfit` if it cannot be read.
+pub fn read<V: Value>(
+    graph: &Arc<Graph<V>>,
+    values: &impl ValueCodec<V>,
+    way: &[Record],
+) -> Result<Option<Found<V>>, Fault> {
+    let codec = Codec::new(graph, values);
+    let mut found = Found { memory: Memory::new(graph), header: None, checkpoint: 0 };
+    for record in way {
+        match record.kind {
+            EntryKind::Run => found.header = Some(Header::decode(&record.body)?),
+            EntryKind::Snapshot => found.memory = codec.decode_memory(&record.body)?,
+            EntryKind::Step | EntryKind::Part | EntryKind::End => {
+                found.memory.fold(graph, codec.decode(&record.body)?)?;
+            }
+        }
+        if matches!(record.kind, EntryKind::Step | EntryKind::Snapshot) {
+            found.checkpoint = record.seq;
+        }
+    }
+    Ok((!way.is_empty()).then_some(found))
+}
+
+fn kind<V>(commit: &Commit<V>) -> EntryKind {
+    match &commit.change {
+        Change::Step(_) if commit.within.is_empty() => EntryKind::Step,
+        Change::Ended(_) => EntryKind::End,
+        _ => EntryKind::Part,
+    }
+}
+
+fn memory<V: Value>(commit: &Commit<V>, image: Image<V>) -> Memory<V> {
+    Memory { spent: commit.spent, events: commit.events, ..Memory::at(image) }
+}
+
+impl Header {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.array(3);
+        out.text(&self.run_id);
+        out.number(self.seed.number());
+        out.text(&self.graph);
+        out.into_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut from = Reader::new(bytes);
+        from.array()?;
+        let run_id = from.text()?.to_owned();
+        Ok(Self { run_id, seed: Seed::new(from.number()?), graph: from.text()?.to_owned() })
+    }
+}

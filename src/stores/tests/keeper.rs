@@ -1,0 +1,208 @@
+//! Runs that are kept, lost, and taken up again, over real stores.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::channel::{Merge, Write};
+use antiphon_core::checkpoint::Memory;
+use antiphon_core::command::{Choice, Choices, Update};
+use antiphon_core::effect::Effect;
+use antiphon_core::graph::{Graph, START};
+use antiphon_core::rules::{Rules, Site};
+use antiphon_core::run::{Options, Run};
+use antiphon_core::state::View;
+use antiphon_core::task::{Failure, Outcome};
+use antiphon_core::{Fault, Seed, Time};
+use antiphon_runtime::store::Store;
+use antiphon_runtime::{ManualClock, SystemClock};
+use antiphon_stores::{
+    Durability, Header, JsonCodec, Keeper, MemoryStore, Seal, Settings, SqliteStore, Vault,
+};
+use serde_json::{Value, json};
+
+const TERM: Duration = Duration::from_secs(30);
+const STEPS: usize = 400;
+
+/// A node that appends until there are enough.
+fn graph() -> Arc<Graph<Value>> {
+    let mut graph = Graph::builder("counting");
+    graph.channel("log", Merge::Append);
+    graph.node("count");
+    graph.edge(START, "count").branch("count", "again", 0, None);
+    graph.build().unwrap()
+}
+
+struct Again;
+
+impl Rules<Value> for Again {
+    fn reduce(&mut self, _: Site<'_, Value>, _: Option<Value>, _: Value) -> Result<Value, Fault> {
+        panic!("there is no rule of the host's own")
+    }
+
+    fn route(&mut self, _: u32, view: &View<'_, Value>) -> Result<Choices<Value>, Failure> {
+        let done = view.named("log").and_then(Value::as_array).map_or(0, Vec::len);
+        let on = (done < STEPS).then(|| Choice::Name("count".into()));
+        Ok(on.into_iter().collect())
+    }
+}
+
+fn header() -> Header {
+    Header { run_id: "run".into(), seed: Seed::new(7), graph: "counting".into() }
+}
+
+/// Drives a run until it ends or `crash` commits have been kept; says how
+/// often its node was called.
+async fn drive(
+    run: &mut Run<Value>,
+    keeper: &mut Keeper<Value, JsonCodec>,
+    crash: usize,
+) -> (usize, bool) {
+    let (mut calls, mut commits, now) = (0, 0, Time::default());
+    loop {
+        match run.step(now, &mut Again) {
+            Effect::Start(tasks) => {
+                for task in tasks {
+                    let log = run.graph(0).unwrap().channel_id("log").unwrap();
+                    let held = run.state().get(log).and_then(Value::as_array).map_or(0, Vec::len);
+                    let write = Write::merge(log, json!({ "item": held, "text": "x".repeat(200) }));
+                    calls += 1;
+                    run.resolve(task.id, Outcome::Done(Update::from(vec![write])), now);
+                }
+            }
+            Effect::Commit(commit) => {
+                if commits == crash {
+                    return (calls, false);
+                }
+                commits += 1;
+                if let Some(answer) = keeper.keep(&commit, || run.image(), now).unwrap() {
+                    answer.await.unwrap();
+                }
+                run.committed(commit.id);
+            }
+            Effect::Done(_) => {
+                keeper.settle().await.unwrap();
+                return (calls, true);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn open(
+    store: Arc<dyn Store>,
+    owner: &str,
+    durability: Durability,
+) -> (Keeper<Value, JsonCodec>, Option<Memory<Value>>) {
+    let vault = Vault::new(store, Arc::new(Seal::tagged()));
+    let values = (graph(), Arc::new(JsonCodec));
+    let (keeper, found) =
+        Keeper::open((vault, "t"), (owner, TERM), values, durability).await.unwrap();
+    if let Some(found) = &found {
+        assert_eq!(found.header, Some(header()));
+    }
+    (keeper, found.map(|found| found.memory))
+}
+
+fn options() -> Options {
+    Options { run_id: "run".into(), seed: Seed::new(7), commits: true, ..Options::default() }
+}
+
+fn log_of(run: &Run<Value>) -> Vec<i64> {
+    let log = run.graph(0).unwrap().channel_id("log").unwrap();
+    let items = run.state().get(log).and_then(Value::as_array).unwrap();
+    items.iter().map(|item| item["item"].as_i64().unwrap()).collect()
+}
+
+fn expected() -> Vec<i64> {
+    (0..).take(STEPS).collect()
+}
+
+#[tokio::test]
+async fn e11_a_run_that_is_lost_after_any_commit_goes_on_from_there() {
+    for crash in (1..=STEPS).step_by(37) {
+        let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+        let (mut keeper, found) = open(store.clone(), "first", Durability::Sync).await;
+        assert!(found.is_none());
+        keeper.begin(&header(), Time::default()).unwrap();
+        let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+        let (before, ended) = drive(&mut run, &mut keeper, crash).await;
+        assert!(!ended);
+        keeper.close().await.unwrap();
+
+        let (mut keeper, found) = open(store, "second", Durability::Sync).await;
+        let mut run = Run::resume(graph(), found.unwrap(), options(), Time::default());
+        let (after, ended) = drive(&mut run, &mut keeper, usize::MAX).await;
+        assert!(ended);
+        assert_eq!(log_of(&run), expected());
+        assert_eq!(before + after, STEPS + 1, "only the superstep that was lost is run again");
+    }
+}
+
+#[tokio::test]
+async fn each_durability_ends_in_the_same_thread() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+        let (mut keeper, _) = open(store.clone(), "first", durability).await;
+        keeper.begin(&header(), Time::default()).unwrap();
+        let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+        drive(&mut run, &mut keeper, usize::MAX).await;
+        keeper.close().await.unwrap();
+        let entries = store.head("t").await.unwrap().unwrap().last;
+        assert_eq!(entries < 5, durability == Durability::Exit, "{durability:?}: {entries}");
+        let (_, found) = open(store, "second", durability).await;
+        let memory = found.unwrap();
+        let log = graph().channel_id("log").unwrap();
+        let kept = memory.root.state.get(log).and_then(Value::as_array).unwrap().len();
+        assert_eq!((kept, memory.ended.is_some()), (STEPS, true), "{durability:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_lost_leaves_its_thread_after_its_term_alone() {
+    let clock = Arc::new(ManualClock::default());
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let (mut keeper, _) = open(store.clone(), "first", Durability::Sync).await;
+    let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+    drive(&mut run, &mut keeper, 3).await;
+    let vault = Vault::new(store.clone(), Arc::new(Seal::tagged()));
+    let values = (graph(), Arc::new(JsonCodec));
+    let second = Keeper::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
+    assert_eq!(second.err().unwrap().code, "thread_busy");
+    clock.advance(TERM);
+    let vault = Vault::new(store, Arc::new(Seal::tagged()));
+    let values = (graph(), Arc::new(JsonCodec));
+    let second = Keeper::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
+    assert!(second.is_ok());
+    let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+    let Effect::Commit(late) = run.step(Time::default(), &mut Again) else { panic!() };
+    let answer = keeper.keep(&late, || run.image(), Time::default()).unwrap().unwrap();
+    assert_eq!(answer.await.unwrap_err().code, "thread_conflict", "the first writes no more");
+}
+
+fn size(folder: &Path) -> u64 {
+    let files = std::fs::read_dir(folder).unwrap();
+    files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+}
+
+#[tokio::test]
+async fn a_file_grows_with_what_is_written_and_not_with_what_is_held() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let clock = Arc::new(SystemClock::new());
+    let store = SqliteStore::open(&path, Settings::default(), clock).unwrap();
+    let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
+    keeper.begin(&header(), Time::default()).unwrap();
+    let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+    drive(&mut run, &mut keeper, usize::MAX).await;
+    keeper.close().await.unwrap();
+    drop(run);
+    let written = STEPS as u64 * 200;
+    let size = size(folder.path());
+    assert!(size < written * 3, "{size} bytes for {written}");
+}
