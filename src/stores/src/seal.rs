@@ -83,6 +83,10 @@ impl Seal {
 }
 
 impl Place<'_> {
+    fn told(&self, problem: &str) -> String {
+        format!("{problem}: entry {} of the thread {}", self.seq, self.thread)
+    }
+
     fn bytes(&self) -> Vec<u8> {
         let numbers = [self.seq.to_be_bytes(), self.parent.to_be_bytes()].concat();
         [self.kind.as_str().as_bytes(), &[0], &numbers, self.thread.as_bytes()].concat()
@@ -98,26 +102,24 @@ fn tag(about: &[u8], body: &[u8]) -> [u8; TAG] {
 }
 
 fn failed() -> Fault {
-    Fault::new(Category::Internal, "store_failed", "an entry could not be encrypted")
-}
-
-fn fault(place: Place<'_>, code: &str, problem: &str, hint: &str) -> Fault {
-    let Place { thread, seq, .. } = place;
-    let message = format!("{problem}: entry {seq} of the thread {thread}");
-    Fault::new(Category::State, code, message).with("thread", thread).with("entry", seq).hint(hint)
+    Fault::new(Category::State, "store_failed", "an entry could not be encrypted")
+        .hint("the operating system gives no random numbers")
 }
 
 fn damaged(place: Place<'_>) -> Fault {
-    let hint = "check the key, or restore the store from a copy";
-    fault(place, "checkpoint_corrupt", "what was stored is damaged", hint)
+    let message = place.told("what was stored is damaged");
+    Fault::new(Category::State, "checkpoint_corrupt", message)
+        .hint("check the key, or restore the store from a copy")
 }
 
 fn locked(place: Place<'_>) -> Fault {
-    let hint = "open the store with the key it was written with";
-    fault(place, "checkpoint_encrypted", "what was stored is encrypted", hint)
+    let message = place.told("what was stored is encrypted");
+    Fault::new(Category::State, "checkpoint_encrypted", message)
+        .hint("open the store with the key it was written with")
 }
 
 fn plain(place: Place<'_>) -> Fault {
-    let hint = "open the store without a key, or begin a new thread";
-    fault(place, "checkpoint_plain", "what was stored is not encrypted", hint)
+    let message = place.told("what was stored is not encrypted");
+    Fault::new(Category::State, "checkpoint_plain", message)
+        .hint("open the store without a key, or begin a new thread")
 }

@@ -6,23 +6,22 @@ use rusqlite::ErrorCode;
 /// A failure of SQLite, by what its reader can do about it. Its text may hold
 /// a path, and never what is stored.
 pub(super) fn of(error: &rusqlite::Error) -> Fault {
-    let (code, hint) = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => ("store_full", "make room on the disk of the store"),
-        Some(ErrorCode::ReadOnly) => {
-            ("store_read_only", "give the process the right to write to the file and its folder")
-        }
+    let message = format!("the store does not work: {error}");
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Fault::new(Category::State, "store_full", message)
+            .hint("make room on the disk of the store, or raise its `max_bytes`"),
+        Some(ErrorCode::ReadOnly) => Fault::new(Category::State, "store_read_only", message)
+            .hint("give the process the right to write to the file and its folder"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            ("store_locked", "end the other program that writes to the file")
+            Fault::new(Category::State, "store_locked", message)
+                .hint("end the other program that writes to the file")
         }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            ("store_corrupt", "name another file, or restore this one from a copy")
-        }
-        Some(ErrorCode::CannotOpen) => {
-            ("store_unavailable", "check that the folder exists and can be written to")
-        }
-        _ => ("store_failed", "look at the message: it is SQLite's own"),
-    };
-    Fault::new(Category::State, code, format!("the store does not work: {error}")).hint(hint)
+        Some(ErrorCode::CannotOpen) => Fault::new(Category::State, "store_unavailable", message)
+            .hint("check that the folder exists and can be written to"),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => corrupt(&error.to_string()),
+        _ => Fault::new(Category::State, "store_failed", message)
+            .hint("look at the message: it is SQLite's own"),
+    }
 }
 
 pub(super) fn corrupt(problem: &str) -> Fault {
