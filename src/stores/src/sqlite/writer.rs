@@ -160,5 +160,6 @@ fn in_savepoint<T>(
 
 fn unstarted(error: &std::io::Error) -> Fault {
     let message = format!("a thread for the store could not be started: {error}");
-    Fault::new(antiphon_core::Category::Internal, "store_failed", message)
+    Fault::new(antiphon_core::Category::State, "store_failed", message)
+        .hint("end some of the threads or processes that run")
 }
