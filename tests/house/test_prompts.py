@@ -22,13 +22,15 @@ def unloaded(root: Path) -> Iterator[Finding]:
     """Files in a folder `prompts` that no source beside the folder names."""
     homes = [*root.glob("src/*"), root / "python/antiphon"]
     for home in homes:
-        prompts = [path for path in files(home, ".", ".md", ".txt") if "prompts" in path.parts]
+        # Below the home: a clone may itself lie in a folder of that name.
+        texts = [path.relative_to(home) for path in files(home, ".", ".md", ".txt")]
+        prompts = [path for path in texts if "prompts" in path.parts]
         if prompts:
             named = set(_named(home))
             for path in prompts:
                 if not _endings(path) & named:
                     rule = f"nothing loads this prompt: {path.name}"
-                    yield finding(root, path, 1, rule)
+                    yield finding(root, home / path, 1, rule)
 
 
 def _named(home: Path) -> Iterator[str]:
