@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Limits", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "Shape", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Limits", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "Shape", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar
 
@@ -662,6 +662,29 @@ class Shape:
     def wrap(self, /, mode: str, payload: Any) -> Any:
         """
         A chunk of the run's own graph that carries the payload as it is.
+        """
+
+@final
+class Values:
+    """
+    Turns values into bytes and back, by their exact types. Bytes are data:
+    nothing is imported or called because they say so.
+    """
+    def __new__(cls, /) -> Values: ...
+    def pack(self, /, value: Any) -> bytes:
+        """
+        A value as bytes.
+
+        Raises:
+            `StateError`: `value_unstorable`; the message names the type, and the
+                place inside the value.
+        """
+    def unpack(self, /, data: bytes) -> Any:
+        """
+        The value that was packed: an equal object of the same type.
+
+        Raises:
+            `StateError`: `checkpoint_corrupt`, if the bytes are none.
         """
 
 def _begin(callable: Any, one: Any, two: Any | None = None, three: Any | None = None) -> Any:

@@ -10,6 +10,7 @@ mod blocking;
 mod builder;
 mod call;
 mod chance;
+mod codec;
 mod command;
 mod context;
 mod core;
@@ -43,6 +44,7 @@ mod start;
 mod step;
 mod stream;
 mod update;
+mod values;
 mod wait;
 mod wake;
 
@@ -65,5 +67,6 @@ mod _antiphon {
         run::Run,
         shape::{Shape, select},
         step::{begin_inside, resume_inside},
+        values::Values,
     };
 }

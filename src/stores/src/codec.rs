@@ -17,7 +17,7 @@ mod writer;
 
 pub use reader::{Item, Reader};
 pub use value::{JsonCodec, ValueCodec};
-pub use writer::Writer;
+pub use writer::{Open, Writer};
 
 use names::Names;
 
@@ -105,7 +105,8 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     }
 }
 
-fn corrupt(problem: &str) -> Fault {
+/// `checkpoint_corrupt`: bytes that are not what was written.
+pub fn corrupt(problem: &str) -> Fault {
     let message = format!("what was stored is damaged: {problem}");
     Fault::new(Category::State, "checkpoint_corrupt", message)
         .hint("restore the store from a copy, or delete the thread")

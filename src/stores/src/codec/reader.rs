@@ -5,8 +5,8 @@ use rmp::Marker;
 
 use super::{VERSION, corrupt};
 
-/// Values may be inside one another so deeply.
-const DEPTH: usize = 200;
+/// What a length may claim before there is anything to show for it.
+const ROOM: usize = 1024;
 
 /// Bytes on their way to becoming values.
 #[derive(Debug)]
@@ -41,6 +41,9 @@ pub enum Item<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Values may be inside one another so deeply.
+    pub const DEPTH: usize = 200;
+
     /// Reads `bytes` from their beginning.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, depth: 0 }
@@ -168,9 +171,10 @@ impl<'a> Reader<'a> {
         read(self).map(Some)
     }
 
-    /// Room for so many items, as far as there are bytes for them.
+    /// Room for so many items, as far as there are bytes for them; not for many
+    /// at once, because each list in a list may claim all bytes for itself.
     pub fn room<T>(&self, length: usize) -> Vec<T> {
-        Vec::with_capacity(length.min(self.rest.len()))
+        Vec::with_capacity(length.min(self.rest.len()).min(ROOM))
     }
 
     /// Reads what is inside something.
@@ -181,13 +185,35 @@ impl<'a> Reader<'a> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        if self.depth >= DEPTH {
+        if self.depth >= Self::DEPTH {
             return Err(corrupt("values too deep inside one another"));
         }
         self.depth += 1;
         let read = read(self);
         self.depth -= 1;
         read
+    }
+
+    /// Reads what is inside the bytes of an [extension](Item::Extension), to
+    /// their end.
+    ///
+    /// # Errors
+    /// As [`Reader::deeper`], and `checkpoint_corrupt` if `read` leaves bytes over.
+    pub fn inside<T>(
+        &self,
+        bytes: &'a [u8],
+        read: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        Self { rest: bytes, depth: self.depth }.deeper(|inside| {
+            let value = read(inside)?;
+            inside.expect_end()?;
+            Ok(value)
+        })
+    }
+
+    /// Whether everything was read.
+    pub const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
     }
 
     pub(super) fn expect_array(&mut self, length: usize) -> Result<(), Fault> {
@@ -204,7 +230,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn expect_end(&self) -> Result<(), Fault> {
+    /// Refuses bytes that nothing has read.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if there are any.
+    pub fn expect_end(&self) -> Result<(), Fault> {
         if self.rest.is_empty() { Ok(()) } else { Err(corrupt("more bytes than belong to it")) }
     }
 

@@ -1,5 +1,6 @@
 //! `MessagePack`, written.
 
+use rmp::Marker;
 use rmp::encode as put;
 
 /// Bytes under construction.
@@ -83,7 +84,39 @@ impl Writer {
         done(put::write_ext_meta(&mut self.0, size(value.len()), kind));
         self.0.extend_from_slice(value);
     }
+
+    /// Begins bytes of a type of their own whose length is not known yet:
+    /// whatever is written until [`Writer::close`] belongs to them.
+    pub fn open(&mut self, kind: i8) -> Open {
+        let start = self.0.len();
+        self.0.extend_from_slice(&[Marker::Ext8.to_u8(), 0, kind.to_be_bytes()[0]]);
+        Open(start)
+    }
+
+    /// Ends what [`Writer::open`] began.
+    pub fn close(&mut self, Open(start): Open) {
+        let length = self.0.len() - start - HEAD;
+        if let Ok(length) = u8::try_from(length) {
+            self.0.splice(start + 1..start + 2, [length]);
+        } else {
+            let [a, b, c, d] = size(length).to_be_bytes();
+            self.0.splice(start..start + 2, [Marker::Ext32.to_u8(), a, b, c, d]);
+        }
+    }
+
+    /// How many bytes there are so far.
+    pub const fn size(&self) -> usize {
+        self.0.len()
+    }
 }
+
+/// Where bytes that are still open begin.
+#[derive(Debug)]
+#[must_use = "what is opened must be closed"]
+pub struct Open(usize);
+
+/// Bytes of a marker, a short length, and a kind.
+const HEAD: usize = 3;
 
 /// Writing to memory does not fail.
 fn done<T, E>(_written: Result<T, E>) {}

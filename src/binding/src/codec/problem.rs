@@ -1,0 +1,81 @@
+//! Why a value cannot be stored, and where inside it the reason is.
+
+use std::fmt;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+
+/// The reason, and the way to it from the outside in.
+#[derive(Debug)]
+pub(super) struct Problem(Box<(Vec<String>, String)>);
+
+impl Problem {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Self(Box::new((Vec::new(), what.into())))
+    }
+
+    /// An object of a type that has no stored form.
+    pub(super) fn type_of(value: &Bound<'_, PyAny>) -> Self {
+        Self::new(format!("an object of type {}", type_name(value)))
+    }
+
+    /// What a callable of Python raised.
+    pub(super) fn raised(py: Python<'_>, error: &PyErr) -> Self {
+        Self::new(format!("{}: {}", type_name(error.value(py)), error.value(py)))
+    }
+
+    pub(super) fn in_item(self, index: usize) -> Self {
+        self.inside(format!("item {index}"))
+    }
+
+    pub(super) fn in_value_of(self, key: &Bound<'_, PyAny>) -> Self {
+        self.inside(key_name(key))
+    }
+
+    pub(super) fn in_key(self) -> Self {
+        self.inside("a key".to_owned())
+    }
+
+    pub(super) fn inside(mut self, place: String) -> Self {
+        self.0.0.push(place);
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (places, what) = &*self.0;
+        // Found from the inside out, told from the outside in. A value that is
+        // too deep would fill a page.
+        let shown = places.iter().rev().take(SHOWN);
+        let mut place = shown.map(String::as_str).collect::<Vec<_>>().join(", ");
+        if places.len() > SHOWN {
+            place.push_str(", …");
+        }
+        if place.is_empty() { f.write_str(what) } else { write!(f, "{place}: {what}") }
+    }
+}
+
+/// So many steps of a way are told.
+const SHOWN: usize = 8;
+/// So many characters of a key are told.
+const KEY: usize = 60;
+
+/// The type of a value, with its module unless that is Python's own.
+pub(super) fn type_name(value: &Bound<'_, PyAny>) -> String {
+    let name = value.get_type().fully_qualified_name();
+    name.map_or_else(|_| "an unknown type".to_owned(), |name| name.to_string())
+}
+
+/// Only keys whose text is Python's own are told: `repr` may run anything.
+fn key_name(key: &Bound<'_, PyAny>) -> String {
+    if key.is_exact_instance_of::<PyString>() {
+        let text = key.to_string();
+        let cut: String = text.chars().take(KEY).collect();
+        return format!("key `{cut}`");
+    }
+    if key.is_exact_instance_of::<PyInt>() && key.extract::<i64>().is_ok() {
+        return format!("key {key}");
+    }
+    format!("a key of type {}", type_name(key))
+}

@@ -1,0 +1,185 @@
+//! Python objects to bytes.
+
+use antiphon_stores::codec::{Reader, Writer};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyNone, PySet, PyString, PyTuple,
+};
+use pyo3::{PyTypeInfo, intern};
+use smallvec::SmallVec;
+
+use super::kind;
+use super::problem::Problem;
+
+/// No store takes more in one piece.
+const MOST: usize = 1_000_000_000;
+
+type Written = Result<(), Problem>;
+type Pairs<'py> = SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 8]>;
+
+/// One value on its way into a [`Writer`].
+pub(super) struct Writing<'a> {
+    out: &'a mut Writer,
+    depth: usize,
+}
+
+impl<'a> Writing<'a> {
+    pub(super) const fn to(out: &'a mut Writer) -> Self {
+        Self { out, depth: 0 }
+    }
+
+    /// Writes an object by its exact type: an instance of a subclass would come
+    /// back as something else. The types are in the order of how common they are.
+    pub(super) fn value(&mut self, value: &Bound<'_, PyAny>) -> Written {
+        if let Ok(text) = value.cast_exact::<PyString>() {
+            self.text(text)
+        } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+            self.deeper(|to| to.dict(dict))
+        } else if let Ok(list) = value.cast_exact::<PyList>() {
+            self.deeper(|to| to.list(list))
+        } else if let Ok(number) = value.cast_exact::<PyInt>() {
+            self.integer(number)
+        } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+            self.out.float(number.value());
+            Ok(())
+        } else if value.is_exact_instance_of::<PyNone>() {
+            self.out.nil();
+            Ok(())
+        } else if let Ok(flag) = value.cast_exact::<PyBool>() {
+            self.out.flag(flag.is_true());
+            Ok(())
+        } else {
+            self.rarer(value)
+        }
+    }
+
+    fn rarer(&mut self, value: &Bound<'_, PyAny>) -> Written {
+        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+            self.deeper(|to| to.items(kind::TUPLE, tuple.iter()))
+        } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+            self.fits(bytes.as_bytes().len())?;
+            self.out.bytes(bytes.as_bytes());
+            Ok(())
+        } else if is::<PySet>(value) || is::<PyFrozenSet>(value) {
+            let kind = if is::<PySet>(value) { kind::SET } else { kind::FROZENSET };
+            // Writing an item may let another thread change the set.
+            let items = value.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
+            let items = items.map_err(|error| Problem::raised(value.py(), &error))?;
+            self.deeper(|to| to.items(kind, items.into_iter()))
+        } else {
+            Err(Problem::type_of(value))
+        }
+    }
+
+    fn text(&mut self, text: &Bound<'_, PyString>) -> Written {
+        if let Ok(text) = text.to_str() {
+            self.fits(text.len())?;
+            self.out.text(text);
+            return Ok(());
+        }
+        let py = text.py();
+        let bytes = text.call_method1(intern!(py, "encode"), ("utf-8", "surrogatepass"));
+        let bytes = bytes.map_err(|error| Problem::raised(py, &error))?;
+        self.bytes_of(kind::SURROGATES, &bytes)
+    }
+
+    fn integer(&mut self, number: &Bound<'_, PyInt>) -> Written {
+        if let Ok(number) = number.extract::<i64>() {
+            self.out.signed(number);
+            return Ok(());
+        }
+        let bytes = two_complement(number);
+        self.bytes_of(kind::INTEGER, &bytes.map_err(|error| Problem::raised(number.py(), &error))?)
+    }
+
+    fn bytes_of(&mut self, kind: i8, bytes: &Bound<'_, PyAny>) -> Written {
+        let bytes = bytes.cast::<PyBytes>().map_err(|_| Problem::type_of(bytes))?;
+        self.fits(bytes.as_bytes().len())?;
+        self.out.extension(kind, bytes.as_bytes());
+        Ok(())
+    }
+
+    fn list(&mut self, list: &Bound<'_, PyList>) -> Written {
+        let length = list.len();
+        self.out.array(length);
+        for index in 0..length {
+            let item = list.get_item(index).map_err(|_| changed())?;
+            self.value(&item).map_err(|problem| problem.in_item(index))?;
+        }
+        if list.len() == length { Ok(()) } else { Err(changed()) }
+    }
+
+    fn dict(&mut self, dict: &Bound<'_, PyDict>) -> Written {
+        // A copy: writing a value may let another thread change the dict, which
+        // iterating would not survive.
+        let pairs: Pairs<'_> = dict.iter().collect();
+        if pairs.iter().all(|(key, _)| is_plain(key)) {
+            self.out.map(pairs.len());
+            return pairs.iter().try_for_each(|(key, value)| self.pair(key, value));
+        }
+        let open = self.out.open(kind::DICT);
+        pairs.iter().try_for_each(|(key, value)| self.pair(key, value))?;
+        self.out.close(open);
+        Ok(())
+    }
+
+    fn pair(&mut self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Written {
+        self.value(key).map_err(Problem::in_key)?;
+        self.value(value).map_err(|problem| problem.in_value_of(key))
+    }
+
+    fn items<'py>(&mut self, kind: i8, items: impl Iterator<Item = Bound<'py, PyAny>>) -> Written {
+        let open = self.out.open(kind);
+        for (index, item) in items.enumerate() {
+            self.value(&item).map_err(|problem| problem.in_item(index))?;
+        }
+        self.out.close(open);
+        Ok(())
+    }
+
+    /// Goes as deep as the reader will: also the end of a list inside itself.
+    fn deeper(&mut self, write: impl FnOnce(&mut Self) -> Written) -> Written {
+        if self.depth >= Reader::DEPTH {
+            return Err(Problem::new(format!(
+                "containers inside one another, more levels than: {}",
+                Reader::DEPTH
+            )));
+        }
+        self.fits(0)?;
+        self.depth += 1;
+        let written = write(self);
+        self.depth -= 1;
+        written
+    }
+
+    /// Also the end of few containers that hold one another many times over.
+    fn fits(&self, more: usize) -> Written {
+        if self.out.size().saturating_add(more) <= MOST {
+            return Ok(());
+        }
+        Err(Problem::new(format!("more bytes than a store takes in one piece: {MOST}")))
+    }
+}
+
+fn is<T: PyTypeInfo>(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<T>()
+}
+
+/// Whether a key is a text without lone surrogates.
+fn is_plain(key: &Bound<'_, PyAny>) -> bool {
+    key.cast_exact::<PyString>().is_ok_and(|key| key.to_str().is_ok())
+}
+
+fn two_complement<'py>(number: &Bound<'py, PyInt>) -> PyResult<Bound<'py, PyAny>> {
+    let py = number.py();
+    let bits: usize = number.call_method0(intern!(py, "bit_length"))?.extract()?;
+    // One bit more for the sign.
+    let arguments = (bits / 8 + 1, "little");
+    let options = PyDict::new(py);
+    options.set_item(intern!(py, "signed"), true)?;
+    number.call_method(intern!(py, "to_bytes"), arguments, Some(&options))
+}
+
+fn changed() -> Problem {
+    Problem::new("a list that was changed while it was stored")
+}
