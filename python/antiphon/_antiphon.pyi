@@ -6,7 +6,7 @@ from _typeshed import Incomplete
 from collections.abc import Sequence
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Limits", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "Shape", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "Shape", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar
 
@@ -329,6 +329,25 @@ class Limits:
     What is not given, or `None`, is not limited.
     """
     def __new__(cls, /, **limits) -> Limits: ...
+class Form:
+    """
+    The stored form of a type: plain values in its place, and the way back.
+
+    Args:
+        kind: the number of the form, 16 to 127; 7 for all types that have names.
+        pack: a function from an object of the type to plain values, which may
+            hold objects of other types that have forms.
+        unpack: the way back.
+        name: the type's name, if its number is 7.
+        fields: whether `pack` returns a dict of fields, for messages about what
+            is inside.
+    """
+    def __new__(cls, /, kind: int, pack: Any, unpack: Any, *, name: str | None = None, fields: bool = False) -> Form: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def kind(self, /) -> int: ...
+    @property
+    def name(self, /) -> str | None: ...
 
 @final
 class Model:
@@ -669,8 +688,11 @@ class Values:
     """
     Turns values into bytes and back, by their exact types. Bytes are data:
     nothing is imported or called because they say so.
+
+    Args:
+        registry: the types beyond Python's own plain ones.
     """
-    def __new__(cls, /) -> Values: ...
+    def __new__(cls, /, registry: Any) -> Values: ...
     def pack(self, /, value: Any) -> bytes:
         """
         A value as bytes.
@@ -684,7 +706,8 @@ class Values:
         The value that was packed: an equal object of the same type.
 
         Raises:
-            `StateError`: `checkpoint_corrupt`, if the bytes are none.
+            `StateError`: `checkpoint_corrupt`, if the bytes are none;
+                `checkpoint_misfit`, if a type is unknown or has changed.
         """
 
 def _begin(callable: Any, one: Any, two: Any | None = None, three: Any | None = None) -> Any:

@@ -7,7 +7,6 @@ import math
 import struct
 import subprocess
 import sys
-from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -15,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon._antiphon import Values
+from antiphon.checkpoint._registry import Registry
 from antiphon.errors import StateError
 
-VALUES = Values()
+VALUES = Values(Registry())
 DEEPEST = 200
 
 hashable = st.recursive(
@@ -106,7 +106,7 @@ class Foo:
     pass
 
 
-@pytest.mark.parametrize("value", [Text("x"), Level.LOW, Foo(), OrderedDict(), object, len, ...])
+@pytest.mark.parametrize("value", [Text("x"), Level.LOW, Foo(), object, len])
 def test_only_exact_types_are_stored(value: object) -> None:
     with pytest.raises(StateError) as caught:
         VALUES.pack(value)
@@ -187,6 +187,7 @@ def test_what_was_changed_is_a_value_or_refused(value: object, data: st.DataObje
 _FORGED = """
 import resource
 from antiphon._antiphon import Values
+from antiphon.checkpoint._registry import Registry
 from antiphon.errors import StateError
 
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
@@ -196,7 +197,7 @@ heads = [b"\\xdd", b"\\xdf", b"\\xdb", b"\\xc6", b"\\xc9"]
 forged = [head + b"\\xff" * 4 + bytes(100) for head in heads]
 for data in [*forged, b"\\xdd\\xff\\xff\\xff\\xff" * 150 + bytes(1_000_000)]:
     try:
-        Values().unpack(data)
+        Values(Registry()).unpack(data)
     except StateError:
         continue
     raise SystemExit("read what cannot be")

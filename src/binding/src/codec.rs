@@ -1,32 +1,48 @@
 //! State values as bytes: live Python objects by their exact types, and nothing
 //! that bytes could name is imported or called.
 
+use std::sync::Arc;
+
 use antiphon_core::Fault;
 use antiphon_stores::codec::{Reader, ValueCodec, Writer};
 use pyo3::prelude::*;
 
 use crate::object::Object;
 
+mod form;
 mod kind;
 mod problem;
 mod read;
 mod write;
 
+pub(crate) use form::Form;
 use read::Reading;
 use write::Writing;
 
-/// Turns Python objects into bytes, and back.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ObjectCodec {}
+/// Turns Python objects into bytes, and back. Types beyond Python's own plain
+/// ones are those of an `antiphon.checkpoint.Registry`.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectCodec(Arc<Py<PyAny>>);
+
+impl ObjectCodec {
+    pub(crate) fn new(registry: Py<PyAny>) -> Self {
+        Self(Arc::new(registry))
+    }
+
+    pub(crate) fn registry(&self) -> &Py<PyAny> {
+        &self.0
+    }
+}
 
 impl ValueCodec<Object> for ObjectCodec {
     fn write(&self, value: &Object, out: &mut Writer) -> Result<(), String> {
         Python::attach(|py| {
-            Writing::to(out).value(value.0.bind(py)).map_err(|problem| problem.to_string())
+            let mut writing = Writing::to(out, self.0.bind(py));
+            writing.value(value.0.bind(py)).map_err(|problem| problem.to_string())
         })
     }
 
     fn read(&self, from: &mut Reader<'_>) -> Result<Object, Fault> {
-        Python::attach(|py| Ok(Object(Reading::new(py).value(from)?.unbind())))
+        Python::attach(|py| Ok(Object(Reading::new(self.0.bind(py)).value(from)?.unbind())))
     }
 }

@@ -54,6 +54,7 @@ mod _antiphon {
     #[pymodule_export]
     use crate::{
         builder::Builder,
+        codec::Form,
         command::{Command, Overwrite, Send},
         context::{Context, current_context, enclosing_context},
         engine::Engine,

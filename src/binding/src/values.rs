@@ -12,6 +12,9 @@ use crate::object::Object;
 
 /// Turns values into bytes and back, by their exact types. Bytes are data:
 /// nothing is imported or called because they say so.
+///
+/// Args:
+///     registry: the types beyond Python's own plain ones.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct Values(ObjectCodec);
@@ -19,8 +22,8 @@ pub(crate) struct Values(ObjectCodec);
 #[pymethods]
 impl Values {
     #[new]
-    fn new() -> Self {
-        Self(ObjectCodec::default())
+    fn new(registry: Py<PyAny>) -> Self {
+        Self(ObjectCodec::new(registry))
     }
 
     /// A value as bytes.
@@ -34,7 +37,9 @@ impl Values {
             Ok(()) => Ok(PyBytes::new(value.py(), &out.into_bytes())),
             Err(problem) => {
                 let message = format!("a value cannot be stored: {problem}");
-                let fault = Fault::new(Category::State, "value_unstorable", message);
+                let fault = Fault::new(Category::State, "value_unstorable", message).hint(
+                    "turn it into plain data, or register its type: antiphon.checkpoint.register",
+                );
                 Err(to_exception(value.py(), &fault))
             }
         }
@@ -43,10 +48,15 @@ impl Values {
     /// The value that was packed: an equal object of the same type.
     ///
     /// Raises:
-    ///     `StateError`: `checkpoint_corrupt`, if the bytes are none.
+    ///     `StateError`: `checkpoint_corrupt`, if the bytes are none;
+    ///         `checkpoint_misfit`, if a type is unknown or has changed.
     fn unpack(&self, py: Python<'_>, data: &[u8]) -> PyResult<Py<PyAny>> {
         let mut from = Reader::new(data);
         let value = self.0.read(&mut from).and_then(|value| from.expect_end().map(|()| value));
         value.map(|value| value.0).map_err(|fault| to_exception(py, &fault))
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(self.0.registry())
     }
 }

@@ -135,5 +135,5 @@ fn unstorable(channel: &str, problem: &str) -> Fault {
     let message = format!("a value of `{channel}` cannot be stored: {problem}");
     Fault::new(Category::State, "value_unstorable", message)
         .with("channel", channel)
-        .hint("turn it into plain data, or register its type with the store")
+        .hint("turn it into plain data, or register its type: antiphon.checkpoint.register")
 }

@@ -13,3 +13,6 @@ pub(super) const DICT: i8 = 4;
 pub(super) const SET: i8 = 5;
 /// A frozenset: its items.
 pub(super) const FROZENSET: i8 = 6;
+/// An object of a registered type: the type's name, and what its form packed.
+/// Numbers from 16 on are those of `antiphon.checkpoint._catalog`.
+pub(super) const NAMED: i8 = 7;

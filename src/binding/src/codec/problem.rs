@@ -36,6 +36,22 @@ impl Problem {
         self.inside("a key".to_owned())
     }
 
+    /// What stands in the place of an object is not what its owner knows: a
+    /// list around the parts is left out, and a record has fields.
+    pub(super) fn in_form(mut self, fields: bool) -> Self {
+        let places = &mut self.0.0;
+        if places.last().is_some_and(|place| place.starts_with("item ")) {
+            places.pop();
+        }
+        if fields
+            && let Some(place) = places.last_mut()
+            && let Some(name) = place.strip_prefix("key ")
+        {
+            *place = format!("field {name}");
+        }
+        self
+    }
+
     pub(super) fn inside(mut self, place: String) -> Self {
         self.0.0.push(place);
         self

@@ -1,6 +1,6 @@
 //! Bytes to Python objects.
 
-use antiphon_core::Fault;
+use antiphon_core::{Category, Fault};
 use antiphon_stores::codec::{Item, Reader, corrupt};
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -8,18 +8,21 @@ use pyo3::types::{
 };
 use pyo3::{IntoPyObject, intern};
 
+use super::form::Form;
 use super::kind;
+use super::problem::type_name;
 
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
 
 /// One value on its way out of a [`Reader`].
-pub(super) struct Reading<'py> {
+pub(super) struct Reading<'a, 'py> {
     py: Python<'py>,
+    registry: &'a Bound<'py, PyAny>,
 }
 
-impl<'py> Reading<'py> {
-    pub(super) const fn new(py: Python<'py>) -> Self {
-        Self { py }
+impl<'a, 'py> Reading<'a, 'py> {
+    pub(super) fn new(registry: &'a Bound<'py, PyAny>) -> Self {
+        Self { py: registry.py(), registry }
     }
 
     /// The next value.
@@ -85,8 +88,37 @@ impl<'py> Reading<'py> {
                 let items = self.items(from, bytes)?;
                 self.made(PyFrozenSet::new(py, items))
             }
-            _ => Err(corrupt(&format!("a value of an unknown type: {kind}"))),
+            kind::NAMED => from.inside(bytes, |inside| self.named(inside)),
+            _ => from.inside(bytes, |inside| self.numbered(inside, kind)),
         }
+    }
+
+    fn named(&mut self, from: &mut Reader<'_>) -> Read<'py> {
+        let name = from.text()?;
+        let form = self.form(intern!(self.py, "form_named"), name)?;
+        let form = form.ok_or_else(|| unregistered(name))?;
+        let parts = self.value(from)?;
+        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
+        unpacked.map_err(|error| misfit(self.py, name, &error))
+    }
+
+    fn numbered(&mut self, from: &mut Reader<'_>, kind: i8) -> Read<'py> {
+        let form = self.form(intern!(self.py, "form_numbered"), kind)?;
+        let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
+        let form = form.ok_or_else(unknown)?;
+        let parts = self.value(from)?;
+        self.made(form.get().unpack.bind(self.py).call1((parts,)))
+    }
+
+    /// A form of the registry, which knows all there are: the bytes only choose.
+    fn form(
+        &self,
+        method: &Bound<'py, PyString>,
+        chosen: impl IntoPyObject<'py>,
+    ) -> Result<Option<Bound<'py, Form>>, Fault> {
+        let found = self.registry.call_method1(method, (chosen,));
+        let found = found.map_err(|error| missing(self.py, &error))?;
+        Ok(found.cast_into().ok())
     }
 
     fn items(&mut self, from: &Reader<'_>, bytes: &[u8]) -> Result<Vec<Bound<'py, PyAny>>, Fault> {
@@ -116,7 +148,7 @@ impl<'py> Reading<'py> {
     fn made<T>(&self, made: PyResult<Bound<'py, T>>) -> Read<'py> {
         made.map(Bound::into_any).map_err(|error| {
             let value = error.value(self.py);
-            corrupt(&format!("a value that cannot be: {}", super::problem::type_name(value)))
+            corrupt(&format!("a value that cannot be: {}: {value}", type_name(value)))
         })
     }
 }
@@ -134,4 +166,24 @@ fn from_two_complement<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py
     options.set_item(intern!(py, "signed"), true)?;
     let arguments = (PyBytes::new(py, bytes), intern!(py, "little"));
     py.get_type::<PyInt>().call_method(intern!(py, "from_bytes"), arguments, Some(&options))
+}
+
+fn unregistered(name: &str) -> Fault {
+    let message = format!("the type of a stored value is not registered: {name}");
+    Fault::new(Category::State, "checkpoint_misfit", message)
+        .hint("register it under this name: antiphon.checkpoint.register")
+}
+
+fn misfit(py: Python<'_>, name: &str, error: &PyErr) -> Fault {
+    let (kind, value) = (type_name(error.value(py)), error.value(py));
+    let message = format!("a stored value no longer fits its type `{name}`: {kind}: {value}");
+    Fault::new(Category::State, "checkpoint_misfit", message)
+        .hint("give what is new in the type a default, or begin a new run")
+}
+
+/// A form whose package is not installed.
+fn missing(py: Python<'_>, error: &PyErr) -> Fault {
+    let message = format!("a stored value needs a package: {}", error.value(py));
+    Fault::new(Category::State, "checkpoint_misfit", message)
+        .hint("install what the run was stored with")
 }

@@ -8,8 +8,9 @@ use pyo3::types::{
 use pyo3::{PyTypeInfo, intern};
 use smallvec::SmallVec;
 
+use super::form::Form;
 use super::kind;
-use super::problem::Problem;
+use super::problem::{Problem, type_name};
 
 /// No store takes more in one piece.
 const MOST: usize = 1_000_000_000;
@@ -18,14 +19,15 @@ type Written = Result<(), Problem>;
 type Pairs<'py> = SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 8]>;
 
 /// One value on its way into a [`Writer`].
-pub(super) struct Writing<'a> {
+pub(super) struct Writing<'a, 'py> {
     out: &'a mut Writer,
+    registry: &'a Bound<'py, PyAny>,
     depth: usize,
 }
 
-impl<'a> Writing<'a> {
-    pub(super) const fn to(out: &'a mut Writer) -> Self {
-        Self { out, depth: 0 }
+impl<'a, 'py> Writing<'a, 'py> {
+    pub(super) const fn to(out: &'a mut Writer, registry: &'a Bound<'py, PyAny>) -> Self {
+        Self { out, registry, depth: 0 }
     }
 
     /// Writes an object by its exact type: an instance of a subclass would come
@@ -67,8 +69,28 @@ impl<'a> Writing<'a> {
             let items = items.map_err(|error| Problem::raised(value.py(), &error))?;
             self.deeper(|to| to.items(kind, items.into_iter()))
         } else {
-            Err(Problem::type_of(value))
+            self.deeper(|to| to.formed(value))
         }
+    }
+
+    /// An object of a type that the registry knows.
+    fn formed(&mut self, value: &Bound<'_, PyAny>) -> Written {
+        let py = value.py();
+        let raised = |error: PyErr| Problem::raised(py, &error);
+        let form_of = intern!(py, "form_of");
+        let form = self.registry.call_method1(form_of, (value.get_type(),)).map_err(raised)?;
+        let Ok(form) = form.cast::<Form>() else { return Err(Problem::type_of(value)) };
+        let form = form.get();
+        let packed = form.pack.bind(py).call1((value,)).map_err(|error| {
+            raised(error).inside(format!("an object of type {}", type_name(value)))
+        })?;
+        let open = self.out.open(form.kind);
+        if let Some(name) = &form.name {
+            self.out.text(name);
+        }
+        self.value(&packed).map_err(|problem| problem.in_form(form.fields))?;
+        self.out.close(open);
+        Ok(())
     }
 
     fn text(&mut self, text: &Bound<'_, PyString>) -> Written {
@@ -128,7 +150,7 @@ impl<'a> Writing<'a> {
         self.value(value).map_err(|problem| problem.in_value_of(key))
     }
 
-    fn items<'py>(&mut self, kind: i8, items: impl Iterator<Item = Bound<'py, PyAny>>) -> Written {
+    fn items<'v>(&mut self, kind: i8, items: impl Iterator<Item = Bound<'v, PyAny>>) -> Written {
         let open = self.out.open(kind);
         for (index, item) in items.enumerate() {
             self.value(&item).map_err(|problem| problem.in_item(index))?;

@@ -1,0 +1,338 @@
+"""Types of users: made again only when they are registered, or a schema mentions them."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from dataclasses import dataclass, field
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    TypedDict,
+    TypeVar,
+)
+
+import pydantic
+import pytest
+
+from antiphon._antiphon import Values
+from antiphon.checkpoint import _registry, register
+from antiphon.checkpoint._hints import types_in
+from antiphon.checkpoint._registry import Registry, registry_for
+from antiphon.errors import StateError, ValidationError
+
+T = TypeVar("T")
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    CRIMSON = "red"  # noqa: PIE796  # an alias
+    MIXED = (1, 2)
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Rights(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+class Mode(enum.StrEnum):
+    FAST = "fast"
+
+
+@dataclass
+class Point(Generic[T]):
+    x: T
+    tags: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    ends: tuple[Point[int], Point[int]]
+    colour: Colour = Colour.RED
+    length: float = field(init=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        if type(self.ends) is not tuple:
+            raise AssertionError("made anew")
+
+
+class Pair(NamedTuple):
+    left: int
+    right: Level = Level.LOW
+
+
+class Card(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+    title: str
+    points: list[Point[int]] = []
+    rank: int = pydantic.Field(default=1, gt=0)
+    _seen: int = pydantic.PrivateAttr(default=0)
+
+
+class Box(pydantic.BaseModel, Generic[T]):
+    inside: T
+
+
+UserId = NewType("UserId", Line)
+
+
+class Inner(TypedDict):
+    card: Card
+    again: NotRequired[Inner]
+
+
+class State(TypedDict):
+    inner: Inner
+    lines: Annotated[list[Line], "a rule"]
+    mode: Mode | None
+    level: Literal[Level.LOW]
+    pairs: dict[str, tuple[Pair, ...]]
+    box: Box[Rights]
+    unknown: Missing  # type: ignore[name-defined]  # noqa: F821
+
+
+VALUES = Values(registry_for(State))
+EMPTY = Values(Registry())
+
+
+def again(value: Any) -> Any:
+    made = VALUES.unpack(VALUES.pack(value))
+    assert type(made) is type(value)
+    return made
+
+
+def card() -> Card:
+    made = Card(title="a", points=[Point(1, {"t"})], other=[Mode.FAST])  # type: ignore[call-arg]
+    made._seen = 3
+    return made
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Colour.RED,
+        Colour.CRIMSON,
+        Colour.MIXED,
+        Level.LOW,
+        Rights.READ | Rights.WRITE,
+        Rights(0),
+        Mode.FAST,
+        Point("x", {"a"}),
+        Line((Point(1), Point(2)), Colour.MIXED),
+        Pair(1),
+        card(),
+        Card.model_construct(title=1, rank=-5),
+        Box[Rights](inside=Rights.READ),
+        {Colour.RED: [Level.LOW], Pair(1): Mode.FAST},
+    ],
+    ids=repr,
+)
+def test_what_a_schema_mentions_comes_back_as_it_was(value: Any) -> None:
+    made = again(value)
+    assert made == value
+    assert repr(made) == repr(value)
+
+
+def test_a_model_keeps_what_was_given_what_is_extra_and_what_is_private() -> None:
+    made = again(card())
+    assert made.model_fields_set == card().model_fields_set == {"title", "points", "other"}
+    assert made.model_extra == {"other": [Mode.FAST]}
+    assert made._seen == 3
+
+
+def test_a_schema_mentions_types_inside_types() -> None:
+    found = set(types_in(State))
+    assert {Colour, Level, Rights, Mode, Point, Line, Pair, Card, Box[Rights]} <= found
+    assert Line in types_in(list[UserId])
+
+
+@pytest.mark.parametrize("value", [Colour.RED, Point(1), Pair(1), Card(title="a")], ids=repr)
+def test_an_unregistered_type_is_refused_and_told_how_to_register(value: object) -> None:
+    with pytest.raises(StateError) as caught:
+        EMPTY.pack([value])
+    kind = type(value)
+    wanted = f"item 0: an object of type {kind.__module__}.{kind.__qualname__}"
+    assert caught.value.message.endswith(wanted)
+    assert "antiphon.checkpoint.register" in str(caught.value.hint)
+
+
+def test_a_stored_type_is_not_made_unless_it_is_registered() -> None:
+    packed = VALUES.pack({"x": Point(1)})
+    with pytest.raises(StateError) as caught:
+        EMPTY.unpack(packed)
+    assert caught.value.code == "checkpoint_misfit"
+    assert caught.value.message.endswith(f"not registered: {__name__}.Point")
+
+
+def test_bytes_cannot_have_a_module_imported() -> None:
+    name = b"colorsys.rgb_to_hsv"
+    packed = b"\xa0" + bytes([0xA0 + len(name)]) + name + b"\x93\x01\x02\x03"
+    packed = b"\xc7" + bytes([len(packed) - 1]) + b"\x07" + packed[1:]
+    sys.modules.pop("colorsys", None)
+    with pytest.raises(StateError, match=r"not registered: colorsys\.rgb_to_hsv"):
+        VALUES.unpack(packed)
+    assert "colorsys" not in sys.modules
+
+
+def test_an_error_names_the_field() -> None:
+    bad = Line((Point(1), Point(object())))  # type: ignore[arg-type]
+    with pytest.raises(StateError) as caught:
+        VALUES.pack({"line": bad})
+    wanted = "key `line`, field `ends`, item 1, field `x`: an object of type object"
+    assert caught.value.message == f"a value cannot be stored: {wanted}"
+    with pytest.raises(StateError, match="field `points`, item 0, field `x`: an object"):
+        VALUES.pack(Card.model_construct(title="", points=[Point(object())]))
+
+
+def evolved(name: str, kind: type, value: object) -> Any:
+    """A value, stored as it was, read by a type of the same name that has changed since."""
+    old, new = Registry(), Registry()
+    old.register(type(value), name=name)
+    new.register(kind, name=name)
+    return Values(new).unpack(Values(old).pack(value))
+
+
+@dataclass
+class Later:
+    tags: set[str]
+    count: int = 7
+    more: list[int] = field(default_factory=list)
+
+
+class Trio(NamedTuple):
+    left: int
+    right: int
+    middle: int
+
+
+class LaterTrio(NamedTuple):
+    left: int
+    front: int = 5
+
+
+class LaterCard(pydantic.BaseModel):
+    title: str
+    when: list[int] = pydantic.Field(default_factory=lambda: [1])
+
+
+def test_a_type_may_gain_fields_with_defaults_and_lose_others() -> None:
+    assert evolved("t", Later, Point(1, {"a"})) == Later({"a"}, 7, [])
+    assert evolved("t", LaterTrio, Trio(1, 2, 3)) == LaterTrio(1, 5)
+    assert evolved("t", LaterCard, Card(title="a", rank=2)) == LaterCard(title="a")
+
+
+@dataclass
+class Strict:
+    needed: int
+
+
+class StrictCard(pydantic.BaseModel):
+    needed: int
+
+
+class Other(enum.Enum):
+    BLUE = 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(Strict, Point(1)), (StrictCard, Card(title="a")), (Other, Colour.RED), (Later, Colour.RED)],
+)
+def test_what_a_type_can_no_longer_be_is_told(kind: type, value: object) -> None:
+    with pytest.raises(StateError, match="no longer fits its type `t`") as caught:
+        evolved("t", kind, value)
+    assert caught.value.code == "checkpoint_misfit"
+
+
+@pytest.fixture
+def clean(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    registry = Registry()
+    monkeypatch.setattr(_registry, "GLOBAL", registry)
+    return registry
+
+
+def test_register_takes_a_type_and_is_a_decorator(clean: Registry) -> None:
+    assert register(Colour) is Colour
+
+    @register(name="spot")
+    @dataclass
+    class Spot:
+        x: int
+
+    values = Values(registry_for(int))
+    assert values.unpack(values.pack([Colour.RED, Spot(1)])) == [Colour.RED, Spot(1)]
+    assert b"spot" in values.pack(Spot(1))
+    assert Values(clean).unpack(values.pack(Spot(1))) == Spot(1)
+
+
+@pytest.mark.usefixtures("clean")
+def test_any_type_can_bring_its_own_way() -> None:
+    class Money:
+        def __init__(self, cents: int) -> None:
+            self.cents = cents
+
+    register(Money, name="money", pack=lambda money: money.cents, unpack=Money)
+    values = Values(registry_for())
+    assert values.unpack(values.pack(Money(5))).cents == 5
+
+
+@pytest.mark.usefixtures("clean")
+def test_two_types_of_one_name_are_an_error() -> None:
+    register(Colour, name="thing")
+    register(Colour, name="thing")
+    with pytest.raises(ValidationError, match="under one name: thing") as caught:
+        register(Level, name="thing")
+    assert caught.value.code == "type_name_taken"
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_class_that_is_defined_anew_takes_the_place_of_the_old_one() -> None:
+    def defined() -> Any:
+        made: Any = dataclass(type("Cell", (), {"__annotations__": {"x": int}}))
+        made.__module__ = "__main__"
+        return register(made)
+
+    first, second = defined(), defined()
+    values = Values(registry_for())
+    assert values.unpack(values.pack(second(1))) == second(1)
+    assert values.unpack(values.pack(first(1))) == second(1)
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_registered_name_wins_over_an_adopted_one() -> None:
+    values = Values(registry_for(list[Point[int]]))
+    assert values.unpack(values.pack(Point(1))) == Point(1)
+    register(Line, name=f"{__name__}.Point")
+    with pytest.raises(StateError, match=r"an object of type .*Point"):
+        values.pack(Point(1))
+
+
+class Opaque:
+    pass
+
+
+@dataclass
+class Table(dict[str, int]):
+    x: int = 1
+
+
+class NoMembers(enum.Enum):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Opaque, Table, NoMembers, int, len])
+def test_a_type_of_no_known_kind_is_refused_when_it_is_registered(kind: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Registry().register(kind, name="x")
+    assert caught.value.code == "type_unstorable"
+    with pytest.raises(ValidationError):
+        Registry().register(kind, name="x", pack=str)
