@@ -41,6 +41,7 @@ _FAMILIES = (
     Family("arrays.forms", range(88, 96), frozenset({"numpy"})),
     Family("tables.polars_forms", range(96, 100), frozenset({"polars"})),
     Family("tables.arrow_forms", range(100, 104), frozenset({"pyarrow"})),
+    Family("frames.forms", range(104, 112), frozenset({"pandas"})),
 )
 
 _MET: dict[type, Form] = {}

@@ -1,0 +1,221 @@
+"""Arrays and tables, stored and read by the libraries they belong to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pandas.testing import assert_frame_equal, assert_index_equal, assert_series_equal
+from polars.testing import assert_frame_equal as assert_same_frame
+from polars.testing import assert_series_equal as assert_same_series
+
+from antiphon._antiphon import Values
+from antiphon.checkpoint._registry import Registry
+from antiphon.errors import StateError
+
+VALUES = Values(Registry())
+
+
+def again(value: Any) -> Any:
+    made = VALUES.unpack(VALUES.pack(value))
+    assert type(made) is type(value)
+    return made
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(10)[::2],
+        np.arange(3, dtype=">i2"),
+        np.array(5),
+        np.zeros((0, 3)),
+        np.array([True, False]),
+        np.array([1 + 2j], dtype=np.complex64),
+        np.array(["a", "bcd", "é"]),
+        np.array([b"a", b"bc"]),
+        np.array(["2026-01-01", "NaT"], dtype="datetime64[ns]"),
+        np.array([1, 2], dtype="timedelta64[25s]"),
+        np.array([np.nan, np.inf], dtype=np.float16),
+    ],
+    ids=lambda array: f"{array.dtype.str}{list(array.shape)}",
+)
+def test_an_array_comes_back_as_it_was(array: np.ndarray[Any, Any]) -> None:
+    made = again(array)
+    np.testing.assert_array_equal(made, array, strict=True)
+    assert made.dtype.str == array.dtype.str
+    assert made.flags.writeable
+    assert made.flags.owndata
+    if array.ndim == 2 and array.size:
+        assert made.flags.f_contiguous == array.flags.f_contiguous
+
+
+@pytest.mark.parametrize(
+    "scalar", [np.float64(1.5), np.int8(-1), np.bool_(True), np.str_("a"), np.datetime64("2026-01")]
+)
+def test_a_scalar_of_numpy_stays_one(scalar: Any) -> None:
+    assert again(scalar) == scalar
+    assert again({"x": [scalar]}) == {"x": [scalar]}
+
+
+class Matrix(np.ndarray[Any, Any]):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("array", "problem"),
+    [
+        (np.array([object()]), "no plain numbers or texts: object"),
+        (np.zeros(2, dtype=[("a", "i4"), ("b", "O")]), "no plain numbers or texts"),
+        (np.array(["a"], dtype=np.dtypes.StringDType()), "no plain numbers or texts"),
+        (np.zeros(2).view(Matrix), "an object of type .*Matrix"),
+    ],
+)
+def test_an_array_of_references_is_refused(array: object, problem: str) -> None:
+    with pytest.raises(StateError, match=problem):
+        VALUES.pack([array])
+
+
+def test_arrays_take_hardly_more_than_their_bytes() -> None:
+    assert len(VALUES.pack(np.zeros(10_000))) < 80_000 + 50
+
+
+def cells() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "numbers": [1, 2, 3],
+            "texts": ["x", None, "z"],
+            "floats": [1.5, np.nan, 2],
+            "objects": [[1], {"k": (1,)}, None],
+            "choice": pd.Categorical(["u", "v", "u"], ordered=True),
+            "moments": pd.date_range("2026-01-01", periods=3, tz="Europe/Paris"),
+            "days": pd.date_range("2026-01-01", periods=3),
+            "spans": pd.to_timedelta([1, 2, 3], unit="s"),
+            "bytes": pd.array([1, None, 3], dtype="Int8"),
+            "flags": pd.array([True, None, False], dtype="boolean"),
+            "strings": pd.array(["a", pd.NA, "c"], dtype="string"),
+            "mixed": pd.Series([pd.Timestamp("2026-01-01"), pd.NA, 1], dtype=object),
+            5: [1, 2, 3],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        cells(),
+        cells().set_index(["numbers", "choice"]),
+        cells().set_index("moments"),
+        cells().iloc[::2],
+        cells().pivot_table(index="bytes", columns="choice", values="numbers", observed=True),
+        pd.DataFrame(),
+        pd.DataFrame(index=[1, 2]),
+        pd.DataFrame(columns=["a"]),
+        pd.DataFrame([[1, 2]], columns=["x", "x"]),
+        pd.DataFrame({"x": [1, 2]}, index=pd.date_range("2026", periods=2, freq="D")),
+    ],
+)
+def test_a_frame_of_pandas_comes_back_as_it_was(frame: pd.DataFrame) -> None:
+    frame.attrs["source"] = "here"
+    made = again(frame)
+    assert_frame_equal(made, frame, check_freq=True, check_column_type=True)
+    assert made.attrs == {"source": "here"}
+    for place, dtype in enumerate(frame.dtypes):
+        if dtype.kind == "O":
+            kinds = [type(cell) for cell in frame.iloc[:, place]]
+            assert [type(cell) for cell in made.iloc[:, place]] == kinds
+
+
+def test_series_indexes_and_scalars_of_pandas_come_back() -> None:
+    series = pd.Series(["a", "b"], index=pd.RangeIndex(2, 6, 2, name="i"), name="s")
+    assert_series_equal(again(series), series)
+    index = pd.CategoricalIndex(["a", "b"], name="c")
+    assert_index_equal(again(index), index)
+    for value in (
+        pd.Timestamp("2026-03-29 02:30:00.000000001"),
+        pd.Timestamp("2026-10-25 00:30", tz="UTC").tz_convert("Europe/Paris"),
+        pd.Timedelta(5, "ns"),
+    ):
+        assert again(value) == value
+        assert repr(again(value)) == repr(value)
+    assert again(pd.NaT) is pd.NaT
+    assert again(pd.NA) is pd.NA
+
+
+def test_a_frame_that_came_back_can_be_changed() -> None:
+    made = again(cells())
+    made.loc[0, "numbers"] = 7
+    assert made["numbers"].tolist() == [7, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.arrays.SparseArray([0, 1]),
+        pd.period_range("2026", periods=2, freq="D"),
+        pd.Series([1, object()]),
+    ],
+    ids=["sparse", "period", "object"],
+)
+def test_a_column_without_a_form_is_refused(column: Any) -> None:
+    with pytest.raises(StateError) as caught:
+        VALUES.pack(pd.DataFrame({"x": column}))
+    assert caught.value.code == "value_unstorable"
+
+
+def test_tables_of_polars_come_back_as_they_were() -> None:
+    frame = pl.DataFrame(
+        {
+            "a": [1, None, 3],
+            "b": [["x"], [], None],
+            "c": [{"k": 1}, {"k": 2}, None],
+            "d": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
+        }
+    ).with_columns(pl.datetime(2026, 1, 1, time_zone="Europe/Paris").alias("e"))
+    assert_same_frame(again(frame), frame)
+    assert_same_series(again(frame["b"]), frame["b"])
+    assert again(pl.DataFrame()).shape == (0, 0)
+    with pytest.raises(StateError, match="a column of objects"):
+        VALUES.pack(pl.DataFrame({"o": [object()]}))
+
+
+def test_tables_of_arrow_come_back_as_they_were() -> None:
+    table = pa.table(
+        {"a": pa.chunked_array([[1, 2], [None]]), "b": [[1], None, []]}
+    ).replace_schema_metadata({"k": "v"})
+    made = again(table)
+    assert made.equals(table, check_metadata=True)
+    assert made.column("a").num_chunks == 2
+    batch = pa.record_batch({"x": pa.array(["a", None]).dictionary_encode()})
+    assert again(batch).equals(batch)
+
+
+@pytest.mark.parametrize("table", [cells(), pl.DataFrame({"a": [1]}), pa.table({"a": [1]})])
+def test_cut_and_changed_tables_are_refused_or_read(table: object) -> None:
+    packed = VALUES.pack(table)
+    for place in range(0, len(packed), max(1, len(packed) // 200)):
+        flipped = bytes([*packed[:place], packed[place] ^ 0x55, *packed[place + 1 :]])
+        for data in (packed[:place], flipped):
+            try:
+                VALUES.unpack(data)
+            except StateError as error:
+                assert error.code == "checkpoint_corrupt"  # noqa: PT017
+
+
+def test_plain_values_import_no_library() -> None:
+    script = (
+        "import sys, decimal\n"
+        "from antiphon._antiphon import Values\n"
+        "from antiphon.checkpoint._registry import Registry\n"
+        "values = Values(Registry())\n"
+        "values.unpack(values.pack([{1: decimal.Decimal(1)}, ValueError('x'), 1.5]))\n"
+        "assert not {'numpy', 'pandas', 'polars', 'pyarrow', 'pydantic'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
