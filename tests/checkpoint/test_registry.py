@@ -336,3 +336,38 @@ def test_a_type_of_no_known_kind_is_refused_when_it_is_registered(kind: Any) -> 
     assert caught.value.code == "type_unstorable"
     with pytest.raises(ValidationError):
         Registry().register(kind, name="x", pack=str)
+
+
+def test_records_go_as_deep_as_they_can_be_read() -> None:
+    def nested(levels: int) -> Any:
+        value: Any = 1
+        for _ in range(levels):
+            value = Point(value)
+        return value
+
+    # A record and the dict of its fields are two levels; the set of tags is one more.
+    assert again(nested(99)) == nested(99)
+    with pytest.raises(StateError, match="more levels than: 200"):
+        VALUES.pack(nested(101))
+
+
+@pytest.mark.usefixtures("clean")
+def test_what_changes_while_it_is_stored_is_refused_or_stored_as_it_was() -> None:
+    class Sneak:
+        pass
+
+    held: dict[str, Any] = {}
+
+    def pack(_: Sneak) -> None:
+        for value in held.values():
+            value.clear()
+
+    register(Sneak, name="sneak", pack=pack, unpack=lambda _: Sneak())
+    values = Values(registry_for())
+    held["list"] = [Sneak(), 1, 2]
+    with pytest.raises(StateError, match="changed while it was stored"):
+        values.pack(held["list"])
+    held["list"] = {"a": Sneak(), "b": 2}
+    assert values.unpack(values.pack(held["list"]))["b"] == 2
+    held["list"] = {Sneak()}
+    assert len(values.unpack(values.pack(held["list"]))) == 1

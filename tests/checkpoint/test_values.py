@@ -250,3 +250,9 @@ def test_what_no_value_packs_to_is_refused(data: bytes) -> None:
     with pytest.raises(StateError) as caught:
         VALUES.unpack(data)
     assert caught.value.code == "checkpoint_corrupt"
+
+
+def test_keys_of_maps_may_be_long_and_alike() -> None:
+    names = [f"{first}{'k' * length}" for first in "abcABC" for length in (0, 1, 39, 40, 41, 200)]
+    value = [dict.fromkeys(names, 1) for _ in range(3)]
+    assert again(value) == value

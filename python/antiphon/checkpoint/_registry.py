@@ -35,7 +35,7 @@ class Registry:
         ... class Order:
         ...     price: int
         >>> registry = Registry()
-        >>> _ = registry.register(Order, name="order")
+        >>> registry.register(Order, name="order")
         >>> registry.form_of(Order)
         Form(7, name="order")
     """
@@ -79,12 +79,12 @@ class Registry:
         for kind in types_in(schema):
             if kind in self._types or not records.is_record(kind):
                 continue
-            if self._names.get(name_of(kind)) is None:
+            if name_of(kind) not in self._names and _catalog.form_of(kind) is None:
                 self.register(kind)
 
     def form_of(self, kind: type) -> Form | None:
         """How objects of a type are stored, or none if they cannot be."""
-        return _catalog.form_of(kind) or self.registered(kind) or _catalog.form_of_failure(kind)
+        return self.registered(kind) or _catalog.form_of(kind) or _catalog.form_of_failure(kind)
 
     def form_named(self, name: str) -> Form | None:
         """The form of the type that is stored under a name."""

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::object::Object;
 
 mod form;
+mod keys;
 mod kind;
 mod problem;
 mod read;

@@ -7,7 +7,7 @@ pub(super) const INTEGER: i8 = 1;
 pub(super) const SURROGATES: i8 = 2;
 /// A tuple: its items.
 pub(super) const TUPLE: i8 = 3;
-/// A dict with keys that are no texts: keys and values in turn.
+/// A dict with other keys than texts: keys and values in turn.
 pub(super) const DICT: i8 = 4;
 /// A set: its items.
 pub(super) const SET: i8 = 5;

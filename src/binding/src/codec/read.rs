@@ -9,24 +9,26 @@ use pyo3::types::{
 use pyo3::{IntoPyObject, intern};
 
 use super::form::Form;
+use super::keys::Keys;
 use super::kind;
 use super::problem::type_name;
 
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
 
 /// One value on its way out of a [`Reader`].
-pub(super) struct Reading<'a, 'py> {
+pub(super) struct Reading<'a, 'py, 'd> {
     py: Python<'py>,
     registry: &'a Bound<'py, PyAny>,
+    keys: Keys<'py, 'd>,
 }
 
-impl<'a, 'py> Reading<'a, 'py> {
+impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
     pub(super) fn new(registry: &'a Bound<'py, PyAny>) -> Self {
-        Self { py: registry.py(), registry }
+        Self { py: registry.py(), registry, keys: Keys::default() }
     }
 
     /// The next value.
-    pub(super) fn value(&mut self, from: &mut Reader<'_>) -> Read<'py> {
+    pub(super) fn value(&mut self, from: &mut Reader<'d>) -> Read<'py> {
         let py = self.py;
         Ok(match from.item()? {
             Item::Nil => py.None().into_bound(py),
@@ -42,7 +44,7 @@ impl<'a, 'py> Reading<'a, 'py> {
         })
     }
 
-    fn list(&mut self, from: &mut Reader<'_>, length: usize) -> Read<'py> {
+    fn list(&mut self, from: &mut Reader<'d>, length: usize) -> Read<'py> {
         let mut items = from.room(length);
         from.deeper(|from| {
             for _ in 0..length {
@@ -53,20 +55,30 @@ impl<'a, 'py> Reading<'a, 'py> {
         self.made(PyList::new(self.py, items))
     }
 
-    fn map(&mut self, from: &mut Reader<'_>, length: usize) -> Read<'py> {
+    fn map(&mut self, from: &mut Reader<'d>, length: usize) -> Read<'py> {
         let dict = PyDict::new(self.py);
         from.deeper(|from| {
             for _ in 0..length {
-                let key = PyString::new(self.py, from.text()?);
+                let key = self.key(from)?;
                 let value = self.value(from)?;
-                self.made(dict.set_item(key, value).map(|()| dict.clone()))?;
+                dict.set_item(key, value).map_err(|error| refused(self.py, &error))?;
             }
             Ok(())
         })?;
         Ok(dict.into_any())
     }
 
-    fn extension(&mut self, from: &Reader<'_>, kind: i8, bytes: &[u8]) -> Read<'py> {
+    fn key(&mut self, from: &mut Reader<'d>) -> Read<'py> {
+        match from.item()? {
+            Item::Text(text) => Ok(self.keys.get(self.py, text)),
+            Item::Extension(kind::SURROGATES, bytes) => {
+                self.extension(from, kind::SURROGATES, bytes)
+            }
+            _ => Err(corrupt("a key that is no text")),
+        }
+    }
+
+    fn extension(&mut self, from: &Reader<'d>, kind: i8, bytes: &'d [u8]) -> Read<'py> {
         let py = self.py;
         match kind {
             kind::INTEGER => self.made(from_two_complement(py, bytes)),
@@ -93,7 +105,7 @@ impl<'a, 'py> Reading<'a, 'py> {
         }
     }
 
-    fn named(&mut self, from: &mut Reader<'_>) -> Read<'py> {
+    fn named(&mut self, from: &mut Reader<'d>) -> Read<'py> {
         let name = from.text()?;
         let form = self.form(intern!(self.py, "form_named"), name)?;
         let form = form.ok_or_else(|| unregistered(name))?;
@@ -102,7 +114,7 @@ impl<'a, 'py> Reading<'a, 'py> {
         unpacked.map_err(|error| misfit(self.py, name, &error))
     }
 
-    fn numbered(&mut self, from: &mut Reader<'_>, kind: i8) -> Read<'py> {
+    fn numbered(&mut self, from: &mut Reader<'d>, kind: i8) -> Read<'py> {
         let form = self.form(intern!(self.py, "form_numbered"), kind)?;
         let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
         let form = form.ok_or_else(unknown)?;
@@ -121,7 +133,11 @@ impl<'a, 'py> Reading<'a, 'py> {
         Ok(found.cast_into().ok())
     }
 
-    fn items(&mut self, from: &Reader<'_>, bytes: &[u8]) -> Result<Vec<Bound<'py, PyAny>>, Fault> {
+    fn items(
+        &mut self,
+        from: &Reader<'d>,
+        bytes: &'d [u8],
+    ) -> Result<Vec<Bound<'py, PyAny>>, Fault> {
         from.inside(bytes, |inside| {
             let mut items = Vec::new();
             while !inside.is_at_end() {
@@ -131,13 +147,13 @@ impl<'a, 'py> Reading<'a, 'py> {
         })
     }
 
-    fn dict(&mut self, from: &Reader<'_>, bytes: &[u8]) -> Read<'py> {
+    fn dict(&mut self, from: &Reader<'d>, bytes: &'d [u8]) -> Read<'py> {
         let dict = PyDict::new(self.py);
         from.inside(bytes, |inside| {
             while !inside.is_at_end() {
                 let key = self.value(inside)?;
                 let value = self.value(inside)?;
-                self.made(dict.set_item(key, value).map(|()| dict.clone()))?;
+                dict.set_item(key, value).map_err(|error| refused(self.py, &error))?;
             }
             Ok(())
         })?;
@@ -146,11 +162,13 @@ impl<'a, 'py> Reading<'a, 'py> {
 
     /// What Python made of bytes, unless they say what cannot be: a list as a key, say.
     fn made<T>(&self, made: PyResult<Bound<'py, T>>) -> Read<'py> {
-        made.map(Bound::into_any).map_err(|error| {
-            let value = error.value(self.py);
-            corrupt(&format!("a value that cannot be: {}: {value}", type_name(value)))
-        })
+        made.map(Bound::into_any).map_err(|error| refused(self.py, &error))
     }
+}
+
+fn refused(py: Python<'_>, error: &PyErr) -> Fault {
+    let value = error.value(py);
+    corrupt(&format!("a value that cannot be: {}: {value}", type_name(value)))
 }
 
 fn integer<'py, T>(py: Python<'py>, number: T) -> Read<'py>

@@ -3,7 +3,7 @@
 use antiphon_stores::codec::{Reader, Writer};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyNone, PySet, PyString, PyTuple,
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
 };
 use pyo3::{PyTypeInfo, intern};
 use smallvec::SmallVec;
@@ -33,21 +33,21 @@ impl<'a, 'py> Writing<'a, 'py> {
     /// Writes an object by its exact type: an instance of a subclass would come
     /// back as something else. The types are in the order of how common they are.
     pub(super) fn value(&mut self, value: &Bound<'_, PyAny>) -> Written {
-        if let Ok(text) = value.cast_exact::<PyString>() {
+        if let Some(text) = exact::<PyString>(value) {
             self.text(text)
-        } else if let Ok(dict) = value.cast_exact::<PyDict>() {
+        } else if let Some(dict) = exact::<PyDict>(value) {
             self.deeper(|to| to.dict(dict))
-        } else if let Ok(list) = value.cast_exact::<PyList>() {
+        } else if let Some(list) = exact::<PyList>(value) {
             self.deeper(|to| to.list(list))
-        } else if let Ok(number) = value.cast_exact::<PyInt>() {
+        } else if let Some(number) = exact::<PyInt>(value) {
             self.integer(number)
-        } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+        } else if let Some(number) = exact::<PyFloat>(value) {
             self.out.float(number.value());
             Ok(())
-        } else if value.is_exact_instance_of::<PyNone>() {
+        } else if value.is_none() {
             self.out.nil();
             Ok(())
-        } else if let Ok(flag) = value.cast_exact::<PyBool>() {
+        } else if let Some(flag) = exact::<PyBool>(value) {
             self.out.flag(flag.is_true());
             Ok(())
         } else {
@@ -56,18 +56,16 @@ impl<'a, 'py> Writing<'a, 'py> {
     }
 
     fn rarer(&mut self, value: &Bound<'_, PyAny>) -> Written {
-        if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        if let Some(tuple) = exact::<PyTuple>(value) {
             self.deeper(|to| to.items(kind::TUPLE, tuple.iter()))
-        } else if let Ok(bytes) = value.cast_exact::<PyBytes>() {
+        } else if let Some(bytes) = exact::<PyBytes>(value) {
             self.fits(bytes.as_bytes().len())?;
             self.out.bytes(bytes.as_bytes());
             Ok(())
-        } else if is::<PySet>(value) || is::<PyFrozenSet>(value) {
-            let kind = if is::<PySet>(value) { kind::SET } else { kind::FROZENSET };
-            // Writing an item may let another thread change the set.
-            let items = value.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
-            let items = items.map_err(|error| Problem::raised(value.py(), &error))?;
-            self.deeper(|to| to.items(kind, items.into_iter()))
+        } else if is::<PySet>(value) {
+            self.deeper(|to| to.set(kind::SET, value))
+        } else if is::<PyFrozenSet>(value) {
+            self.deeper(|to| to.set(kind::FROZENSET, value))
         } else {
             self.deeper(|to| to.formed(value))
         }
@@ -135,7 +133,7 @@ impl<'a, 'py> Writing<'a, 'py> {
         // A copy: writing a value may let another thread change the dict, which
         // iterating would not survive.
         let pairs: Pairs<'_> = dict.iter().collect();
-        if pairs.iter().all(|(key, _)| is_plain(key)) {
+        if pairs.iter().all(|(key, _)| is::<PyString>(key)) {
             self.out.map(pairs.len());
             return pairs.iter().try_for_each(|(key, value)| self.pair(key, value));
         }
@@ -148,6 +146,13 @@ impl<'a, 'py> Writing<'a, 'py> {
     fn pair(&mut self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Written {
         self.value(key).map_err(Problem::in_key)?;
         self.value(value).map_err(|problem| problem.in_value_of(key))
+    }
+
+    fn set(&mut self, kind: i8, set: &Bound<'_, PyAny>) -> Written {
+        // A copy, for the reason that a dict is copied.
+        let items = set.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
+        let items = items.map_err(|error| Problem::raised(set.py(), &error))?;
+        self.items(kind, items.into_iter())
     }
 
     fn items<'v>(&mut self, kind: i8, items: impl Iterator<Item = Bound<'v, PyAny>>) -> Written {
@@ -187,9 +192,9 @@ fn is<T: PyTypeInfo>(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<T>()
 }
 
-/// Whether a key is a text without lone surrogates.
-fn is_plain(key: &Bound<'_, PyAny>) -> bool {
-    key.cast_exact::<PyString>().is_ok_and(|key| key.to_str().is_ok())
+/// A cast that costs nothing where it fails.
+fn exact<'v, 'py, T: PyTypeInfo>(value: &'v Bound<'py, PyAny>) -> Option<&'v Bound<'py, T>> {
+    if is::<T>(value) { value.cast_exact::<T>().ok() } else { None }
 }
 
 fn two_complement<'py>(number: &Bound<'py, PyInt>) -> PyResult<Bound<'py, PyAny>> {
