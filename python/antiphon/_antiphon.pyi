@@ -313,22 +313,6 @@ class Event:
         """
 
 @final
-class Limits:
-    """
-    What a run may spend.
-
-    Args:
-        supersteps: rounds of the graph.
-        `model_calls`: calls of models.
-        `tool_calls`: calls of tools.
-        `input_tokens`: tokens read by models.
-        `output_tokens`: tokens written by models.
-        retries: repeated attempts of nodes.
-        `wall_time`: seconds.
-
-    What is not given, or `None`, is not limited.
-    """
-    def __new__(cls, /, **limits) -> Limits: ...
 class Form:
     """
     The stored form of a type: plain values in its place, and the way back.
@@ -348,6 +332,24 @@ class Form:
     def kind(self, /) -> int: ...
     @property
     def name(self, /) -> str | None: ...
+
+@final
+class Limits:
+    """
+    What a run may spend.
+
+    Args:
+        supersteps: rounds of the graph.
+        `model_calls`: calls of models.
+        `tool_calls`: calls of tools.
+        `input_tokens`: tokens read by models.
+        `output_tokens`: tokens written by models.
+        retries: repeated attempts of nodes.
+        `wall_time`: seconds.
+
+    What is not given, or `None`, is not limited.
+    """
+    def __new__(cls, /, **limits) -> Limits: ...
 
 @final
 class Model:
