@@ -284,7 +284,8 @@ impl<V> Graph<V> {
         self.joined.get(id.0 as usize).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn rank(&self, id: NodeId) -> u32 {
+    /// Where a node comes among those that run in the same superstep.
+    pub fn rank(&self, id: NodeId) -> u32 {
         self.ranks.get(id.0 as usize).copied().unwrap_or_default()
     }
 }

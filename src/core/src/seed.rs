@@ -32,6 +32,12 @@ impl Seed {
         name.bytes().fold(self, |seed, byte| seed.child(u64::from(byte)))
     }
 
+    /// The seed of a task of a graph whose seed this is.
+    #[must_use]
+    pub const fn task(self, step: u64, slot: u32) -> Self {
+        self.child(step).child(slot as u64 + 1)
+    }
+
     /// A number in `0.0..1.0`, uniform.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
     pub fn unit(self) -> f64 {

@@ -128,7 +128,7 @@ pub trait Store: Send + Sync {
     /// Takes or keeps the right to write to a thread for `term` from now. A
     /// thread that does not exist begins with this.
     ///
-    /// Fails with `thread_busy` while another owner holds it.
+    /// Fails with `thread_busy` while another owner holds it; its details name that `owner`.
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head>;
 
     /// Gives the right back; nothing happens if it is not held.

@@ -131,7 +131,8 @@ fn misfit(what: &str, name: &str) -> Fault {
         .hint("go on with the graph that stored it, or begin a new run")
 }
 
-fn unstorable(channel: &str, problem: &str) -> Fault {
+/// `value_unstorable`: a value that has no stored form.
+pub fn unstorable(channel: &str, problem: &str) -> Fault {
     let message = format!("a value of `{channel}` cannot be stored: {problem}");
     Fault::new(Category::State, "value_unstorable", message)
         .with("channel", channel)

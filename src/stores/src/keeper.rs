@@ -60,7 +60,10 @@ pub struct Keeper<V, C> {
     parts: Vec<(EntryKind, Vec<u8>)>,
     /// The run, so that each snapshot can be followed by it.
     header: Vec<u8>,
+    /// Whether the run is still to be written, together with what it commits first.
+    begins: bool,
     step: u64,
+    checkpoint: u64,
 }
 
 impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
@@ -78,14 +81,20 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         durability: Durability,
     ) -> Result<(Self, Option<Found<V>>), Fault> {
         let (log, way) = Log::open(vault, thread, owner, term).await?;
-        let found = read(&graph, &*values, &way);
-        let (under_way, parts, header) = (VecDeque::new(), Vec::new(), Vec::new());
-        let mut keeper = Self { graph, values, log, durability, under_way, parts, header, step: 0 };
-        match found {
-            Ok(found) => {
-                keeper.step = found.as_ref().map_or(0, |found| found.memory.root.step);
-                Ok((keeper, found))
-            }
+        let mut keeper = Self {
+            graph,
+            values,
+            log,
+            durability,
+            under_way: VecDeque::new(),
+            parts: Vec::new(),
+            header: Vec::new(),
+            begins: false,
+            step: 0,
+            checkpoint: 0,
+        };
+        match keeper.found(&way) {
+            Ok(found) => Ok((keeper, found)),
             Err(fault) => {
                 keeper.log.release().await?;
                 Err(fault)
@@ -93,15 +102,40 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         }
     }
 
-    /// A run begins or goes on.
+    /// Goes back to an earlier checkpoint: what follows is a branch.
     ///
     /// # Errors
-    /// Those of [`Log::append`].
-    pub fn begin(&mut self, header: &Header, at: Time) -> Result<(), Fault> {
+    /// Those of [`Log::go_back`], and of reading what it finds.
+    pub async fn go_back(&mut self, seq: u64) -> Result<Option<Found<V>>, Fault> {
+        let way = self.log.go_back(seq).await?;
+        self.found(&way)
+    }
+
+    fn found(&mut self, way: &[Record]) -> Result<Option<Found<V>>, Fault> {
+        let found = read(&self.graph, &*self.values, way)?;
+        self.step = found.as_ref().map_or(0, |found| found.memory.root.step);
+        self.checkpoint = found.as_ref().map_or(0, |found| found.checkpoint);
+        self.parts.clear();
+        if self.durability == Durability::Exit {
+            // The next snapshot stands before them.
+            let open = way.iter().rev().take_while(|record| !is_checkpoint(record.kind));
+            let parts = open.filter(|record| record.kind == EntryKind::Part);
+            self.parts = parts.map(|record| (record.kind, record.body.clone())).collect();
+            self.parts.reverse();
+        }
+        Ok(found)
+    }
+
+    /// A run begins or goes on. It is written together with what it commits
+    /// first, because until then the thread is still that of the run before.
+    pub fn begin(&mut self, header: &Header) {
         self.header = header.encode();
-        let answer = self.log.append(&[(EntryKind::Run, &self.header)], self.step, at)?;
-        self.under_way.push_back(answer);
-        Ok(())
+        self.begins = true;
+    }
+
+    /// The entry of the last superstep that was kept or found; 0 if there is none.
+    pub const fn checkpoint(&self) -> u64 {
+        self.checkpoint
     }
 
     /// Keeps a commit. What is returned has to be waited for before the run
@@ -124,7 +158,11 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         }
         let codec = Codec::new(&self.graph, &*self.values);
         let body = codec.encode(commit)?;
-        let mut entries = vec![(kind, body)];
+        let mut entries = Vec::new();
+        if std::mem::take(&mut self.begins) {
+            entries.push((EntryKind::Run, self.header.clone()));
+        }
+        entries.push((kind, body));
         if kind == EntryKind::Step
             && self.log.wants_snapshot()
             && let Some(image) = image()
@@ -158,16 +196,17 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     ///
     /// # Errors
     /// `thread_busy` if it was lost.
-    pub async fn renew(&self, term: Duration) -> Result<(), Fault> {
-        self.log.renew(term).await.map(|_| ())
+    pub fn renew(&self, term: Duration) -> Answer<()> {
+        let answer = self.log.renew(term);
+        Box::pin(async move { answer.await.map(|_| ()) })
     }
 
     /// Lets the thread go.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn close(self) -> Result<(), Fault> {
-        self.log.release().await
+    pub fn close(self) -> Answer<()> {
+        self.log.release()
     }
 
     fn keep_for_exit(
@@ -196,6 +235,10 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
 
     fn append(&mut self, entries: &[(EntryKind, Vec<u8>)], at: Time) -> Result<Answer<()>, Fault> {
         let entries: Vec<_> = entries.iter().map(|(kind, body)| (*kind, body.as_slice())).collect();
+        let first = self.log.last() + 1;
+        if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
+            self.checkpoint = first + place as u64;
+        }
         self.log.append(&entries, self.step, at)
     }
 
@@ -228,11 +271,16 @@ pub fn read<V: Value>(
                 found.memory.fold(graph, codec.decode(&record.body)?)?;
             }
         }
-        if matches!(record.kind, EntryKind::Step | EntryKind::Snapshot) {
+        if is_checkpoint(record.kind) {
             found.checkpoint = record.seq;
         }
     }
     Ok((!way.is_empty()).then_some(found))
+}
+
+/// Whether an entry is a checkpoint to go back to.
+pub const fn is_checkpoint(kind: EntryKind) -> bool {
+    matches!(kind, EntryKind::Step | EntryKind::Snapshot)
 }
 
 fn kind<V>(commit: &Commit<V>) -> EntryKind {
@@ -257,7 +305,11 @@ impl Header {
         out.into_bytes()
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+    /// Reads what an entry of [`EntryKind::Run`] holds.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if it is damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
         let mut from = Reader::new(bytes);
         from.array()?;
         let run_id = from.text()?.to_owned();

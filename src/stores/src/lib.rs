@@ -17,7 +17,7 @@ pub mod seal;
 pub mod sqlite;
 
 pub use codec::{Codec, JsonCodec, ValueCodec};
-pub use keeper::{Durability, Found, Header, Keeper};
+pub use keeper::{Durability, Found, Header, Keeper, is_checkpoint};
 pub use log::{Log, Record, Vault};
 pub use memory::MemoryStore;
 pub use seal::{Place, Seal};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Fault, Time};
+use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Span, Store};
 
 use crate::codec::damaged_chain;
@@ -83,6 +83,19 @@ impl Vault {
         Ok(way)
     }
 
+    /// What leads to a checkpoint that a caller has named.
+    ///
+    /// # Errors
+    /// `checkpoint_unknown` if the thread has none of that number, and those of
+    /// [`Vault::way_to`].
+    pub async fn way_to_checkpoint(&self, thread: &str, seq: u64) -> Result<Vec<Record>, Fault> {
+        let found = self.store.find(thread, seq).await?.map(|entry| entry.kind);
+        match found {
+            Some(EntryKind::Step | EntryKind::Snapshot) => self.way_to(thread, Some(seq)).await,
+            _ => Err(unknown(thread, seq)),
+        }
+    }
+
     fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {
         let Entry { seq, parent, kind, step, at, body, .. } = entry;
         let body = self.seal.open(Place { thread, seq, parent, kind }, &body)?;
@@ -145,9 +158,29 @@ impl Log {
         self.base = base;
     }
 
+    /// Goes on from an earlier checkpoint, and reads what leads there: what
+    /// follows is a branch.
+    ///
+    /// # Errors
+    /// `checkpoint_unknown` if the thread has none of that number, and those of
+    /// [`Vault::way_to`].
+    pub async fn go_back(&mut self, seq: u64) -> Result<Vec<Record>, Fault> {
+        let way = self.vault.way_to_checkpoint(&self.thread, seq).await?;
+        let first = way.first().filter(|record| record.kind == EntryKind::Snapshot);
+        self.snapshot = first.map_or(0, |record| record.body.len());
+        self.since = way.iter().map(|record| record.body.len()).sum::<usize>() - self.snapshot;
+        self.branch(seq, first.map_or(0, |record| record.seq));
+        Ok(way)
+    }
+
     /// The number of the last entry on the way.
     pub const fn tip(&self) -> u64 {
         self.head.tip
+    }
+
+    /// The largest number given out, on any branch.
+    pub const fn last(&self) -> u64 {
+        self.head.last
     }
 
     /// Whether so much was written since the last snapshot that another one
@@ -198,4 +231,12 @@ impl Log {
     pub fn release(self) -> Answer<()> {
         self.vault.store.release(&self.thread, &self.owner)
     }
+}
+
+fn unknown(thread: &str, seq: u64) -> Fault {
+    let message = format!("the thread {thread} has no such checkpoint: {seq}");
+    Fault::new(Category::State, "checkpoint_unknown", message)
+        .with("thread", thread)
+        .with("checkpoint", seq)
+        .hint("take the checkpoint's id from the history of the thread")
 }

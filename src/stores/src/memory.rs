@@ -42,8 +42,8 @@ impl Store for MemoryStore {
         let now = self.clock.now();
         let mut threads = self.threads();
         let kept = threads.entry(thread.to_owned()).or_default();
-        if let Some(until) = kept.held_by_another(owner, now) {
-            return ready(Err(busy(thread, until)));
+        if let Some((holder, until)) = kept.held_by_another(owner, now) {
+            return ready(Err(busy(thread, until).with("owner", holder)));
         }
         kept.held = Some((owner.to_owned(), now + term));
         kept.at = kept.at.max(now);
@@ -110,16 +110,16 @@ impl Store for MemoryStore {
         let now = self.clock.now();
         let mut threads = self.threads();
         match threads.get(thread).and_then(|kept| kept.held_by_another("", now)) {
-            Some(until) => ready(Err(busy(thread, until))),
+            Some((holder, until)) => ready(Err(busy(thread, until).with("owner", holder))),
             None => ready(Ok(threads.remove(thread).is_some())),
         }
     }
 }
 
 impl Kept {
-    fn held_by_another(&self, owner: &str, now: Time) -> Option<Time> {
+    fn held_by_another(&self, owner: &str, now: Time) -> Option<(&str, Time)> {
         let (held, until) = self.held.as_ref()?;
-        (held != owner && *until > now).then_some(*until)
+        (held != owner && *until > now).then_some((held, *until))
     }
 
     fn listed(&self, name: &str) -> Thread {

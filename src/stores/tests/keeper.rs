@@ -129,7 +129,7 @@ async fn e11_a_run_that_is_lost_after_any_commit_goes_on_from_there() {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
         let (mut keeper, found) = open(store.clone(), "first", Durability::Sync).await;
         assert!(found.is_none());
-        keeper.begin(&header(), Time::default()).unwrap();
+        keeper.begin(&header());
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
         let (before, ended) = drive(&mut run, &mut keeper, crash).await;
         assert!(!ended);
@@ -149,7 +149,7 @@ async fn each_durability_ends_in_the_same_thread() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
         let (mut keeper, _) = open(store.clone(), "first", durability).await;
-        keeper.begin(&header(), Time::default()).unwrap();
+        keeper.begin(&header());
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
         drive(&mut run, &mut keeper, usize::MAX).await;
         keeper.close().await.unwrap();
@@ -197,7 +197,7 @@ async fn a_file_grows_with_what_is_written_and_not_with_what_is_held() {
     let clock = Arc::new(SystemClock::new());
     let store = SqliteStore::open(&path, Settings::default(), clock).unwrap();
     let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
-    keeper.begin(&header(), Time::default()).unwrap();
+    keeper.begin(&header());
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
     drive(&mut run, &mut keeper, usize::MAX).await;
     keeper.close().await.unwrap();

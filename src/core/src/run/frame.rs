@@ -269,7 +269,7 @@ impl<V> Record<V> {
     /// What its ids derive from: the same whenever the same run comes to the
     /// same place, and another for whoever handles its failure.
     pub(super) fn seed(&self, unit: Seed, step: u64, slot: u32) -> Seed {
-        let seed = unit.child(step).child(u64::from(slot) + 1);
+        let seed = unit.task(step, slot);
         if self.handled().is_some() { seed.child(u64::MAX) } else { seed }
     }
 }

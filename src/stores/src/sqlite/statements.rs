@@ -16,8 +16,8 @@ pub(super) fn claim(
     now: Time,
     until: Time,
 ) -> Done<Head> {
-    if let Some(until) = held_by_another(file, thread, owner, now)? {
-        return Err(busy(thread, until));
+    if let Some((holder, until)) = held_by_another(file, thread, owner, now)? {
+        return Err(busy(thread, until).with("owner", holder));
     }
     let claim =
         "INSERT INTO thread (name, tip, last, at, owner, until) VALUES (?1, 0, 0, ?2, ?3, ?4)
@@ -95,21 +95,25 @@ pub(super) fn trim(file: &Connection, thread: &str, seq: u64) -> Done<u64> {
 }
 
 pub(super) fn delete(file: &Connection, thread: &str, now: Time) -> Done<bool> {
-    if let Some(until) = held_by_another(file, thread, "", now)? {
-        return Err(busy(thread, until));
+    if let Some((holder, until)) = held_by_another(file, thread, "", now)? {
+        return Err(busy(thread, until).with("owner", holder));
     }
     let delete = "DELETE FROM thread WHERE name = ?1";
     let removed = file.prepare_cached(delete).and_then(|mut delete| delete.execute([thread]));
     Ok(asked(removed)? > 0)
 }
 
-fn held_by_another(file: &Connection, thread: &str, owner: &str, now: Time) -> Done<Option<Time>> {
-    let held = "SELECT until FROM thread WHERE name = ?1 AND owner <> ?2 AND until > ?3";
+fn held_by_another(
+    file: &Connection,
+    thread: &str,
+    owner: &str,
+    now: Time,
+) -> Done<Option<(String, Time)>> {
+    let held = "SELECT owner, until FROM thread WHERE name = ?1 AND owner <> ?2 AND until > ?3";
     let values = params![thread, owner, number(now.as_micros())];
-    let until = file
-        .prepare_cached(held)
-        .and_then(|mut held| held.query_row(values, |row| count(row, 0)).optional());
-    Ok(asked(until)?.map(Time::from_micros))
+    let holder = |row: &Row<'_>| Ok((row.get(0)?, Time::from_micros(count(row, 1)?)));
+    let held = file.prepare_cached(held);
+    asked(held.and_then(|mut held| held.query_row(values, holder).optional()))
 }
 
 fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
