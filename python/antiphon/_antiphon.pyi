@@ -4,11 +4,12 @@ The native half of antiphon.
 
 from _typeshed import Incomplete
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "Model", "ModelCall", "Overwrite", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Send", "Shape", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Saver", "Send", "Shape", "SqliteSaver", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, disjoint_base
 
 _N = TypeVar("_N", default=Any)
 
@@ -217,16 +218,26 @@ class Engine:
     """
     A compiled graph; immutable, and shareable between threads and runs.
     """
+    def ahistory(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> Any:
+        """
+        `history` on the caller's event loop.
+        """
     def describe(self, /) -> dict:
         """
         Nodes, edges, joins, branches and channels, for drawing.
+        """
+    def history(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> list:
+        """
+        What a thread held at its checkpoints, newest first, each as a dict: from the
+        checkpoint of `place` back, and no more than `limit`. With `live`, the newest shows
+        what tasks of an open superstep have done.
         """
     @property
     def name(self, /) -> str:
         """
         The graph's name.
         """
-    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, run_id: str | None = None, seed: int | None = None) -> Run:
+    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: Place | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
         """
         Starts a run. Nothing happens before it is waited for, awaited or iterated.
 
@@ -245,6 +256,8 @@ class Engine:
             `step_timeout`: seconds that each superstep may take.
             events: whether events are kept for the result.
             `run_id`: a new one by default.
+            place: the thread that keeps it; none by default. Without an input it goes on
+                there.
             seed: where ids and jitter come from; drawn by default.
         """
 
@@ -352,6 +365,13 @@ class Limits:
     def __new__(cls, /, **limits) -> Limits: ...
 
 @final
+class MemorySaver(Saver):
+    """
+    Threads in memory: they last as long as the process and the saver.
+    """
+    def __new__(cls, /) -> MemorySaver: ...
+
+@final
 class Model:
     """
     A language model that can be asked, natively.
@@ -423,6 +443,24 @@ class Overwrite:
     def __repr__(self, /) -> str: ...
     @property
     def value(self, /) -> Any: ...
+
+@final
+class Place:
+    """
+    A thread of a store, and how a run is kept there.
+
+    Args:
+        saver: the store.
+        thread: the thread's name.
+        registry: the types of stored values; by default those registered for all.
+        checkpoint: where to begin in the thread; at its end by default.
+        durability: `sync`, `async` or `exit`; `async` by default.
+        `as_node`: the node in whose name the input is written; nothing runs then.
+    """
+    def __new__(cls, /, saver: Saver, thread: str, *, registry: Any | None = None, checkpoint: int | None = None, durability: str | None = None, as_node: str | None = None) -> Place: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def thread(self, /) -> str: ...
 
 @final
 class RetryPolicy:
@@ -549,11 +587,17 @@ class Run:
         """
     def answer(self, /, id: str, value: Any) -> None:
         """
-        Answers an open question; then wait for the run again.
+        Answers an open question; then wait for the run again. A run that is kept has let its
+        thread go: start another one there with the answer.
         """
     def cancel(self, /, reason: str = "cancelled") -> None:
         """
         Stops the run, from any thread; whoever drives it sees it end.
+        """
+    @property
+    def checkpoint(self, /) -> int | None:
+        """
+        The checkpoint that it has written or found last, once it has let its thread go.
         """
     @property
     def detail(self, /) -> str:
@@ -617,9 +661,47 @@ class Run:
         Supersteps so far.
         """
     @property
+    def thread(self, /) -> str | None:
+        """
+        The thread that it is kept in; none if it is not kept.
+        """
+    @property
     def values(self, /) -> dict:
         """
         The state as it is now, as a dict of its own.
+        """
+
+@disjoint_base
+class Saver:
+    """
+    Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
+    time, those that are waited for and those that are awaited.
+
+    A context manager, sync and async, that closes it at the end.
+    """
+    def __aenter__(self, /) -> Any: ...
+    def __aexit__(self, /, *_error) -> Any: ...
+    def __enter__(self, /) -> Saver: ...
+    def __exit__(self, /, *_error) -> None: ...
+    def __repr__(self, /) -> str: ...
+    def adelete_thread(self, /, thread_id: str) -> Any:
+        """
+        `delete_thread` on the caller's event loop.
+        """
+    def close(self, /) -> None:
+        """
+        Lets go of what is open. Runs that are under way still end; nothing new begins.
+        """
+    def delete_thread(self, /, thread_id: str) -> None:
+        """
+        Removes a thread with all it holds; nothing happens if there is none.
+
+        Raises a `StateError` with the code `thread_busy` if a run writes to it.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        Where it keeps threads, without any secret: `sqlite:runs.db`.
         """
 
 @final
@@ -683,6 +765,32 @@ class Shape:
     def wrap(self, /, mode: str, payload: Any) -> Any:
         """
         A chunk of the run's own graph that carries the payload as it is.
+        """
+
+@final
+class SqliteSaver(Saver):
+    """
+    Threads in one SQLite file, which several processes may share.
+    """
+    @staticmethod
+    def from_conn_string(conn_string: str | PathLike[str]) -> SqliteSaver:
+        """
+        `open` under the name that LangGraph gives it.
+        """
+    @staticmethod
+    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: int | None = None) -> SqliteSaver:
+        """
+        Opens a file, and makes it if there is none.
+
+        `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored
+        is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read. `sync`
+        says what is durable: what survives the death of the `process`, or, for one flush of
+        the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
+        them there is no limit.
+
+        Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
+        of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
+        written it.
         """
 
 @final

@@ -1,8 +1,13 @@
-"""Durable threads: what a state may hold."""
+"""Durable threads: where they are kept, and what a state may hold.
+
+A saver goes wherever a ``checkpointer`` is taken; so does its URL: ``memory:``, or ``sqlite:`` and
+a file.
+"""
 
 from __future__ import annotations
 
+from antiphon._antiphon import MemorySaver, Saver, SqliteSaver
 from antiphon.checkpoint._forms.failures import StoredException
 from antiphon.checkpoint._registry import register
 
-__all__ = ["StoredException", "register"]
+__all__ = ["MemorySaver", "Saver", "SqliteSaver", "StoredException", "register"]

@@ -24,11 +24,13 @@ use crate::ffi;
 use crate::handle::Handle;
 use crate::host::{Host, PyRules};
 use crate::inbox::{Answer, Inbox};
+use crate::kept::Kept;
 use crate::model::Model;
 use crate::native;
 use crate::object::Object;
 use crate::run::{Goal, Run};
 use crate::shape::Mode;
+use crate::storable;
 use crate::stream::Stream;
 use crate::update;
 
@@ -71,6 +73,10 @@ pub(crate) struct Core {
     pub(crate) isolates: bool,
     /// How the values of an agent's calls are to be read.
     pub(crate) purposes: BTreeMap<TaskId, Purpose>,
+    /// The run's place in a thread, if it has one.
+    pub(crate) kept: Option<Box<Kept>>,
+    /// The supersteps of earlier runs of that thread.
+    pub(crate) before: u64,
 }
 
 impl Core {
@@ -97,6 +103,12 @@ impl Core {
             if !matches!(self.phase, Phase::Running) {
                 return Ok(Next::Rest);
             }
+            if self.kept.is_some() && self.attend(run) {
+                return Ok(Next::Wait(None));
+            }
+            if !matches!(self.phase, Phase::Running) {
+                continue;
+            }
             let mut rules = PyRules { py, host: &mut self.host };
             let effect = self.machine.step(self.now, &mut rules);
             self.show(run)?;
@@ -113,7 +125,7 @@ impl Core {
                         return Ok(Next::Cancel(stopped));
                     }
                 }
-                Effect::Commit(delta) => self.machine.committed(delta.id),
+                Effect::Commit(commit) => self.keep(&commit),
                 Effect::Wait(until) => {
                     // What was told meanwhile is in the stream only since this step.
                     if goal == Goal::Item
@@ -123,9 +135,9 @@ impl Core {
                     }
                     return Ok(Next::Wait(until.map(|at| at.since(self.now))));
                 }
-                Effect::Paused(questions) => self.phase = Phase::Paused(questions),
-                Effect::Done(ending) => self.phase = Phase::Ended(ending),
-                Effect::Failed(fault) => self.phase = Phase::Failed(fault),
+                Effect::Paused(questions) => self.rest(Phase::Paused(questions)),
+                Effect::Done(ending) => self.rest(Phase::Ended(ending)),
+                Effect::Failed(fault) => self.rest(Phase::Failed(fault)),
             }
         }
     }
@@ -180,7 +192,9 @@ impl Core {
 
     fn read_letters(&mut self, py: Python<'_>, inbox: &Inbox) -> PyResult<()> {
         let Some(letters) = inbox.take() else { return Ok(()) };
-        if let Some(reason) = letters.cancel {
+        if let Some(reason) = letters.cancel
+            && !self.kept.as_mut().is_some_and(|kept| kept.defers(&reason))
+        {
             self.machine.cancel(&reason, self.now);
         }
         for (id, sign) in letters.signs {
@@ -241,7 +255,10 @@ impl Core {
             Answer::Returned(value) => {
                 let parent = self.machine.parent(id.unit);
                 let outer = parent.and_then(|unit| self.engine(py, unit));
-                match update::outcome(&engine, outer.as_ref(), value.bind(py)) {
+                let read = update::outcome(&engine, outer.as_ref(), value.bind(py));
+                let read =
+                    read.and_then(|outcome| self.storable(py, outcome, (&engine, outer.as_ref())));
+                match read {
                     Ok(outcome) => outcome,
                     Err(error) => self.failed(py, &engine, id, error),
                 }
@@ -265,7 +282,12 @@ impl Core {
     ) -> Outcome<Object> {
         let question = error.value(py).getattr_opt(intern!(py, "__antiphon_question__"));
         if let Ok(Some(question)) = question {
-            return Outcome::Ask(Object(question.unbind()));
+            let question = Object(question.unbind());
+            let fits = |kept: &Kept| storable::fits(kept.values(), &question, || "a question");
+            return match self.kept.as_deref().map(fits) {
+                Some(Err(fault)) => Outcome::failed(fault),
+                _ => Outcome::Ask(question),
+            };
         }
         let command = error.value(py).getattr_opt(intern!(py, "__antiphon_command__"));
         if let Ok(Some(command)) = command {

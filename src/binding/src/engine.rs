@@ -13,9 +13,12 @@ use crate::context::Context;
 use crate::fault::{Retry, seconds};
 use crate::limits::Limits;
 use crate::object::Object;
+use crate::picture::View;
+use crate::place::Place;
 use crate::run::Run;
 use crate::shape::Shape;
 use crate::start::Request;
+use crate::stored::{awaited, waited};
 
 /// A compiled graph; immutable, and shareable between threads and runs.
 #[pyclass(module = "antiphon._antiphon", frozen)]
@@ -132,11 +135,13 @@ impl Engine {
     ///     `step_timeout`: seconds that each superstep may take.
     ///     events: whether events are kept for the result.
     ///     `run_id`: a new one by default.
+    ///     place: the thread that keeps it; none by default. Without an input it goes on
+    ///         there.
     ///     seed: where ids and jitter come from; drawn by default.
     #[pyo3(signature = (
         input=None, *, config=None, context=None, limits=None, supersteps=None,
         max_concurrency=None, shape=None, above=None, enter=None, on_task=None, step_timeout=None, events=false,
-        run_id=None, seed=None
+        place=None, run_id=None, seed=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn start<'py>(
@@ -153,6 +158,7 @@ impl Engine {
         on_task: Option<Py<PyAny>>,
         step_timeout: Option<f64>,
         events: bool,
+        place: Option<Py<Place>>,
         run_id: Option<&str>,
         seed: Option<u64>,
     ) -> PyResult<Bound<'py, Run>> {
@@ -169,10 +175,41 @@ impl Engine {
             on_task,
             step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,
             events,
+            place,
             id: run_id.map(Arc::from),
             seed,
         };
         request.start(slf, input)
+    }
+
+    /// What a thread held at its checkpoints, newest first, each as a dict: from the
+    /// checkpoint of `place` back, and no more than `limit`. With `live`, the newest shows
+    /// what tasks of an open superstep have done.
+    #[pyo3(signature = (place, *, limit=None, live=false))]
+    fn history<'py>(
+        slf: &Bound<'py, Self>,
+        place: &Bound<'_, Place>,
+        limit: Option<usize>,
+        live: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let view = View::of(place, limit, live)?;
+        view.shown(slf, &waited(slf.py(), view.entries(place)?)?)
+    }
+
+    /// `history` on the caller's event loop.
+    #[pyo3(signature = (place, *, limit=None, live=false))]
+    fn ahistory<'py>(
+        slf: &Bound<'py, Self>,
+        place: &Bound<'_, Place>,
+        limit: Option<usize>,
+        live: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let view = View::of(place, limit, live)?;
+        let entries = view.entries(place)?;
+        let this = slf.clone().unbind();
+        awaited(slf.py(), entries, move |py, parts| {
+            view.shown(this.bind(py), &parts).map(|list| list.into_any().unbind())
+        })
     }
 
     /// Nodes, edges, joins, branches and channels, for drawing.

@@ -68,6 +68,11 @@ impl Host {
         behind
     }
 
+    /// The state is that of another run: all of it is to be taken over.
+    pub(crate) const fn forget(&mut self) {
+        self.shown = u64::MAX;
+    }
+
     /// Takes a change of the run's own graph over.
     pub(crate) fn note(&self, py: Python<'_>, channel: ChannelId, value: Option<&Object>) {
         let Some(engine) = self.engines.first() else { return };

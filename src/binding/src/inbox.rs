@@ -47,6 +47,8 @@ pub(crate) struct Letters {
     /// Signs that tasks are alive.
     pub(crate) signs: Vec<(TaskId, Sign)>,
     pub(crate) cancel: Option<String>,
+    /// Something else that the run waits for has happened.
+    roused: bool,
     /// How to wake an event loop that waits for letters.
     waker: Option<Waker>,
 }
@@ -58,6 +60,7 @@ impl Letters {
             && self.chunks.is_empty()
             && self.signs.is_empty()
             && self.cancel.is_none()
+            && !self.roused
     }
 }
 
@@ -92,6 +95,20 @@ impl Inbox {
         self.arrived.notify_all();
         if let Some(waker) = waker {
             waker.wake(py);
+        }
+    }
+
+    /// Wakes whoever waits, from a thread that need not hold the interpreter.
+    pub(crate) fn rouse(&self) {
+        let mut letters = self.lock();
+        letters.roused = true;
+        self.filled.store(true, Ordering::Release);
+        let waker = letters.waker.take();
+        drop(letters);
+        self.arrived.notify_all();
+        if let Some(waker) = waker {
+            // The interpreter may be going down, and nobody waits any more.
+            Python::try_attach(|py| waker.wake(py));
         }
     }
 

@@ -6,6 +6,7 @@
 use pyo3::prelude::*;
 
 mod agent;
+mod begin;
 mod blocking;
 mod builder;
 mod call;
@@ -24,6 +25,8 @@ mod handle;
 mod host;
 mod inbox;
 mod json;
+mod kept;
+mod lease;
 mod leash;
 mod limits;
 mod model;
@@ -31,6 +34,10 @@ mod native;
 mod native_runtime;
 mod object;
 mod options;
+mod owner;
+mod past;
+mod picture;
+mod place;
 mod pool;
 mod ported;
 mod review_loop;
@@ -38,10 +45,13 @@ mod role;
 mod role_call;
 mod run;
 mod run_id;
+mod saver;
 mod shape;
 mod show;
 mod start;
 mod step;
+mod storable;
+mod stored;
 mod stream;
 mod update;
 mod values;
@@ -62,10 +72,12 @@ mod _antiphon {
         fault::Retry,
         limits::Limits,
         model::Model,
+        place::Place,
         pool::set_thread_limit,
         review_loop::ReviewLoop,
         role_call::{ModelCall, RoleCall},
         run::Run,
+        saver::{MemorySaver, Saver, SqliteSaver},
         shape::{Shape, select},
         step::{begin_inside, resume_inside},
         values::Values,

@@ -40,6 +40,7 @@ pub(crate) enum Goal {
 #[derive(Debug)]
 pub(crate) struct Run {
     id: RunId,
+    thread: Option<String>,
     core: Mutex<Core>,
     pub(crate) inbox: Inbox,
     pub(crate) calls: Calls,
@@ -65,6 +66,8 @@ pub(crate) struct Surroundings {
     pub(crate) enter: Option<Py<PyAny>>,
     pub(crate) below: Below,
     pub(crate) live: bool,
+    /// The thread that it is kept in.
+    pub(crate) thread: Option<String>,
 }
 
 /// How many runs may be inside one another on one thread. Each takes its part
@@ -97,9 +100,10 @@ impl Run {
         core: Core,
         around: Surroundings,
     ) -> PyResult<Bound<'_, Self>> {
-        let Surroundings { config, context, enter, below, live } = around;
+        let Surroundings { config, context, enter, below, live, thread } = around;
         let run = Self {
             id,
+            thread,
             core: Mutex::new(core),
             inbox: Inbox::default(),
             calls: Calls::default(),
@@ -124,6 +128,11 @@ impl Run {
     /// Its id.
     pub(crate) fn id(&self) -> &Arc<str> {
         self.id.get()
+    }
+
+    /// Says what its id is, unless somebody knows it already.
+    pub(crate) fn call_it(&self, id: &str) {
+        self.id.say(id);
     }
 
     /// Works on the core. Routers and merge rules are called meanwhile, so
@@ -287,9 +296,13 @@ impl Run {
         })
     }
 
-    /// Answers an open question; then wait for the run again.
+    /// Answers an open question; then wait for the run again. A run that is kept has let its
+    /// thread go: start another one there with the answer.
     fn answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
         let answered = self.with(|core| {
+            if core.kept.is_some() {
+                return Err(PyRuntimeError::new_err("the run has let its thread go"));
+            }
             let now = core.clock.now();
             let answered = core.machine.answer(id, Object(value), now);
             if answered.is_ok() {
@@ -309,7 +322,10 @@ impl Run {
     /// Stops what runs for it, from any thread: nobody will drive it any more.
     fn abandon(&self, py: Python<'_>) {
         drop(std::mem::take(&mut *self.calls.lock()));
-        let handles = self.with(|core| Ok(std::mem::take(&mut core.handles)));
+        let handles = self.with(|core| {
+            core.kept = None;
+            Ok(std::mem::take(&mut core.handles))
+        });
         for handle in handles.unwrap_or_default().values() {
             let _ = handle.cancel(py);
         }
@@ -356,7 +372,22 @@ impl Run {
     /// Supersteps so far.
     #[getter]
     fn steps(&self) -> PyResult<u64> {
-        self.with(|core| Ok(core.machine.supersteps()))
+        self.with(|core| Ok(core.machine.supersteps().saturating_sub(core.before)))
+    }
+
+    /// The thread that it is kept in; none if it is not kept.
+    #[getter]
+    fn thread(&self) -> Option<&str> {
+        self.thread.as_deref()
+    }
+
+    /// The checkpoint that it has written or found last, once it has let its thread go.
+    #[getter]
+    fn checkpoint(&self) -> PyResult<Option<u64>> {
+        self.with(|core| {
+            let written = core.kept.as_ref().map(|kept| kept.checkpoint());
+            Ok(written.filter(|seq| *seq > 0))
+        })
     }
 
     fn __repr__(&self) -> String {

@@ -17,6 +17,16 @@ impl RunId {
         Self { text: given.map_or_else(OnceLock::new, OnceLock::from), seed, begun }
     }
 
+    /// What it will be, unless it is said otherwise.
+    pub(crate) fn foreseen(&self) -> String {
+        self.text.get().map_or_else(|| self.seed.uuid(self.begun), ToString::to_string)
+    }
+
+    /// Says what it is, for a run that goes on; nothing changes if it is known.
+    pub(crate) fn say(&self, id: &str) {
+        self.text.get_or_init(|| id.into());
+    }
+
     pub(crate) fn get(&self) -> &Arc<str> {
         self.text.get_or_init(|| self.seed.uuid(self.begun).into())
     }

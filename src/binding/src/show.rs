@@ -193,7 +193,7 @@ fn updated(engine: &Bound<'_, Engine>, node: NodeId, update: &Update<Object>) ->
 
 /// What an update writes: a dict, or `None` if it writes nothing. Where a key
 /// is written more than once, a list with a dict per write.
-fn written<'py>(
+pub(crate) fn written<'py>(
     engine: &Bound<'py, Engine>,
     update: &Update<Object>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {

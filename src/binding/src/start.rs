@@ -14,6 +14,8 @@ use crate::context::Errand;
 use crate::core::{Core, Phase};
 use crate::engine::Engine;
 use crate::host::Host;
+use crate::kept::Kept;
+use crate::place::Place;
 use crate::run::{Run, Surroundings};
 use crate::run_id::RunId;
 use crate::shape::Shape;
@@ -35,6 +37,8 @@ pub(crate) struct Request {
     pub(crate) step_timeout: Option<Duration>,
     /// Whether events are kept.
     pub(crate) events: bool,
+    /// Where it is kept.
+    pub(crate) place: Option<Py<Place>>,
     pub(crate) id: Option<Arc<str>>,
     pub(crate) seed: Option<u64>,
 }
@@ -47,11 +51,12 @@ impl Request {
         input: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, Run>> {
         let py = engine.py();
-        let input = input.map(|input| update::input(engine, input)).transpose()?;
         let clock = Arc::new(SystemClock::new());
         let now = clock.now();
         let seed = chance::seed(py, self.seed)?;
+        let named = self.id.is_some();
         let id = RunId::new(self.id, seed, now);
+        let place = self.place.as_ref().map(|place| place.bind(py).get());
         let above = self.above.as_ref().and_then(|errand| Above::new(py, errand, &id));
         let below = Below::new(py, self.shape.as_ref().map(Py::get), above.as_ref());
         let mut stream = Stream::new(self.shape, above, self.events);
@@ -63,18 +68,27 @@ impl Request {
             enter: self.enter,
             live: stream.is_live() || !below.is_empty() || self.step_timeout.is_some(),
             below,
+            thread: place.map(|place| place.thread.clone()),
         };
         let events = stream.wants_events();
         let settings = Options {
-            run_id: if events { id.get().to_string() } else { String::new() },
+            run_id: match place {
+                Some(_) => id.foreseen(),
+                None if events => id.get().to_string(),
+                None => String::new(),
+            },
             seed,
             limits: self.limits,
             max_concurrency: self.max_concurrency,
-            commits: false,
+            commits: place.is_some(),
             events,
             shows: stream.notices(),
             step_timeout: self.step_timeout,
         };
+        let kept = place.map(|place| Kept::begin(engine, input, place, (&settings, named)));
+        let kept = kept.transpose()?;
+        let input = input.filter(|_| kept.is_none());
+        let input = input.map(|input| update::input(engine, input)).transpose()?;
         let graph = Arc::clone(&engine.get().graph);
         let isolates = !graph.habits().exclusive;
         let core = Core {
@@ -87,6 +101,8 @@ impl Request {
             handles: BTreeMap::new(),
             isolates,
             purposes: BTreeMap::new(),
+            before: 0,
+            kept,
         };
         Run::new(py, id, core, around)
     }

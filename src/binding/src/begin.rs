@@ -1,0 +1,230 @@
+//! How a run begins on a thread: with more input, where an earlier run has
+//! stopped, or as an edit of what is there.
+
+use antiphon_core::checkpoint::{Change, Commit, Image, KeptState, Memory};
+use antiphon_core::command::Update;
+use antiphon_core::graph::{END, NodeId};
+use antiphon_core::run::{Options, Run as Machine};
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Fault, Seed, Time};
+use antiphon_runtime::store::Answer;
+use antiphon_stores::{Found, Header, Keeper};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::codec::ObjectCodec;
+use crate::command::Command;
+use crate::engine::Engine;
+use crate::fault::to_exception;
+use crate::object::Object;
+use crate::update;
+
+/// What the caller wants of a thread.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// A new run over what the thread holds, with this input.
+    Turn(Update<Object>),
+    /// What was begun is to go on, with answers to what it asks.
+    Resume(Option<Object>),
+    /// This is to be written in the name of a node, and nothing is to run.
+    Edit(NodeId, Update<Object>),
+}
+
+/// A run that has found its place in a thread.
+pub(crate) struct Begun {
+    pub(crate) machine: Machine<Object>,
+    pub(crate) run_id: String,
+    /// The supersteps of earlier runs.
+    pub(crate) before: u64,
+    /// There is nothing left to do, and so nothing to be kept.
+    pub(crate) idle: bool,
+    /// To be waited for before anything else happens.
+    pub(crate) answered: Vec<Answer<()>>,
+}
+
+impl Begin {
+    /// Reads what the run is started with.
+    pub(crate) fn read(
+        engine: &Bound<'_, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+        as_node: Option<&str>,
+    ) -> PyResult<Self> {
+        if let Some(name) = as_node {
+            let Some(node) = engine.get().graph.node_id(name) else {
+                return Err(to_exception(engine.py(), &unknown_node(name)));
+            };
+            let read = input.map(|input| update::outcome(engine, None, input)).transpose()?;
+            let update = match read {
+                Some(Outcome::Done(update)) => update,
+                _ => Update::default(),
+            };
+            return Ok(Self::Edit(node, update));
+        }
+        let Some(input) = input else { return Ok(Self::Resume(None)) };
+        if let Ok(command) = input.cast::<Command>()
+            && let Some(answers) = &command.get().resume
+        {
+            return Ok(Self::Resume(Some(Object(answers.clone_ref(input.py())))));
+        }
+        update::input(engine, input).map(Self::Turn)
+    }
+
+    /// Begins on what was found. `named` says that the caller has said what the
+    /// run is called.
+    pub(crate) fn on(
+        self,
+        found: Option<Found<Object>>,
+        keeper: &mut Keeper<Object, ObjectCodec>,
+        (engine, options, named): (&Engine, Options, bool),
+        now: Time,
+    ) -> Result<Begun, Fault> {
+        let graph = std::sync::Arc::clone(&engine.graph);
+        let (before, options, machine) = match (self, found) {
+            (Self::Resume(_), None) => return Err(nothing()),
+            (Self::Resume(answers), Some(found)) => {
+                let going = Going { keeper, engine, options, named };
+                return going.resume(found, answers.as_ref(), now);
+            }
+            (Self::Turn(input), None) => {
+                (0, options.clone(), Machine::new(graph, input, options, now))
+            }
+            (Self::Turn(input), Some(found)) => {
+                let image = found.memory.root;
+                let before = image.step + 1;
+                (before, options.clone(), Machine::turn(graph, image, input, options, now))
+            }
+            (Self::Edit(node, update), found) => {
+                let image = found.map_or_else(|| Image::new(&graph), |found| found.memory.root);
+                let before = image.step + 1;
+                let machine = Machine::edit(graph, image, (node, update), options.clone(), now);
+                (before, options, machine)
+            }
+        };
+        keeper.begin(&header(engine, &options));
+        let run_id = options.run_id;
+        Ok(Begun { machine, run_id, before, idle: false, answered: Vec::new() })
+    }
+}
+
+/// What it takes to go on.
+struct Going<'a> {
+    keeper: &'a mut Keeper<Object, ObjectCodec>,
+    engine: &'a Engine,
+    options: Options,
+    named: bool,
+}
+
+impl Going<'_> {
+    fn resume(
+        self,
+        found: Found<Object>,
+        answers: Option<&Object>,
+        now: Time,
+    ) -> Result<Begun, Fault> {
+        let Self { keeper, engine, mut options, named } = self;
+        let Found { mut memory, header: stored, .. } = found;
+        if let Some(stored) = stored {
+            options.seed = stored.seed;
+            if !named {
+                options.run_id = stored.run_id;
+            }
+        }
+        keeper.begin(&header(engine, &options));
+        let mut answered = Vec::new();
+        for commit in answers.map_or_else(|| Ok(Vec::new()), |given| commits(&memory, given))? {
+            answered.extend(keeper.keep(&commit, || None, now)?);
+            memory.fold(&engine.graph, commit)?;
+        }
+        let outlook = &memory.root.outlook;
+        let (ready, sends) = outlook.upcoming();
+        let idle = ready.is_empty() && sends.is_empty() && outlook.detour.is_none();
+        let before = memory.root.step.saturating_sub(memory.spent.supersteps);
+        let run_id = options.run_id.clone();
+        let graph = std::sync::Arc::clone(&engine.graph);
+        let machine = Machine::resume(graph, memory, options, now);
+        Ok(Begun { machine, run_id, before, idle, answered })
+    }
+}
+
+/// The answers that were given, each to the question it is for.
+fn commits(memory: &Memory<Object>, given: &Object) -> Result<Vec<Commit<Object>>, Fault> {
+    let asking = memory.tasks.values().filter_map(|kept| match &kept.state {
+        Some(KeptState::Asked(question)) => Some((question.id.as_str(), kept)),
+        _ => None,
+    });
+    let asking: Vec<_> = asking.collect();
+    let ids: Vec<_> = asking.iter().map(|(id, _)| *id).collect();
+    let answers = Python::attach(|py| matched(given.0.bind(py), &ids))?;
+    let commit = |(place, value): (usize, Object)| {
+        let (_, kept) = asking.get(place)?;
+        let (spent, events) = (memory.spent, memory.events);
+        let change = Change::Answered(kept.task, value);
+        Some(Commit { id: 0, within: kept.within.clone(), spent, events, change })
+    };
+    Ok(answers.into_iter().filter_map(commit).collect())
+}
+
+type Matched = Vec<(usize, Object)>;
+
+/// By place among the open questions: what was answered. A dict of nothing but
+/// ids answers by id; anything else is the answer to the only question.
+fn matched(given: &Bound<'_, PyAny>, open: &[&str]) -> Result<Matched, Fault> {
+    if open.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(by_id) = ids(given) else {
+        return match open {
+            [_] => Ok(vec![(0, Object::of(given))]),
+            _ => Err(ambiguous(open)),
+        };
+    };
+    let mut matched = Vec::new();
+    for (id, value) in by_id {
+        let Some(place) = open.iter().position(|open| *open == id) else {
+            return Err(unknown_question(&id));
+        };
+        matched.push((place, value));
+    }
+    Ok(matched)
+}
+
+/// Answers by the ids of questions, if that is what a value is.
+fn ids(given: &Bound<'_, PyAny>) -> Option<Vec<(String, Object)>> {
+    let dict = given.cast_exact::<PyDict>().ok().filter(|dict| !dict.is_empty())?;
+    let pair = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let key = key.cast_exact::<PyString>().ok()?.to_str().ok()?.to_owned();
+        let is_id = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then(|| (key, Object(value.unbind())))
+    };
+    dict.iter().map(pair).collect()
+}
+
+fn header(engine: &Engine, options: &Options) -> Header {
+    let graph = engine.graph.name().to_owned();
+    Header { run_id: options.run_id.clone(), seed: Seed::new(options.seed.number()), graph }
+}
+
+fn nothing() -> Fault {
+    Fault::new(Category::Validation, "thread_empty", "the thread holds nothing to go on from")
+        .hint("begin with an input")
+}
+
+fn ambiguous(open: &[&str]) -> Fault {
+    let message = format!("several questions are open, and the answer names none: {}", open.len());
+    Fault::new(Category::Validation, "answer_invalid", message)
+        .with("questions", serde_json::Value::from(open.to_vec()))
+        .hint("answer with a dict from the ids of the questions to the answers")
+}
+
+fn unknown_question(id: &str) -> Fault {
+    let message = format!("no open question has the id: {id}");
+    Fault::new(Category::Validation, "question_unknown", message)
+        .hint("answer the questions that the state of the thread lists")
+}
+
+fn unknown_node(name: &str) -> Fault {
+    let message = format!("the graph has no such node to write as: {name}");
+    Fault::new(Category::State, "target_unknown", message)
+        .with("target", name)
+        .hint(format!("name one of the graph's nodes, and not `{END}`"))
+}

@@ -1,0 +1,335 @@
+//! A run's place in a thread: taking it, keeping there what the run commits, and
+//! letting it go before its end or a pause is shown.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use antiphon_core::Fault;
+use antiphon_core::checkpoint::Commit;
+use antiphon_core::run::Options;
+use antiphon_runtime::store::Answer;
+use antiphon_stores::{Found, Keeper, Vault};
+use pyo3::prelude::*;
+
+use crate::begin::{Begin, Begun};
+use crate::chance;
+use crate::codec::ObjectCodec;
+use crate::core::{Core, Phase};
+use crate::engine::Engine;
+use crate::lease::{Lease, TERM};
+use crate::object::Object;
+use crate::owner;
+use crate::place;
+use crate::run::Run;
+
+type Thread = Keeper<Object, ObjectCodec>;
+type Opened = Result<(Thread, Option<Found<Object>>), Fault>;
+
+/// What a run has to do with its thread.
+pub(crate) struct Kept {
+    place: Option<Place>,
+    stage: Stage,
+    values: Arc<ObjectCodec>,
+    options: Options,
+    /// The caller has said what the run is called.
+    named: bool,
+    lease: Option<Lease>,
+    /// Why the run is to be cancelled as soon as there is one.
+    cancelled: Option<String>,
+    /// Why nothing is kept any more.
+    failed: Option<Fault>,
+    checkpoint: u64,
+}
+
+/// Where a thread is, and who writes to it.
+struct Place {
+    vault: Vault,
+    thread: String,
+    owner: String,
+}
+
+enum Stage {
+    /// The run has not begun: what the thread holds decides how it does.
+    Opening(Pin<Box<dyn Future<Output = Opened> + Send>>, Begin),
+    /// What is committed is kept; beside it what has to be waited for, if anything.
+    Open(Box<Thread>, Option<Awaited>),
+    /// What is committed is not kept: nothing new happens, or it failed.
+    Idle(Option<Box<Thread>>),
+    /// The run rests as soon as all of it is durable and the thread free.
+    Settling(Answer<()>, Option<Phase>),
+    /// The thread is free.
+    Gone,
+}
+
+/// Something that has to be durable before a run goes on.
+struct Awaited {
+    answer: Answer<()>,
+    /// The commit; none for what comes before the run.
+    commit: Option<u64>,
+}
+
+impl Kept {
+    /// Puts a run that is about to start into its thread. `named` says that the
+    /// caller has said what the run is called.
+    pub(crate) fn begin(
+        engine: &Bound<'_, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+        place: &place::Place,
+        (options, named): (&Options, bool),
+    ) -> PyResult<Box<Self>> {
+        let py = engine.py();
+        let begin = Begin::read(engine, input, place.as_node.as_deref())?;
+        let (checkpoint, durability) = (place.checkpoint, place.durability);
+        let (vault, thread, owner) =
+            (place.vault(py)?, place.thread.clone(), owner::new(chance::seed(py, None)?));
+        let values = Arc::new(place.values(py)?);
+        let place = Place { vault, thread, owner };
+        let graph = Arc::clone(&engine.get().graph);
+        let (vault, thread, owner) =
+            (place.vault.clone(), place.thread.clone(), place.owner.clone());
+        let stored = Arc::clone(&values);
+        let opening = Box::pin(async move {
+            let open = || {
+                let (vault, graph, values) =
+                    (vault.clone(), Arc::clone(&graph), Arc::clone(&stored));
+                Keeper::open((vault, &thread), (&owner, TERM), (graph, values), durability)
+            };
+            let opened = match open().await {
+                Err(fault) => {
+                    free(&vault, &thread, fault).await?;
+                    open().await?
+                }
+                opened => opened?,
+            };
+            let (mut keeper, mut found) = opened;
+            if let Some(seq) = checkpoint
+                && found.as_ref().is_none_or(|found| found.checkpoint != seq)
+            {
+                found = keeper.go_back(seq).await?;
+            }
+            Ok((keeper, found))
+        });
+        Ok(Box::new(Self {
+            place: Some(place),
+            stage: Stage::Opening(opening, begin),
+            values,
+            options: options.clone(),
+            named,
+            lease: None,
+            cancelled: None,
+            failed: None,
+            checkpoint: 0,
+        }))
+    }
+
+    /// How values are stored.
+    pub(crate) fn values(&self) -> &ObjectCodec {
+        &self.values
+    }
+
+    /// Keeps the wish to cancel for later, if there is no run yet.
+    pub(crate) fn defers(&mut self, reason: &str) -> bool {
+        let defers = matches!(self.stage, Stage::Opening(..));
+        if defers {
+            self.cancelled.get_or_insert_with(|| reason.to_owned());
+        }
+        defers
+    }
+
+    /// The checkpoint that was written or found last; 0 if there is none.
+    pub(crate) const fn checkpoint(&self) -> u64 {
+        self.checkpoint
+    }
+
+    /// Lets the thread go; what was kept until then is on its way before that.
+    fn close(&mut self) -> Answer<()> {
+        self.lease = None;
+        match std::mem::replace(&mut self.stage, Stage::Gone) {
+            Stage::Open(mut keeper, _) | Stage::Idle(Some(mut keeper)) => {
+                self.checkpoint = keeper.checkpoint();
+                let (settled, closed) = (keeper.settle(), keeper.close());
+                Box::pin(async move {
+                    let settled = settled.await;
+                    closed.await.and(settled)
+                })
+            }
+            Stage::Opening(..) => release(self.place.as_ref()),
+            Stage::Idle(None) | Stage::Settling(..) | Stage::Gone => {
+                Box::pin(std::future::ready(Ok(())))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let thread = self.place.as_ref().map(|place| &place.thread);
+        f.debug_struct("Kept").field("thread", &thread).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Kept {
+    /// Nobody will drive the run again: the thread is free for others.
+    fn drop(&mut self) {
+        let closing = self.close();
+        let place = self.place.take();
+        // A store may wait for a thread of its own, which may wait for the interpreter.
+        Python::try_attach(|py| py.detach(|| drop((closing, place))));
+    }
+}
+
+impl Core {
+    /// Sees to the thread of the run; says whether there is nothing else to do
+    /// until its store answers.
+    pub(crate) fn attend(&mut self, run: &Bound<'_, Run>) -> bool {
+        let Some(kept) = self.kept.as_deref_mut() else { return false };
+        match &mut kept.stage {
+            Stage::Opening(opening, _) => {
+                let Some(opened) = poll(run, opening) else { return true };
+                self.opened(run, opened);
+            }
+            Stage::Open(_, waiting) => {
+                let Some(awaited) = waiting else { return false };
+                let commit = awaited.commit;
+                let Some(answer) = poll(run, &mut awaited.answer) else {
+                    return commit.is_none();
+                };
+                *waiting = None;
+                match answer {
+                    Ok(()) => self.machine.committed(commit.unwrap_or_default()),
+                    Err(fault) => self.give_up(commit, fault),
+                }
+            }
+            Stage::Settling(answer, phase) => {
+                let Some(answer) = poll(run, answer) else { return true };
+                let failed = kept.failed.take().or_else(|| answer.err());
+                let phase = failed.map(Phase::Failed).or_else(|| phase.take());
+                kept.stage = Stage::Gone;
+                let place = kept.place.take();
+                run.py().detach(|| drop(place));
+                self.phase = phase.unwrap_or(Phase::Running);
+            }
+            Stage::Idle(_) | Stage::Gone => {}
+        }
+        false
+    }
+
+    fn opened(&mut self, run: &Bound<'_, Run>, opened: Opened) {
+        let py = run.py();
+        let Some(engine) = self.engine(py, 0) else { return };
+        let Some(kept) = self.kept.as_deref_mut() else { return };
+        let stage = std::mem::replace(&mut kept.stage, Stage::Idle(None));
+        let Stage::Opening(_, begin) = stage else { return };
+        let begun = opened.and_then(|(mut keeper, found)| {
+            let about = (engine.get(), kept.options.clone(), kept.named);
+            let begun = begin.on(found, &mut keeper, about, self.now);
+            begun.map(|begun| (begun, Box::new(keeper)))
+        });
+        let (begun, keeper) = match begun {
+            Ok(found) => found,
+            Err(fault) => {
+                let answer = release(kept.place.as_ref());
+                kept.stage = Stage::Settling(answer, Some(Phase::Failed(fault)));
+                return;
+            }
+        };
+        let Begun { machine, run_id, before, idle, answered } = begun;
+        if let Some(Place { vault, thread, owner }) = &kept.place {
+            kept.lease = Some(Lease::keep(vault.clone(), thread.clone(), owner.clone()));
+        }
+        let awaited =
+            (!answered.is_empty()).then(|| Awaited { answer: all(answered), commit: None });
+        kept.stage = if idle { Stage::Idle(Some(keeper)) } else { Stage::Open(keeper, awaited) };
+        run.get().call_it(&run_id);
+        self.before = before;
+        self.machine = machine;
+        self.host.forget();
+        if let Some(reason) = self.kept.as_mut().and_then(|kept| kept.cancelled.take()) {
+            self.machine.cancel(&reason, self.now);
+        }
+    }
+
+    /// Takes over what the run has committed.
+    pub(crate) fn keep(&mut self, commit: &Commit<Object>) {
+        let Some(kept) = self.kept.as_deref_mut() else { return self.machine.committed(commit.id) };
+        let Stage::Open(keeper, waiting) = &mut kept.stage else {
+            return self.machine.committed(commit.id);
+        };
+        match keeper.keep(commit, || self.machine.image(), self.now) {
+            Ok(None) => self.machine.committed(commit.id),
+            Ok(Some(answer)) => *waiting = Some(Awaited { answer, commit: Some(commit.id) }),
+            Err(fault) => self.give_up(Some(commit.id), fault),
+        }
+    }
+
+    /// Nothing can be kept any more, so nothing more is to happen.
+    fn give_up(&mut self, commit: Option<u64>, fault: Fault) {
+        let Some(kept) = self.kept.as_deref_mut() else { return };
+        if let Stage::Open(keeper, _) = std::mem::replace(&mut kept.stage, Stage::Idle(None)) {
+            kept.stage = Stage::Idle(Some(keeper));
+        }
+        let reason = fault.code.clone();
+        kept.failed.get_or_insert(fault);
+        self.machine.cancel(&reason, self.now);
+        self.machine.committed(commit.unwrap_or_default());
+    }
+
+    /// The run is paused or over, once its thread says so too.
+    pub(crate) fn rest(&mut self, phase: Phase) {
+        match self.kept.as_deref_mut() {
+            None => self.phase = phase,
+            Some(kept) => {
+                let answer = kept.close();
+                kept.stage = Stage::Settling(answer, Some(phase));
+            }
+        }
+    }
+}
+
+/// Wakes whoever drives a run.
+struct Rouse(Py<Run>);
+
+impl Wake for Rouse {
+    fn wake(self: Arc<Self>) {
+        self.0.get().inbox.rouse();
+    }
+}
+
+fn poll<T>(
+    run: &Bound<'_, Run>,
+    answer: &mut Pin<Box<dyn Future<Output = T> + Send>>,
+) -> Option<T> {
+    let waker = Waker::from(Arc::new(Rouse(run.clone().unbind())));
+    match answer.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Ready(answer) => Some(answer),
+        Poll::Pending => None,
+    }
+}
+
+fn release(place: Option<&Place>) -> Answer<()> {
+    match place {
+        Some(Place { vault, thread, owner }) => vault.store().release(thread, owner),
+        None => Box::pin(std::future::ready(Ok(()))),
+    }
+}
+
+/// Takes a thread away from a run whose process has ended; nobody else has to
+/// wait until its time is up.
+async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
+    let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
+    match holder.filter(|owner| fault.code == "thread_busy" && owner::is_gone(owner)) {
+        Some(owner) => vault.store().release(thread, owner).await,
+        None => Err(fault),
+    }
+}
+
+fn all(answers: Vec<Answer<()>>) -> Answer<()> {
+    Box::pin(async move {
+        for answer in answers {
+            answer.await?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,86 @@
+//! The right to write to a thread, kept for as long as a run lasts.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon_stores::Vault;
+
+/// For how long a thread stays with a run whose process is gone.
+pub(crate) const TERM: Duration = Duration::from_secs(30);
+
+/// Keeps a thread until it is dropped. It does so beside the run, because a node
+/// may hold whoever drives the run for longer than a term.
+#[derive(Debug)]
+pub(crate) struct Lease(u64);
+
+/// All leases of this process, and whether somebody renews them.
+struct Leases {
+    process: u32,
+    renewed: bool,
+    next: u64,
+    held: BTreeMap<u64, Held>,
+}
+
+struct Held {
+    vault: Vault,
+    thread: String,
+    owner: String,
+}
+
+static LEASES: Mutex<Leases> =
+    Mutex::new(Leases { process: 0, renewed: false, next: 0, held: BTreeMap::new() });
+
+impl Lease {
+    /// Keeps a thread that was claimed just now.
+    pub(crate) fn keep(vault: Vault, thread: String, owner: String) -> Self {
+        let mut leases = Leases::here();
+        leases.next += 1;
+        let id = leases.next;
+        leases.held.insert(id, Held { vault, thread, owner });
+        if !leases.renewed {
+            // Without a thread for it the lease lasts for a term.
+            let renewing = std::thread::Builder::new().name("antiphon-leases".into()).spawn(renew);
+            leases.renewed = renewing.is_ok();
+        }
+        Self(id)
+    }
+}
+
+impl Drop for Lease {
+    /// Nothing is claimed any more once this returns.
+    fn drop(&mut self) {
+        let held = Leases::here().held.remove(&self.0);
+        drop(held);
+    }
+}
+
+impl Leases {
+    /// Those of this process: a fork has neither the leases nor the thread.
+    fn here() -> MutexGuard<'static, Self> {
+        let mut leases = LEASES.lock().unwrap_or_else(PoisonError::into_inner);
+        if leases.process != std::process::id() {
+            leases.process = std::process::id();
+            leases.renewed = false;
+            // Their stores wait for threads that are not here.
+            std::mem::forget(std::mem::take(&mut leases.held));
+        }
+        leases
+    }
+}
+
+/// Claims what is held again and again, until nothing is.
+fn renew() {
+    loop {
+        std::thread::sleep(TERM / 3);
+        let mut leases = Leases::here();
+        if leases.held.is_empty() {
+            leases.renewed = false;
+            return;
+        }
+        for Held { vault, thread, owner } in leases.held.values() {
+            // Queued at once. If the thread was lost, the next commit says so.
+            drop(vault.store().claim(thread, owner, TERM));
+        }
+    }
+}

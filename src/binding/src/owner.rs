@@ -1,0 +1,54 @@
+//! Who writes to a thread: a name that tells whether its process is still there.
+
+use std::fs;
+use std::sync::OnceLock;
+
+use antiphon_core::Seed;
+
+/// A name for one run of this process. On Linux it says which process that is.
+pub(crate) fn new(seed: Seed) -> String {
+    static OWN: OnceLock<(u32, Option<String>)> = OnceLock::new();
+    let random = seed.stable_uuid();
+    let process = std::process::id();
+    let (of, known) = OWN.get_or_init(|| (process, name(process)));
+    // A fork has a name of its own.
+    let process = if *of == process { known.clone() } else { name(process) };
+    process.map_or_else(|| random.clone(), |process| format!("{process}/{random}"))
+}
+
+fn name(process: u32) -> Option<String> {
+    Some(format!("{}/{process}/{}", place()?, started(process)?))
+}
+
+/// Whether a name is that of a process of this machine that has ended. Of
+/// others nobody can tell.
+pub(crate) fn is_gone(owner: &str) -> bool {
+    let mut parts = owner.split('/');
+    let (Some(there), Some(process), Some(began)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let Ok(process) = process.parse() else { return false };
+    // A number is given to other processes later on, but not at the same instant.
+    place().as_deref() == Some(there) && started(process).as_deref() != Some(began)
+}
+
+/// Where the numbers of processes are told apart: this start of this machine, and
+/// the container within it.
+fn place() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let space = fs::read_link("/proc/self/ns/pid").ok()?;
+    let number: String = space.to_str()?.chars().filter(char::is_ascii_digit).collect();
+    Some(format!("{}-{number}", boot.trim()))
+}
+
+/// When a process began, in ticks since the machine did; none if it has ended.
+fn started(process: u32) -> Option<String> {
+    let told = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may hold anything; what follows it is fields.
+    let (_, fields) = told.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace();
+    let state = fields.next()?;
+    let is_alive = !matches!(state, "Z" | "X" | "x");
+    fields.nth(18).filter(|_| is_alive).map(str::to_owned)
+}

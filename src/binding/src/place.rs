@@ -1,0 +1,82 @@
+//! Where a run is kept: a thread of a store.
+
+use antiphon_stores::{Durability, Vault};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::codec::ObjectCodec;
+use crate::saver::Saver;
+
+/// A thread of a store, and how a run is kept there.
+///
+/// Args:
+///     saver: the store.
+///     thread: the thread's name.
+///     registry: the types of stored values; by default those registered for all.
+///     checkpoint: where to begin in the thread; at its end by default.
+///     durability: `sync`, `async` or `exit`; `async` by default.
+///     `as_node`: the node in whose name the input is written; nothing runs then.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Place {
+    saver: Py<Saver>,
+    #[pyo3(get)]
+    pub(crate) thread: String,
+    registry: Option<Py<PyAny>>,
+    pub(crate) checkpoint: Option<u64>,
+    pub(crate) durability: Durability,
+    pub(crate) as_node: Option<String>,
+}
+
+#[pymethods]
+impl Place {
+    #[new]
+    #[pyo3(signature = (saver, thread, *, registry=None, checkpoint=None, durability=None, as_node=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn new(
+        saver: Py<Saver>,
+        thread: String,
+        registry: Option<Py<PyAny>>,
+        checkpoint: Option<u64>,
+        durability: Option<&str>,
+        as_node: Option<String>,
+    ) -> PyResult<Self> {
+        let durability = read(durability)?;
+        Ok(Self { saver, thread, registry, checkpoint, durability, as_node })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Place({:?})", self.thread)
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.registry)
+    }
+}
+
+impl Place {
+    /// The store.
+    pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<Vault> {
+        self.saver.get().vault(py)
+    }
+
+    /// How values are stored.
+    pub(crate) fn values(&self, py: Python<'_>) -> PyResult<ObjectCodec> {
+        let registry = match &self.registry {
+            Some(registry) => registry.clone_ref(py),
+            None => py.import("antiphon.checkpoint._registry")?.getattr("GLOBAL")?.unbind(),
+        };
+        Ok(ObjectCodec::new(registry))
+    }
+}
+
+fn read(durability: Option<&str>) -> PyResult<Durability> {
+    match durability {
+        None | Some("async") => Ok(Durability::Async),
+        Some("sync") => Ok(Durability::Sync),
+        Some("exit") => Ok(Durability::Exit),
+        Some(other) => Err(PyValueError::new_err(format!(
+            "`durability` is sync, async or exit, found: {other}"
+        ))),
+    }
+}

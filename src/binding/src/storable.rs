@@ -1,0 +1,60 @@
+//! Whether what a node wrote can be stored, asked where it was written.
+
+use antiphon_core::Fault;
+use antiphon_core::channel::{Op, Write};
+use antiphon_core::command::{Choice, Route, Update};
+use antiphon_core::task::Outcome;
+use antiphon_stores::ValueCodec;
+use antiphon_stores::codec::{Writer, unstorable};
+use pyo3::prelude::*;
+
+use crate::codec::ObjectCodec;
+use crate::core::Core;
+use crate::engine::Engine;
+use crate::fault::to_exception;
+use crate::object::Object;
+
+impl Core {
+    /// An outcome whose values can be stored, if they are going to be. So it is
+    /// the node that fails, and its own policies apply.
+    pub(crate) fn storable(
+        &self,
+        py: Python<'_>,
+        outcome: Outcome<Object>,
+        (engine, outer): (&Bound<'_, Engine>, Option<&Bound<'_, Engine>>),
+    ) -> PyResult<Outcome<Object>> {
+        let Some(kept) = &self.kept else { return Ok(outcome) };
+        let checked = match &outcome {
+            Outcome::Done(update) => check(kept.values(), engine.get(), update),
+            Outcome::Escalate(update) => {
+                check(kept.values(), outer.unwrap_or(engine).get(), update)
+            }
+            _ => Ok(()),
+        };
+        checked.map(|()| outcome).map_err(|fault| to_exception(py, &fault))
+    }
+}
+
+fn check(values: &ObjectCodec, engine: &Engine, update: &Update<Object>) -> Result<(), Fault> {
+    for Write { channel, op } in &update.writes {
+        if let Op::Merge(value) | Op::Replace(value) = op {
+            let channel = engine.graph.channel(*channel);
+            fits(values, value, || channel.map_or("", |channel| &channel.name))?;
+        }
+    }
+    let (Route::Also(choices) | Route::Only(choices)) = &update.route else { return Ok(()) };
+    choices.iter().try_for_each(|choice| match choice {
+        Choice::Send(sent) => fits(values, &sent.input, || &sent.node),
+        _ => Ok(()),
+    })
+}
+
+/// Whether a value can be stored; `key` says what it is one of.
+pub(crate) fn fits<'a>(
+    values: &ObjectCodec,
+    value: &Object,
+    key: impl Fn() -> &'a str,
+) -> Result<(), Fault> {
+    let written = values.write(value, &mut Writer::new());
+    written.map_err(|problem| unstorable(key(), &problem))
+}
