@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 MODULES = {
-    "antiphon": ("antiphon.graph", "langchain_core.messages"),
+    "antiphon": ("antiphon.graph", "antiphon.checkpoint", "langchain_core.messages"),
     "langgraph": (
         "langgraph.graph",
         "langgraph.graph.message",
@@ -24,6 +24,7 @@ MODULES = {
         "langgraph.errors",
         "langgraph.runtime",
         "langgraph.config",
+        "langgraph.checkpoint.memory",
         "langchain_core.runnables",
         "langchain_core.messages",
     ),

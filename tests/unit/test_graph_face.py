@@ -193,7 +193,7 @@ def test_a_runnable_is_a_node() -> None:
     assert graph.invoke({"log": ["x"]}) == {"log": ["x", 1]}
 
 
-@pytest.mark.parametrize("name", ["store", "checkpointer"])
+@pytest.mark.parametrize("name", ["store", "cache"])
 def test_a_setting_that_nobody_reads_is_refused(name: str) -> None:
     graph = doubling()
     with pytest.raises(AttributeError, match=name):

@@ -36,6 +36,7 @@ from antiphon.graph._messages import (
 from antiphon.graph._node import NodeOptions
 from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused
+from antiphon.graph._place import Durability
 from antiphon.graph._reducers import append
 from antiphon.graph._runtime import (
     ExecutionInfo,
@@ -49,6 +50,7 @@ from antiphon.graph._runtime import (
     get_stream_writer,
     interrupt,
 )
+from antiphon.graph._snapshot import PregelTask, StateSnapshot
 from antiphon.graph._stream import StreamMode, Version
 from antiphon.graph._timeout import TimeoutPolicy
 
@@ -61,6 +63,7 @@ __all__ = [
     "CompiledStateGraph",
     "Drawing",
     "DrawnEdge",
+    "Durability",
     "EmptyInputError",
     "ExecutionInfo",
     "GraphBubbleUp",
@@ -78,12 +81,14 @@ __all__ = [
     "Overwrite",
     "ParentCommand",
     "Paused",
+    "PregelTask",
     "RemoveMessage",
     "RetryPolicy",
     "RunnableConfig",
     "Runtime",
     "Send",
     "StateGraph",
+    "StateSnapshot",
     "StepTimeoutError",
     "StreamMode",
     "StreamWriter",

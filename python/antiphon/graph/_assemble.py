@@ -20,6 +20,7 @@ from antiphon.graph._update import adapt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from antiphon._antiphon import Saver
     from antiphon.graph._builder import StateGraph
     from antiphon.graph._node import BranchSpec
     from antiphon.graph._schema import Schema
@@ -31,7 +32,12 @@ _DEFAULT_HANDLER = "__default_error_handler__"
 
 
 def assemble(
-    graph: StateGraph, name: str, *, strict: bool, limits: Mapping[str, float]
+    graph: StateGraph,
+    name: str,
+    *,
+    strict: bool,
+    limits: Mapping[str, float],
+    saver: Saver | None,
 ) -> CompiledGraph:
     """Compiles a graph.
 
@@ -50,7 +56,7 @@ def assemble(
     for channel in graph.channels.values():
         builder.channel(channel.name, channel.merge, **channel.start())
     for spec in graph.nodes.values():
-        _add_node(builder, graph, spec)
+        _add_node(builder, graph, spec, kept=saver is not None)
     for source, target in graph.edges:
         builder.edge(source, target)
     for sources, target in graph.joins:
@@ -70,9 +76,12 @@ def assemble(
         drawn=draw(graph),
         context_schema=graph.context_schema,
         limits=_limits(limits),
+        schemas=_kinds(graph),
         signs=any(_has_signs(graph, spec) for spec in graph.nodes.values()),
     )
-    return as_runnable(CompiledGraph)(engine, plan)
+    compiled = as_runnable(CompiledGraph)(engine, plan)
+    compiled.checkpointer = saver
+    return compiled
 
 
 def _limits(given: Mapping[str, float]) -> Limits:
@@ -82,13 +91,14 @@ def _limits(given: Mapping[str, float]) -> Limits:
         raise GraphBuildError(str(error), code="call_invalid") from None
 
 
-def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec) -> None:
+def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec, *, kept: bool) -> None:
     shared: dict[str, Any] = {"deferred": spec.options.get("defer", False)}
     retry = spec.options.get("retry_policy") or graph.defaults.get("retry_policy")
     if retry is not None:
         shared["retry"] = retry
     shared |= spec.timeout(graph.defaults.get("timeout"))
-    nested = spec.action.engine if isinstance(spec.action, CompiledGraph) else None
+    is_graph = isinstance(spec.action, CompiledGraph)
+    nested = spec.action.engine_for(kept=kept) if is_graph else None
     if nested is not None and not graph.state.is_root:
         builder.subgraph(spec.name, nested, **shared)
         return
@@ -97,6 +107,15 @@ def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec) -> None:
     action = _action(graph, spec.action)
     inline = spec.options.get("inline", False)
     _put(builder, spec.name, action, {**shared, "inline": inline, **_view(graph, schema)})
+
+
+def _kinds(graph: StateGraph) -> tuple[Any, ...]:
+    """What the schemas of the graph, and of the graphs in it, were read from."""
+    kinds = [schema.kind for schema in graph.schemas]
+    for spec in graph.nodes.values():
+        if isinstance(spec.action, CompiledGraph):
+            kinds += spec.action.schemas
+    return tuple(kinds)
 
 
 def _has_signs(graph: StateGraph, spec: NodeSpec) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from antiphon._saver import saver_of
 from antiphon.graph._assemble import assemble
 from antiphon.graph._faults import GraphBuildError
 from antiphon.graph._node import BranchSpec, NodeOptions, NodeSpec, name_of, state_hint
@@ -13,6 +14,7 @@ from antiphon.graph._schema import Schema, read_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from antiphon._antiphon import Saver
     from antiphon.graph._channel import Channel
     from antiphon.graph._compiled import CompiledGraph
     from antiphon.graph._node import Retry
@@ -75,6 +77,11 @@ class StateGraph:
         self.state = self.schema(state_schema)
         self.input = self.state if input_schema is None else self.schema(input_schema)
         self.output = self.state if output_schema is None else self.schema(output_schema)
+
+    @property
+    def schemas(self) -> tuple[Schema, ...]:
+        """All schemas that were read."""
+        return tuple(self._schemas.values())
 
     def schema(self, kind: Any) -> Schema:
         """Reads a schema and adds its keys to the state."""
@@ -246,6 +253,7 @@ class StateGraph:
 
     def compile(
         self,
+        checkpointer: Saver | str | None = None,
         *,
         name: str | None = None,
         strict: bool = False,
@@ -254,6 +262,8 @@ class StateGraph:
         """Checks the graph and freezes it. Later changes of the builder do not reach it.
 
         Args:
+            checkpointer: where its threads are kept: a saver of `antiphon.checkpoint`, or its
+                URL: ``memory:``, or ``sqlite:`` and a file. Default: nowhere.
             name: the graph's name. Default: ``graph``.
             strict: whether keys and targets that do not exist are errors while the graph
                 runs, rather than ignored.
@@ -265,7 +275,9 @@ class StateGraph:
         Raises:
             GraphBuildError: no edge leaves `START`, or an edge names an unknown node.
         """
-        graph = assemble(self, name or "graph", strict=strict, limits=limits or {})
+        saver = saver_of(checkpointer)
+        options: dict[str, Any] = {"strict": strict, "limits": limits or {}, "saver": saver}
+        graph = assemble(self, name or "graph", **options)
         self._compiled = True
         return graph
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from antiphon._antiphon import enclosing_context, select
+from antiphon._antiphon import Command, enclosing_context, select
+from antiphon._saver import saver_of
 from antiphon.graph._batch import Batches
 from antiphon.graph._config import merge
 from antiphon.graph._entry import concurrency_of, context_of, entry, limit_of
@@ -12,24 +13,27 @@ from antiphon.graph._flight import Flight
 from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused, by_id
+from antiphon.graph._place import place_of
 from antiphon.graph._stream import check_version, pauses, read_shape
+from antiphon.graph._threads import Threads
 from antiphon.graph._trace import Trace, is_traced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
-    from antiphon._antiphon import Engine, Shape
+    from antiphon._antiphon import Engine, Saver, Shape
     from antiphon.graph._drawing import Drawing
+    from antiphon.graph._place import Durability
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
     from antiphon.graph._stream import StreamMode, Version
 
 __all__ = ["CompiledGraph"]
 
-_SETTINGS = ("name", "step_timeout", "stream_mode")
+_SETTINGS = ("checkpointer", "name", "step_timeout", "stream_mode")
 
 
-class CompiledGraph(Batches):
+class CompiledGraph(Batches, Threads):
     """A graph that runs; made by `StateGraph.compile`. Immutable but for its attributes.
 
     Each method of a pair does the same, once by a plain call and once by ``await``. Both take
@@ -40,12 +44,14 @@ class CompiledGraph(Batches):
         stream_mode: what a stream carries unless it is told. Default: ``updates``.
         step_timeout: the longest a superstep may take, in seconds; a `StepTimeoutError` ends
             the run. Default: no limit.
+        checkpointer: where its threads are kept. Default: nowhere.
     """
 
     def __init__(self, engine: Engine, plan: Plan) -> None:
         self.name = plan.name
         self.stream_mode: StreamMode | Sequence[StreamMode] = "updates"
         self.step_timeout: float | None = None
+        self.checkpointer: Saver | None = None
         self._engine = engine
         self._plan = plan
         self._bound: Mapping[str, Any] | None = None
@@ -58,18 +64,22 @@ class CompiledGraph(Batches):
         context: Any = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
         output_keys: str | Sequence[str] | None = None,
+        durability: Durability | None = None,
         version: Version = "v1",
     ) -> Any:
         """Runs the graph to its end, or to a pause.
 
         Args:
-            input: the first writes: a dict, an instance of the schema, or a `Command`.
+            input: the first writes: a dict, an instance of the schema, or a `Command`. On a
+                thread, None goes on where it stopped, and ``Command(resume=...)`` with an
+                answer, or with a dict from the ids of questions to answers.
             config: settings of this call; see `RunnableConfig`.
             context: what nodes reach as ``runtime.context``; a dict is made into the
                 graph's ``context_schema``.
             stream_mode: with another mode than ``values``, the chunks of that stream.
             output_keys: the keys to return, or one key for its bare value. Default: those
                 of the output schema.
+            durability: when supersteps are durable; see `Durability`. Default: ``async``.
             version: ``v2`` for a `GraphOutput`; see `Version`.
 
         Returns:
@@ -84,10 +94,11 @@ class CompiledGraph(Batches):
         What a node raises comes out as it is.
         """
         if stream_mode != "values":
-            streamed = {"context": context, "output_keys": output_keys, "version": version}
+            streamed: dict[str, Any] = {"context": context, "output_keys": output_keys}
+            streamed |= {"durability": durability, "version": version}
             return list(self.stream(input, config, stream_mode=stream_mode, **streamed))
         check_version(version)
-        flight = self._launch(input, config, context)
+        flight = self._launch(input, config, (context, durability))
         flight.drain()
         return self._result(flight, output_keys, version)
 
@@ -99,15 +110,17 @@ class CompiledGraph(Batches):
         context: Any = None,
         stream_mode: StreamMode | Sequence[StreamMode] = "values",
         output_keys: str | Sequence[str] | None = None,
+        durability: Durability | None = None,
         version: Version = "v1",
     ) -> Any:
         """`invoke` on the caller's event loop."""
         if stream_mode != "values":
-            streamed = {"context": context, "output_keys": output_keys, "version": version}
+            streamed: dict[str, Any] = {"context": context, "output_keys": output_keys}
+            streamed |= {"durability": durability, "version": version}
             chunks = self.astream(input, config, stream_mode=stream_mode, **streamed)
             return [chunk async for chunk in chunks]
         check_version(version)
-        flight = self._launch(input, config, context)
+        flight = self._launch(input, config, (context, durability))
         await flight.adrain()
         return self._result(flight, output_keys, version)
 
@@ -120,6 +133,7 @@ class CompiledGraph(Batches):
         stream_mode: StreamMode | Sequence[StreamMode] | None = None,
         output_keys: str | Sequence[str] | None = None,
         subgraphs: bool = False,
+        durability: Durability | None = None,
         version: Version = "v1",
     ) -> Iterator[Any]:
         """Runs the graph and yields what happens, as it happens.
@@ -133,6 +147,7 @@ class CompiledGraph(Batches):
             output_keys: the keys to show of states and updates. Default: all.
             subgraphs: whether nested graphs show too; each chunk then begins with its
                 namespace, a tuple that is empty for the graph itself.
+            durability: as for `invoke`.
             version: ``v2`` for chunks that are dicts; see `Version`.
 
         Yields:
@@ -150,7 +165,7 @@ class CompiledGraph(Batches):
             version=version,
             schema=self._plan.output,
         )
-        flight = self._launch(input, config, context, shape)
+        flight = self._launch(input, config, (context, durability), shape)
         with flight as run:
             yield from run
             while flight.asks_above():
@@ -166,6 +181,7 @@ class CompiledGraph(Batches):
         stream_mode: StreamMode | Sequence[StreamMode] | None = None,
         output_keys: str | Sequence[str] | None = None,
         subgraphs: bool = False,
+        durability: Durability | None = None,
         version: Version = "v1",
     ) -> AsyncIterator[Any]:
         """`stream` on the caller's event loop."""
@@ -176,7 +192,7 @@ class CompiledGraph(Batches):
             version=version,
             schema=self._plan.output,
         )
-        flight = self._launch(input, config, context, shape)
+        flight = self._launch(input, config, (context, durability), shape)
         async with flight as run:
             async for chunk in run:
                 yield chunk
@@ -214,6 +230,9 @@ class CompiledGraph(Batches):
             {'verdict': 'yes'}
         """
         flight, answers = by_id(paused, answer)
+        if flight.again is not None:
+            version: Version = "v2" if isinstance(paused, GraphOutput) else "v1"
+            return self.invoke(Command(resume=answers), version=version, **flight.again)
         flight.answer(answers)
         flight.drain()
         return self._result(flight, None, "v2" if isinstance(paused, GraphOutput) else "v1")
@@ -221,6 +240,9 @@ class CompiledGraph(Batches):
     async def aresume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
         """`resume` on the caller's event loop."""
         flight, answers = by_id(paused, answer)
+        if flight.again is not None:
+            version: Version = "v2" if isinstance(paused, GraphOutput) else "v1"
+            return await self.ainvoke(Command(resume=answers), version=version, **flight.again)
         flight.answer(answers)
         await flight.adrain()
         return self._result(flight, None, "v2" if isinstance(paused, GraphOutput) else "v1")
@@ -235,6 +257,7 @@ class CompiledGraph(Batches):
         other = self.__class__(self._engine, self._plan)
         other.stream_mode = self.stream_mode
         other.step_timeout = self.step_timeout
+        other.checkpointer = self.checkpointer
         other._bound = dict(merge(self._bound, config, settings))  # noqa: SLF001
         return other
 
@@ -254,6 +277,7 @@ class CompiledGraph(Batches):
         known = name in _SETTINGS or name.startswith("_") or hasattr(type(self), name)
         if not known:
             raise AttributeError(f"a compiled graph has no such setting: {name}")
+        value = saver_of(value) if name == "checkpointer" else value
         super().__setattr__(name, value)
 
     def __repr__(self) -> str:
@@ -265,12 +289,27 @@ class CompiledGraph(Batches):
         return self._plan.signs
 
     @property
-    def engine(self) -> Engine | None:
-        """The engine's graph, if another graph can take it in as it is."""
-        plain = self._plan.is_plain and self._bound is None and self.step_timeout is None
-        return self._engine if plain else None
+    def schemas(self) -> tuple[Any, ...]:
+        """What the schemas of the graph were read from."""
+        return self._plan.schemas
 
-    def _launch(self, start: Any, config: Any, context: Any, shape: Shape | None = None) -> Flight:
+    def engine_for(self, *, kept: bool) -> Engine | None:
+        """The engine's graph, if another graph can take it in as it is.
+
+        Args:
+            kept: whether that graph has a checkpointer, which keeps both.
+        """
+        plain = self._plan.is_plain and self._bound is None and self.step_timeout is None
+        return self._engine if plain and (kept or self.checkpointer is None) else None
+
+    def _launch(
+        self,
+        start: Any,
+        config: Any,
+        about: tuple[Any, Durability | None],
+        shape: Shape | None = None,
+    ) -> Flight:
+        context, durability = about
         outer, plan = enclosing_context(), self._plan
         inherited = None if outer is None else handed_on(outer.config, outer)
         settings = merge(inherited, self._bound, config)
@@ -290,8 +329,9 @@ class CompiledGraph(Batches):
             trace = Trace(settings, run_name or self.name, run_id, start)
             run_id = trace.id if run_id is None else run_id
         limit = limit_of(settings)
+        place = place_of((self.checkpointer, plan), settings, outer, durability)
         run = self._engine.start(
-            entry(start, plan.input),
+            entry(start, plan.input, kept=place is not None),
             config=settings,
             context=context_of(context, plan.context_schema),
             limits=plan.limits,
@@ -302,9 +342,14 @@ class CompiledGraph(Batches):
             enter=entering(settings, readers, signs=plan.signs, trace=trace),
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
+            place=None if place is None else place.native(durability),
             run_id=None if run_id is None else str(run_id),
         )
-        return Flight(run, limit, outer) if trace is None else trace.flight(run, limit, outer)
+        parts = (run, limit, outer)
+        flight = Flight(*parts) if trace is None else trace.flight(*parts)
+        if place is not None:
+            flight.again = {"config": place.at_its_end(settings), "context": context}
+        return flight
 
     def _result(self, flight: Flight, keys: str | Sequence[str] | None, version: Version) -> Any:
         paused = flight.is_paused()

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["concurrency_of", "context_of", "entry", "limit_of"]
 
 
-def entry(given: Any, schema: Schema) -> dict[str, Any] | Command:
-    """The first writes of a run.
+def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] | Command | None:
+    """The first writes of a run, or how it goes on.
 
     Args:
         given: what the caller passed: a dict, an instance, a command, or a root value.
         schema: the input schema; other keys are dropped.
+        kept: whether the run is in a thread, which may go on.
 
     Raises:
         EmptyInputError: there is nothing in it.
@@ -32,9 +33,11 @@ def entry(given: Any, schema: Schema) -> dict[str, Any] | Command:
         RuntimeError: a command resumes.
     """
     if given is None:
+        if kept:
+            return None
         raise EmptyInputError("the graph was given no input: None")
     if isinstance(given, Command):
-        return _command(given)
+        return _resuming(given) if kept and given.resume is not None else _command(given)
     if schema.is_root:
         return {ROOT: given}
     if isinstance(given, dict):
@@ -84,8 +87,8 @@ def _count(given: Any, name: str) -> int:
 def _command(command: Command) -> Command:
     if command.resume is not None:
         raise RuntimeError(
-            "a run is resumed by `graph.resume` with what `invoke` returned, found: "
-            "Command(resume=...)"
+            "only a graph with a checkpointer is resumed by a command, others by `graph.resume` "
+            "with what `invoke` returned, found: Command(resume=...)"
         )
     targets = command.goto if isinstance(command.goto, list | tuple) else (command.goto,)
     for target in targets:
@@ -95,4 +98,14 @@ def _command(command: Command) -> Command:
             )
     if command.update is None and not targets:
         raise EmptyInputError("the graph was given nothing to start from: Command()")
+    return command
+
+
+def _resuming(command: Command) -> Command:
+    if command.update is not None or command.goto not in ((), [], None):
+        raise GraphBuildError(
+            "a command that resumes neither updates nor goes anywhere: Command(resume=...)",
+            code="call_invalid",
+            hint="call `update_state` before, and resume then",
+        )
     return command

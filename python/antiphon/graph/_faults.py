@@ -16,7 +16,12 @@ from antiphon.errors import (
     StateError,
     ValidationError,
 )
-from antiphon.graph._errors import GraphBubbleUp, InvalidUpdateError, NodeTimeoutError
+from antiphon.graph._errors import (
+    EmptyInputError,
+    GraphBubbleUp,
+    InvalidUpdateError,
+    NodeTimeoutError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,6 +105,7 @@ _BY_CODE: Mapping[str, type[AntiphonError]] = {
     "write_unmergeable": UnmergeableUpdateError,
     "node_cancelled": NodeCancelledError,
     "step_timeout": StepTimeoutError,
+    "thread_empty": EmptyInputError,
 }
 _BY_KIND: Mapping[type[AntiphonError], type[AntiphonError]] = {
     StateError: InvalidUpdateError,

@@ -22,11 +22,15 @@ class Flight:
         run: the engine's run.
         limit: supersteps.
         outer: the context of the node that started it; none outside of nodes.
+
+    Attributes:
+        again: what a call takes to go on in its thread; none if it is in none.
     """
 
-    __slots__ = ("_limit", "_outer", "_run")
+    __slots__ = ("_limit", "_outer", "_run", "again")
 
     def __init__(self, run: Run, limit: int, outer: Context | None = None) -> None:
+        self.again: dict[str, Any] | None = None
         self._run = run
         self._limit = limit
         self._outer = outer
@@ -101,7 +105,7 @@ class Flight:
 
     def asks_above(self) -> bool:
         """Passes the questions of a graph that a node invoked on to that node's own run."""
-        if self._outer is None or not self.is_paused():
+        if self._outer is None or self._run.thread is not None or not self.is_paused():
             return False
         self.answer({question.id: interrupt(question.value) for question in self.questions()})
         return True

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Limits
 from antiphon.graph._schema import ROOT, Schema
 
 if TYPE_CHECKING:
+    from antiphon.checkpoint._registry import Registry
     from antiphon.graph._drawing import Drawing
 
 __all__ = ["Plan"]
@@ -27,6 +28,7 @@ class Plan:
         context_schema: the type of its context, if it has one.
         limits: what each run may spend, supersteps apart.
         signs: whether nodes have to give signs of life, those of nested graphs included.
+        schemas: the classes that say what a state holds, those of nested graphs included.
     """
 
     name: str
@@ -37,6 +39,14 @@ class Plan:
     context_schema: type | None = None
     limits: Limits = field(default_factory=Limits)
     signs: bool = False
+    schemas: tuple[Any, ...] = ()
+
+    def registry(self) -> Registry:
+        """Which types a thread of the graph may hold."""
+        # Most graphs have no threads.
+        from antiphon.checkpoint._registry import registry_for
+
+        return registry_for(*self.schemas)
 
     @property
     def output_keys(self) -> list[str] | None:

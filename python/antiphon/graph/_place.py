@@ -1,0 +1,128 @@
+"""Which thread of which store a call is about."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from antiphon import _antiphon
+from antiphon.graph._faults import GraphBuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon._antiphon import Context, Saver
+    from antiphon.checkpoint._registry import Registry
+    from antiphon.graph._plan import Plan
+    from antiphon.graph._runtime import RunnableConfig
+
+__all__ = ["Durability", "Place", "place_of"]
+
+Durability = Literal["sync", "async", "exit"]
+"""When a superstep is durable. ``sync``: before the next begins. ``async``: while the next runs, in
+order, and before the run ends or pauses. ``exit``: only when the run ends, fails or pauses.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A thread of a store.
+
+    Attributes:
+        saver: the store.
+        thread: the thread's name.
+        registry: which types it may hold.
+        checkpoint: one of its checkpoints; none for the last.
+    """
+
+    saver: Saver
+    thread: str
+    registry: Registry
+    checkpoint: int | None = None
+
+    @classmethod
+    def of(cls, kept: tuple[Saver | None, Plan], settings: Mapping[str, Any]) -> Place:
+        """The place that a config names.
+
+        Args:
+            kept: the store of the graph, and its plan.
+            settings: the config.
+
+        Raises:
+            GraphBuildError: there is no store, the config names no thread, or no checkpoint
+                can have such an id.
+        """
+        saver, plan = kept
+        if saver is None:
+            raise GraphBuildError(
+                "the graph has no checkpointer", hint="compile it with one", code="call_invalid"
+            )
+        configurable = settings["configurable"]
+        thread = configurable.get("thread_id")
+        if thread is None:
+            raise GraphBuildError(
+                "the config of a graph with a checkpointer needs a thread_id: "
+                f"{sorted(configurable)}",
+                code="call_invalid",
+                hint='pass {"configurable": {"thread_id": ...}}',
+            )
+        given = configurable.get("checkpoint_id")
+        try:
+            checkpoint = None if given is None else int(given)
+        except ValueError:
+            raise GraphBuildError(
+                f"`checkpoint_id` is not one of antiphon's: {given}",
+                code="call_invalid",
+                hint="take it from the config of a snapshot",
+            ) from None
+        return cls(saver, str(thread), plan.registry(), checkpoint)
+
+    def native(
+        self, durability: Durability | None = None, as_node: str | None = None
+    ) -> _antiphon.Place:
+        """The same for the engine; `as_node` for a write in the name of a node."""
+        return _antiphon.Place(
+            self.saver,
+            self.thread,
+            registry=self.registry,
+            checkpoint=self.checkpoint,
+            durability=durability,
+            as_node=as_node,
+        )
+
+    def at_its_end(self, settings: Mapping[str, Any]) -> RunnableConfig:
+        """A config that leads to the end of the thread."""
+        configurable = {**settings["configurable"]}
+        configurable.pop("checkpoint_id", None)
+        return cast("RunnableConfig", {**settings, "configurable": configurable})
+
+
+def place_of(
+    kept: tuple[Saver | None, Plan],
+    settings: Mapping[str, Any],
+    outer: Context | None,
+    durability: Durability | None,
+) -> Place | None:
+    """Where a run is kept; none if it is not.
+
+    A graph that a node invokes is a part of that node: it is only kept by itself if its config
+    names another thread.
+
+    Raises:
+        GraphBuildError: as `Place.of`; or the durability is none.
+    """
+    if durability not in (None, "sync", "async", "exit"):
+        raise GraphBuildError(
+            f"`durability` is sync, async or exit, found: {durability}", code="call_invalid"
+        )
+    if kept[0] is None:
+        if durability is not None:
+            warnings.warn(
+                "`durability` has no effect in a graph without a checkpointer", stacklevel=4
+            )
+        return None
+    around = None if outer is None else outer.run.thread
+    if around is not None and str(settings["configurable"].get("thread_id", around)) == around:
+        return None
+    return Place.of(kept, settings)

@@ -1,0 +1,204 @@
+"""A compiled graph's threads: reading what they hold, and writing to them from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Command
+from antiphon.errors import AntiphonError
+from antiphon.graph._config import merge
+from antiphon.graph._errors import InvalidUpdateError
+from antiphon.graph._faults import as_graph_error
+from antiphon.graph._place import Place
+from antiphon.graph._schema import ROOT
+from antiphon.graph._snapshot import StateSnapshot, config_at, empty, snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+
+    from antiphon._antiphon import Engine, Run, Saver
+    from antiphon.graph._plan import Plan
+    from antiphon.graph._runtime import RunnableConfig
+
+__all__ = ["Threads"]
+
+
+class Threads:
+    """What a compiled graph with a checkpointer can do with its threads.
+
+    A config names the thread as ``{"configurable": {"thread_id": ...}}``, and one of its
+    checkpoints as ``checkpoint_id`` beside it.
+    """
+
+    checkpointer: Saver | None
+    _engine: Engine
+    _plan: Plan
+    _bound: Mapping[str, Any] | None
+
+    def get_state(self, config: RunnableConfig) -> StateSnapshot:
+        """What a thread holds now, or held at a checkpoint.
+
+        Without a checkpoint, what tasks of an open superstep have written counts as merged, and
+        ``next`` leaves them out.
+
+        Raises:
+            GraphBuildError: the graph has no checkpointer, or the config names no thread.
+            InvalidUpdateError: the thread has no such checkpoint, or does not fit the graph.
+        """
+        place = self._place(config)
+        try:
+            found = self._engine.history(place.native(), **_newest(place))
+        except AntiphonError as error:
+            raise as_graph_error(error) from error.__cause__
+        return snapshot(place.thread, found[0]) if found else empty(place.thread)
+
+    async def aget_state(self, config: RunnableConfig) -> StateSnapshot:
+        """`get_state` on the caller's event loop."""
+        place = self._place(config)
+        try:
+            found = await self._engine.ahistory(place.native(), **_newest(place))
+        except AntiphonError as error:
+            raise as_graph_error(error) from error.__cause__
+        return snapshot(place.thread, found[0]) if found else empty(place.thread)
+
+    def get_state_history(
+        self,
+        config: RunnableConfig,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[StateSnapshot]:
+        """What a thread held at its checkpoints, newest first.
+
+        Args:
+            config: the thread; or a checkpoint, to begin there.
+            filter: only those whose metadata have these values.
+            before: only those before this checkpoint.
+            limit: no more than these.
+
+        Raises:
+            GraphBuildError: as `get_state`.
+        """
+        past = _Past(self._place(config if before is None else before), filter, limit)
+        past.skips = before is not None
+        try:
+            found = self._engine.history(past.place, limit=past.asked)
+        except AntiphonError as error:
+            raise as_graph_error(error) from error.__cause__
+        yield from past.snapshots(found)
+
+    async def aget_state_history(
+        self,
+        config: RunnableConfig,
+        *,
+        filter: Mapping[str, Any] | None = None,  # noqa: A002
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[StateSnapshot]:
+        """`get_state_history` on the caller's event loop."""
+        past = _Past(self._place(config if before is None else before), filter, limit)
+        past.skips = before is not None
+        try:
+            found = await self._engine.ahistory(past.place, limit=past.asked)
+        except AntiphonError as error:
+            raise as_graph_error(error) from error.__cause__
+        for shown in past.snapshots(found):
+            yield shown
+
+    def update_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None
+    ) -> RunnableConfig:
+        """Writes to a thread as if a node had: its edges say what comes next. Nothing runs.
+
+        Args:
+            config: the thread; or a checkpoint, to begin a branch there.
+            values: what is written: a dict, or what else a node may return.
+            as_node: the node. Default: the one whose superstep was the last.
+
+        Returns:
+            The config of the new checkpoint.
+
+        Raises:
+            InvalidUpdateError: it is not clear as which node, there is no such node, or a key
+                cannot take what was written.
+            GraphBuildError: as `get_state`.
+        """
+        place = self._place(config)
+        try:
+            if as_node is None:
+                as_node = self._writer(self._engine.history(place.native(), **_newest(place)))
+            run = self._edit(place, values, as_node)
+            run.drain()
+        except AntiphonError as error:
+            raise as_graph_error(error) from error.__cause__
+        return config_at(place.thread, run.checkpoint)
+
+    async def aupdate_state(
+        self, config: RunnableConfig, values: Any, as_node: str | None = None
+    ) -> RunnableConfig:
+        """`update_state` on the caller's event loop."""
+        place = self._place(config)
+        try:
+            if as_node is None:
+                as_node = self._writer(
+                    await self._engine.ahistory(place.native(), **_newest(place))
+                )
+            run = self._edit(place, values, as_node)
+            await run
+        except AntiphonError as error:
+            raise as_graph_error(error) from error.__cause__
+        return config_at(place.thread, run.checkpoint)
+
+    def _place(self, config: RunnableConfig) -> Place:
+        return Place.of((self.checkpointer, self._plan), merge(self._bound, config))
+
+    def _writer(self, found: list[dict[str, Any]]) -> str:
+        """The node that wrote last."""
+        nodes = self._engine.describe()["nodes"]
+        if len(nodes) == 1:
+            return str(nodes[0]["name"])
+        wrote = set(found[0]["wrote"]) if found else {"__start__"}
+        if len(wrote) == 1:
+            return str(wrote.pop())
+        raise InvalidUpdateError(
+            f"an update needs `as_node`, because these wrote last: {', '.join(sorted(wrote))}",
+            hint="name the node that the update is to count as",
+        )
+
+    def _edit(self, place: Place, values: Any, as_node: str) -> Run:
+        if ROOT in self._plan.keys and values is not None and not isinstance(values, Command):
+            values = {ROOT: values}
+        return self._engine.start(values, place=place.native("sync", as_node))
+
+
+def _newest(place: Place) -> dict[str, Any]:
+    """How the newest checkpoint is to be shown: as it is now, unless one is named."""
+    return {"limit": 1, "live": place.checkpoint is None}
+
+
+class _Past:
+    """What somebody wants to see of a history."""
+
+    def __init__(self, place: Place, wanted: Mapping[str, Any] | None, limit: int | None) -> None:
+        self.skips = False
+        self.place = place.native()
+        self._wanted = wanted or {}
+        self._limit = limit
+
+    @property
+    def asked(self) -> int | None:
+        """How many the engine is to show: a filter may pass over any number of them."""
+        return None if self._wanted or self._limit is None else self._limit + int(self.skips)
+
+    def snapshots(self, found: list[dict[str, Any]]) -> Iterator[StateSnapshot]:
+        """Those that are wanted."""
+        shown = 0
+        for one in found[int(self.skips) :]:
+            if self._limit is not None and shown >= self._limit:
+                return
+            made = snapshot(self.place.thread, one)
+            metadata = made.metadata or {}
+            if all(metadata.get(key) == value for key, value in self._wanted.items()):
+                shown += 1
+                yield made
