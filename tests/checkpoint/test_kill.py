@@ -1,0 +1,97 @@
+"""Processes that are killed at random instants, over one SQLite file (E11)."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from antiphon.checkpoint import SqliteSaver
+
+VICTIM = Path(__file__).with_name("victim.py")
+STEPS = 150
+KILLS = int(os.environ.get("ANTIPHON_KILLS", "20"))
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="elsewhere a thread is free only after its term"
+)
+
+
+class Journal:
+    """What the victims have noted so far."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def lines(self) -> list[list[str]]:
+        """The notes, word by word; a torn last line is none."""
+        if not self._path.exists():
+            return []
+        text = self._path.read_text()
+        return [line.split() for line in text[: text.rfind("\n") + 1].splitlines()]
+
+    def wait_for_more(self, than: int) -> None:
+        """Until a victim has noted something."""
+        until = time.monotonic() + 30
+        while len(self.lines()) <= than:
+            assert time.monotonic() < until, "the victim does nothing"
+            time.sleep(0.002)
+
+
+def start(folder: Path, durability: str) -> subprocess.Popen[bytes]:
+    arguments = [str(folder / "runs.db"), str(folder / "journal"), durability]
+    return subprocess.Popen([sys.executable, str(VICTIM), *arguments])
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+def test_e11_whatever_was_committed_stays_and_is_not_done_again(
+    tmp_path: Path, durability: str
+) -> None:
+    journal = Journal(tmp_path / "journal")
+    chance = random.Random(KILLS)
+    for _ in range(KILLS // 2):
+        before = len(journal.lines())
+        victim = start(tmp_path, durability)
+        try:
+            journal.wait_for_more(before)
+            time.sleep(chance.uniform(0, 0.08))
+        finally:
+            victim.kill()
+            victim.wait()
+    assert start(tmp_path, durability).wait(120) == 0
+    lines = journal.lines()
+    assert lines[-1] == ["end", str(STEPS + 1), str(STEPS), str(STEPS)]
+    assert [line[0] for line in lines].count("begin") == KILLS // 2 + 1
+    check(lines, is_sync=durability == "sync")
+    with SqliteSaver.open(tmp_path / "runs.db") as saver:
+        assert "runs.db" in saver.name
+
+
+def check(lines: list[list[str]], *, is_sync: bool) -> None:
+    """Each process goes on where the thread is, and never before that."""
+    count, done = 0, {"left": 0, "right": 0}
+    begun = {"count": -1, "left": 0, "right": 0}
+    for word, *rest in lines:
+        if word == "end":
+            continue
+        if word == "begin":
+            held, left, right = (int(number) for number in rest[:3])
+            assert held >= count, f"the count was {count} and is {held}"
+            assert (left, right) >= (done["left"], done["right"])
+            if is_sync:
+                # A superstep begins once the one before is durable.
+                assert held >= begun["count"]
+                assert min(left, right) >= max(begun["left"], begun["right"]) - 1
+            count, done = held, {"left": left, "right": right}
+            continue
+        number = int(rest[0])
+        if word == "count":
+            assert number >= count, f"the count goes back from {count} to {number}"
+        else:
+            assert number > done[word], f"{word} is done again: {number}"
+        begun[word] = max(begun[word], number)

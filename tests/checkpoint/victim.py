@@ -1,0 +1,78 @@
+"""A process that is going to be killed: it goes on with one thread of one file, as far as it gets.
+
+Arguments: the file, the journal, the durability. Every node notes in the journal that it begins,
+and the process notes what the thread holds when it takes it up.
+"""
+
+import operator
+import os
+import random
+import sys
+import time
+from typing import Annotated, TypedDict, cast
+
+from antiphon.checkpoint import SqliteSaver
+from antiphon.graph import END, START, Durability, RunnableConfig, StateGraph
+
+STEPS = 150
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "victim"}, "recursion_limit": 10 * STEPS}
+
+
+class State(TypedDict, total=False):
+    """Two lists that grow side by side, and a count."""
+
+    left: Annotated[list[int], operator.add]
+    right: Annotated[list[int], operator.add]
+    count: int
+
+
+class Victim:
+    """The graph and its journal."""
+
+    def __init__(self, journal: str) -> None:
+        self._journal = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(self, *words: object) -> None:
+        """Writes a line that survives the death of the process."""
+        os.write(self._journal, (" ".join(map(str, words)) + "\n").encode())
+
+    def count(self, state: State) -> State:
+        """One superstep of its own."""
+        done = state.get("count", 0)
+        self.note("count", done)
+        time.sleep(random.uniform(0, 0.002))
+        return {"count": done + 1}
+
+    def left(self, state: State) -> State:
+        """One of two tasks of a superstep."""
+        self.note("left", state["count"])
+        return {"left": [state["count"]]}
+
+    def right(self, state: State) -> State:
+        """The other one, which takes longer."""
+        self.note("right", state["count"])
+        time.sleep(random.uniform(0, 0.002))
+        return {"right": [state["count"]]}
+
+
+def main(path: str, journal: str, durability: Durability) -> None:
+    """Goes on with the thread, or begins it."""
+    victim = Victim(journal)
+    builder = StateGraph(State)
+    for node in (victim.count, victim.left, victim.right):
+        builder.add_node(node.__name__, node)
+    builder.add_edge(START, "count").add_edge(["left", "right"], "count")
+    builder.add_conditional_edges(
+        "count", lambda state: ["left", "right"] if state["count"] <= STEPS else END
+    )
+    graph = builder.compile(SqliteSaver.open(path))
+    state = graph.get_state(CONFIG)
+    held = state.values
+    sizes = [len(held.get(key, ())) for key in ("left", "right")]
+    victim.note("begin", held.get("count", 0), *sizes, *state.next)
+    given: State | None = {} if state.metadata is None else None
+    done = graph.invoke(given, CONFIG, durability=durability)
+    victim.note("end", done["count"], len(done["left"]), len(done["right"]))
+
+
+main(sys.argv[1], sys.argv[2], cast("Durability", sys.argv[3]))
