@@ -1,6 +1,6 @@
 """A process that is going to be killed: it goes on with one thread of one file, as far as it gets.
 
-Arguments: the file, the journal, the durability. Every node notes in the journal that it begins,
+Arguments: the file, the journal, the durability, the number of steps. Every node notes in the journal that it begins,
 and the process notes what the thread holds when it takes it up.
 """
 
@@ -14,8 +14,7 @@ from typing import Annotated, TypedDict, cast
 from antiphon.checkpoint import SqliteSaver
 from antiphon.graph import END, START, Durability, RunnableConfig, StateGraph
 
-STEPS = 150
-CONFIG: RunnableConfig = {"configurable": {"thread_id": "victim"}, "recursion_limit": 10 * STEPS}
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "victim"}, "recursion_limit": 100_000}
 
 
 class State(TypedDict, total=False):
@@ -55,7 +54,7 @@ class Victim:
         return {"right": [state["count"]]}
 
 
-def main(path: str, journal: str, durability: Durability) -> None:
+def main(path: str, journal: str, durability: Durability, steps: int) -> None:
     """Goes on with the thread, or begins it."""
     victim = Victim(journal)
     builder = StateGraph(State)
@@ -63,7 +62,7 @@ def main(path: str, journal: str, durability: Durability) -> None:
         builder.add_node(node.__name__, node)
     builder.add_edge(START, "count").add_edge(["left", "right"], "count")
     builder.add_conditional_edges(
-        "count", lambda state: ["left", "right"] if state["count"] <= STEPS else END
+        "count", lambda state: ["left", "right"] if state["count"] <= steps else END
     )
     graph = builder.compile(SqliteSaver.open(path))
     state = graph.get_state(CONFIG)
@@ -75,4 +74,4 @@ def main(path: str, journal: str, durability: Durability) -> None:
     victim.note("end", done["count"], len(done["left"]), len(done["right"]))
 
 
-main(sys.argv[1], sys.argv[2], cast("Durability", sys.argv[3]))
+main(sys.argv[1], sys.argv[2], cast("Durability", sys.argv[3]), int(sys.argv[4]))
