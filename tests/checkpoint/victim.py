@@ -1,7 +1,7 @@
 """A process that is going to be killed: it goes on with one thread of one file, as far as it gets.
 
-Arguments: the file, the journal, the durability, the number of steps. Every node notes in the journal that it begins,
-and the process notes what the thread holds when it takes it up.
+Arguments: the file, the journal, the durability, the number of steps. Every node notes in the
+journal that it begins, and the process notes what the thread holds when it takes it up.
 """
 
 import operator
