@@ -10,7 +10,7 @@ use antiphon_core::Fault;
 use antiphon_core::checkpoint::Commit;
 use antiphon_core::run::Options;
 use antiphon_runtime::store::Answer;
-use antiphon_stores::{Found, Keeper, Vault};
+use antiphon_stores::{Found, Keeper, Lease, Vault, owner};
 use pyo3::prelude::*;
 
 use crate::begin::{Begin, Begun};
@@ -18,9 +18,7 @@ use crate::chance;
 use crate::codec::ObjectCodec;
 use crate::core::{Core, Phase};
 use crate::engine::Engine;
-use crate::lease::{Lease, TERM};
 use crate::object::Object;
-use crate::owner;
 use crate::place;
 use crate::run::Run;
 
@@ -91,19 +89,8 @@ impl Kept {
             (place.vault.clone(), place.thread.clone(), place.owner.clone());
         let stored = Arc::clone(&values);
         let opening = Box::pin(async move {
-            let open = || {
-                let (vault, graph, values) =
-                    (vault.clone(), Arc::clone(&graph), Arc::clone(&stored));
-                Keeper::open((vault, &thread), (&owner, TERM), (graph, values), durability)
-            };
-            let opened = match open().await {
-                Err(fault) => {
-                    free(&vault, &thread, fault).await?;
-                    open().await?
-                }
-                opened => opened?,
-            };
-            let (mut keeper, mut found) = opened;
+            let (mut keeper, mut found) =
+                Keeper::take((vault, &thread), &owner, (graph, stored), durability).await?;
             if let Some(seq) = checkpoint
                 && found.as_ref().is_none_or(|found| found.checkpoint != seq)
             {
@@ -312,16 +299,6 @@ fn release(place: Option<&Place>) -> Answer<()> {
     match place {
         Some(Place { vault, thread, owner }) => vault.store().release(thread, owner),
         None => Box::pin(std::future::ready(Ok(()))),
-    }
-}
-
-/// Takes a thread away from a run whose process has ended; nobody else has to
-/// wait until its time is up.
-async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
-    let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
-    match holder.filter(|owner| fault.code == "thread_busy" && owner::is_gone(owner)) {
-        Some(owner) => vault.store().release(thread, owner).await,
-        None => Err(fault),
     }
 }
 

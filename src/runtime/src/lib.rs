@@ -8,11 +8,13 @@
 //! | [`native`] | the driver for runs whose code is Rust; [`stop`] cancels them |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
+//! | [`place`] | the port for where native runs are kept, of which stores have many |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
 pub mod clock;
 pub mod host;
 pub mod native;
+pub mod place;
 pub mod port;
 pub mod stop;
 pub mod store;
@@ -20,7 +22,8 @@ pub mod watch;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use host::{Host, NodeCall, Notes, Snapshot};
-pub use native::{Driver, Rest};
+pub use native::{Begin, Begun, Driver, Rest};
+pub use place::{Hold, Opened, Past, Place};
 pub use port::{CallContext, Chunk, Model, Tool};
 pub use stop::Stop;
 pub use store::Store;

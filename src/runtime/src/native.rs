@@ -12,11 +12,16 @@ use crate::host::Host;
 use crate::stop::Stop;
 use crate::watch::Watcher;
 
+mod begin;
 mod children;
 mod contain;
+mod kept;
 mod session;
 mod work;
 
+pub use begin::{Begin, Begun};
+
+use kept::Kept;
 use session::Session;
 
 /// Drives runs whose code is Rust. Needs a tokio runtime with its timer.
@@ -74,6 +79,18 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// The fault that a run fails with; `run_abandoned` if the run waits for
     /// tasks that went down with an earlier call.
     pub async fn run(&self, run: &mut Run<Json>) -> Result<Rest, Fault> {
-        Session::new(self, run).drive().await
+        Session::new(self, run, Kept::nowhere()).drive().await
+    }
+
+    /// The same for a run that has found its place in a thread. When this
+    /// returns, what happened is durable and the thread is free again; if it is
+    /// dropped, the thread is let go, and the run can be taken up there.
+    ///
+    /// # Errors
+    /// As [`Driver::run`]. Whatever keeps a commit from being stored, once the
+    /// run has been cancelled for it: nothing new happens that could be lost.
+    pub async fn run_kept(&self, begun: &mut Begun) -> Result<Rest, Fault> {
+        let kept = Kept::of(begun.hold.take());
+        Session::new(self, &mut begun.run, kept).drive().await
     }
 }

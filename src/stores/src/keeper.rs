@@ -12,7 +12,9 @@ use antiphon_runtime::store::{Answer, EntryKind};
 use futures_util::FutureExt;
 
 use crate::codec::{Codec, Reader, ValueCodec, Writer};
+use crate::lease::TERM;
 use crate::log::{Log, Record, Vault};
+use crate::owner;
 
 /// When a commit is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +101,30 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
                 keeper.log.release().await?;
                 Err(fault)
             }
+        }
+    }
+
+    /// [`Keeper::open`] for [`TERM`]. A thread that belongs to a process which is
+    /// gone is taken away from it: nobody has to wait until its time is up.
+    ///
+    /// # Errors
+    /// As [`Keeper::open`].
+    pub async fn take(
+        (vault, thread): (Vault, &str),
+        owner: &str,
+        (graph, values): (Arc<Graph<V>>, Arc<C>),
+        durability: Durability,
+    ) -> Result<(Self, Option<Found<V>>), Fault> {
+        let open = || {
+            let about = (Arc::clone(&graph), Arc::clone(&values));
+            Self::open((vault.clone(), thread), (owner, TERM), about, durability)
+        };
+        match open().await {
+            Err(fault) => {
+                free(&vault, thread, fault).await?;
+                open().await
+            }
+            opened => opened,
         }
     }
 
@@ -249,6 +275,15 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             answer?;
         }
         Ok(())
+    }
+}
+
+/// Frees a thread whose owner is gone; any other fault stays.
+async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
+    let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
+    match holder.filter(|owner| fault.code == "thread_busy" && owner::is_gone(owner)) {
+        Some(owner) => vault.store().release(thread, owner).await,
+        None => Err(fault),
     }
 }
 

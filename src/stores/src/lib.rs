@@ -4,21 +4,28 @@
 //! |---|---|
 //! | [`codec`] | how commits become bytes |
 //! | [`keeper`] | from commits to entries, and back |
+//! | [`lease`], [`owner`] | who writes to a thread, and for how long |
 //! | [`log`] | one thread in the hands of one run |
+//! | [`room`] | where native runs are kept |
 //! | [`seal`] | what protects what is stored |
 //! | [`memory`] | a store that lasts as long as its process |
 //! | [`sqlite`] | a store in one file |
 
 pub mod codec;
 pub mod keeper;
+pub mod lease;
 pub mod log;
 pub mod memory;
+pub mod owner;
+pub mod room;
 pub mod seal;
 pub mod sqlite;
 
 pub use codec::{Codec, JsonCodec, ValueCodec};
 pub use keeper::{Durability, Found, Header, Keeper, is_checkpoint};
+pub use lease::{Lease, TERM};
 pub use log::{Log, Record, Vault};
 pub use memory::MemoryStore;
+pub use room::Room;
 pub use seal::{Place, Seal};
 pub use sqlite::{Settings, SqliteStore, Sync};

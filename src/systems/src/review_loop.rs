@@ -14,14 +14,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::Fault;
-use antiphon_core::budget::Limits;
-use antiphon_core::channel::{Op, Write};
-use antiphon_core::effect::Ending;
 use antiphon_core::graph::Graph;
-use antiphon_core::run::{Options, Run};
-use antiphon_core::{Category, Seed};
-use antiphon_runtime::{Clock, Driver, Recorder, Rest, Snapshot, Stop, Watcher};
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::Place;
 use serde_json::{Value as Json, json};
 
 pub mod attachment;
@@ -30,6 +25,7 @@ mod changes;
 mod channels;
 mod conclude;
 pub mod config;
+mod course;
 pub mod decide;
 mod finalize;
 mod graph;
@@ -45,6 +41,7 @@ mod progress;
 mod prompt;
 mod reply;
 pub mod roles;
+mod session;
 pub mod state;
 pub mod step;
 
@@ -55,10 +52,11 @@ pub use input::Asked;
 pub use message::{AgentMessage, MessageKind, Party};
 pub use outcome::{Answer, FAILURE_TEXT, Outcome};
 pub use roles::{Actor, Player, Role, Roles};
+pub use session::Session;
 pub use state::State;
 pub use step::{StepName, Worker};
 
-use host::Desk;
+use course::Course;
 
 /// A review loop, ready for any number of questions at once.
 ///
@@ -90,40 +88,6 @@ pub struct ReviewLoop {
     roles: Arc<Roles>,
 }
 
-/// What one question needs from outside.
-#[derive(Clone)]
-pub struct Session {
-    /// Time.
-    pub clock: Arc<dyn Clock>,
-    /// Where ids and jitter come from; take it from the operating system.
-    pub seed: Seed,
-    /// Names the run in its events.
-    pub run_id: String,
-    /// Limits beside those of the settings; the narrower one counts.
-    pub limits: Limits,
-    /// Who else sees the events.
-    pub watchers: Vec<Arc<dyn Watcher>>,
-    /// Cancels the question.
-    pub stop: Option<Stop>,
-    /// For roles that are the caller's own code.
-    pub luggage: Option<Luggage>,
-}
-
-impl Session {
-    /// Nobody watches or cancels; the seed is always the same.
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            seed: Seed::default(),
-            run_id: String::new(),
-            limits: Limits::default(),
-            watchers: Vec::new(),
-            stop: None,
-            luggage: None,
-        }
-    }
-}
-
 impl ReviewLoop {
     /// Checks settings and roles, and builds the graph. Nothing is called.
     ///
@@ -147,122 +111,60 @@ impl ReviewLoop {
         &self.config
     }
 
-    /// Answers a question. Needs a tokio runtime with its timer.
+    /// Answers a question. Needs a tokio runtime with its timer. In a thread
+    /// whatever it held of other questions is put aside, also one that was
+    /// under way.
     ///
     /// # Errors
     /// Only for a question that cannot be begun, before any model is called:
-    /// the faults of [`Asked::read`]. Whatever happens later is an [`Answer`]
-    /// with its outcome.
+    /// the faults of [`Asked::read`], and those of [`Place::open`]. Whatever
+    /// happens later is an [`Answer`] with its outcome.
     pub async fn ask(&self, asked: impl Into<Asked>, session: Session) -> Result<Answer, Fault> {
         let asked: Asked = asked.into();
         asked.read()?;
-        Ok(self.drive(vec![(channels::INPUT.to_owned(), json!(asked))], session).await)
+        self.play(Course::Ask(json!(asked)), session).await
+    }
+
+    /// As [`ReviewLoop::ask`], unless the thread of the session holds this very
+    /// question: then it goes on with it, and one that is over is answered with
+    /// what it came to. Whoever asks again after a crash asks like this.
+    ///
+    /// # Errors
+    /// As [`ReviewLoop::ask`].
+    pub async fn ask_once(
+        &self,
+        asked: impl Into<Asked>,
+        session: Session,
+    ) -> Result<Answer, Fault> {
+        let asked: Asked = asked.into();
+        asked.read()?;
+        self.play(Course::AskOnce(json!(asked)), session).await
+    }
+
+    /// Goes on with the question in a thread, after a crash or
+    /// a cancellation: nothing that was stored is done again. One that is over
+    /// is answered with what it came to. Its time begins anew, and the trace has
+    /// what happens from now on.
+    ///
+    /// # Errors
+    /// `thread_empty` if there is no question, `review_state_corrupt` if what
+    /// is there does not hold together, and the faults of [`Place::open`].
+    pub async fn go_on(&self, place: Arc<dyn Place>, session: Session) -> Result<Answer, Fault> {
+        self.play(Course::GoOn, Session { place: Some(place), ..session }).await
     }
 
     /// Goes on with a question where its state says it stands: at the step
     /// that was done last.
     ///
     /// # Errors
-    /// A `State` fault `review_state_corrupt` if the state does not hold together.
+    /// A `State` fault `review_state_corrupt` if the state does not hold
+    /// together, and the faults of [`Place::open`].
     pub async fn resume(&self, state: &State, session: Session) -> Result<Answer, Fault> {
-        state
-            .check()
-            .map_err(|broken| Fault::new(Category::State, "review_state_corrupt", broken))?;
-        let fields = json!(state).as_object().cloned().unwrap_or_default();
-        Ok(self.drive(fields.into_iter().filter(|(_, value)| !value.is_null()), session).await)
-    }
-
-    async fn drive(
-        &self,
-        fields: impl IntoIterator<Item = (String, Json)>,
-        session: Session,
-    ) -> Answer {
-        let write = |(key, value): (String, Json)| {
-            let channel = self.graph.channel_id(&key)?;
-            Some(Write { channel, op: Op::Replace(value) })
-        };
-        let input: Vec<Write<Json>> = fields.into_iter().filter_map(write).collect();
-        let desk = Desk {
-            config: Arc::clone(&self.config),
-            roles: Arc::clone(&self.roles),
-            run_id: session.run_id.as_str().into(),
-            luggage: session.luggage,
-        };
-        let options = Options {
-            run_id: session.run_id,
-            seed: session.seed,
-            limits: self.limits(&session.limits),
-            events: true,
-            ..Options::default()
-        };
-        let now = session.clock.now();
-        let mut run = Run::new(Arc::clone(&self.graph), input, options, now);
-        let recorder = Recorder::new();
-        let mut driver = Driver::new(Arc::new(desk), session.clock).watch(recorder.clone());
-        for watcher in session.watchers {
-            driver = driver.watch(watcher);
-        }
-        if let Some(stop) = &session.stop {
-            driver = driver.stop_on(stop);
-        }
-        let rest = Box::pin(driver.run(&mut run)).await;
-        self.answer(&run, rest, &recorder)
-    }
-
-    fn limits(&self, own: &Limits) -> Limits {
-        let config = &self.config;
-        let narrower = |one: u64, other: Option<u64>| Some(other.map_or(one, |o| o.min(one)));
-        let timeout = config.question_timeout();
-        Limits {
-            supersteps: narrower(config.recursion_limit, own.supersteps),
-            wall_time: Some(own.wall_time.map_or(timeout, |limit| limit.min(timeout))),
-            ..own.clone()
-        }
-    }
-
-    fn answer(&self, run: &Run<Json>, rest: Result<Rest, Fault>, recorder: &Recorder) -> Answer {
-        let read = Snapshot::of(&self.graph, run.state()).read::<State>();
-        let (mut state, unread) = match read {
-            Ok(state) => (state, None),
-            Err(fault) => (State::default(), Some(fault)),
-        };
-        let (ended, fault) = ended(rest);
-        if let Some(fault) = fault.or(unread) {
-            state.error = Some(fault);
-        }
-        let outcome = ended.or(state.outcome).unwrap_or(Outcome::Error);
-        if ended.is_some() || state.outcome.is_none() {
-            FAILURE_TEXT.clone_into(&mut state.final_answer);
-            FAILURE_TEXT.clone_into(&mut state.final_reasoning_trace);
-            state.error_component.get_or_insert_with(|| state.current_step.clone());
-            state.outcome = Some(outcome);
-        }
-        Answer {
-            final_answer: state.final_answer.clone(),
-            final_reasoning_trace: state.final_reasoning_trace.clone(),
-            outcome,
-            retry_count: state.retry_count,
-            retries_by_agent: state.retries_by_agent,
-            error: state.error.clone(),
-            error_component: state.error_component.clone(),
-            trace: recorder.events(),
-            trace_dropped: recorder.dropped(),
-            models: self.roles.models(),
-            usage: run.budget().spent().usage,
-            state,
-        }
+        state.check().map_err(corrupt)?;
+        self.play(Course::State(json!(state)), session).await
     }
 }
 
-/// How a run ended that the graph itself did not bring to its end.
-fn ended(rest: Result<Rest, Fault>) -> (Option<Outcome>, Option<Fault>) {
-    match rest {
-        Ok(Rest::Ended(Ending::Completed)) => (None, None),
-        Ok(Rest::Ended(Ending::Budget(_))) => (Some(Outcome::Budget), None),
-        Ok(Rest::Ended(Ending::Cancelled(_))) => (Some(Outcome::Cancelled), None),
-        // No node of this graph asks.
-        Ok(Rest::Paused(_)) => (Some(Outcome::Error), None),
-        Err(fault) if fault.category == Category::Budget => (Some(Outcome::Budget), Some(fault)),
-        Err(fault) => (Some(Outcome::Error), Some(fault)),
-    }
+fn corrupt(broken: String) -> Fault {
+    Fault::new(Category::State, "review_state_corrupt", broken)
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::children::{Answer, Children};
 use super::contain::HostRules;
+use super::kept::Kept;
 use super::work::{Desk, may_hang};
 use super::{Driver, Rest};
 use crate::host::{Host, Signal, cancelled};
@@ -21,6 +22,7 @@ use crate::host::{Host, Signal, cancelled};
 pub(super) struct Session<'d, H: ?Sized> {
     driver: &'d Driver<H>,
     run: &'d mut Run<Json>,
+    kept: Kept,
     desk: Desk,
     children: Children,
     signals: UnboundedReceiver<Signal>,
@@ -34,13 +36,14 @@ pub(super) struct Session<'d, H: ?Sized> {
 type Alarm = (Time, Pin<Box<dyn Future<Output = ()> + Send>>);
 
 impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
-    pub(super) fn new(driver: &'d Driver<H>, run: &'d mut Run<Json>) -> Self {
+    pub(super) fn new(driver: &'d Driver<H>, run: &'d mut Run<Json>, kept: Kept) -> Self {
         let (sender, signals) = unbounded_channel();
         let streams = driver.watchers.iter().any(|watcher| watcher.wants_chunks());
         let desk = Desk { clock: Arc::clone(&driver.clock), signals: sender, streams };
         Self {
             driver,
             run,
+            kept,
             desk,
             children: Children::default(),
             signals,
@@ -65,11 +68,13 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                     tokio::task::coop::consume_budget().await;
                 }
                 Effect::Cancel(ids) => self.cancel(ids).await,
-                Effect::Commit(delta) => self.run.committed(delta.id),
+                Effect::Commit(commit) => self.kept.keep(self.run, &commit, now),
                 Effect::Wait(until) => self.wait(until).await?,
-                Effect::Paused(questions) => return Ok(Rest::Paused(questions)),
-                Effect::Done(ending) => return Ok(Rest::Ended(ending)),
-                Effect::Failed(fault) => return Err(fault),
+                Effect::Paused(questions) => {
+                    return self.kept.rest(Ok(Rest::Paused(questions))).await;
+                }
+                Effect::Done(ending) => return self.kept.rest(Ok(Rest::Ended(ending))).await,
+                Effect::Failed(fault) => return self.kept.rest(Err(fault)).await,
             }
         }
     }
@@ -132,7 +137,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
 
     /// Until something happens that the run may want to know.
     async fn wait(&mut self, until: Option<Time>) -> Result<(), Fault> {
-        if until.is_none() && self.children.is_empty() {
+        if until.is_none() && self.children.is_empty() && !self.kept.waits() {
             return Err(abandoned());
         }
         self.set_alarm(until);
@@ -147,6 +152,9 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
             biased;
             Some(signal) = self.signals.recv() => self.heed(signal),
             (id, answer) = self.children.next() => self.take(id, answer),
+            answer = self.kept.answered() => {
+                self.kept.heed(self.run, answer, self.driver.clock.now());
+            }
             () = pulled => {}
             () = ring(&mut self.alarm) => self.alarm = None,
         }

@@ -69,4 +69,6 @@ pub struct Answer {
     pub usage: Usage,
     /// Everything that is known of the question, also when it was given up.
     pub state: State,
+    /// The run's id; one that goes on keeps that with which it began.
+    pub run_id: String,
 }

@@ -19,4 +19,5 @@ mod replies;
 mod roles;
 mod scene;
 mod settings;
+mod threads;
 mod tools;

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon_stores::Vault;
+use crate::log::Vault;
 
 /// For how long a thread stays with a run whose process is gone.
-pub(crate) const TERM: Duration = Duration::from_secs(30);
+pub const TERM: Duration = Duration::from_secs(30);
 
 /// Keeps a thread until it is dropped. It does so beside the run, because a node
 /// may hold whoever drives the run for longer than a term.
 #[derive(Debug)]
-pub(crate) struct Lease(u64);
+pub struct Lease(u64);
 
 /// All leases of this process, and whether somebody renews them.
 struct Leases {
@@ -33,7 +33,8 @@ static LEASES: Mutex<Leases> =
 
 impl Lease {
     /// Keeps a thread that was claimed just now.
-    pub(crate) fn keep(vault: Vault, thread: String, owner: String) -> Self {
+    #[must_use]
+    pub fn keep(vault: Vault, thread: String, owner: String) -> Self {
         let mut leases = Leases::here();
         leases.next += 1;
         let id = leases.next;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use antiphon_core::Seed;
 
 /// A name for one run of this process. On Linux it says which process that is.
-pub(crate) fn new(seed: Seed) -> String {
+pub fn new(seed: Seed) -> String {
     static OWN: OnceLock<(u32, Option<String>)> = OnceLock::new();
     let random = seed.stable_uuid();
     let process = std::process::id();
@@ -22,7 +22,7 @@ fn name(process: u32) -> Option<String> {
 
 /// Whether a name is that of a process of this machine that has ended. Of
 /// others nobody can tell.
-pub(crate) fn is_gone(owner: &str) -> bool {
+pub fn is_gone(owner: &str) -> bool {
     let mut parts = owner.split('/');
     let (Some(there), Some(process), Some(began)) = (parts.next(), parts.next(), parts.next())
     else {

@@ -1,0 +1,146 @@
+//! How a run begins in a thread.
+
+use std::sync::Arc;
+
+use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory};
+use antiphon_core::command::Update;
+use antiphon_core::graph::Graph;
+use antiphon_core::run::{Options, Run};
+use antiphon_core::{Category, Fault, Time};
+use serde_json::Value as Json;
+
+use crate::place::{Hold, Opened, Past};
+
+/// What is wanted of a thread.
+#[derive(Clone, Debug)]
+pub enum Begin {
+    /// A new run over what the thread holds, with this input.
+    Turn(Update<Json>),
+    /// The last run is to go on, with answers to what it asks, by the ids of
+    /// the questions. Questions without one stay open.
+    Resume(Vec<(String, Json)>),
+}
+
+/// A run that has found its place in a thread, for [`super::Driver::run_kept`].
+pub struct Begun {
+    /// The run.
+    pub run: Run<Json>,
+    /// What it is called: a run that goes on keeps its id.
+    pub run_id: String,
+    /// None once it has been driven, and for a run that has nothing left to do.
+    pub(super) hold: Option<Box<dyn Hold>>,
+}
+
+impl Begun {
+    /// A new run that is kept nowhere.
+    pub fn unkept(
+        graph: &Arc<Graph<Json>>,
+        input: Update<Json>,
+        options: Options,
+        now: Time,
+    ) -> Self {
+        let run_id = options.run_id.clone();
+        Self { run: Run::new(Arc::clone(graph), input, options, now), run_id, hold: None }
+    }
+
+    /// Begins in a thread that was opened for a run of `graph`. A run that goes
+    /// on keeps the id and the seed it began with, whatever `options` say.
+    ///
+    /// # Errors
+    /// `thread_empty` if there is nothing to go on from, `question_unknown` if
+    /// no open question has an id that was answered, and those of
+    /// [`Hold::keep`]. The thread is let go then.
+    pub async fn on(
+        opened: Opened,
+        begin: Begin,
+        (graph, options): (&Arc<Graph<Json>>, Options),
+        now: Time,
+    ) -> Result<Self, Fault> {
+        let Opened { mut hold, past } = opened;
+        let options = Options { commits: true, ..options };
+        match (begin, past) {
+            (Begin::Resume(_), None) => Err(nothing()),
+            (Begin::Resume(answers), Some(past)) => {
+                Self::resume((hold, past), answers, (graph, options), now).await
+            }
+            (Begin::Turn(input), past) => {
+                hold.begin(&options.run_id, options.seed);
+                let (graph, run_id) = (Arc::clone(graph), options.run_id.clone());
+                let run = match past {
+                    None => Run::new(graph, input, options, now),
+                    Some(past) => Run::turn(graph, past.memory.root, input, options, now),
+                };
+                Ok(Self { run, run_id, hold: Some(hold) })
+            }
+        }
+    }
+
+    async fn resume(
+        (mut hold, past): (Box<dyn Hold>, Past),
+        answers: Vec<(String, Json)>,
+        (graph, mut options): (&Arc<Graph<Json>>, Options),
+        now: Time,
+    ) -> Result<Self, Fault> {
+        let Past { mut memory, run } = past;
+        if let Some((run_id, seed)) = run {
+            (options.run_id, options.seed) = (run_id, seed);
+        }
+        hold.begin(&options.run_id, options.seed);
+        for (id, answer) in answers {
+            let commit = answered(&memory, &id, answer)?;
+            if let Some(durable) = hold.keep(&commit, &|| None, now)? {
+                durable.await?;
+            }
+            memory.fold(graph, commit)?;
+        }
+        let outlook = &memory.root.outlook;
+        let (ready, sends) = outlook.upcoming();
+        let idle = ready.is_empty() && sends.is_empty() && outlook.detour.is_none();
+        if idle {
+            // What it came to is in the thread already.
+            hold.close().await?;
+            return Ok(Self::taken_up(graph, memory, options, None, now));
+        }
+        Ok(Self::taken_up(graph, memory, options, Some(hold), now))
+    }
+
+    fn taken_up(
+        graph: &Arc<Graph<Json>>,
+        memory: Memory<Json>,
+        options: Options,
+        hold: Option<Box<dyn Hold>>,
+        now: Time,
+    ) -> Self {
+        let run_id = options.run_id.clone();
+        Self { run: Run::resume(Arc::clone(graph), memory, options, now), run_id, hold }
+    }
+}
+
+/// The answer to an open question, as a commit.
+fn answered(memory: &Memory<Json>, id: &str, answer: Json) -> Result<Commit<Json>, Fault> {
+    let asks = |state: &Option<KeptState<Json>>| match state {
+        Some(KeptState::Asked(question)) => question.id == id,
+        _ => false,
+    };
+    let Some(kept) = memory.tasks.values().find(|kept| asks(&kept.state)) else {
+        return Err(unknown(id));
+    };
+    Ok(Commit {
+        id: 0,
+        within: kept.within.clone(),
+        spent: memory.spent,
+        events: memory.events,
+        change: Change::Answered(kept.task, answer),
+    })
+}
+
+fn nothing() -> Fault {
+    Fault::new(Category::Validation, "thread_empty", "the thread holds nothing to go on from")
+        .hint("begin with an input")
+}
+
+fn unknown(id: &str) -> Fault {
+    let message = format!("no open question has the id: {id}");
+    Fault::new(Category::Validation, "question_unknown", message)
+        .hint("answer the questions that the state of the thread lists")
+}

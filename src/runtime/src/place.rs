@@ -1,0 +1,62 @@
+//! The port for where native runs are kept: threads, of which a store has any
+//! number and each run one.
+
+use std::sync::Arc;
+
+use antiphon_core::checkpoint::{Commit, Image, Memory};
+use antiphon_core::graph::Graph;
+use antiphon_core::{Fault, Seed, Time};
+use serde_json::Value as Json;
+
+use crate::store::Answer;
+
+/// A thread that nobody has in hand yet.
+pub trait Place: Send + Sync {
+    /// Takes the thread for a run of `graph`. Dropping the answer lets it go.
+    ///
+    /// Fails with `thread_busy` while another run has it, with
+    /// `checkpoint_corrupt` or `checkpoint_misfit` if what it holds cannot be
+    /// read, and as its store does.
+    fn open(&self, graph: Arc<Graph<Json>>) -> Answer<Opened>;
+}
+
+/// A thread in hand.
+pub struct Opened {
+    /// The right to write to it.
+    pub hold: Box<dyn Hold>,
+    /// What it holds; none if it is new.
+    pub past: Option<Past>,
+}
+
+/// What a thread holds.
+#[derive(Debug)]
+pub struct Past {
+    /// What the commits of its last run add up to.
+    pub memory: Memory<Json>,
+    /// That run: its id, and where its ids come from.
+    pub run: Option<(String, Seed)>,
+}
+
+/// The right to write to a thread, for one run. Dropping it keeps what was
+/// handed to it so far, and lets the thread go, without waiting for either.
+pub trait Hold: Send {
+    /// Says which run begins or goes on. It is written together with what that
+    /// commits first.
+    fn begin(&mut self, run_id: &str, seed: Seed);
+
+    /// Keeps a commit. What is returned has to be waited for before the run
+    /// may go on. `image` is what the run's own graph holds now.
+    ///
+    /// # Errors
+    /// Whatever keeps this commit, or has kept an earlier one, from being
+    /// stored. Nothing can be kept any more after that.
+    fn keep(
+        &mut self,
+        commit: &Commit<Json>,
+        image: &dyn Fn() -> Option<Image<Json>>,
+        at: Time,
+    ) -> Result<Option<Answer<()>>, Fault>;
+
+    /// Lets the thread go, once everything that was kept is durable.
+    fn close(self: Box<Self>) -> Answer<()>;
+}

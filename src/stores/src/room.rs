@@ -1,0 +1,140 @@
+//! Where native runs are kept: a thread of a vault.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use antiphon_core::checkpoint::{Commit, Image};
+use antiphon_core::graph::Graph;
+use antiphon_core::{Fault, Seed, Time};
+use antiphon_runtime::place::{Hold, Opened, Past, Place};
+use antiphon_runtime::store::{Answer, Store};
+use serde_json::Value as Json;
+
+use crate::codec::JsonCodec;
+use crate::keeper::{Durability, Header, Keeper};
+use crate::lease::Lease;
+use crate::log::Vault;
+use crate::owner;
+
+/// A thread of a vault, and how what a native run commits is kept there. The
+/// same process may take it any number of times, one after the other.
+///
+/// ```
+/// use std::sync::Arc;
+/// use antiphon_runtime::SystemClock;
+/// use antiphon_stores::{Durability, MemoryStore, Room, Seal, Vault};
+///
+/// let store = MemoryStore::new(Arc::new(SystemClock::new()));
+/// let vault = Vault::new(Arc::new(store), Arc::new(Seal::tagged()));
+/// let room = Room::new(vault, "question-1", Durability::Sync);
+/// assert_eq!(room.thread(), "question-1");
+/// ```
+#[derive(Clone)]
+pub struct Room {
+    vault: Vault,
+    thread: String,
+    durability: Durability,
+}
+
+impl Room {
+    /// The thread of that name.
+    pub fn new(vault: Vault, thread: impl Into<String>, durability: Durability) -> Self {
+        Self { vault, thread: thread.into(), durability }
+    }
+
+    /// The thread's name.
+    pub fn thread(&self) -> &str {
+        &self.thread
+    }
+}
+
+impl Place for Room {
+    fn open(&self, graph: Arc<Graph<Json>>) -> Answer<Opened> {
+        let Self { vault, thread, durability } = self.clone();
+        let owner = owner::new(Seed::new(RandomState::new().hash_one(std::process::id())));
+        let name = graph.name().to_owned();
+        let mut claim = Claim { store: Arc::clone(vault.store()), thread, owner, is_open: false };
+        Box::pin(async move {
+            let (thread, owner) = (&claim.thread, &claim.owner);
+            let about = (graph, Arc::new(JsonCodec));
+            let taken = Keeper::take((vault.clone(), thread), owner, about, durability).await;
+            // From here on the tenant lets the thread go, or the keeper has.
+            claim.is_open = true;
+            let (keeper, found) = taken?;
+            let lease = Some(Lease::keep(vault, claim.thread.clone(), claim.owner.clone()));
+            let past = found.map(|found| Past {
+                memory: found.memory,
+                run: found.header.map(|header| (header.run_id, header.seed)),
+            });
+            let hold = Box::new(Tenant { keeper: Some(keeper), graph: name, lease });
+            Ok(Opened { hold, past })
+        })
+    }
+}
+
+/// A thread that is being taken. If nobody waits for that any more, it is let go.
+struct Claim {
+    store: Arc<dyn Store>,
+    thread: String,
+    owner: String,
+    is_open: bool,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if !self.is_open {
+            // It is queued behind the claim, and nobody waits for it.
+            drop(self.store.release(&self.thread, &self.owner));
+        }
+    }
+}
+
+/// A run in its thread.
+struct Tenant {
+    keeper: Option<Keeper<Json, JsonCodec>>,
+    graph: String,
+    lease: Option<Lease>,
+}
+
+impl Tenant {
+    fn leave(&mut self) -> Answer<()> {
+        // Nothing may claim the thread once it is free.
+        self.lease = None;
+        let Some(mut keeper) = self.keeper.take() else {
+            return Box::pin(std::future::ready(Ok(())));
+        };
+        let (settled, closed) = (keeper.settle(), keeper.close());
+        Box::pin(async move {
+            let settled = settled.await;
+            closed.await.and(settled)
+        })
+    }
+}
+
+impl Hold for Tenant {
+    fn begin(&mut self, run_id: &str, seed: Seed) {
+        if let Some(keeper) = &mut self.keeper {
+            let graph = self.graph.clone();
+            keeper.begin(&Header { run_id: run_id.to_owned(), seed, graph });
+        }
+    }
+
+    fn keep(
+        &mut self,
+        commit: &Commit<Json>,
+        image: &dyn Fn() -> Option<Image<Json>>,
+        at: Time,
+    ) -> Result<Option<Answer<()>>, Fault> {
+        self.keeper.as_mut().map_or(Ok(None), |keeper| keeper.keep(commit, image, at))
+    }
+
+    fn close(mut self: Box<Self>) -> Answer<()> {
+        self.leave()
+    }
+}
+
+impl Drop for Tenant {
+    fn drop(&mut self) {
+        drop(self.leave());
+    }
+}

@@ -1,0 +1,150 @@
+//! Native runs in threads: asking, answering, and what is refused.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::sync::Arc;
+
+use antiphon_core::Seed;
+use antiphon_core::channel::{Merge, Write};
+use antiphon_core::command::Update;
+use antiphon_core::effect::Ending;
+use antiphon_core::graph::{Graph, START};
+use antiphon_core::run::Options;
+use antiphon_core::task::Outcome;
+use antiphon_runtime::store::Store;
+use antiphon_runtime::{Begin, Begun, Clock, Driver, Host, ManualClock, NodeCall, Place, Rest};
+use antiphon_stores::{Durability, MemoryStore, Room, Seal, Vault};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+/// One node asks, the next writes down what both have heard.
+struct Clerk;
+
+#[async_trait]
+impl Host for Clerk {
+    async fn node(&self, call: NodeCall) -> Outcome<Value> {
+        match call.answers.first() {
+            None => Outcome::Ask(json!("who?")),
+            Some(answer) => Outcome::Done(call.update([("names", answer.clone())]).unwrap()),
+        }
+    }
+}
+
+fn graph() -> Arc<Graph<Value>> {
+    let mut graph = Graph::builder("asking");
+    graph.channel("names", Merge::Append);
+    graph.node("ask");
+    graph.edge(START, "ask");
+    graph.build().unwrap()
+}
+
+struct Desk {
+    graph: Arc<Graph<Value>>,
+    room: Room,
+    store: Arc<dyn Store>,
+    clock: Arc<ManualClock>,
+}
+
+impl Desk {
+    fn new(durability: Durability) -> Self {
+        let clock = Arc::new(ManualClock::default());
+        let store: Arc<dyn Store> =
+            Arc::new(MemoryStore::new(Arc::<ManualClock>::clone(&clock) as Arc<dyn Clock>));
+        let vault = Vault::new(Arc::clone(&store), Arc::new(Seal::tagged()));
+        Self { graph: graph(), room: Room::new(vault, "t", durability), store, clock }
+    }
+
+    async fn begin(&self, begin: Begin) -> Result<Begun, antiphon_core::Fault> {
+        let opened = self.room.open(Arc::clone(&self.graph)).await?;
+        let options = Options { run_id: "run".into(), seed: Seed::new(3), ..Options::default() };
+        Begun::on(opened, begin, (&self.graph, options), self.clock.now()).await
+    }
+
+    async fn drive(&self, begun: &mut Begun) -> Rest {
+        let clock = Arc::<ManualClock>::clone(&self.clock);
+        Driver::new(Arc::new(Clerk), clock).run_kept(begun).await.unwrap()
+    }
+
+    async fn is_free(&self) -> bool {
+        self.store.threads("", 1).await.unwrap().pop().unwrap().held.is_none()
+    }
+}
+
+fn input(name: &str) -> Begin {
+    let names = graph().channel_id("names").unwrap();
+    Begin::Turn(Update::from(vec![Write::merge(names, json!(name))]))
+}
+
+fn names(begun: &Begun, graph: &Graph<Value>) -> Value {
+    begun.run.state().get(graph.channel_id("names").unwrap()).cloned().unwrap()
+}
+
+#[tokio::test]
+async fn e22_a_question_is_answered_by_another_driver_later() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let desk = Desk::new(durability);
+        let mut begun = desk.begin(input("Ada")).await.unwrap();
+        let Rest::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
+        assert_eq!(questions[0].value, json!("who?"));
+        assert!(desk.is_free().await, "whoever answers may take the thread");
+        drop(begun);
+
+        let answers = vec![(questions[0].id.clone(), json!("Bob"))];
+        let mut begun = desk.begin(Begin::Resume(answers)).await.unwrap();
+        assert_eq!(desk.drive(&mut begun).await, Rest::Ended(Ending::Completed));
+        assert_eq!(names(&begun, &desk.graph), json!(["Ada", "Bob"]));
+        assert!(desk.is_free().await);
+    }
+}
+
+#[tokio::test]
+async fn a_question_without_an_answer_stays_open() {
+    let desk = Desk::new(Durability::Sync);
+    let mut begun = desk.begin(input("Ada")).await.unwrap();
+    let first = desk.drive(&mut begun).await;
+    let mut begun = desk.begin(Begin::Resume(Vec::new())).await.unwrap();
+    assert_eq!(desk.drive(&mut begun).await, first);
+    let Some(refused) = desk.begin(Begin::Resume(vec![("x".into(), json!(1))])).await.err() else {
+        unreachable!()
+    };
+    assert_eq!(refused.code, "question_unknown");
+    assert!(desk.is_free().await);
+}
+
+#[tokio::test]
+async fn a_further_turn_goes_on_with_what_the_thread_holds() {
+    let desk = Desk::new(Durability::Async);
+    for (turn, expected) in [("Ada", json!(["Ada"])), ("Eve", json!(["Ada", "Eve"]))] {
+        let mut begun = desk.begin(input(turn)).await.unwrap();
+        assert!(matches!(desk.drive(&mut begun).await, Rest::Paused(_)));
+        assert_eq!(names(&begun, &desk.graph), expected);
+    }
+}
+
+#[tokio::test]
+async fn nobody_else_gets_a_thread_while_a_run_has_it() {
+    let desk = Desk::new(Durability::Sync);
+    let begun = desk.begin(input("Ada")).await.unwrap();
+    let Some(refused) = desk.begin(input("Eve")).await.err() else { unreachable!() };
+    assert_eq!(refused.code, "thread_busy");
+    drop(begun);
+    assert!(desk.begin(input("Eve")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_run_that_is_over_is_taken_up_without_the_thread() {
+    let desk = Desk::new(Durability::Sync);
+    let mut begun = desk.begin(input("Ada")).await.unwrap();
+    let Rest::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
+    let answers = vec![(questions[0].id.clone(), json!("Bob"))];
+    let mut begun = desk.begin(Begin::Resume(answers)).await.unwrap();
+    desk.drive(&mut begun).await;
+    let kept = desk.store.head("t").await.unwrap();
+    let mut begun = desk.begin(Begin::Resume(Vec::new())).await.unwrap();
+    assert!(desk.is_free().await);
+    assert_eq!(desk.drive(&mut begun).await, Rest::Ended(Ending::Completed));
+    assert_eq!(names(&begun, &desk.graph), json!(["Ada", "Bob"]));
+    assert_eq!(desk.store.head("t").await.unwrap(), kept, "nothing is written");
+}

@@ -1,0 +1,187 @@
+//! The course of a question: how it begins, in its thread if it has one, and
+//! what comes of it.
+
+use std::sync::Arc;
+
+use antiphon_core::budget::Limits;
+use antiphon_core::channel::{Op, Write};
+use antiphon_core::checkpoint::Image;
+use antiphon_core::command::Update;
+use antiphon_core::effect::Ending;
+use antiphon_core::run::{Options, Run};
+use antiphon_core::{Category, Fault, Time};
+use antiphon_runtime::{Begin, Begun, Driver, Past, Recorder, Rest, Snapshot};
+use serde_json::{Map, Value as Json};
+
+use super::host::Desk;
+use super::outcome::{Answer, FAILURE_TEXT, Outcome};
+use super::session::Session;
+use super::state::State;
+use super::{ReviewLoop, channels, corrupt};
+
+/// How a question begins.
+#[derive(Debug)]
+pub(super) enum Course {
+    /// From nothing.
+    Ask(Json),
+    /// From nothing, unless the thread holds it already.
+    AskOnce(Json),
+    /// From what the thread holds.
+    GoOn,
+    /// From a state that came from elsewhere.
+    State(Json),
+}
+
+impl ReviewLoop {
+    /// Takes a question from its beginning to its answer.
+    pub(super) async fn play(&self, course: Course, session: Session) -> Result<Answer, Fault> {
+        let options = Options {
+            run_id: session.run_id.clone(),
+            seed: session.seed,
+            limits: self.limits(&session.limits),
+            events: true,
+            ..Options::default()
+        };
+        let now = session.clock.now();
+        let mut begun = self.begin(course, &session, options, now).await?;
+        let desk = Desk {
+            config: Arc::clone(&self.config),
+            roles: Arc::clone(&self.roles),
+            run_id: begun.run_id.as_str().into(),
+            luggage: session.luggage,
+        };
+        let recorder = Recorder::new();
+        let mut driver = Driver::new(Arc::new(desk), session.clock).watch(recorder.clone());
+        for watcher in session.watchers {
+            driver = driver.watch(watcher);
+        }
+        if let Some(stop) = &session.stop {
+            driver = driver.stop_on(stop);
+        }
+        let rest = Box::pin(driver.run_kept(&mut begun)).await;
+        Ok(self.answer(begun, rest, &recorder))
+    }
+
+    async fn begin(
+        &self,
+        course: Course,
+        session: &Session,
+        options: Options,
+        now: Time,
+    ) -> Result<Begun, Fault> {
+        let Some(place) = &session.place else {
+            let input = self.input(course, false);
+            return Ok(Begun::unkept(&self.graph, input, options, now));
+        };
+        let opened = place.open(Arc::clone(&self.graph)).await?;
+        let held = opened.past.as_ref();
+        let goes_on = match &course {
+            Course::AskOnce(asked) => held.is_some_and(|past| self.asked(past) == Some(asked)),
+            course => matches!(course, Course::GoOn),
+        };
+        let begin = if goes_on {
+            held.map_or(Ok(()), |past| self.check(&past.memory.root))?;
+            Begin::Resume(Vec::new())
+        } else {
+            Begin::Turn(self.input(course, held.is_some()))
+        };
+        Begun::on(opened, begin, (&self.graph, options), now).await
+    }
+
+    /// What was asked in a thread last.
+    fn asked<'p>(&self, past: &'p Past) -> Option<&'p Json> {
+        past.memory.root.state.get(self.graph.channel_id(channels::INPUT)?)
+    }
+
+    /// Whether a state that was stored holds together.
+    fn check(&self, image: &Image<Json>) -> Result<(), Fault> {
+        let state = Snapshot::of(&self.graph, &image.state).read::<State>()?;
+        state.check().map_err(corrupt)
+    }
+
+    /// What a question begins with. What a thread held before is not for it.
+    fn input(&self, course: Course, is_held: bool) -> Update<Json> {
+        let fields = match course {
+            Course::Ask(asked) | Course::AskOnce(asked) => {
+                Map::from_iter([(channels::INPUT.to_owned(), asked)])
+            }
+            Course::State(Json::Object(fields)) => fields,
+            Course::State(_) | Course::GoOn => Map::new(),
+        };
+        let mut input = Update::default();
+        for channel in self.graph.channels() {
+            let Some(id) = self.graph.channel_id(&channel.name) else { continue };
+            match fields.get(&*channel.name).filter(|value| !value.is_null()) {
+                Some(value) => {
+                    input.writes.push(Write { channel: id, op: Op::Replace(value.clone()) });
+                }
+                None if is_held => input.writes.push(Write { channel: id, op: Op::Reset }),
+                None => {}
+            }
+        }
+        input
+    }
+
+    fn limits(&self, own: &Limits) -> Limits {
+        let config = &self.config;
+        let narrower = |one: u64, other: Option<u64>| Some(other.map_or(one, |o| o.min(one)));
+        let timeout = config.question_timeout();
+        Limits {
+            supersteps: narrower(config.recursion_limit, own.supersteps),
+            wall_time: Some(own.wall_time.map_or(timeout, |limit| limit.min(timeout))),
+            ..own.clone()
+        }
+    }
+
+    fn answer(&self, begun: Begun, rest: Result<Rest, Fault>, recorder: &Recorder) -> Answer {
+        let Begun { run, run_id, .. } = begun;
+        let (mut state, unread) = self.state_of(&run);
+        let (ended, fault) = ended(rest);
+        if let Some(fault) = fault.or(unread) {
+            state.error = Some(fault);
+        }
+        let outcome = ended.or(state.outcome).unwrap_or(Outcome::Error);
+        if ended.is_some() || state.outcome.is_none() {
+            FAILURE_TEXT.clone_into(&mut state.final_answer);
+            FAILURE_TEXT.clone_into(&mut state.final_reasoning_trace);
+            state.error_component.get_or_insert_with(|| state.current_step.clone());
+            state.outcome = Some(outcome);
+        }
+        Answer {
+            final_answer: state.final_answer.clone(),
+            final_reasoning_trace: state.final_reasoning_trace.clone(),
+            outcome,
+            retry_count: state.retry_count,
+            retries_by_agent: state.retries_by_agent,
+            error: state.error.clone(),
+            error_component: state.error_component.clone(),
+            trace: recorder.events(),
+            trace_dropped: recorder.dropped(),
+            models: self.roles.models(),
+            usage: run.budget().spent().usage,
+            state,
+            run_id,
+        }
+    }
+
+    /// What is known of the question, or why that cannot be read.
+    fn state_of(&self, run: &Run<Json>) -> (State, Option<Fault>) {
+        match Snapshot::of(&self.graph, run.state()).read::<State>() {
+            Ok(state) => (state, None),
+            Err(fault) => (State::default(), Some(fault)),
+        }
+    }
+}
+
+/// How a run ended that the graph itself did not bring to its end.
+fn ended(rest: Result<Rest, Fault>) -> (Option<Outcome>, Option<Fault>) {
+    match rest {
+        Ok(Rest::Ended(Ending::Completed)) => (None, None),
+        Ok(Rest::Ended(Ending::Budget(_))) => (Some(Outcome::Budget), None),
+        Ok(Rest::Ended(Ending::Cancelled(_))) => (Some(Outcome::Cancelled), None),
+        // No node of this graph asks.
+        Ok(Rest::Paused(_)) => (Some(Outcome::Error), None),
+        Err(fault) if fault.category == Category::Budget => (Some(Outcome::Budget), Some(fault)),
+        Err(fault) => (Some(Outcome::Error), Some(fault)),
+    }
+}

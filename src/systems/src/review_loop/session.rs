@@ -1,0 +1,47 @@
+//! What one question needs from outside.
+
+use std::sync::Arc;
+
+use antiphon_core::Seed;
+use antiphon_core::budget::Limits;
+use antiphon_runtime::{Clock, Place, Stop, Watcher};
+
+use super::brief::Luggage;
+
+/// What one question needs from outside.
+#[derive(Clone)]
+pub struct Session {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Where ids and jitter come from; take it from the operating system.
+    pub seed: Seed,
+    /// Names the run in its events.
+    pub run_id: String,
+    /// Limits beside those of the settings; the narrower one counts.
+    pub limits: Limits,
+    /// Who else sees the events.
+    pub watchers: Vec<Arc<dyn Watcher>>,
+    /// Cancels the question.
+    pub stop: Option<Stop>,
+    /// For roles that are the caller's own code.
+    pub luggage: Option<Luggage>,
+    /// The thread that the question is kept in.
+    pub place: Option<Arc<dyn Place>>,
+}
+
+impl Session {
+    /// Nobody watches or cancels, and nothing is kept; the seed is always the
+    /// same.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            seed: Seed::default(),
+            run_id: String::new(),
+            limits: Limits::default(),
+            watchers: Vec::new(),
+            stop: None,
+            luggage: None,
+            place: None,
+        }
+    }
+}

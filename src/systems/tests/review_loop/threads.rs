@@ -1,0 +1,343 @@
+//! Questions in threads: A23, and what else may happen to a thread.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use antiphon_core::checkpoint::{Commit, Image};
+use antiphon_core::graph::Graph;
+use antiphon_core::{Category, Fault, Seed, Time};
+use antiphon_models::{ScriptedModel, ScriptedReply};
+use antiphon_runtime::store::{Answer as Stored, Store};
+use antiphon_runtime::{Hold, ManualClock, Opened, Place, Stop, SystemClock};
+use antiphon_stores::{Durability, MemoryStore, Room, Seal, Settings, SqliteStore, Vault};
+use antiphon_systems::ReviewLoop;
+use antiphon_systems::review_loop::{Answer, Outcome, Session};
+use serde_json::Value as Json;
+
+use crate::scene::{a1, approve, as_model, found, plan, reject, solved, worded};
+
+const DURABILITIES: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
+
+fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(Arc::new(SystemClock::new())))
+}
+
+fn sqlite(path: &Path) -> Arc<dyn Store> {
+    let clock = Arc::new(SystemClock::new());
+    Arc::new(SqliteStore::open(path, Settings::default(), clock).unwrap())
+}
+
+fn room(store: &Arc<dyn Store>, durability: Durability) -> Room {
+    Room::new(Vault::new(Arc::clone(store), Arc::new(Seal::tagged())), "q1", durability)
+}
+
+fn within(place: impl Place + 'static) -> Session {
+    Session { place: Some(Arc::new(place)), ..outside() }
+}
+
+fn outside() -> Session {
+    let session = Session::new(Arc::new(ManualClock::default()));
+    Session { seed: Seed::new(7), run_id: "run".into(), ..session }
+}
+
+/// What comes of it when another process goes on.
+async fn go_on(system: &ReviewLoop, room: Room) -> Answer {
+    let session = Session { run_id: "another".into(), ..Session::new(outside().clock) };
+    system.go_on(Arc::new(room), session).await.unwrap()
+}
+
+/// The system of A1 and its script.
+fn stage() -> (ReviewLoop, Arc<ScriptedModel>) {
+    let mut scene = a1();
+    let model = scene.model();
+    (scene.system(&as_model(&model)), model)
+}
+
+/// What A1 comes to without any thread.
+async fn undisturbed() -> Answer {
+    let (system, _) = stage();
+    system.ask("q", outside()).await.unwrap()
+}
+
+/// What happens to a run after so many of its commits.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// Its process dies: nothing moves any more.
+    Dies,
+    /// Its store fails.
+    Fails,
+}
+
+/// A place where a run meets its fate.
+struct Doomed {
+    room: Room,
+    after: usize,
+    fate: Fate,
+    reached: Arc<tokio::sync::Notify>,
+}
+
+struct Fatal {
+    hold: Box<dyn Hold>,
+    left: usize,
+    fate: Fate,
+    reached: Arc<tokio::sync::Notify>,
+}
+
+impl Place for Doomed {
+    fn open(&self, graph: Arc<Graph<Json>>) -> Stored<Opened> {
+        let (opening, left, fate) = (self.room.open(graph), self.after, self.fate);
+        let reached = Arc::clone(&self.reached);
+        Box::pin(async move {
+            let Opened { hold, past } = opening.await?;
+            Ok(Opened { hold: Box::new(Fatal { hold, left, fate, reached }), past })
+        })
+    }
+}
+
+impl Hold for Fatal {
+    fn begin(&mut self, run_id: &str, seed: Seed) {
+        self.hold.begin(run_id, seed);
+    }
+
+    fn keep(
+        &mut self,
+        commit: &Commit<Json>,
+        image: &dyn Fn() -> Option<Image<Json>>,
+        at: Time,
+    ) -> Result<Option<Stored<()>>, Fault> {
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            return self.hold.keep(commit, image, at);
+        }
+        let (reached, fate) = (Arc::clone(&self.reached), self.fate);
+        let durable = match fate {
+            Fate::Dies => self.hold.keep(commit, image, at)?,
+            Fate::Fails => None,
+        };
+        Ok(Some(Box::pin(async move {
+            if let Some(durable) = durable {
+                durable.await?;
+            }
+            reached.notify_one();
+            match fate {
+                Fate::Dies => std::future::pending().await,
+                Fate::Fails => Err(Fault::new(Category::State, "store_full", "the disk is full")),
+            }
+        })))
+    }
+
+    fn close(self: Box<Self>) -> Stored<()> {
+        self.hold.close()
+    }
+}
+
+/// Asks until so many commits are durable, and leaves the run there.
+async fn die_after(system: &ReviewLoop, room: Room, commits: usize) -> bool {
+    let reached = Arc::new(tokio::sync::Notify::new());
+    let place = Doomed { room, after: commits, fate: Fate::Dies, reached: Arc::clone(&reached) };
+    tokio::select! {
+        biased;
+        _ = system.ask("q", within(place)) => false,
+        () = reached.notified() => true,
+    }
+}
+
+#[tokio::test]
+async fn a23_a_question_that_is_lost_after_any_commit_goes_on_from_there() {
+    let whole = undisturbed().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut crashes = 0;
+    for commits in 1.. {
+        let path = folder.path().join(format!("{commits}.db"));
+        for on_disk in [false, true] {
+            let (system, model) = stage();
+            let open = || if on_disk { sqlite(&path) } else { memory() };
+            let store = open();
+            if !die_after(&system, room(&store, Durability::Sync), commits).await {
+                assert_eq!(crashes, 42, "after each commit, in two stores");
+                return;
+            }
+            crashes += 1;
+            let store = if on_disk {
+                drop(store);
+                open()
+            } else {
+                store
+            };
+            let answer = go_on(&system, room(&store, Durability::Sync)).await;
+            assert_eq!(answer.outcome, Outcome::Answered);
+            assert_eq!(answer.state, whole.state, "after {commits} commits");
+            assert_eq!(answer.run_id, "run");
+            assert_eq!(model.remaining(), 0, "nobody is asked twice: {commits}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a23_the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
+    let (system, model) = stage();
+    let store = memory();
+    // Input, orchestrator, planner, orchestrator, critic, orchestrator, researcher.
+    assert!(die_after(&system, room(&store, Durability::Sync), 8).await);
+    let asked =
+        |role: &str| model.requests().iter().filter(|request| request.tags["role"] == role).count();
+    assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 1, 1));
+    let answer = go_on(&system, room(&store, Durability::Sync)).await;
+    assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 4, 2));
+    assert_eq!(answer.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
+    let first = answer.trace.first().unwrap().seq;
+    assert!(first > 1, "the trace goes on where it was");
+}
+
+#[tokio::test]
+async fn a_question_in_a_thread_comes_to_the_same_as_one_outside() {
+    let whole = undisturbed().await;
+    for durability in DURABILITIES {
+        let (system, _) = stage();
+        let store = memory();
+        let answer = system.ask("q", within(room(&store, durability))).await.unwrap();
+        assert_eq!(answer.state, whole.state);
+        let again = go_on(&system, room(&store, durability)).await;
+        assert_eq!((again.state, again.outcome), (whole.state.clone(), Outcome::Answered));
+        assert_eq!(again.final_answer, "x");
+        assert_eq!(again.usage, answer.usage, "what it has cost is known");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_fails_ends_the_question_with_its_fault() {
+    let (system, model) = stage();
+    let place = Doomed {
+        room: room(&memory(), Durability::Sync),
+        after: 4,
+        fate: Fate::Fails,
+        reached: Arc::default(),
+    };
+    let answer = system.ask("q", within(place)).await.unwrap();
+    assert_eq!(answer.outcome, Outcome::Error);
+    assert_eq!(answer.error.unwrap().code, "store_full");
+    let asked: Vec<_> = model.requests().iter().map(|asked| asked.tags["role"].clone()).collect();
+    assert_eq!(asked, ["planner"], "nothing new happens that could be lost");
+}
+
+#[tokio::test]
+async fn two_questions_cannot_have_one_thread_at_a_time() {
+    let (system, _) = stage();
+    let store = memory();
+    let place = room(&store, Durability::Sync);
+    let opened = place.open(Arc::clone(system.graph())).await.unwrap();
+    let refused = system.ask("q", within(place.clone())).await.unwrap_err();
+    assert_eq!(refused.code, "thread_busy");
+    drop(opened);
+    assert_eq!(system.ask("q", within(place)).await.unwrap().outcome, Outcome::Answered);
+}
+
+#[tokio::test]
+async fn a_question_that_is_dropped_lets_its_thread_go_at_once() {
+    let store = memory();
+    for commits in [1, 5, 9] {
+        let (system, _) = stage();
+        assert!(die_after(&system, room(&store, Durability::Async), commits).await);
+        let held = store.threads("", 1).await.unwrap().pop().unwrap().held;
+        assert_eq!(held, None);
+    }
+}
+
+#[tokio::test]
+async fn a_new_question_begins_from_nothing_whatever_its_thread_held() {
+    let (system, _) = stage();
+    let store = memory();
+    assert!(die_after(&system, room(&store, Durability::Sync), 9).await);
+    let mut scene = crate::scene::Scene::new(&serde_json::json!({}))
+        .role("planner", [plan(&[], &["e"])])
+        .role("critic", [approve(), approve()])
+        .role("expert", [solved("y", "why")])
+        .role("finalizer", [worded("y", "t")]);
+    let model = scene.model();
+    let system = scene.system(&as_model(&model));
+    let alone = system.ask("other", outside()).await.unwrap();
+    assert_eq!(alone.final_answer, "y");
+
+    let mut scene = crate::scene::Scene::new(&serde_json::json!({}))
+        .role("planner", [plan(&[], &["e"])])
+        .role("critic", [approve(), approve()])
+        .role("expert", [solved("y", "why")])
+        .role("finalizer", [worded("y", "t")]);
+    let model = scene.model();
+    let system = scene.system(&as_model(&model));
+    let answer = system.ask("other", within(room(&store, Durability::Sync))).await.unwrap();
+    let mut bare = answer.state.clone();
+    // Ids come from how far the thread has come.
+    for (message, other) in bare.agent_messages.iter_mut().zip(&alone.state.agent_messages) {
+        message.id.clone_from(&other.id);
+    }
+    assert_eq!(bare, alone.state);
+    let again = go_on(&system, room(&store, Durability::Sync)).await;
+    assert_eq!(again.state, answer.state, "what is stored is the same");
+}
+
+#[tokio::test]
+async fn a_question_is_asked_once_however_often_it_is_put() {
+    let (system, model) = stage();
+    let store = memory();
+    let session = || within(room(&store, Durability::Sync));
+    assert!(die_after(&system, room(&store, Durability::Sync), 8).await);
+    for _ in 0..2 {
+        let answer = system.ask_once("q", session()).await.unwrap();
+        assert_eq!((answer.final_answer.as_str(), answer.outcome), ("x", Outcome::Answered));
+    }
+    assert_eq!(model.remaining(), 0);
+    // Another question is another matter: the script has nothing for it.
+    let answer = system.ask_once("another", session()).await.unwrap();
+    assert_eq!(answer.state.question, "another");
+    assert_ne!(answer.outcome, Outcome::Answered);
+}
+
+#[tokio::test]
+async fn a_question_that_was_cancelled_can_go_on() {
+    let mut scene = crate::scene::Scene::new(&serde_json::json!({}))
+        .role("planner", [plan(&["r"], &["e"])])
+        .role("critic", [approve(), reject("cite"), approve(), approve()])
+        .role(
+            "researcher",
+            [
+                ScriptedReply::from(found("a")).after(std::time::Duration::from_secs(5)),
+                found("a").into(),
+                found("a2").into(),
+            ],
+        )
+        .role("expert", [solved("y", "why")])
+        .role("finalizer", [worded("y", "t")]);
+    let model = scene.model();
+    let system = scene.system(&as_model(&model));
+    let store = memory();
+    let (stop, clock) = (Stop::new(), scene.clock.clone());
+    let place = Arc::new(room(&store, Durability::Async));
+    let session = Session {
+        clock: clock.clone(),
+        stop: Some(stop.clone()),
+        ..within(room(&store, Durability::Async))
+    };
+    let interrupt = async {
+        while clock.next_wake().is_none() {
+            tokio::task::yield_now().await;
+        }
+        stop.stop("interrupted");
+    };
+    let (answer, ()) = tokio::join!(system.ask("q", session), interrupt);
+    assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);
+    let answer = system.go_on(place, Session::new(clock)).await.unwrap();
+    assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
+    assert_eq!(model.remaining(), 0);
+}
+
+#[tokio::test]
+async fn an_empty_thread_has_nothing_to_go_on_from() {
+    let (system, model) = stage();
+    let store = memory();
+    let place = Arc::new(room(&store, Durability::Sync));
+    let refused = system.go_on(place, outside()).await.unwrap_err();
+    assert_eq!(refused.code, "thread_empty");
+    assert!(model.requests().is_empty());
+    assert_eq!(store.threads("", 1).await.unwrap().pop().unwrap().held, None);
+}
