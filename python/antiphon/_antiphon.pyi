@@ -778,7 +778,7 @@ class SqliteSaver(Saver):
         `open` under the name that LangGraph gives it.
         """
     @staticmethod
-    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: int | None = None) -> SqliteSaver:
+    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: int | None = None, pickle: bool = False) -> SqliteSaver:
         """
         Opens a file, and makes it if there is none.
 
@@ -786,7 +786,8 @@ class SqliteSaver(Saver):
         is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read. `sync`
         says what is durable: what survives the death of the `process`, or, for one flush of
         the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
-        them there is no limit.
+        them there is no limit. With `pickle` and a key, objects of types that are neither known
+        nor registered are pickled; whoever has the key can then run code here.
 
         Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has

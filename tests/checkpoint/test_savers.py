@@ -314,3 +314,41 @@ def test_a_fork_opens_the_file_for_itself(tmp_path: Path) -> None:
         os._exit(0 if graph.invoke({}, ONE) == {"log": [1, 1]} else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert graph.invoke({}, ONE) == {"log": [1, 1, 1]}
+
+
+class Odd:
+    """Of a type that nobody knows."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+class TestPickle:
+    """What has no stored form of its own, where the caller asks for pickle."""
+
+    def test_is_stored_with_a_key(self, tmp_path: Path) -> None:
+        with SqliteSaver.open(tmp_path / "runs.db", key=b"k" * 32, pickle=True) as saver:
+            graph = graph_of(lambda _: {"other": [Odd(3)]}, saver)
+            graph.invoke({}, ONE)
+            assert graph.get_state(ONE).values["other"][0].size == 3
+
+    def test_needs_a_key(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="needs a `key`"):
+            SqliteSaver.open(tmp_path / "runs.db", pickle=True)
+        assert not (tmp_path / "runs.db").exists()
+
+    def test_is_not_read_by_a_saver_that_did_not_ask(self, tmp_path: Path) -> None:
+        path, key = tmp_path / "runs.db", b"k" * 32
+        with SqliteSaver.open(path, key=key, pickle=True) as saver:
+            graph_of(lambda _: {"other": Odd(3)}, saver).invoke({}, ONE)
+        with SqliteSaver.open(path, key=key) as saver:
+            graph = graph_of(lambda _: {}, saver)
+            with pytest.raises(AntiphonError, match="pickled") as caught:
+                graph.get_state(ONE)
+        assert caught.value.code == "checkpoint_misfit"
+
+    def test_is_not_what_happens_by_itself(self, tmp_path: Path) -> None:
+        with SqliteSaver.open(tmp_path / "runs.db", key=b"k" * 32) as saver:
+            graph = graph_of(lambda _: {"other": Odd(3)}, saver)
+            with pytest.raises(AntiphonError, match="`other` cannot be stored"):
+                graph.invoke({}, ONE)

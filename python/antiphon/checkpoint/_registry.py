@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from antiphon._antiphon import Form
 from antiphon.checkpoint import _catalog
 from antiphon.checkpoint._forms import records
+from antiphon.checkpoint._forms.pickled import PICKLED
 from antiphon.checkpoint._hints import types_in
 from antiphon.errors import ValidationError
 
@@ -28,6 +29,7 @@ class Registry:
 
     Args:
         outer: a registry whose names win over those that are adopted here. Default: none.
+        pickles: whether objects of all other types are pickled. Default: they cannot be stored.
 
     Example:
         >>> from dataclasses import dataclass
@@ -40,8 +42,9 @@ class Registry:
         Form(7, name="order")
     """
 
-    def __init__(self, outer: Registry | None = None) -> None:
+    def __init__(self, outer: Registry | None = None, *, pickles: bool = False) -> None:
         self._outer = outer
+        self._pickles = pickles
         self._types: dict[type, Form] = {}
         self._names: dict[str, tuple[type, Form]] = {}
 
@@ -82,9 +85,14 @@ class Registry:
             if name_of(kind) not in self._names and _catalog.form_of(kind) is None:
                 self.register(kind)
 
+    def pickling(self) -> Registry:
+        """The same registry, which pickles what it does not know."""
+        return Registry(self, pickles=True)
+
     def form_of(self, kind: type) -> Form | None:
         """How objects of a type are stored, or none if they cannot be."""
-        return self.registered(kind) or _catalog.form_of(kind) or _catalog.form_of_failure(kind)
+        known = self.registered(kind) or _catalog.form_of(kind) or _catalog.form_of_failure(kind)
+        return known or (PICKLED if self._pickles else None)
 
     def form_named(self, name: str) -> Form | None:
         """The form of the type that is stored under a name."""
@@ -107,6 +115,8 @@ class Registry:
 
     def form_numbered(self, number: int) -> Form | None:
         """The form that a number stands for."""
+        if number == PICKLED.kind:
+            return PICKLED if self._pickles else None
         return _catalog.form_numbered(number)
 
 

@@ -66,7 +66,10 @@ impl Place {
             Some(registry) => registry.clone_ref(py),
             None => py.import("antiphon.checkpoint._registry")?.getattr("GLOBAL")?.unbind(),
         };
-        Ok(ObjectCodec::new(registry))
+        if !self.saver.get().pickles() {
+            return Ok(ObjectCodec::new(registry));
+        }
+        Ok(ObjectCodec::new(registry.bind(py).call_method0("pickling")?.unbind()))
     }
 }
 

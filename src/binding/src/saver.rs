@@ -22,6 +22,8 @@ use crate::stored::{awaited, waited};
 pub(crate) struct Saver {
     name: String,
     seal: Arc<Seal>,
+    /// Whether what has no stored form of its own is pickled.
+    pickles: bool,
     held: Mutex<Option<Held>>,
     /// Opens the store anew in a process that was forked, where its thread is not.
     open: Option<Opener>,
@@ -39,7 +41,17 @@ impl Saver {
     fn new(store: Arc<dyn Store>, seal: Seal, open: Option<Opener>) -> Self {
         let (name, seal) = (store.name().to_owned(), Arc::new(seal));
         let held = Held::new(Vault::new(store, Arc::clone(&seal)));
-        Self { name, seal, held: Mutex::new(Some(held)), open }
+        Self { name, seal, pickles: false, held: Mutex::new(Some(held)), open }
+    }
+
+    fn pickling(mut self, pickles: bool) -> Self {
+        self.pickles = pickles;
+        self
+    }
+
+    /// Whether what has no stored form of its own is pickled.
+    pub(crate) const fn pickles(&self) -> bool {
+        self.pickles
     }
 
     /// The store, unless it was closed.
@@ -182,20 +194,24 @@ impl SqliteSaver {
     /// is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read. `sync`
     /// says what is durable: what survives the death of the `process`, or, for one flush of
     /// the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
-    /// them there is no limit.
+    /// them there is no limit. With `pickle` and a key, objects of types that are neither known
+    /// nor registered are pickled; whoever has the key can then run code here.
     ///
     /// Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
     /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
     /// written it.
     #[staticmethod]
-    #[pyo3(signature = (path, *, key=None, sync="process", max_bytes=None))]
+    #[pyo3(signature = (path, *, key=None, sync="process", max_bytes=None, pickle=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         key: Option<&[u8]>,
         sync: &str,
         max_bytes: Option<u64>,
+        pickle: bool,
     ) -> PyResult<Py<Self>> {
+        check_pickle(pickle, key)?;
         let settings = Settings { sync: durable(sync)?, max_bytes };
         let path = path
             .to_str()
@@ -208,14 +224,15 @@ impl SqliteSaver {
             Ok(Arc::new(store))
         };
         let store = py.detach(&open).map_err(|fault| to_exception(py, &fault))?;
-        let base = PyClassInitializer::from(Saver::new(store, seal, Some(Box::new(open))));
+        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle);
+        let base = PyClassInitializer::from(base);
         Py::new(py, base.add_subclass(Self))
     }
 
     /// `open` under the name that LangGraph gives it.
     #[staticmethod]
     fn from_conn_string(py: Python<'_>, conn_string: PathBuf) -> PyResult<Py<Self>> {
-        Self::open(py, conn_string, None, "process", None)
+        Self::open(py, conn_string, None, "process", None, false)
     }
 }
 
@@ -226,6 +243,16 @@ fn seal(key: Option<&[u8]>) -> PyResult<Seal> {
         PyValueError::new_err(format!("`key` takes 32 bytes, found so many: {length}"))
     })?;
     Ok(Seal::keyed(key))
+}
+
+/// Without a key anybody who can write to the store could have code run by whoever reads it.
+fn check_pickle(pickle: bool, key: Option<&[u8]>) -> PyResult<()> {
+    if pickle && key.is_none() {
+        return Err(PyValueError::new_err(
+            "`pickle` needs a `key`, so that no other bytes are unpickled",
+        ));
+    }
+    Ok(())
 }
 
 fn durable(sync: &str) -> PyResult<Sync> {

@@ -101,6 +101,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
                 self.made(PyFrozenSet::new(py, items))
             }
             kind::NAMED => from.inside(bytes, |inside| self.named(inside)),
+            kind::PICKLE => from.inside(bytes, |inside| self.pickled(inside)),
             _ => from.inside(bytes, |inside| self.numbered(inside, kind)),
         }
     }
@@ -112,6 +113,14 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         let parts = self.value(from)?;
         let unpacked = form.get().unpack.bind(self.py).call1((parts,));
         unpacked.map_err(|error| misfit(self.py, name, &error))
+    }
+
+    fn pickled(&mut self, from: &mut Reader<'d>) -> Read<'py> {
+        let form = self.form(intern!(self.py, "form_numbered"), kind::PICKLE)?;
+        let form = form.ok_or_else(unopened)?;
+        let parts = self.value(from)?;
+        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
+        unpacked.map_err(|error| misfit(self.py, "pickle", &error))
     }
 
     fn numbered(&mut self, from: &mut Reader<'d>, kind: i8) -> Read<'py> {
@@ -190,6 +199,12 @@ fn unregistered(name: &str) -> Fault {
     let message = format!("the type of a stored value is not registered: {name}");
     Fault::new(Category::State, "checkpoint_misfit", message)
         .hint("register it under this name: antiphon.checkpoint.register")
+}
+
+fn unopened() -> Fault {
+    let message = "a stored value was pickled, and nothing is unpickled unasked";
+    Fault::new(Category::State, "checkpoint_misfit", message)
+        .hint("open the saver with `pickle=True` if you trust whoever has its key")
 }
 
 fn misfit(py: Python<'_>, name: &str, error: &PyErr) -> Fault {
