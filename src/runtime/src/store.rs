@@ -35,6 +35,25 @@ pub struct Entry {
     pub body: Vec<u8>,
 }
 
+/// An entry without what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Counts from 1 within its thread.
+    pub seq: u64,
+    /// The entry it follows.
+    pub parent: u64,
+    /// The nearest snapshot on its branch.
+    pub base: u64,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Supersteps so far.
+    pub step: u64,
+    /// When it was written.
+    pub at: Time,
+    /// Bytes of its body.
+    pub size: u64,
+}
+
 /// What an entry is, for lists and retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,7 +110,7 @@ pub struct Batch {
     /// The largest number given out so far; another one means that somebody
     /// else has written.
     pub after: u64,
-    /// Numbered on from there; the last becomes the thread's tip.
+    /// Numbered upwards from there; the last becomes the thread's tip.
     pub entries: Vec<Entry>,
 }
 
@@ -102,6 +121,11 @@ pub struct Span {
     pub from: u64,
     /// The last number.
     pub to: u64,
+}
+
+impl Span {
+    /// All of them.
+    pub const ALL: Self = Self { from: 0, to: u64::MAX };
 }
 
 /// One thread of a list.
@@ -146,19 +170,32 @@ pub trait Store: Send + Sync {
     /// The entry with that number.
     fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>>;
 
+    /// What there is between these numbers, in order, branches and all; of one
+    /// kind only, if one is named. Bodies are not read for it.
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>>;
+
     /// Where a thread has come to; none if it does not exist.
     fn head(&self, thread: &str) -> Answer<Option<Head>>;
 
     /// Threads in the order of their names, those after `after` only.
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>>;
 
-    /// Removes the entries of a thread that are numbered below `seq`; says how many.
-    fn trim(&self, thread: &str, seq: u64) -> Answer<u64>;
+    /// Removes the entries with these numbers; says how many. Nobody may need them
+    /// any more.
+    ///
+    /// Fails with `thread_conflict` if the owner does not hold the thread.
+    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64>;
 
     /// Removes a thread with all it has; says whether there was one.
     ///
     /// Fails with `thread_busy` while somebody holds it.
     fn delete(&self, thread: &str) -> Answer<bool>;
+
+    /// Gives back the room of what was removed, as far as the store has any that
+    /// it does not use again by itself.
+    fn compact(&self) -> Answer<()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// The failure of whoever wants a thread that another owner holds.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::Clock;
-use antiphon_runtime::store::{Answer, Batch, Entry, Head, Span, Store, Thread, busy, conflict};
+use antiphon_runtime::store::{
+    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread, busy, conflict,
+};
 
 /// Threads in memory, for tests and for pauses within one process.
 pub struct MemoryStore {
@@ -41,18 +43,18 @@ impl Store for MemoryStore {
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
         let now = self.clock.now();
         let mut threads = self.threads();
-        let kept = threads.entry(thread.to_owned()).or_default();
+        let begun = || Kept { at: now, ..Kept::default() };
+        let kept = threads.entry(thread.to_owned()).or_insert_with(begun);
         if let Some((holder, until)) = kept.held_by_another(owner, now) {
             return ready(Err(busy(thread, until).with("owner", holder)));
         }
         kept.held = Some((owner.to_owned(), now + term));
-        kept.at = kept.at.max(now);
         ready(Ok(kept.head))
     }
 
     fn release(&self, thread: &str, owner: &str) -> Answer<()> {
         if let Some(kept) = self.threads().get_mut(thread)
-            && kept.held.as_ref().is_some_and(|(held, _)| held == owner)
+            && kept.is_held_by(owner)
         {
             kept.held = None;
         }
@@ -63,9 +65,9 @@ impl Store for MemoryStore {
         let Batch { thread, owner, after, entries } = batch;
         let now = self.clock.now();
         let mut threads = self.threads();
-        let kept = threads.get_mut(&thread).filter(|kept| {
-            kept.head.last == after && kept.held.as_ref().is_some_and(|(held, _)| *held == owner)
-        });
+        let kept = threads
+            .get_mut(&thread)
+            .filter(|kept| kept.head.last == after && kept.is_held_by(&owner));
         let Some(kept) = kept else { return ready(Err(conflict(&thread))) };
         if let Some(last) = entries.last() {
             kept.head = Head { tip: last.seq, last: last.seq };
@@ -77,14 +79,19 @@ impl Store for MemoryStore {
 
     fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
         let threads = self.threads();
-        let entries = threads.get(thread).filter(|_| span.from <= span.to).map(|kept| {
-            kept.entries.range(span.from..=span.to).map(|(_, entry)| entry.clone()).collect()
-        });
-        ready(Ok(entries.unwrap_or_default()))
+        let kept = threads.get(thread).into_iter();
+        ready(Ok(kept.flat_map(|kept| kept.within(span)).cloned().collect()))
     }
 
     fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
         ready(Ok(self.threads().get(thread).and_then(|kept| kept.entries.get(&seq).cloned())))
+    }
+
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+        let threads = self.threads();
+        let entries = threads.get(thread).into_iter().flat_map(|kept| kept.within(span));
+        let wanted = entries.filter(|entry| kind.is_none_or(|kind| entry.kind == kind));
+        ready(Ok(wanted.map(mark).collect()))
     }
 
     fn head(&self, thread: &str) -> Answer<Option<Head>> {
@@ -98,12 +105,13 @@ impl Store for MemoryStore {
         ready(Ok(listed.collect()))
     }
 
-    fn trim(&self, thread: &str, seq: u64) -> Answer<u64> {
+    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
         let mut threads = self.threads();
-        let Some(kept) = threads.get_mut(thread) else { return ready(Ok(0)) };
-        let later = kept.entries.split_off(&seq);
-        let removed = std::mem::replace(&mut kept.entries, later).len();
-        ready(Ok(u64::try_from(removed).unwrap_or(u64::MAX)))
+        let kept = threads.get_mut(thread).filter(|kept| kept.is_held_by(owner));
+        let Some(kept) = kept else { return ready(Err(conflict(thread))) };
+        let before = kept.entries.len();
+        kept.entries.retain(|seq, _| *seq < span.from || *seq > span.to);
+        ready(Ok((before - kept.entries.len()) as u64))
     }
 
     fn delete(&self, thread: &str) -> Answer<bool> {
@@ -117,6 +125,15 @@ impl Store for MemoryStore {
 }
 
 impl Kept {
+    fn is_held_by(&self, owner: &str) -> bool {
+        self.held.as_ref().is_some_and(|(held, _)| held == owner)
+    }
+
+    fn within(&self, span: Span) -> impl Iterator<Item = &Entry> {
+        let wanted = (span.from <= span.to).then(|| self.entries.range(span.from..=span.to));
+        wanted.into_iter().flatten().map(|(_, entry)| entry)
+    }
+
     fn held_by_another(&self, owner: &str, now: Time) -> Option<(&str, Time)> {
         let (held, until) = self.held.as_ref()?;
         (held != owner && *until > now).then_some((held, *until))
@@ -132,6 +149,11 @@ impl Kept {
             size: sizes.sum(),
         }
     }
+}
+
+fn mark(entry: &Entry) -> Mark {
+    let Entry { seq, parent, base, kind, step, at, ref body } = *entry;
+    Mark { seq, parent, base, kind, step, at, size: body.len() as u64 }
 }
 
 fn ready<T: Send + 'static>(answer: Result<T, Fault>) -> Answer<T> {

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use antiphon_core::Fault;
 use antiphon_runtime::Clock;
-use antiphon_runtime::store::{Answer, Batch, Entry, Head, Span, Store, Thread};
+use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread};
 
+mod compact;
 mod fault;
 mod schema;
 mod statements;
@@ -90,6 +91,11 @@ impl Store for SqliteStore {
         self.writer.read(move |file| Ok(sql::read(file, &thread, span)?.pop()))
     }
 
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+        let thread = thread.to_owned();
+        self.writer.read(move |file| sql::marks(file, &thread, span, kind))
+    }
+
     fn head(&self, thread: &str) -> Answer<Option<Head>> {
         let thread = thread.to_owned();
         self.writer.read(move |file| sql::head(file, &thread))
@@ -100,13 +106,16 @@ impl Store for SqliteStore {
         self.writer.read(move |file| sql::threads(file, &after, limit))
     }
 
-    fn trim(&self, thread: &str, seq: u64) -> Answer<u64> {
-        let thread = thread.to_owned();
-        self.writer.write(move |file| sql::trim(file, &thread, seq))
+    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
+        let (thread, owner) = (thread.to_owned(), owner.to_owned());
+        self.writer.write(move |file| sql::remove(file, &thread, &owner, span))
     }
 
     fn delete(&self, thread: &str) -> Answer<bool> {
         let (thread, now) = (thread.to_owned(), self.clock.now());
         self.writer.write(move |file| sql::delete(file, &thread, now))
+    }
+    fn compact(&self) -> Answer<()> {
+        self.writer.read(compact::all)
     }
 }

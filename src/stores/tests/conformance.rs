@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use antiphon_core::Time;
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Store};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Store};
 use antiphon_stores::{MemoryStore, Settings, SqliteStore};
 use tempfile::TempDir;
 
@@ -58,7 +58,11 @@ each_store! {
     a_batch_is_added_whole_or_not_at_all
     a_branch_follows_an_earlier_entry
     threads_are_listed_by_name_in_pages
-    trimming_removes_only_what_is_older
+    marks_are_entries_without_what_is_in_them
+    whoever_holds_a_thread_removes_entries
+    numbers_may_be_left_out
+    claiming_is_not_writing
+    a_store_is_compacted_and_holds_the_same
     a_deleted_thread_is_gone_and_begins_anew
     a_thread_that_is_held_is_not_deleted
     names_and_bytes_of_any_kind_come_back
@@ -169,14 +173,70 @@ async fn threads_are_listed_by_name_in_pages(Subject { store, clock, .. }: Subje
     assert_eq!(rest.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["c"]);
 }
 
-async fn trimming_removes_only_what_is_older(Subject { store, .. }: Subject) {
+async fn marks_are_entries_without_what_is_in_them(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    let body = vec![0; 4000];
+    let mut entries: Vec<_> =
+        (1..).zip(body.chunks(900)).map(|(seq, body)| entry(seq, body)).collect();
+    entries[1].kind = EntryKind::Run;
+    store.append(batch("t", "me", 0, entries.clone())).await.unwrap();
+    let marks = store.marks("t", Span { from: 2, to: 3 }, None).await.unwrap();
+    let mark = |entry: &Entry| {
+        let Entry { seq, parent, base, kind, step, at, .. } = *entry;
+        Mark { seq, parent, base, kind, step, at, size: entry.body.len() as u64 }
+    };
+    assert_eq!(marks, [mark(&entries[1]), mark(&entries[2])]);
+    let runs = store.marks("t", ALL, Some(EntryKind::Run)).await.unwrap();
+    assert_eq!(runs, [mark(&entries[1])]);
+    assert_eq!(store.marks("t", Span { from: 3, to: 2 }, None).await.unwrap(), []);
+    assert_eq!(store.marks("unknown", ALL, None).await.unwrap(), []);
+}
+
+async fn whoever_holds_a_thread_removes_entries(Subject { store, clock, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.append(batch("t", "me", 0, (1..=5).map(|seq| entry(seq, b"")).collect())).await.unwrap();
-    assert_eq!(store.trim("t", 4).await.unwrap(), 3);
+    let middle = Span { from: 2, to: 3 };
+    let conflict = store.remove("t", "you", middle).await.unwrap_err();
+    assert_eq!(conflict.code, "thread_conflict");
+    assert_eq!(store.remove("t", "me", middle).await.unwrap(), 2);
+    assert_eq!(store.remove("t", "me", middle).await.unwrap(), 0);
     let left = store.read("t", ALL).await.unwrap();
-    assert_eq!(left.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(left.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 4, 5]);
     assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 5, last: 5 }));
-    assert_eq!(store.trim("unknown", 4).await.unwrap(), 0);
+    clock.advance(TERM);
+    store.claim("t", "you", TERM).await.unwrap();
+    assert_eq!(store.remove("t", "me", ALL).await.unwrap_err().code, "thread_conflict");
+    assert_eq!(store.remove("unknown", "me", ALL).await.unwrap_err().code, "thread_conflict");
+    assert_eq!(store.read("t", ALL).await.unwrap().len(), 3);
+}
+
+async fn numbers_may_be_left_out(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    let mut entries = vec![entry(7, b""), entry(9, b"")];
+    entries[0].parent = 0;
+    entries[1].parent = 7;
+    store.append(batch("t", "me", 0, entries.clone())).await.unwrap();
+    assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 9, last: 9 }));
+    assert_eq!(store.read("t", ALL).await.unwrap(), entries);
+}
+
+async fn claiming_is_not_writing(Subject { store, clock, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch("t", "me", 0, vec![entry(1, b"")])).await.unwrap();
+    let before = store.threads("", 9).await.unwrap()[0].at;
+    clock.advance(TERM);
+    store.claim("t", "you", TERM).await.unwrap();
+    assert_eq!(store.threads("", 9).await.unwrap()[0].at, before);
+}
+
+async fn a_store_is_compacted_and_holds_the_same(Subject { store, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    let entries: Vec<_> = (1..=5).map(|seq| entry(seq, &[7; 9000])).collect();
+    store.append(batch("t", "me", 0, entries.clone())).await.unwrap();
+    store.remove("t", "me", Span { from: 2, to: 4 }).await.unwrap();
+    store.compact().await.unwrap();
+    let left = store.read("t", ALL).await.unwrap();
+    assert_eq!(left, [entries[0].clone(), entries[4].clone()]);
 }
 
 async fn a_deleted_thread_is_gone_and_begins_anew(Subject { store, .. }: Subject) {

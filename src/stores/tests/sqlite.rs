@@ -108,3 +108,41 @@ async fn a_full_disk_loses_nothing_that_was_answered() {
     assert_eq!(store.read("t", ALL).await.unwrap().len(), 1);
     assert_eq!(store.head("t").await.unwrap().unwrap().last, 1);
 }
+
+#[tokio::test]
+async fn a_compacted_file_is_as_small_as_what_it_holds() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = open(&path).unwrap();
+    store.claim("t", "me", TERM).await.unwrap();
+    for after in 0..100 {
+        let mut large = batch(after);
+        large.entries[0].body = vec![7; 50_000];
+        store.append(large).await.unwrap();
+    }
+    store.remove("t", "me", Span { from: 1, to: 99 }).await.unwrap();
+    let size = || -> u64 {
+        let files = std::fs::read_dir(folder.path()).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    };
+    assert!(size() > 5_000_000, "removed pages are kept for later: {}", size());
+    store.compact().await.unwrap();
+    assert!(size() < 200_000, "{}", size());
+    assert_eq!(store.read("t", ALL).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_file_that_could_not_shrink_can_after_it_was_compacted() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    drop(open(&path).unwrap());
+    let file = || rusqlite::Connection::open(&path).unwrap();
+    let mode =
+        || -> i64 { file().pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap() };
+    file().execute_batch("PRAGMA auto_vacuum = NONE; VACUUM").unwrap();
+    assert_eq!(mode(), 0);
+    let store = open(&path).unwrap();
+    store.compact().await.unwrap();
+    drop(store);
+    assert_eq!(mode(), 2);
+}

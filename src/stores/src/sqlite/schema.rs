@@ -50,6 +50,10 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
     if version > latest {
         return Err(too_new(version));
     }
+    if tables == 0 {
+        // Before anything is written: later it takes a file written anew.
+        file.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
+    }
     file.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     let level = if settings.sync == Sync::Power { "FULL" } else { "NORMAL" };
     file.pragma_update(None, "synchronous", level).map_err(failed)?;

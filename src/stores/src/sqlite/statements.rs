@@ -1,7 +1,7 @@
 //! What is said to SQLite. Every value is bound.
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Thread, busy, conflict};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Thread, busy, conflict};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -70,6 +70,20 @@ pub(super) fn read(file: &Connection, thread: &str, span: Span) -> Done<Vec<Entr
     )
 }
 
+pub(super) fn marks(
+    file: &Connection,
+    thread: &str,
+    span: Span,
+    kind: Option<EntryKind>,
+) -> Done<Vec<Mark>> {
+    let list = "SELECT seq, parent, base, kind, step, entry.at, length(body) FROM entry
+        JOIN thread ON thread.id = entry.thread
+        WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 IS NULL OR kind = ?4) ORDER BY seq";
+    let kind = kind.map(EntryKind::as_str);
+    let values = params![thread, number(span.from), number(span.to), kind];
+    asked(file.prepare_cached(list).and_then(|mut list| list.query_map(values, mark_of)?.collect()))
+}
+
 pub(super) fn head(file: &Connection, thread: &str) -> Done<Option<Head>> {
     let head = "SELECT tip, last FROM thread WHERE name = ?1";
     let found = file.prepare_cached(head);
@@ -86,11 +100,15 @@ pub(super) fn threads(file: &Connection, after: &str, limit: u32) -> Done<Vec<Th
     )
 }
 
-pub(super) fn trim(file: &Connection, thread: &str, seq: u64) -> Done<u64> {
-    let trim = "DELETE FROM entry WHERE seq < ?2
-        AND thread = (SELECT id FROM thread WHERE name = ?1)";
-    let values = params![thread, number(seq)];
-    let removed = file.prepare_cached(trim).and_then(|mut trim| trim.execute(values));
+pub(super) fn remove(file: &Connection, thread: &str, owner: &str, span: Span) -> Done<u64> {
+    let held = "SELECT id FROM thread WHERE name = ?1 AND owner = ?2";
+    let found = file.prepare_cached(held).and_then(|mut held| {
+        held.query_row([thread, owner], |row| row.get::<_, i64>(0)).optional()
+    });
+    let Some(id) = asked(found)? else { return Err(conflict(thread)) };
+    let remove = "DELETE FROM entry WHERE thread = ?1 AND seq BETWEEN ?2 AND ?3";
+    let values = params![id, number(span.from), number(span.to)];
+    let removed = file.prepare_cached(remove).and_then(|mut remove| remove.execute(values));
     Ok(u64::try_from(asked(removed)?).unwrap_or(u64::MAX))
 }
 
@@ -121,20 +139,36 @@ fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
 }
 
 fn entry_of(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        seq: count(row, 0)?,
+        parent: count(row, 1)?,
+        base: count(row, 2)?,
+        kind: kind_of(row)?,
+        step: count(row, 4)?,
+        at: Time::from_micros(count(row, 5)?),
+        body: row.get(6)?,
+    })
+}
+
+fn mark_of(row: &Row<'_>) -> rusqlite::Result<Mark> {
+    Ok(Mark {
+        seq: count(row, 0)?,
+        parent: count(row, 1)?,
+        base: count(row, 2)?,
+        kind: kind_of(row)?,
+        step: count(row, 4)?,
+        at: Time::from_micros(count(row, 5)?),
+        size: count(row, 6)?,
+    })
+}
+
+fn kind_of(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
     let kind: String = row.get(3)?;
     let unknown = || {
         let problem = format!("an entry of an unknown kind: {kind}").into();
         rusqlite::Error::FromSqlConversionFailure(3, Type::Text, problem)
     };
-    Ok(Entry {
-        seq: count(row, 0)?,
-        parent: count(row, 1)?,
-        base: count(row, 2)?,
-        kind: EntryKind::named(&kind).ok_or_else(unknown)?,
-        step: count(row, 4)?,
-        at: Time::from_micros(count(row, 5)?),
-        body: row.get(6)?,
-    })
+    EntryKind::named(&kind).ok_or_else(unknown)
 }
 
 fn thread_of(row: &Row<'_>) -> rusqlite::Result<Thread> {
