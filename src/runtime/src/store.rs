@@ -177,6 +177,9 @@ pub trait Store: Send + Sync {
     /// Where a thread has come to; none if it does not exist.
     fn head(&self, thread: &str) -> Answer<Option<Head>>;
 
+    /// A thread as lists show it; none if it does not exist.
+    fn thread(&self, thread: &str) -> Answer<Option<Thread>>;
+
     /// Threads in the order of their names, those after `after` only.
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>>;
 

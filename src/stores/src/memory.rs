@@ -98,6 +98,10 @@ impl Store for MemoryStore {
         ready(Ok(self.threads().get(thread).map(|kept| kept.head)))
     }
 
+    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+        ready(Ok(self.threads().get(thread).map(|kept| kept.listed(thread))))
+    }
+
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
         let threads = self.threads();
         let later = threads.iter().filter(|(name, _)| name.as_str() > after);

@@ -101,6 +101,11 @@ impl Store for SqliteStore {
         self.writer.read(move |file| sql::head(file, &thread))
     }
 
+    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+        let thread = thread.to_owned();
+        self.writer.read(move |file| sql::thread(file, &thread))
+    }
+
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
         let after = after.to_owned();
         self.writer.read(move |file| sql::threads(file, &after, limit))

@@ -169,6 +169,8 @@ async fn threads_are_listed_by_name_in_pages(Subject { store, clock, .. }: Subje
     assert_eq!((page[1].at, &page[1].held), (Time::from_micros(2_000_000), &None));
     let held = page[0].held.clone().unwrap();
     assert_eq!(held, ("me".to_owned(), Time::from_micros(1_000_000) + TERM));
+    assert_eq!(store.thread("b").await.unwrap().as_ref(), page.get(1));
+    assert_eq!(store.thread("unknown").await.unwrap(), None);
     let rest = store.threads("b", 9).await.unwrap();
     assert_eq!(rest.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["c"]);
 }

@@ -7,6 +7,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault;
 
+/// The columns that `thread_of` reads.
+macro_rules! listed {
+    () => {
+        "SELECT name, tip, last, at, owner, until,
+            (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE entry.thread = thread.id)
+        FROM thread"
+    };
+}
+
 type Done<T> = Result<T, Fault>;
 
 pub(super) fn claim(
@@ -90,10 +99,13 @@ pub(super) fn head(file: &Connection, thread: &str) -> Done<Option<Head>> {
     asked(found.and_then(|mut found| found.query_row([thread], head_of).optional()))
 }
 
+pub(super) fn thread(file: &Connection, thread: &str) -> Done<Option<Thread>> {
+    let found = file.prepare_cached(concat!(listed!(), " WHERE name = ?1"));
+    asked(found.and_then(|mut found| found.query_row([thread], thread_of).optional()))
+}
+
 pub(super) fn threads(file: &Connection, after: &str, limit: u32) -> Done<Vec<Thread>> {
-    let list = "SELECT name, tip, last, at, owner, until,
-            (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE entry.thread = thread.id)
-        FROM thread WHERE name > ?1 ORDER BY name LIMIT ?2";
+    let list = concat!(listed!(), " WHERE name > ?1 ORDER BY name LIMIT ?2");
     let values = params![after, limit];
     asked(
         file.prepare_cached(list).and_then(|mut list| list.query_map(values, thread_of)?.collect()),
