@@ -9,12 +9,14 @@ use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault};
 
 mod change;
+mod glance;
 mod names;
 mod outlook;
 mod reader;
 mod value;
 mod writer;
 
+pub use glance::{Glance, Note, Written};
 pub use reader::{Item, Reader};
 pub use value::{JsonCodec, ValueCodec};
 pub use writer::{Open, Writer};

@@ -2,7 +2,9 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`clerk`] | seeing to threads from outside of runs: lists, copies, pruning |
 //! | [`codec`] | how commits become bytes |
+//! | [`keep`] | what of a thread stays |
 //! | [`keeper`] | from commits to entries, and back |
 //! | [`lease`], [`owner`] | who writes to a thread, and for how long |
 //! | [`log`] | one thread in the hands of one run |
@@ -11,7 +13,9 @@
 //! | [`memory`] | a store that lasts as long as its process |
 //! | [`sqlite`] | a store in one file |
 
+pub mod clerk;
 pub mod codec;
+pub mod keep;
 pub mod keeper;
 pub mod lease;
 pub mod log;
@@ -21,7 +25,9 @@ pub mod room;
 pub mod seal;
 pub mod sqlite;
 
+pub use clerk::Clerk;
 pub use codec::{Codec, JsonCodec, ValueCodec};
+pub use keep::Keep;
 pub use keeper::{Durability, Found, Header, Keeper, is_checkpoint};
 pub use lease::{Lease, TERM};
 pub use log::{Log, Record, Vault};

@@ -92,11 +92,25 @@ impl Vault {
         let found = self.store.find(thread, seq).await?.map(|entry| entry.kind);
         match found {
             Some(EntryKind::Step | EntryKind::Snapshot) => self.way_to(thread, Some(seq)).await,
-            _ => Err(unknown(thread, seq)),
+            _ => Err(missing(thread, seq)),
         }
     }
 
-    fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {
+    /// An entry of one thread, closed for another, where it follows `parent`.
+    pub(crate) fn moved(
+        &self,
+        thread: &str,
+        to: &str,
+        entry: Entry,
+        parent: u64,
+    ) -> Result<Entry, Fault> {
+        let (base, Record { seq, kind, step, at, body, .. }) =
+            (entry.base, self.open(thread, entry)?);
+        let body = self.seal.close(Place { thread: to, seq, parent, kind }, &body)?;
+        Ok(Entry { seq, parent, base, kind, step, at, body })
+    }
+
+    pub(crate) fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {
         let Entry { seq, parent, kind, step, at, body, .. } = entry;
         let body = self.seal.open(Place { thread, seq, parent, kind }, &body)?;
         Ok(Record { seq, parent, kind, step, at, body })
@@ -233,7 +247,8 @@ impl Log {
     }
 }
 
-fn unknown(thread: &str, seq: u64) -> Fault {
+/// `checkpoint_unknown`: a checkpoint that a thread does not have.
+pub(crate) fn missing(thread: &str, seq: u64) -> Fault {
     let message = format!("the thread {thread} has no such checkpoint: {seq}");
     Fault::new(Category::State, "checkpoint_unknown", message)
         .with("thread", thread)

@@ -16,6 +16,7 @@ use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
 use antiphon_core::model::Usage;
 use antiphon_core::{Category, Fault};
+use antiphon_stores::codec::{Glance, Note, Reader, ValueCodec};
 use antiphon_stores::{Codec, JsonCodec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -166,6 +167,38 @@ fn commits() -> impl Strategy<Value = Commit<Value>> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_glance_sees_what_is_there(commit in commits()) {
+        let graph = graph();
+        let bytes = Codec::new(&graph, &JsonCodec).encode(&commit).unwrap();
+        let note = Glance::at_commit(&bytes).unwrap().note;
+        match (&commit.change, note) {
+            (Change::Step(delta), Note::Checkpoint { source, step, written, next }) => {
+                prop_assert_eq!((source, step), (Some(delta.source), delta.step));
+                let writes = delta.merges.iter().map(|one| one.made.len() + one.writes.len());
+                prop_assert_eq!(written.len(), writes.sum::<usize>());
+                let (ready, sends) = delta.outlook.upcoming();
+                let mut expected: Vec<_> =
+                    ready.iter().map(|node| graph.node_name(Some(*node)).to_string()).collect();
+                expected.extend(sends.iter().map(|send| send.node.to_string()));
+                if let Some(detour) = delta.outlook.detour {
+                    expected = vec![graph.node_name(Some(detour)).to_string()];
+                }
+                prop_assert_eq!(next, expected);
+            }
+            (Change::Finished(task, _), Note::Finished(key))
+            | (Change::Answered(task, _), Note::Answered(key)) => prop_assert_eq!(task.key, key),
+            (Change::Asked(asked, question), Note::Asked { task, id, path, value }) => {
+                prop_assert_eq!((asked.key, &*question.id), (task, id));
+                prop_assert_eq!(&question.path, &path);
+                let value = JsonCodec.read(&mut Reader::new(value)).unwrap();
+                prop_assert_eq!(&question.value, &value);
+            }
+            (Change::Ended(ended), Note::Ended(seen)) => prop_assert_eq!(ended, &seen),
+            (change, note) => prop_assert!(false, "{change:?} seen as {note:?}"),
+        }
+    }
 
     #[test]
     fn what_is_read_is_what_was_written(commit in commits()) {

@@ -216,9 +216,8 @@ impl Reader<'_> {
         names: &Names<'_, V>,
     ) -> Result<Delta<V>, Fault> {
         self.expect_array(4)?;
-        let source = usize::try_from(self.number()?).ok().and_then(|tag| SOURCES.get(tag).copied());
         Ok(Delta {
-            source: source.ok_or_else(|| corrupt("an unknown source of a superstep"))?,
+            source: source_of(self.number()?)?,
             step: self.number()?,
             merges: self.list(|from| {
                 from.expect_array(2)?;
@@ -282,7 +281,7 @@ impl Reader<'_> {
         })
     }
 
-    fn ending(&mut self) -> Result<Result<Ending, Fault>, Fault> {
+    pub(super) fn ending(&mut self) -> Result<Result<Ending, Fault>, Fault> {
         self.expect_array(2)?;
         Ok(match self.number()? {
             0 => {
@@ -296,4 +295,9 @@ impl Reader<'_> {
             _ => return Err(corrupt("an unknown ending")),
         })
     }
+}
+
+pub(super) fn source_of(tag: u64) -> Result<Source, Fault> {
+    let source = usize::try_from(tag).ok().and_then(|tag| SOURCES.get(tag).copied());
+    source.ok_or_else(|| corrupt("an unknown source of a superstep"))
 }

@@ -211,6 +211,24 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// The bytes of the next item with all that is inside it, unread.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if there is none.
+    pub fn raw(&mut self) -> Result<&'a [u8], Fault> {
+        let start = self.rest;
+        let mut open = 1_usize;
+        while open > 0 {
+            let inside = match self.item()? {
+                Item::Array(length) => length,
+                Item::Map(length) => length.saturating_mul(2),
+                _ => 0,
+            };
+            open = (open - 1).saturating_add(inside);
+        }
+        start.get(..start.len() - self.rest.len()).ok_or_else(cut)
+    }
+
     /// Whether everything was read.
     pub const fn is_at_end(&self) -> bool {
         self.rest.is_empty()

@@ -1,0 +1,285 @@
+//! One thread in detail: its runs, its checkpoints, and what was written last.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::checkpoint::Source;
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{EntryKind, Mark, Span};
+
+use super::status::Status;
+use super::{Clerk, Listed};
+use crate::codec::{Glance, Note, damaged_chain};
+use crate::keep::checkpoints;
+
+/// One thread in detail.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Detail {
+    /// As lists show it.
+    pub listed: Listed,
+    /// Its runs, newest first.
+    pub turns: Vec<Turn>,
+    /// Its checkpoints, newest first.
+    pub checkpoints: Vec<Instant>,
+    /// By channel: what was written last, as far as that is near enough to the end.
+    pub written: BTreeMap<String, Latest>,
+}
+
+/// A run within its thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// Its id.
+    pub run_id: String,
+    /// The name of its graph.
+    pub graph: String,
+    /// What it has come to.
+    pub status: Status,
+    /// When it began, as far as that is kept.
+    pub began: Time,
+    /// When it was last written to.
+    pub at: Time,
+    /// How many of its checkpoints are kept.
+    pub checkpoints: u64,
+    /// Bytes of its entries.
+    pub size: u64,
+}
+
+/// A checkpoint of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instant {
+    /// What it is called.
+    pub seq: u64,
+    /// The checkpoint before it; 0 if there is none.
+    pub parent: u64,
+    /// Supersteps so far.
+    pub step: u64,
+    /// When it was written.
+    pub at: Time,
+    /// What led to it; nothing if that is not known any more.
+    pub source: Option<Source>,
+    /// The nodes that ran for it, as far as that is known.
+    pub ran: Vec<String>,
+    /// The nodes that run next.
+    pub next: Vec<String>,
+    /// Bytes of what led to it.
+    pub size: u64,
+}
+
+/// What was written to a channel last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Latest {
+    /// The value, as the codec of values has written it; nothing if the channel
+    /// was set back to what it began with.
+    pub value: Option<Vec<u8>>,
+    /// Whether that is all it holds, and not something that was merged into it.
+    pub whole: bool,
+}
+
+impl Clerk {
+    /// A thread with no more than its `limit` last checkpoints and runs.
+    ///
+    /// # Errors
+    /// `thread_unknown` if there is none, and those of reading entries.
+    pub async fn show(&self, thread: &str, limit: usize) -> Result<Detail, Fault> {
+        let listed = self.listed(thread).await?;
+        let marks = self.store().marks(thread, Span::ALL, None).await?;
+        Ok(Detail {
+            turns: self.turns(&listed, &marks, limit).await?,
+            checkpoints: self.instants(thread, &marks, limit).await?,
+            written: self.written(thread, &marks).await?,
+            listed,
+        })
+    }
+
+    /// Runs follow one another in the order of their entries' numbers, whatever
+    /// the branch.
+    async fn turns(
+        &self,
+        listed: &Listed,
+        marks: &[Mark],
+        limit: usize,
+    ) -> Result<Vec<Turn>, Fault> {
+        let mut turns: Vec<Turn> = Vec::new();
+        for part in parts(marks).into_iter().rev() {
+            let (Some(first), Some(last)) = (part.first(), part.last()) else { continue };
+            let run = part.iter().find(|mark| mark.kind == EntryKind::Run);
+            let header = match run {
+                Some(run) => self.header(&listed.thread, run.seq).await?,
+                None => None,
+            };
+            let (run_id, graph) = header.map(|run| (run.run_id, run.graph)).unwrap_or_default();
+            let size: u64 = part.iter().map(|mark| mark.size).sum();
+            let kept = checkpoints(part).count() as u64;
+            if let Some(later) = turns.last_mut().filter(|later| later.run_id == run_id) {
+                later.began = first.at;
+                later.size += size;
+                later.checkpoints += kept;
+                continue;
+            }
+            if turns.len() >= limit {
+                break;
+            }
+            let status = if turns.is_empty() {
+                listed.status.clone()
+            } else {
+                self.tail(&listed.thread, last.seq).await?.status
+            };
+            let (began, at) = (first.at, last.at);
+            turns.push(Turn { run_id, graph, status, began, at, checkpoints: kept, size });
+        }
+        Ok(turns)
+    }
+
+    async fn instants(
+        &self,
+        thread: &str,
+        marks: &[Mark],
+        limit: usize,
+    ) -> Result<Vec<Instant>, Fault> {
+        let by_seq: BTreeMap<u64, &Mark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
+        let shown: BTreeMap<u64, &Mark> = checkpoints(marks).map(|mark| (mark.seq, mark)).collect();
+        let mut instants = Vec::new();
+        for mark in shown.values().rev().take(limit) {
+            let (mut parent, mut size) = (by_seq.get(&mark.parent), mark.size);
+            while let Some(before) = parent
+                && !shown.contains_key(&before.seq)
+            {
+                size += before.size;
+                parent = by_seq.get(&before.parent);
+            }
+            let before = parent.map_or(0, |before| before.seq);
+            let (source, next) = self.outlook(thread, mark).await?;
+            instants.push(Instant {
+                seq: mark.seq,
+                parent: before,
+                step: mark.step,
+                at: mark.at,
+                source,
+                ran: Vec::new(),
+                next,
+                size,
+            });
+        }
+        self.name_nodes(thread, &shown, &mut instants).await?;
+        Ok(instants)
+    }
+
+    /// What ran for a checkpoint is what the one before it had run next.
+    async fn name_nodes(
+        &self,
+        thread: &str,
+        shown: &BTreeMap<u64, &Mark>,
+        instants: &mut [Instant],
+    ) -> Result<(), Fault> {
+        let mut next: BTreeMap<u64, Vec<String>> =
+            instants.iter().map(|instant| (instant.seq, instant.next.clone())).collect();
+        for instant in instants {
+            if !matches!(instant.source, None | Some(Source::Step)) {
+                continue;
+            }
+            if let Some(ran) = next.get(&instant.parent) {
+                instant.ran.clone_from(ran);
+            } else if let Some(before) = shown.get(&instant.parent) {
+                let (_, ran) = self.outlook(thread, before).await?;
+                instant.ran.clone_from(&ran);
+                next.insert(before.seq, ran);
+            }
+        }
+        Ok(())
+    }
+
+    /// What led to a checkpoint, and the nodes that run next.
+    async fn outlook(
+        &self,
+        thread: &str,
+        mark: &Mark,
+    ) -> Result<(Option<Source>, Vec<String>), Fault> {
+        let body = self.body(thread, mark.seq).await?;
+        let Note::Checkpoint { source, next, .. } = note(mark.kind, &body)? else {
+            return Ok((None, Vec::new()));
+        };
+        let next = next.into_iter().map(str::to_owned).collect();
+        if mark.kind != EntryKind::Snapshot {
+            return Ok((source, next));
+        }
+        // The superstep that it repeats says what led there.
+        let span = Span { from: mark.parent, to: mark.parent };
+        let repeated = self.store().marks(thread, span, Some(EntryKind::Step)).await?;
+        let Some(step) = repeated.first() else { return Ok((None, next)) };
+        let body = self.body(thread, step.seq).await?;
+        match note(step.kind, &body)? {
+            Note::Checkpoint { source, .. } => Ok((source, next)),
+            _ => Ok((None, next)),
+        }
+    }
+
+    /// What was written last, from the snapshot before the last entry on.
+    async fn written(
+        &self,
+        thread: &str,
+        marks: &[Mark],
+    ) -> Result<BTreeMap<String, Latest>, Fault> {
+        let mut written = BTreeMap::new();
+        let by_seq: BTreeMap<u64, &Mark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
+        let mut way = Vec::new();
+        let mut next = by_seq.last_key_value().map(|(_, mark)| *mark);
+        while let Some(mark) = next {
+            way.push(mark);
+            let goes_on = mark.kind != EntryKind::Snapshot;
+            next = goes_on.then(|| by_seq.get(&mark.parent).copied()).flatten();
+        }
+        for mark in way.into_iter().rev() {
+            if matches!(mark.kind, EntryKind::Step | EntryKind::Snapshot) {
+                let body = self.body(thread, mark.seq).await?;
+                add_written(note(mark.kind, &body)?, &mut written);
+            }
+        }
+        Ok(written)
+    }
+
+    async fn body(&self, thread: &str, seq: u64) -> Result<Vec<u8>, Fault> {
+        match self.store().find(thread, seq).await? {
+            Some(entry) => Ok(self.vault.open(thread, entry)?.body),
+            None => Err(damaged_chain(thread, seq)),
+        }
+    }
+}
+
+fn note(kind: EntryKind, body: &[u8]) -> Result<Note<'_>, Fault> {
+    let glance = match kind {
+        EntryKind::Snapshot => Glance::at_memory(body)?,
+        _ => Glance::at_commit(body)?,
+    };
+    Ok(glance.note)
+}
+
+/// The entries of each run, or of each time it went on. A snapshot that comes
+/// before the run it belongs to goes with that.
+fn parts(marks: &[Mark]) -> Vec<&[Mark]> {
+    let begins = |place: usize| {
+        let mark = marks.get(place);
+        let kind = mark.map(|mark| mark.kind);
+        let after = marks.get(place + 1).map(|mark| mark.kind);
+        let before = place.checked_sub(1).and_then(|place| marks.get(place)).map(|mark| mark.kind);
+        match kind {
+            Some(EntryKind::Run) => before != Some(EntryKind::Snapshot),
+            Some(EntryKind::Snapshot) => after == Some(EntryKind::Run),
+            _ => false,
+        }
+    };
+    let starts: Vec<usize> =
+        (0..marks.len()).filter(|place| *place == 0 || begins(*place)).collect();
+    let ends = starts.iter().skip(1).copied().chain([marks.len()]);
+    starts.iter().zip(ends).filter_map(|(start, end)| marks.get(*start..end)).collect()
+}
+
+fn add_written(note: Note<'_>, all: &mut BTreeMap<String, Latest>) {
+    let Note::Checkpoint { written, .. } = note else { return };
+    // What a rule of the host has made is all there is, beside what went into it.
+    let made: Vec<_> = written.iter().filter(|one| one.whole).map(|one| one.channel).collect();
+    for one in &written {
+        if one.whole || !made.contains(&one.channel) {
+            let latest = Latest { value: one.value.map(<[u8]>::to_vec), whole: one.whole };
+            all.insert(one.channel.to_owned(), latest);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a run has come to, as its entries say.
+
+use antiphon_core::checkpoint::Source;
+use antiphon_core::effect::Ending;
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{EntryKind, Span};
+
+use super::Clerk;
+use crate::codec::{Glance, Note};
+use crate::keeper::is_checkpoint;
+use crate::log::Record;
+
+/// What a run has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// Somebody writes to its thread.
+    Running,
+    /// It waits for answers, or for somebody to go on with an edited state.
+    Paused,
+    /// It is over.
+    Ended(Ending),
+    /// It has failed, and could go on from its last checkpoint.
+    Failed(Fault),
+    /// It has not ended, and whoever drove it is gone.
+    Orphaned,
+    /// Nothing was ever written.
+    Empty,
+    /// What was written cannot be read, with the key at hand at least.
+    Unreadable(Fault),
+}
+
+impl Status {
+    /// All names of [`Status::as_str`].
+    pub const NAMES: [&'static str; 7] =
+        ["running", "paused", "ended", "failed", "orphaned", "empty", "unreadable"];
+
+    /// The name in lists.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Ended(_) => "ended",
+            Self::Failed(_) => "failed",
+            Self::Orphaned => "orphaned",
+            Self::Empty => "empty",
+            Self::Unreadable(_) => "unreadable",
+        }
+    }
+
+    /// How it ended, if it has.
+    pub const fn outcome(&self) -> Option<&'static str> {
+        match self {
+            Self::Ended(Ending::Completed) => Some("completed"),
+            Self::Ended(Ending::Budget(_)) => Some("budget"),
+            Self::Ended(Ending::Cancelled(_)) => Some("cancelled"),
+            Self::Failed(_) => Some("failed"),
+            _ => None,
+        }
+    }
+
+    /// Why it failed, or cannot be read.
+    pub const fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Failed(fault) | Self::Unreadable(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+/// An open question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// Answers are given by this id.
+    pub id: String,
+    /// The names of the nodes that lead to the one that asks.
+    pub path: Vec<String>,
+    /// What is asked, as the codec of values has written it.
+    pub value: Vec<u8>,
+}
+
+/// The end of a run's entries.
+#[derive(Clone, Debug)]
+pub(super) struct Tail {
+    pub(super) status: Status,
+    pub(super) asking: Vec<Asking>,
+}
+
+impl Clerk {
+    /// What the entries up to `tip` come to, if nobody drives the run.
+    pub(super) async fn tail(&self, thread: &str, tip: u64) -> Result<Tail, Fault> {
+        match self.ending(thread, tip).await {
+            Ok(records) => Ok(read(&records).unwrap_or_else(unreadable)),
+            Err(fault) if fault.code.starts_with("checkpoint_") => Ok(unreadable(fault)),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Whether a thread is held by somebody who is there.
+    pub(super) fn is_held(&self, held: Option<&(String, Time)>) -> bool {
+        held.is_some_and(|(owner, until)| {
+            *until > self.clock.now() && *owner != self.owner && !(self.is_gone)(owner)
+        })
+    }
+
+    /// The entries from the last checkpoint on the way to `tip` on.
+    async fn ending(&self, thread: &str, tip: u64) -> Result<Vec<Record>, Fault> {
+        let mut reach = 16;
+        let way = loop {
+            let from = tip.saturating_sub(reach).max(1);
+            let marks = self.store().marks(thread, Span { from, to: tip }, None).await?;
+            let (mut way, mut wanted, mut is_whole) = (Vec::new(), tip, false);
+            for mark in marks.iter().rev() {
+                if mark.seq != wanted {
+                    continue;
+                }
+                way.push(mark.seq);
+                wanted = mark.parent;
+                // Whatever comes before the end of a run does not matter any more.
+                is_whole = is_checkpoint(mark.kind) || mark.kind == EntryKind::End;
+                if is_whole {
+                    break;
+                }
+            }
+            if is_whole || from == 1 || reach > tip {
+                break way;
+            }
+            reach *= 8;
+        };
+        let mut records = Vec::with_capacity(way.len());
+        for seq in way.into_iter().rev() {
+            if let Some(entry) = self.store().find(thread, seq).await? {
+                records.push(self.vault.open(thread, entry)?);
+            }
+        }
+        Ok(records)
+    }
+}
+
+fn unreadable(fault: Fault) -> Tail {
+    Tail { status: Status::Unreadable(fault), asking: Vec::new() }
+}
+
+fn read(records: &[Record]) -> Result<Tail, Fault> {
+    let mut open: Vec<(u64, Vec<u64>, Asking)> = Vec::new();
+    let mut status = Status::Orphaned;
+    for record in records {
+        let glance = match record.kind {
+            EntryKind::Run => continue,
+            EntryKind::Snapshot => Glance::at_memory(&record.body)?,
+            EntryKind::Step | EntryKind::Part | EntryKind::End => Glance::at_commit(&record.body)?,
+        };
+        status = Status::Orphaned;
+        match glance.note {
+            Note::Checkpoint { source, next, .. } => {
+                // The end of whatever worked for its tasks.
+                let unit = glance.within.last();
+                open.retain(|(_, within, _)| unit.is_some_and(|unit| !within.contains(unit)));
+                if source == Some(Source::Edit) {
+                    status = if next.is_empty() {
+                        Status::Ended(Ending::Completed)
+                    } else {
+                        Status::Paused
+                    };
+                }
+            }
+            Note::Asked { task, id, path, value } => {
+                open.retain(|(other, ..)| *other != task);
+                let path = path.into_iter().map(str::to_owned).collect();
+                let asking = Asking { id: id.to_owned(), path, value: value.to_vec() };
+                open.push((task, glance.within, asking));
+            }
+            Note::Finished(task) | Note::Answered(task) => {
+                open.retain(|(other, ..)| *other != task);
+            }
+            Note::Ended(Ok(ending)) => status = Status::Ended(ending),
+            Note::Ended(Err(fault)) => status = Status::Failed(fault),
+            Note::Other => {}
+        }
+    }
+    if matches!(status, Status::Orphaned) && !open.is_empty() {
+        status = Status::Paused;
+    }
+    Ok(Tail { status, asking: open.into_iter().map(|(_, _, asking)| asking).collect() })
+}

@@ -1,0 +1,164 @@
+//! What of a thread stays when it is pruned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use antiphon_core::Time;
+use antiphon_runtime::store::{EntryKind, Mark, Span};
+
+use crate::keeper::is_checkpoint;
+
+/// How much of each thread is kept. A checkpoint beyond any of the limits goes;
+/// the last one of a thread stays, with all that is needed to go on from it.
+///
+/// What a kept checkpoint is read from stays too: everything back to the
+/// snapshot before it. Snapshots are written often enough for that to be no
+/// more than 64 KiB, or four times what the thread's state weighs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// So many checkpoints, the last ones on any branch.
+    pub last: Option<u64>,
+    /// Checkpoints no older than this.
+    pub age: Option<Duration>,
+    /// Checkpoints whose entries weigh no more than so many bytes together.
+    pub bytes: Option<u64>,
+}
+
+/// What pruning a thread comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// What nobody needs any more.
+    pub spans: Vec<Span>,
+    /// How many entries that is.
+    pub entries: u64,
+    /// How many bytes of bodies.
+    pub bytes: u64,
+}
+
+impl Keep {
+    /// Whether everything is kept for ever.
+    pub const fn is_all(&self) -> bool {
+        self.last.is_none() && self.age.is_none() && self.bytes.is_none()
+    }
+
+    /// What of a thread with these entries is to be removed at the time `now`.
+    pub fn plan(&self, marks: &[Mark], now: Time) -> Plan {
+        if self.is_all() {
+            return Plan::default();
+        }
+        let mut needed = Needed::of(marks);
+        needed.add_tip();
+        for (rank, checkpoint) in (1_u64..).zip(checkpoints(marks)) {
+            let too_many = self.last.is_some_and(|last| rank > last);
+            let too_old = self.age.is_some_and(|age| now.since(checkpoint.at) > age);
+            // Older ones are no newer, and add no less.
+            if too_many || too_old || !needed.add(checkpoint.seq, self.bytes) {
+                return needed.rest();
+            }
+        }
+        Plan::default()
+    }
+}
+
+/// The checkpoints that entries hold, newest first; a snapshot stands for the
+/// superstep that it repeats.
+pub fn checkpoints(marks: &[Mark]) -> impl Iterator<Item = &Mark> {
+    let snapshots = marks.iter().filter(|mark| mark.kind == EntryKind::Snapshot);
+    let repeated: BTreeSet<_> = snapshots.map(|mark| mark.parent).collect();
+    let is_shown = move |mark: &&Mark| is_checkpoint(mark.kind) && !repeated.contains(&mark.seq);
+    marks.iter().rev().filter(is_shown)
+}
+
+/// What snapshots follow.
+fn repeated(marks: &[Mark]) -> BTreeSet<u64> {
+    let snapshots = marks.iter().filter(|mark| mark.kind == EntryKind::Snapshot);
+    snapshots.map(|mark| mark.parent).collect()
+}
+
+/// The entries that kept checkpoints are read from.
+struct Needed<'a> {
+    marks: BTreeMap<u64, &'a Mark>,
+    /// By checkpoint: what came after it, before the next as lists show it.
+    after: BTreeMap<u64, Vec<u64>>,
+    kept: BTreeSet<u64>,
+    size: u64,
+}
+
+impl<'a> Needed<'a> {
+    fn of(marks: &'a [Mark]) -> Self {
+        let mut found = Self {
+            marks: marks.iter().map(|mark| (mark.seq, mark)).collect(),
+            after: BTreeMap::new(),
+            kept: BTreeSet::new(),
+            size: 0,
+        };
+        let (repeated, mut of) = (repeated(marks), BTreeMap::new());
+        for mark in marks {
+            let of_parent = of.get(&mark.parent).copied().unwrap_or_default();
+            let begins = is_checkpoint(mark.kind) && !repeated.contains(&mark.seq);
+            let own = if begins { mark.seq } else { of_parent };
+            of.insert(mark.seq, own);
+            found.after.entry(own).or_default().push(mark.seq);
+        }
+        found
+    }
+
+    /// Whatever is needed to go on.
+    fn add_tip(&mut self) {
+        let Some((tip, _)) = self.marks.last_key_value() else { return };
+        let way = self.way_to(*tip);
+        self.take(&way);
+    }
+
+    /// A checkpoint and what came after it; false if that is more than fits.
+    fn add(&mut self, seq: u64, most: Option<u64>) -> bool {
+        let mut way = self.way_to(seq);
+        let after = self.after.get(&seq).map_or(&[][..], Vec::as_slice);
+        way.extend(after.iter().filter(|seq| !self.kept.contains(seq)));
+        let more: u64 =
+            way.iter().filter_map(|seq| self.marks.get(seq)).map(|mark| mark.size).sum();
+        if most.is_some_and(|most| self.size + more > most) {
+            return false;
+        }
+        self.take(&way);
+        true
+    }
+
+    /// What leads to an entry from the snapshot before it, as far as it is not kept yet.
+    fn way_to(&self, seq: u64) -> BTreeSet<u64> {
+        let mut way = BTreeSet::new();
+        let mut next = self.marks.get(&seq);
+        while let Some(mark) = next
+            && !self.kept.contains(&mark.seq)
+            && way.insert(mark.seq)
+            && mark.kind != EntryKind::Snapshot
+        {
+            next = self.marks.get(&mark.parent);
+        }
+        way
+    }
+
+    fn take(&mut self, way: &BTreeSet<u64>) {
+        let sizes = way.iter().filter_map(|seq| self.marks.get(seq)).map(|mark| mark.size);
+        self.size += sizes.sum::<u64>();
+        self.kept.extend(way);
+    }
+
+    /// All others.
+    fn rest(&self) -> Plan {
+        let mut plan = Plan::default();
+        let mut open: Option<Span> = None;
+        for (seq, mark) in &self.marks {
+            if self.kept.contains(seq) {
+                plan.spans.extend(open.take());
+                continue;
+            }
+            plan.entries += 1;
+            plan.bytes += mark.size;
+            let from = open.map_or(*seq, |span| span.from);
+            open = Some(Span { from, to: *seq });
+        }
+        plan.spans.extend(open);
+        plan
+    }
+}

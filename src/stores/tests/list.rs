@@ -1,0 +1,349 @@
+//! What lists say of threads, without the graph that wrote them.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::budget::Spent;
+use antiphon_core::channel::{ChannelId, Merge, Write};
+use antiphon_core::checkpoint::{
+    Change, Commit, Delta, Image, Level, Merged, Outlook, Source, TaskKey,
+};
+use antiphon_core::effect::{Ending, Question};
+use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
+use antiphon_core::{Category, Fault, Seed, Time};
+use antiphon_runtime::ManualClock;
+use antiphon_runtime::store::Store;
+use antiphon_stores::clerk::{Filter, Listed};
+use antiphon_stores::{Clerk, Durability, Header, JsonCodec, Keeper, MemoryStore, Seal, Vault};
+use serde_json::{Value, json};
+
+const TERM: Duration = Duration::from_secs(30);
+
+type Writer = Keeper<Value, JsonCodec>;
+
+struct Subject {
+    store: Arc<dyn Store>,
+    seal: Arc<Seal>,
+    clock: Arc<ManualClock>,
+}
+
+impl Subject {
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        Self { store, seal: Arc::new(Seal::keyed(&[7; 32])), clock }
+    }
+
+    fn vault(&self) -> Vault {
+        Vault::new(Arc::clone(&self.store), Arc::clone(&self.seal))
+    }
+
+    fn clerk(&self) -> Clerk {
+        let is_gone = |owner: &str| owner == "gone";
+        Clerk::new(self.vault(), self.clock.clone(), "clerk".into(), is_gone)
+    }
+
+    /// A run of the graph that has begun, and merged its input.
+    async fn run(&self, thread: &str, run_id: &str) -> Writer {
+        let values = (graph(), Arc::new(JsonCodec));
+        let place = (self.vault(), thread);
+        let (mut writer, found) =
+            Keeper::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
+        let header = Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into() };
+        writer.begin(&header);
+        let source = if found.is_some() { Source::Turn } else { Source::Begin };
+        self.keep(&mut writer, step(source, &[1])).await;
+        writer
+    }
+
+    async fn keep(&self, writer: &mut Writer, commit: Commit<Value>) {
+        self.clock.advance(Duration::from_secs(1));
+        let now = antiphon_runtime::Clock::now(&*self.clock);
+        let image = || Some(Image::new(&graph()));
+        if let Some(answer) = writer.keep(&commit, image, now).unwrap() {
+            answer.await.unwrap();
+        }
+    }
+
+    async fn listed(&self, thread: &str) -> Listed {
+        self.clerk().listed(thread).await.unwrap()
+    }
+
+    async fn status(&self, thread: &str) -> String {
+        let status = self.listed(thread).await.status;
+        [Some(status.as_str()), status.outcome()]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+fn graph() -> Arc<Graph<Value>> {
+    let mut inner = Graph::builder("inner");
+    inner.channel("log", Merge::Append);
+    inner.node("deep");
+    inner.edge(START, "deep");
+    let mut graph = Graph::builder("outer");
+    graph.channel("log", Merge::Append);
+    graph.channel("x", Merge::Set);
+    for name in ["ask", "work"] {
+        graph.node(name);
+    }
+    graph.add_node(Node {
+        name: "sub".into(),
+        work: NodeWork::Graph(inner.build().unwrap()),
+        policy: Policy::default(),
+    });
+    graph.edge(START, "ask").edge("ask", "work").edge("work", "sub");
+    graph.build().unwrap()
+}
+
+fn node(name: &str) -> NodeId {
+    graph().node_id(name).unwrap()
+}
+
+fn commit(change: Change<Value>) -> Commit<Value> {
+    Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
+}
+
+/// A superstep that wrote its number to both channels; the nodes that are next.
+fn step(source: Source, next: &[u32]) -> Commit<Value> {
+    let ready = next.iter().map(|node| NodeId(*node)).collect();
+    let writes =
+        vec![Write::merge(ChannelId(0), json!("piece")), Write::merge(ChannelId(1), json!(1))];
+    let merges = vec![Merged { made: Vec::new(), writes }];
+    let outlook = Outlook { ready, ..Outlook::default() };
+    commit(Change::Step(Delta { source, step: 1, merges, outlook }))
+}
+
+fn task(key: u64) -> TaskKey {
+    TaskKey { key, slot: 0, node: NodeId(1) }
+}
+
+fn asked(key: u64, id: &str) -> Commit<Value> {
+    let (id, path) = (id.to_owned(), vec!["ask".to_owned()]);
+    commit(Change::Asked(task(key), Box::new(Question { id, path, value: json!("sure?") })))
+}
+
+fn ended(how: Result<Ending, Fault>) -> Commit<Value> {
+    commit(Change::Ended(how))
+}
+
+#[tokio::test]
+async fn a_run_is_running_while_somebody_drives_it_and_orphaned_afterwards() {
+    let subject = Subject::new();
+    let writer = subject.run("t", "one").await;
+    assert_eq!(subject.status("t").await, "running");
+    subject.clock.advance(TERM);
+    assert_eq!(subject.status("t").await, "orphaned", "its lease is over");
+    writer.renew(TERM).await.unwrap();
+    assert_eq!(subject.status("t").await, "running");
+    writer.close().await.unwrap();
+    assert_eq!(subject.status("t").await, "orphaned");
+    subject.store.claim("t", "gone", TERM).await.unwrap();
+    assert_eq!(subject.status("t").await, "orphaned", "nobody is there any more");
+}
+
+#[tokio::test]
+async fn a_run_that_asks_is_paused_until_all_is_answered() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, asked(1, "first")).await;
+    subject.keep(&mut writer, asked(2, "second")).await;
+    subject.store.release("t", "me").await.unwrap();
+    let listed = subject.listed("t").await;
+    assert_eq!(listed.status.as_str(), "paused");
+    let ids: Vec<_> = listed.asking.iter().map(|asking| asking.id.as_str()).collect();
+    assert_eq!((ids, &listed.asking[0].path), (vec!["first", "second"], &vec!["ask".to_owned()]));
+    assert_eq!(listed.asking[0].value, b"\xa5sure?");
+    subject.store.claim("t", "me", TERM).await.unwrap();
+    subject.keep(&mut writer, commit(Change::Answered(task(1), json!("yes")))).await;
+    subject.store.release("t", "me").await.unwrap();
+    assert_eq!(subject.listed("t").await.asking.len(), 1);
+    subject.store.claim("t", "me", TERM).await.unwrap();
+    subject.keep(&mut writer, commit(Change::Answered(task(2), json!("yes")))).await;
+    writer.close().await.unwrap();
+    assert_eq!(subject.status("t").await, "orphaned", "it could go on");
+}
+
+#[tokio::test]
+async fn what_a_nested_graph_asked_is_over_when_its_superstep_is() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    let level = |key| vec![Level { node: node("sub"), attempt: 1, key }];
+    let within = |commit: Commit<Value>, key| Commit { within: level(key), ..commit };
+    let inner = |key: u64| {
+        let task = TaskKey { key, slot: 0, node: NodeId(1) };
+        let question = Question { id: key.to_string(), path: Vec::new(), value: json!(null) };
+        commit(Change::Asked(task, Box::new(question)))
+    };
+    subject.keep(&mut writer, within(inner(50), 5)).await;
+    subject.keep(&mut writer, within(inner(60), 6)).await;
+    let merged = Merged { made: Vec::new(), writes: Vec::new() };
+    let delta =
+        Delta { source: Source::Step, step: 1, merges: vec![merged], outlook: Outlook::default() };
+    subject.keep(&mut writer, within(commit(Change::Step(delta)), 5)).await;
+    writer.close().await.unwrap();
+    let listed = subject.listed("t").await;
+    assert_eq!((listed.status.as_str(), listed.asking.len()), ("paused", 1));
+    assert_eq!(listed.asking[0].id, "60");
+}
+
+#[tokio::test]
+async fn a_run_that_is_over_says_how_it_ended() {
+    let subject = Subject::new();
+    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    let ends = [
+        (Ok(Ending::Completed), "ended completed"),
+        (Ok(Ending::Cancelled("enough".into())), "ended cancelled"),
+        (Err(fault), "failed failed"),
+    ];
+    for (end, told) in ends {
+        let mut writer = subject.run("t", "one").await;
+        subject.keep(&mut writer, ended(end)).await;
+        writer.close().await.unwrap();
+        assert_eq!(subject.status("t").await, told);
+    }
+    let listed = subject.listed("t").await;
+    assert_eq!(listed.status.fault().unwrap().message, "it broke");
+    assert_eq!((listed.graph.as_str(), listed.run_id.as_str(), listed.step), ("outer", "one", 1));
+    assert_eq!(
+        (listed.began, listed.at),
+        (Time::from_micros(2_000_000), Time::from_micros(7_000_000))
+    );
+}
+
+#[tokio::test]
+async fn an_edited_thread_waits_only_if_something_is_next() {
+    let subject = Subject::new();
+    for (next, told) in [(&[2][..], "paused"), (&[], "ended completed")] {
+        let mut writer = subject.run("t", "one").await;
+        subject.keep(&mut writer, step(Source::Edit, next)).await;
+        writer.close().await.unwrap();
+        assert_eq!(subject.status("t").await, told);
+    }
+}
+
+#[tokio::test]
+async fn a_page_says_where_the_next_one_begins() {
+    let subject = Subject::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        let mut writer = subject.run(name, "one").await;
+        if matches!(name, "b" | "d") {
+            subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
+        }
+        writer.close().await.unwrap();
+    }
+    let page = async |status: Option<&str>, graph: Option<&str>, after, limit| {
+        let filter = Filter { status: status.map(Into::into), graph: graph.map(Into::into) };
+        let page = subject.clerk().list(&filter, after, limit).await.unwrap();
+        let names: Vec<_> = page.threads.into_iter().map(|listed| listed.thread).collect();
+        (names.join(""), page.next)
+    };
+    let next = |name: &str| Some(name.to_owned());
+    assert_eq!(page(None, None, None, 9).await, ("abcde".into(), None));
+    assert_eq!(page(None, None, None, 5).await, ("abcde".into(), None));
+    assert_eq!(page(None, None, None, 2).await, ("ab".into(), next("b")));
+    assert_eq!(page(None, None, Some("b"), 2).await, ("cd".into(), next("d")));
+    assert_eq!(page(Some("ended"), None, None, 1).await, ("b".into(), next("b")));
+    assert_eq!(page(Some("ended"), None, Some("b"), 1).await, ("d".into(), next("d")));
+    assert_eq!(page(Some("ended"), None, Some("d"), 1).await, (String::new(), None));
+    assert_eq!(page(None, Some("outer"), None, 9).await.0, "abcde");
+    for hostile in ["outer' OR '1'='1", "%", "outer\0", "\"; DROP TABLE thread; --", ""] {
+        assert_eq!(page(None, Some(hostile), None, 9).await, (String::new(), None));
+        assert_eq!(page(Some(hostile), None, None, 9).await, (String::new(), None));
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_listed_all_the_same() {
+    let subject = Subject::new();
+    subject.run("t", "one").await.close().await.unwrap();
+    let other = Subject { seal: Arc::new(Seal::keyed(&[8; 32])), ..subject };
+    let listed = other.listed("t").await;
+    assert_eq!((listed.status.as_str(), listed.graph.as_str()), ("unreadable", ""));
+    assert_eq!(listed.status.fault().unwrap().code, "checkpoint_corrupt");
+    assert_eq!(other.clerk().show("t", 9).await.unwrap_err().code, "checkpoint_corrupt");
+}
+
+#[tokio::test]
+async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Step, &[2])).await;
+    subject.keep(&mut writer, ended(Err(Fault::new(Category::Tool, "broken", "it broke")))).await;
+    writer.close().await.unwrap();
+    let mut writer = subject.run("t", "two").await;
+    subject.keep(&mut writer, step(Source::Step, &[2, 3])).await;
+    subject.keep(&mut writer, step(Source::Step, &[])).await;
+    subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
+    writer.close().await.unwrap();
+
+    let detail = subject.clerk().show("t", 9).await.unwrap();
+    let turns: Vec<_> = detail
+        .turns
+        .iter()
+        .map(|turn| (turn.run_id.as_str(), turn.status.as_str(), turn.checkpoints))
+        .collect();
+    assert_eq!(turns, [("two", "ended", 3), ("one", "failed", 2)]);
+    let size: u64 = detail.turns.iter().map(|turn| turn.size).sum();
+    assert_eq!(size, detail.listed.size);
+    let seen: Vec<_> = detail
+        .checkpoints
+        .iter()
+        .map(|one| {
+            (one.seq, one.parent, one.source.unwrap(), one.ran.join("+"), one.next.join("+"))
+        })
+        .collect();
+    let told = |seq, parent, source, ran: &str, next: &str| {
+        (seq, parent, source, ran.to_owned(), next.to_owned())
+    };
+    assert_eq!(
+        seen,
+        [
+            told(8, 7, Source::Step, "work+sub", ""),
+            told(7, 6, Source::Step, "ask", "work+sub"),
+            told(6, 3, Source::Turn, "", "ask"),
+            told(3, 2, Source::Step, "ask", "work"),
+            told(2, 0, Source::Begin, "", "ask"),
+        ]
+    );
+    let two = subject.clerk().show("t", 2).await.unwrap();
+    assert_eq!(two.checkpoints, detail.checkpoints[..2]);
+    let written = &detail.written;
+    assert_eq!(written.keys().collect::<Vec<_>>(), ["log", "x"]);
+    assert_eq!(written["log"].value.as_deref(), Some(&b"\xa5piece"[..]));
+    assert_eq!(written["x"].value.as_deref(), Some(&b"\x01"[..]));
+    assert!(!written["x"].whole);
+}
+
+#[tokio::test]
+async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
+    let subject = Subject::new();
+    for run_id in ["one", "two"] {
+        let values = (graph(), Arc::new(JsonCodec));
+        let place = (subject.vault(), "t");
+        let (mut writer, _) =
+            Keeper::open(place, ("me", TERM), values, Durability::Exit).await.unwrap();
+        let header = Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into() };
+        writer.begin(&header);
+        subject.keep(&mut writer, step(Source::Begin, &[1])).await;
+        subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
+        writer.settle().await.unwrap();
+        writer.close().await.unwrap();
+    }
+    let detail = subject.clerk().show("t", 9).await.unwrap();
+    let turns: Vec<_> = detail
+        .turns
+        .iter()
+        .map(|turn| (turn.run_id.as_str(), turn.status.as_str(), turn.checkpoints))
+        .collect();
+    assert_eq!(turns, [("two", "ended", 1), ("one", "ended", 1)]);
+    assert_eq!(detail.checkpoints.len(), 2);
+    assert!(detail.checkpoints.iter().all(|one| one.source.is_none()));
+}
