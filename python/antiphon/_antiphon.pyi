@@ -503,8 +503,10 @@ class ReviewLoop:
         """
     def ask(self, /, question: Any, **options) -> dict:
         """
-        Answers a question and waits for it. Ctrl-C stops it. Options: `file`,
-        `run_id`, `seed`, `watch` (called with each event), and `about` (what
+        Answers a question and waits for it. Ctrl-C stops it. Options: `place`
+        (where it is kept), `how` (`once`: a question that `place` holds is not
+        begun again; `resume`: the question in `place` goes on, whichever it
+        is, and the one that is given does not count), `file`, `run_id`, `seed`, `watch` (called with each event), and `about` (what
         the Python code of roles gets to see of the caller).
         """
 

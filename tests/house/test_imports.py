@@ -18,6 +18,7 @@ _OURS = {"antiphon"}
 # A ready system is native: its Python face touches the binding, and what calls Python back.
 _FACE = {
     "antiphon._antiphon.Event",
+    "antiphon._antiphon.Place",
     "antiphon._antiphon.ReviewLoop",
     "antiphon._choice.caveat",
     "antiphon._choice.standing",
@@ -28,6 +29,7 @@ _FACE = {
     "antiphon._role.as_role",
     "antiphon._role.as_tools",
     "antiphon._role.ask_all",
+    "antiphon._saver.saver_of",
 }
 
 

@@ -40,7 +40,8 @@ class ReviewLoopResult:
         trace: what happened, in order; at most 10,000 events, pieces of replies left out.
         trace_dropped: how many events came after those.
         state: everything known of the question, also when it was given up.
-        run_id: names the run in its events.
+        run_id: names the run in its events; a question that goes on keeps it.
+        thread: where the question is kept; none if it is not.
     """
 
     final_answer: str
@@ -56,6 +57,7 @@ class ReviewLoopResult:
     trace_dropped: int
     state: dict[str, Any]
     run_id: str
+    thread: str | None = None
 
     @property
     def answer(self) -> str:
@@ -70,9 +72,10 @@ class ReviewLoopResult:
         return caveat(self.models)
 
     @classmethod
-    def of(cls, native: Mapping[str, Any]) -> Self:
+    def of(cls, native: Mapping[str, Any], thread: str | None = None) -> Self:
         """The result as the engine has it, in Python's own types."""
-        given = {field.name: native[field.name] for field in fields(cls)}
+        given = {field.name: native[field.name] for field in fields(cls) if field.name in native}
+        given["thread"] = thread
         fault = given["error"]
         given["error"] = None if fault is None else _error(fault, native["raised"])
         given["models"] = tuple(given["models"])

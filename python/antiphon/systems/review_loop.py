@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import ReviewLoop as Native
 from antiphon._choice import standing
-from antiphon._role import Part, Question, aask_all, as_role, as_tools, ask_all
-from antiphon.agent import Agent
-from antiphon.errors import ValidationError
+from antiphon._role import Question, aask_all, as_role, ask_all
+from antiphon._saver import saver_of
 from antiphon.event import Event
 from antiphon.models import Model, scripted
+from antiphon.systems._cast import everyone, played, tools_of
 from antiphon.systems._file import read_file
 from antiphon.systems._parts import parts
+from antiphon.systems._place import Places, thread_of
 from antiphon.systems.result import ReviewLoopResult
 from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from antiphon._antiphon import Event as NativeEvent
+    from antiphon.checkpoint import Saver
     from antiphon.systems._file import FileGiven
+    from antiphon.systems._place import Durability
 
     _Show = Callable[[NativeEvent], None]
 
@@ -55,6 +58,12 @@ class ReviewLoop:
         tools: what researcher and expert may call: functions, `Tool`s or LangChain tools.
         research_tools: those of the researcher alone. Default: `tools`.
         expert_tools: those of the expert alone. Default: `tools`.
+        checkpointer: where questions are kept, each in a thread, so that one which was lost can
+            go on: a saver of `antiphon.checkpoint`, or a URL such as ``sqlite:runs.db``.
+            Default: nowhere.
+        durability: when what happened is safe: ``sync``, before the question goes on;
+            ``async``, while it goes on and before its end is shown; ``exit``, at its end alone.
+            Default: ``async``.
         **settings: ``retry_limit`` (5), ``question_timeout_s`` (600), ``max_reasks`` (1),
             ``temperature`` (0), ``tool_timeout_s`` (30), ``research_mode`` (``sequential`` or
             ``parallel``), ``answer_format`` (``plain`` or ``gaia``), and those that
@@ -91,8 +100,11 @@ class ReviewLoop:
         tools: Iterable[Any] = (),
         research_tools: Iterable[Any] | None = None,
         expert_tools: Iterable[Any] | None = None,
+        checkpointer: Saver | str | None = None,
+        durability: Durability | None = None,
         **settings: Any,
     ) -> None:
+        self._places = Places(saver_of(checkpointer), durability)
         given = {
             "planner": planner,
             "critic": critic,
@@ -104,21 +116,22 @@ class ReviewLoop:
         known = {
             name: as_role(every[name], role) for name, role in given.items() if role is not None
         }
-        used = _tools(known, list(tools), {"researcher": research_tools, "expert": expert_tools})
+        used = tools_of(known, list(tools), {"researcher": research_tools, "expert": expert_tools})
 
         def build(actor: dict[str, Any]) -> Native:
-            roles = {name: _played(name, known.get(name, {}), actor) for name in given}
+            roles = {name: played(name, known.get(name, {}), actor) for name in given}
             return Native(settings, {**roles, **used})
 
         self._native = build({"model": scripted([])})  # what is wrong is said before it costs
         if any(known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in given):
             opened = standing(model) if model is None or isinstance(model, str) else model
-            self._native = build(_everyone(opened))
+            self._native = build(everyone(opened))
 
     def run(
         self,
         question: str,
         *,
+        thread: str | None = None,
         file: FileGiven | None = None,
         watch: Callable[[Event], None] | None = None,
     ) -> ReviewLoopResult:
@@ -126,6 +139,9 @@ class ReviewLoop:
 
         Args:
             question: what is asked.
+            thread: where it is kept, by any name. Another question that was there is put aside,
+                also one that was under way. Default: a thread of its own, if there is a
+                checkpointer.
             file: a text file that comes with it: a path, or a name and bytes; UTF-8, at most
                 64 KiB.
             watch: called on this thread with each event, pieces of replies included.
@@ -133,30 +149,75 @@ class ReviewLoop:
         Raises:
             ValidationError: the question is blank (``question_blank``), or the file cannot be
                 used (``attachment_unreadable``, ``attachment_too_large``,
-                ``attachment_not_text``). Whatever happens later is an outcome of the result.
+                ``attachment_not_text``); or there is a thread and no checkpointer
+                (``thread_unkept``).
+            StateError: another run writes to the thread (``thread_busy``), or its store fails
+                before the question has begun. Whatever happens later is an outcome of the
+                result.
         """
-        show = None if watch is None else lambda event: watch(Event.of(event))
-        return self._ask(question, read_file(file), show)
+        put = {"file": read_file(file), **self._places.put(thread)}
+        return self._ask(question, put, _showing(watch))
 
-    async def arun(self, question: str, *, file: FileGiven | None = None) -> ReviewLoopResult:
+    async def arun(
+        self, question: str, *, thread: str | None = None, file: FileGiven | None = None
+    ) -> ReviewLoopResult:
         """Answers a question, awaited. Cancelling the awaiting task stops it.
 
         Coroutines of roles run on the caller's event loop.
 
         Args:
             question: as in `run`.
+            thread: as in `run`.
             file: as in `run`.
 
         Raises:
             ValidationError: as in `run`.
+            StateError: as in `run`.
         """
-        return await self._await(question, read_file(file))
+        return await self._await(question, {"file": read_file(file), **self._places.put(thread)})
 
-    def stream(self, question: str, *, file: FileGiven | None = None) -> ReviewLoopStream:
+    def resume(
+        self, thread: str, *, watch: Callable[[Event], None] | None = None
+    ) -> ReviewLoopResult:
+        """Goes on with the question in a thread, after a crash, a failure or a cancellation.
+
+        Nothing that was stored is done again. The question's time begins anew, and the trace of
+        the result has what happens from now on. A question that is over is answered with what
+        it came to, and no model is asked.
+
+        Args:
+            thread: its name.
+            watch: as in `run`.
+
+        Raises:
+            ValidationError: the thread holds no question (``thread_empty``), or there is no
+                checkpointer (``thread_unkept``).
+            StateError: another run writes to the thread (``thread_busy``), what it holds is
+                damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or
+                its store fails.
+        """
+        return self._ask("", self._places.old(thread), _showing(watch))
+
+    async def aresume(self, thread: str) -> ReviewLoopResult:
+        """`resume` on the caller's event loop.
+
+        Args:
+            thread: as in `resume`.
+
+        Raises:
+            ValidationError: as in `resume`.
+            StateError: as in `resume`.
+        """
+        return await self._await("", self._places.old(thread))
+
+    def stream(
+        self, question: str, *, thread: str | None = None, file: FileGiven | None = None
+    ) -> ReviewLoopStream:
         """Answers a question on a thread of its own, event by event.
 
         Args:
             question: as in `run`.
+            thread: as in `run`.
             file: as in `run`.
 
         Returns:
@@ -165,14 +226,17 @@ class ReviewLoop:
         Raises:
             ValidationError: as in `run`; for the question once the stream is read.
         """
-        attached = read_file(file)
-        return ReviewLoopStream(lambda show: self._ask(question, attached, show))
+        put = {"file": read_file(file), **self._places.put(thread)}
+        return ReviewLoopStream(lambda show: self._ask(question, put, show))
 
-    def astream(self, question: str, *, file: FileGiven | None = None) -> AsyncReviewLoopStream:
+    def astream(
+        self, question: str, *, thread: str | None = None, file: FileGiven | None = None
+    ) -> AsyncReviewLoopStream:
         """`stream` for ``async for``, on the caller's event loop.
 
         Args:
             question: as in `run`.
+            thread: as in `run`.
             file: as in `run`.
 
         Returns:
@@ -181,8 +245,8 @@ class ReviewLoop:
         Raises:
             ValidationError: as in `stream`.
         """
-        attached = read_file(file)
-        return AsyncReviewLoopStream(lambda show: self._await(question, attached, show))
+        put = {"file": read_file(file), **self._places.put(thread)}
+        return AsyncReviewLoopStream(lambda show: self._await(question, put, show))
 
     def batch(self, questions: Iterable[str], *, concurrency: int = 8) -> list[ReviewLoopResult]:
         """Answers several questions, some at a time, with a progress bar for whoever watches.
@@ -214,57 +278,20 @@ class ReviewLoop:
     def __repr__(self) -> str:
         return "ReviewLoop()"
 
-    def _ask(self, question: str, file: Any, show: _Show | None) -> ReviewLoopResult:
-        native = self._native.ask(question, file=file, watch=show, about=Question())
-        return ReviewLoopResult.of(native)
+    def _ask(self, question: str, put: dict[str, Any], show: _Show | None) -> ReviewLoopResult:
+        native = self._native.ask(question, watch=show, about=Question(), **put)
+        return ReviewLoopResult.of(native, thread_of(put))
 
-    async def _await(self, question: str, file: Any, show: _Show | None = None) -> ReviewLoopResult:
+    async def _await(
+        self, question: str, put: dict[str, Any], show: _Show | None = None
+    ) -> ReviewLoopResult:
         about = Question(asyncio.get_running_loop())
-        native: Any = await self._native.aask(question, file=file, watch=show, about=about)
-        return ReviewLoopResult.of(native)
+        native: Any = await self._native.aask(question, watch=show, about=about, **put)
+        return ReviewLoopResult.of(native, thread_of(put))
 
 
-def _everyone(given: Any) -> dict[str, Any]:
-    """Whoever plays all roles that are not named."""
-    if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
-        raise ValidationError(
-            f"an agent plays one role, and was given for all of them: {given!r}",
-            code="role_invalid",
-            hint="name the role: `ReviewLoop(critic=MyCritic())`",
-        )
-    return as_role(Part("model", (), speaks=False, view=dict), given)
-
-
-def _played(name: str, role: dict[str, Any], actor: dict[str, Any]) -> dict[str, Any]:
-    """A role with the model of all roles, where it brings none."""
-    if "act" in role or not role:
-        return role or {**actor, "tags": {"agent": name}}
-    if "act" in actor and "model" not in role:
-        raise ValidationError(
-            f"the agent that plays the {name} has no model, and what plays all roles is none",
-            code="role_invalid",
-            details={"role": name},
-            hint="give the agent a `model`",
-        )
-    return {**actor, "tags": {"agent": name}, **role}
-
-
-def _tools(
-    known: dict[str, dict[str, Any]], shared: list[Any], named: dict[str, Iterable[Any] | None]
-) -> dict[str, Any]:
-    """The tools of researcher and expert.
-
-    What is shared goes to those of the two that have none of their own: a function and an
-    agent's `run` see to themselves, and so does an agent that lists its tools.
-    """
-    found = {}
-    for name, own in named.items():
-        role = known.get(name, {})
-        brings = "act" in role or "tools" in role
-        given = own if own is not None else [] if brings else shared
-        found[f"{_LISTS[name]}_tools"] = as_tools(given)
-    return found
+def _showing(watch: Callable[[Event], None] | None) -> _Show | None:
+    return None if watch is None else lambda event: watch(Event.of(event))
 
 
 _LABEL = "review loop"
-_LISTS = {"researcher": "research", "expert": "expert"}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::event::Event as CoreEvent;
+use antiphon_core::event::{Event as CoreEvent, EventKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -20,6 +20,24 @@ pub(crate) struct Event {
 impl Event {
     pub(crate) fn new(run_id: impl Into<Arc<str>>, inner: CoreEvent) -> Self {
         Self { run_id: run_id.into(), inner }
+    }
+}
+
+/// The events of a run that may go on under the id it began with: its first
+/// event says which that is.
+#[derive(Debug)]
+pub(crate) struct Named(Arc<str>);
+
+impl Named {
+    pub(crate) fn new(run_id: &str) -> Self {
+        Self(run_id.into())
+    }
+
+    pub(crate) fn event(&mut self, inner: CoreEvent) -> Event {
+        if inner.kind == EventKind::RunStarted && inner.path.is_empty() {
+            self.0 = Arc::clone(&inner.name);
+        }
+        Event::new(Arc::clone(&self.0), inner)
     }
 }
 

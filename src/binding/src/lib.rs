@@ -38,6 +38,7 @@ mod picture;
 mod place;
 mod pool;
 mod ported;
+mod put;
 mod review_loop;
 mod role;
 mod role_call;

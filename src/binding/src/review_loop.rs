@@ -3,22 +3,19 @@
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use antiphon_core::Fault;
 use antiphon_core::event::Event as CoreEvent;
-use antiphon_core::{Category, Fault};
-use antiphon_runtime::{Clock, Stop, SystemClock, Watcher};
-use antiphon_systems::review_loop::{
-    Answer, Asked, Attachment, Config, Luggage, ReviewLoop as System, Session,
-};
+use antiphon_runtime::{Stop, Watcher};
+use antiphon_systems::review_loop::{Answer, Config, ReviewLoop as System};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList};
 
-use crate::chance;
-use crate::event::Event;
+use crate::event::{Event, Named};
 use crate::fault::to_exception;
-use crate::options::Keywords;
+use crate::put::{Put, put};
 use crate::role;
-use crate::role_call::{Carried, Keeper, RAISED};
+use crate::role_call::{Carried, RAISED};
 
 /// How long a wait may last before Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -34,9 +31,6 @@ enum Letter {
     Seen(Arc<CoreEvent>),
     Done(Box<Result<Answer, Fault>>),
 }
-
-/// What a question may be put with.
-const OPTIONS: [&str; 5] = ["file", "run_id", "seed", "watch", "about"];
 
 /// Passes events on to the thread that waits.
 struct Passing(mpsc::Sender<Letter>);
@@ -64,8 +58,10 @@ impl ReviewLoop {
         Ok(Self { system: Arc::new(system) })
     }
 
-    /// Answers a question and waits for it. Ctrl-C stops it. Options: `file`,
-    /// `run_id`, `seed`, `watch` (called with each event), and `about` (what
+    /// Answers a question and waits for it. Ctrl-C stops it. Options: `place`
+    /// (where it is kept), `how` (`once`: a question that `place` holds is not
+    /// begun again; `resume`: the question in `place` goes on, whichever it
+    /// is, and the one that is given does not count), `file`, `run_id`, `seed`, `watch` (called with each event), and `about` (what
     /// the Python code of roles gets to see of the caller).
     #[pyo3(signature = (question, **options))]
     fn ask<'py>(
@@ -74,8 +70,8 @@ impl ReviewLoop {
         question: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Put { asked, mut session, carried, watch } = put(question, options)?;
-        let id = session.run_id.clone();
+        let Put { wanted, mut session, carried, watch } = put(question, options)?;
+        let named = Mutex::new(Named::new(&session.run_id));
         let (sender, letters) = mpsc::channel();
         if watch.is_some() {
             session.watchers.push(Arc::new(Passing(sender.clone())));
@@ -84,12 +80,12 @@ impl ReviewLoop {
         session.stop = Some(stop.clone());
         let system = Arc::clone(&self.system);
         crate::native_runtime::for_python(py)?.spawn(async move {
-            let answer = system.ask(asked, session).await;
+            let answer = wanted.of(&system, session).await;
             let _ = sender.send(Letter::Done(Box::new(answer)));
         });
         let watch = watch.as_ref().map(|watch| watch.bind(py));
-        let answer = Waiting { letters: Mutex::new(letters), stop, id: &id, watch }.wait(py)?;
-        as_dict(py, &id, answer, &carried.0)
+        let answer = Waiting { letters: Mutex::new(letters), stop, named, watch }.wait(py)?;
+        as_dict(py, answer, &carried.0)
     }
 
     /// Answers a question, awaited. Cancelling the caller's task stops it.
@@ -102,8 +98,8 @@ impl ReviewLoop {
         question: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Put { asked, mut session, carried, watch } = put(question, options)?;
-        let id = session.run_id.clone();
+        let Put { wanted, mut session, carried, watch } = put(question, options)?;
+        let named = Named::new(&session.run_id);
         let (sender, seen) = tokio::sync::mpsc::unbounded_channel();
         if watch.is_some() {
             session.watchers.push(Arc::new(Posting(sender)));
@@ -111,12 +107,12 @@ impl ReviewLoop {
         let system = Arc::clone(&self.system);
         crate::native_runtime::for_python(py)?;
         pyo3_async_runtimes::tokio::future_into_py(py, async move {
-            let asking = Box::pin(system.ask(asked, session));
+            let asking = Box::pin(async move { wanted.of(&system, session).await });
             let answer = match watch {
-                Some(watch) => shown(asking, seen, watch, &id).await?,
+                Some(watch) => shown(asking, seen, watch, named).await?,
                 None => asking.await,
             };
-            Python::attach(|py| as_dict(py, &id, answer, &carried.0).map(Bound::unbind))
+            Python::attach(|py| as_dict(py, answer, &carried.0).map(Bound::unbind))
         })
     }
 
@@ -141,12 +137,11 @@ async fn shown<T>(
     mut asking: impl Future<Output = T> + Unpin,
     mut seen: tokio::sync::mpsc::UnboundedReceiver<Arc<CoreEvent>>,
     watch: Py<PyAny>,
-    id: &str,
+    mut named: Named,
 ) -> PyResult<T> {
-    let show = |event: Arc<CoreEvent>| {
-        Python::attach(|py| {
-            watch.call1(py, (Event::new(id, Arc::unwrap_or_clone(event)),)).map(|_| ())
-        })
+    let mut show = |event: Arc<CoreEvent>| {
+        let event = named.event(Arc::unwrap_or_clone(event));
+        Python::attach(|py| watch.call1(py, (event,)).map(|_| ()))
     };
     let answer = loop {
         tokio::select! {
@@ -165,7 +160,7 @@ async fn shown<T>(
 struct Waiting<'a, 'py> {
     letters: Mutex<mpsc::Receiver<Letter>>,
     stop: Stop,
-    id: &'a str,
+    named: Mutex<Named>,
     watch: Option<&'a Bound<'py, PyAny>>,
 }
 
@@ -200,69 +195,27 @@ impl Waiting<'_, '_> {
 
     fn show(&self, event: &CoreEvent) -> PyResult<()> {
         match self.watch {
-            Some(watch) => watch.call1((Event::new(self.id, event.clone()),)).map(|_| ()),
+            Some(watch) => {
+                let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+                let event = named.event(event.clone());
+                drop(named);
+                watch.call1((event,)).map(|_| ())
+            }
             None => Ok(()),
         }
     }
 }
 
-fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResult<Asked> {
-    let py = question.py();
-    let file = file.map(|(name, content)| Attachment::from_bytes(name, content)).transpose();
-    let messages = match question.extract::<String>() {
-        Ok(text) => serde_json::json!([{"role": "user", "content": text}]),
-        Err(_) if question.is_instance_of::<PyList>() => crate::json::read(question)
-            .map_err(|error| malformed(py, "holds what is no JSON", &error.to_string()))?,
-        Err(_) if question.is_instance_of::<PyString>() => {
-            let shown = question.repr()?.to_string();
-            return Err(malformed(py, "holds half a character, which no model can read", &shown));
-        }
-        Err(_) => {
-            let kind = question.get_type().qualname()?.to_string();
-            return Err(malformed(py, "has to be a text, or a list of messages", &kind));
-        }
-    };
-    let asked = file.and_then(|file| Asked::from_messages(&messages, file));
-    asked.map_err(|fault| to_exception(py, &fault))
-}
-
-fn malformed(py: Python<'_>, complaint: &str, found: &str) -> PyErr {
-    let message = format!("the question {complaint}: {found}");
-    to_exception(py, &Fault::new(Category::Validation, "question_malformed", message))
-}
-
-/// A question as it is put.
-struct Put {
-    asked: Asked,
-    session: Session,
-    carried: Keeper,
-    watch: Option<Py<PyAny>>,
-}
-
-fn put<'py>(question: &Bound<'py, PyAny>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Put> {
-    let options = Keywords::new(options, &OPTIONS)?;
-    let asked = asked(question, options.get("file")?)?;
-    let about = options.get("about")?.unwrap_or_else(|| question.py().None());
-    let carried = Arc::new(Carried::new(about));
-    let luggage: Luggage = Arc::<Carried>::clone(&carried);
-    let clock = SystemClock::new();
-    let seed = chance::seed(question.py(), options.get("seed")?)?;
-    let run_id = options.get("run_id")?.unwrap_or_else(|| seed.uuid(clock.now()));
-    let plain = Session::new(Arc::new(clock));
-    let session = Session { seed, run_id, luggage: Some(luggage), ..plain };
-    Ok(Put { asked, session, carried: Keeper(carried), watch: options.get("watch")? })
-}
-
 fn as_dict<'py>(
     py: Python<'py>,
-    id: &str,
     answer: Result<Answer, Fault>,
     carried: &Carried,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut answer = answer.map_err(|fault| to_exception(py, &fault))?;
+    let id: Arc<str> = answer.run_id.as_str().into();
     let trace = PyList::empty(py);
     for event in std::mem::take(&mut answer.trace) {
-        trace.append(Event::new(id, Arc::unwrap_or_clone(event)))?;
+        trace.append(Event::new(Arc::clone(&id), Arc::unwrap_or_clone(event)))?;
     }
     // The number means nothing outside.
     if let Some(fault) = &mut answer.state.error {
@@ -273,7 +226,6 @@ fn as_dict<'py>(
     let raised = number.and_then(|number| carried.raised(py, number));
     let dict = pythonize::pythonize(py, &answer)?.cast_into::<PyDict>()?;
     dict.set_item("trace", trace)?;
-    dict.set_item("run_id", id)?;
     dict.set_item("raised", raised)?;
     Ok(dict)
 }

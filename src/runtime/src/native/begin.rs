@@ -95,8 +95,9 @@ impl Begun {
         }
         let outlook = &memory.root.outlook;
         let (ready, sends) = outlook.upcoming();
-        let idle = ready.is_empty() && sends.is_empty() && outlook.detour.is_none();
-        if idle {
+        let is_done = ready.is_empty() && sends.is_empty() && outlook.detour.is_none();
+        // What has nothing left to do but has not said so yet still says it.
+        if is_done && memory.ended.is_some() {
             // What it came to is in the thread already.
             hold.close().await?;
             return Ok(Self::taken_up(graph, memory, options, None, now));

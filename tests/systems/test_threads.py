@@ -1,0 +1,225 @@
+"""Questions that are kept in threads: A23, and what a caller may do with a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.checkpoint import MemorySaver, SqliteSaver
+from antiphon.errors import StateError, ValidationError
+from antiphon.systems import ReviewLoop
+
+VICTIM = Path(__file__).with_name("lost_question.py")
+CALLS = ["planner", "critic", "researcher", "critic", "researcher", "critic", "expert", "critic"]
+CALLS += ["finalizer"]
+
+
+def play(folder: Path, cast: str, dies_at: int = 0) -> subprocess.CompletedProcess[str]:
+    given = [str(folder / "runs.db"), str(folder / "journal"), cast, str(dies_at)]
+    command = [sys.executable, str(VICTIM), *given]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def bare(state: dict[str, Any]) -> dict[str, Any]:
+    """The state without what is of one moment."""
+    messages = [
+        {key: value for key, value in message.items() if key not in {"id", "timestamp"}}
+        for message in state["agent_messages"]
+    ]
+    return {**state, "agent_messages": messages}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is killed there with SIGKILL")
+@pytest.mark.parametrize("cast", ["functions", "agents", "models"])
+def test_a23_a_process_that_is_killed_repeats_no_step_that_was_stored(
+    tmp_path: Path, cast: str
+) -> None:
+    (tmp_path / "whole").mkdir()
+    whole = json.loads(play(tmp_path / "whole", cast).stdout)
+    assert (whole["outcome"], whole["final_answer"]) == ("answered", "x")
+    for dies_at in (1, 4, 5, 9):
+        folder = tmp_path / str(dies_at)
+        folder.mkdir()
+        assert play(folder, cast, dies_at).returncode == -signal.SIGKILL
+        done = play(folder, cast)
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout)
+        assert bare(result["state"]) == bare(whole["state"])
+        asked = [line.split()[0] for line in (folder / "journal").read_text().splitlines()]
+        # Only the call at which the process died is made again.
+        assert asked == [*CALLS[:dies_at], *CALLS[dies_at - 1 :]]
+
+
+def test_a_process_that_is_killed_again_and_again_still_comes_to_the_end(tmp_path: Path) -> None:
+    for _ in range(len(CALLS)):
+        assert play(tmp_path, "functions", 2).returncode == -signal.SIGKILL
+        if len((tmp_path / "journal").read_text().splitlines()) >= 2 * (len(CALLS) - 1):
+            break
+    done = play(tmp_path, "functions")
+    assert json.loads(done.stdout)["outcome"] == "answered"
+    asked = [line.split()[0] for line in (tmp_path / "journal").read_text().splitlines()]
+    assert len(asked) == 2 * len(CALLS) - 1
+
+
+class Cast:
+    """Roles that are functions; what was asked is noted, and each may be held up or fail."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.fails_at = ""
+        self.held = threading.Event()
+        self.go = threading.Event()
+        self.holds_at = ""
+
+    def loop(self, **options: Any) -> ReviewLoop:
+        names = ("planner", "critic", "researcher", "expert", "finalizer")
+        return ReviewLoop(**{name: self._role(name) for name in names}, **options)
+
+    def _role(self, name: str) -> Any:
+        def play(brief: dict[str, Any]) -> dict[str, Any]:
+            self.asked.append(name)
+            if name == self.fails_at:
+                raise LookupError(name)
+            if name == self.holds_at:
+                self.held.set()
+                self.go.wait(30)
+            question = brief["question"]
+            replies: dict[str, dict[str, Any]] = {
+                "planner": {"research_steps": ["r"], "expert_steps": ["e"]},
+                "critic": {"decision": "approve"},
+                "researcher": {"result": "found"},
+                "expert": {"expert_answer": question, "reasoning_trace": "why"},
+                "finalizer": {"final_answer": f"{question}!", "final_reasoning_trace": "t"},
+            }
+            return replies[name]
+
+        return play
+
+
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_a_question_in_a_thread_can_be_looked_up_again(tmp_path: Path, durability: str) -> None:
+    cast = Cast()
+    url = f"sqlite:{tmp_path / 'runs.db'}"
+    result = cast.loop(checkpointer=url, durability=durability).run("one", thread="q")
+    assert (result.answer, result.thread) == ("one!", "q")
+    again = cast.loop(checkpointer=url).resume("q")
+    assert (again.answer, again.run_id) == ("one!", result.run_id)
+    assert again.state == result.state
+    assert len(cast.asked) == 7
+
+
+def test_a_question_without_a_thread_gets_one_of_its_own_where_there_is_a_store() -> None:
+    loop = Cast().loop(checkpointer=MemorySaver())
+    result = loop.run("one")
+    assert result.thread == result.run_id
+    assert loop.resume(str(result.thread)).answer == "one!"
+    assert Cast().loop().run("one").thread is None
+
+
+def test_another_question_in_a_thread_begins_from_nothing() -> None:
+    loop = Cast().loop(checkpointer="memory:")
+    first = loop.run("one", thread="q")
+    second = loop.run("two", thread="q")
+    assert second.answer == "two!"
+    assert len(second.state["agent_messages"]) == len(first.state["agent_messages"])
+    assert second.run_id != first.run_id
+    assert loop.resume("q").answer == "two!"
+
+
+def test_a_question_that_was_interrupted_goes_on() -> None:
+    cast = Cast()
+    cast.holds_at = "expert"
+    loop = cast.loop(checkpointer="memory:")
+
+    async def interrupted() -> None:
+        asking = asyncio.ensure_future(loop.arun("one", thread="q"))
+        await asyncio.to_thread(cast.held.wait, 30)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        cast.go.set()
+
+    asyncio.run(interrupted())
+    cast.holds_at = ""
+    seen: list[str] = []
+    result = loop.resume("q", watch=lambda event: seen.append(event.run_id))
+    assert result.answer == "one!"
+    assert set(seen) == {result.run_id}, "events carry the id that the question began with"
+    assert cast.asked.count("researcher") == 1
+    assert cast.asked.count("expert") == 2
+
+
+def test_resuming_can_be_awaited_and_streaming_takes_a_thread() -> None:
+    loop = Cast().loop(checkpointer="memory:")
+
+    async def both() -> tuple[Any, Any]:
+        async with loop.astream("one", thread="q") as stream:
+            async for _ in stream:
+                pass
+        return stream.result, await loop.aresume("q")
+
+    streamed, resumed = asyncio.run(both())
+    assert streamed.state == resumed.state
+    with loop.stream("two", thread="q") as stream:
+        assert all(event.run_id for event in stream)
+    assert loop.resume("q").answer == "two!"
+
+
+def test_a_thread_has_one_question_at_a_time() -> None:
+    cast = Cast()
+    cast.holds_at = "planner"
+    loop = cast.loop(checkpointer="memory:")
+    stream = loop.stream("one", thread="q")
+    assert cast.held.wait(30)
+    with pytest.raises(StateError) as caught:
+        loop.run("two", thread="q")
+    assert caught.value.code == "thread_busy"
+    cast.go.set()
+    assert list(stream)
+    assert stream.result.answer == "one!"
+
+
+def test_a_store_that_fails_midway_ends_the_question(tmp_path: Path) -> None:
+    cast = Cast()
+    with SqliteSaver.open(str(tmp_path / "runs.db"), max_bytes=100_000) as saver:
+        loop = cast.loop(checkpointer=saver, durability="sync")
+        result = loop.run("one" + " and more" * 10_000, thread="q")
+    assert (result.outcome, result.error.code if result.error else "") == ("error", "store_full")
+    assert "finalizer" not in cast.asked
+
+
+def test_what_cannot_be_kept_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    cast = Cast()
+    codes = []
+    for call in (
+        lambda: cast.loop().run("one", thread="q"),
+        lambda: cast.loop().resume("q"),
+        lambda: cast.loop(checkpointer="memory:").resume("q"),
+        lambda: cast.loop(checkpointer="memory:").run("one", thread=""),
+        lambda: cast.loop(durability="sync"),
+        lambda: cast.loop(checkpointer="memory:", durability="always"),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            call()
+        codes.append(caught.value.code)
+    assert codes == [
+        "thread_unkept",
+        "thread_unkept",
+        "thread_empty",
+        "input_invalid",
+        "system_setting_invalid",
+        "system_setting_invalid",
+    ]
+    assert cast.asked == []
+    other = SqliteSaver.open(str(tmp_path / "runs.db"))
+    other.close()
+    with pytest.raises(ValidationError, match="closed"):
+        cast.loop(checkpointer=other).run("one", thread="q")
