@@ -2,12 +2,13 @@
 //! deletes them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{Head, Store};
 
+use crate::keeper::free;
+use crate::lease::TERM;
 use crate::log::Vault;
 
 mod copy;
@@ -15,7 +16,9 @@ mod list;
 mod prune;
 mod show;
 mod status;
+mod superstep;
 
+pub use copy::Copying;
 pub use list::{Filter, Listed, Page};
 pub use prune::{Pruned, Pruning};
 pub use show::{Detail, Instant, Latest, Turn};
@@ -27,22 +30,12 @@ pub struct Clerk {
     vault: Vault,
     clock: Arc<dyn Clock>,
     owner: String,
-    /// Whether an owner is known to be gone, so that nobody has to wait for it.
-    is_gone: fn(&str) -> bool,
 }
 
 impl Clerk {
-    /// For so long a thread is taken at a time.
-    const TERM: Duration = Duration::from_secs(30);
-
     /// A clerk who holds threads under the name `owner`.
-    pub fn new(
-        vault: Vault,
-        clock: Arc<dyn Clock>,
-        owner: String,
-        is_gone: fn(&str) -> bool,
-    ) -> Self {
-        Self { vault, clock, owner, is_gone }
+    pub fn new(vault: Vault, clock: Arc<dyn Clock>, owner: String) -> Self {
+        Self { vault, clock, owner }
     }
 
     /// Removes a thread with all it has; says whether there was one.
@@ -52,7 +45,7 @@ impl Clerk {
     pub async fn delete(&self, thread: &str) -> Result<bool, Fault> {
         match self.store().delete(thread).await {
             Err(fault) => {
-                self.free(thread, fault).await?;
+                free(&self.vault, thread, fault).await?;
                 self.store().delete(thread).await
             }
             deleted => deleted,
@@ -65,10 +58,10 @@ impl Clerk {
 
     /// Takes a thread, also from whoever is gone.
     async fn claim(&self, thread: &str) -> Result<Head, Fault> {
-        match self.store().claim(thread, &self.owner, Self::TERM).await {
+        match self.store().claim(thread, &self.owner, TERM).await {
             Err(fault) => {
-                self.free(thread, fault).await?;
-                self.store().claim(thread, &self.owner, Self::TERM).await
+                free(&self.vault, thread, fault).await?;
+                self.store().claim(thread, &self.owner, TERM).await
             }
             head => head,
         }
@@ -77,18 +70,10 @@ impl Clerk {
     async fn release(&self, thread: &str) -> Result<(), Fault> {
         self.store().release(thread, &self.owner).await
     }
-
-    async fn free(&self, thread: &str, fault: Fault) -> Result<(), Fault> {
-        let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
-        match holder.filter(|owner| fault.code == "thread_busy" && (self.is_gone)(owner)) {
-            Some(owner) => self.store().release(thread, owner).await,
-            None => Err(fault),
-        }
-    }
 }
 
-fn unknown(thread: &str) -> Fault {
-    Fault::new(Category::State, "thread_unknown", format!("there is no such thread: {thread}"))
+fn empty(thread: &str) -> Fault {
+    Fault::new(Category::Validation, "thread_empty", format!("the thread holds nothing: {thread}"))
         .with("thread", thread)
         .hint("look for its name in the list of threads")
 }

@@ -16,6 +16,7 @@ mod reader;
 mod value;
 mod writer;
 
+pub(crate) use glance::end;
 pub use glance::{Glance, Note, Written};
 pub use reader::{Item, Reader};
 pub use value::{JsonCodec, ValueCodec};

@@ -279,7 +279,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
 }
 
 /// Frees a thread whose owner is gone; any other fault stays.
-async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
+pub(crate) async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
     let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
     match holder.filter(|owner| fault.code == "thread_busy" && owner::is_gone(owner)) {
         Some(owner) => vault.store().release(thread, owner).await,
@@ -331,7 +331,8 @@ fn memory<V: Value>(commit: &Commit<V>, image: Image<V>) -> Memory<V> {
 }
 
 impl Header {
-    fn encode(&self) -> Vec<u8> {
+    /// What an entry of [`EntryKind::Run`] holds.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.array(3);
         out.text(&self.run_id);

@@ -96,17 +96,10 @@ impl Vault {
         }
     }
 
-    /// An entry of one thread, closed for another, where it follows `parent`.
-    pub(crate) fn moved(
-        &self,
-        thread: &str,
-        to: &str,
-        entry: Entry,
-        parent: u64,
-    ) -> Result<Entry, Fault> {
-        let (base, Record { seq, kind, step, at, body, .. }) =
-            (entry.base, self.open(thread, entry)?);
-        let body = self.seal.close(Place { thread: to, seq, parent, kind }, &body)?;
+    /// A record of a thread, closed; `base` is the snapshot before it.
+    pub(crate) fn close(&self, thread: &str, record: Record, base: u64) -> Result<Entry, Fault> {
+        let Record { seq, parent, kind, step, at, body } = record;
+        let body = self.seal.close(Place { thread, seq, parent, kind }, &body)?;
         Ok(Entry { seq, parent, base, kind, step, at, body })
     }
 

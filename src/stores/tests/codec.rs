@@ -189,8 +189,9 @@ proptest! {
             }
             (Change::Finished(task, _), Note::Finished(key))
             | (Change::Answered(task, _), Note::Answered(key)) => prop_assert_eq!(task.key, key),
-            (Change::Asked(asked, question), Note::Asked { task, id, path, value }) => {
-                prop_assert_eq!((asked.key, &*question.id), (task, id));
+            (Change::Asked(asked, question), Note::Asked { task, slot, id, path, value }) => {
+                prop_assert_eq!((asked.key, u64::from(asked.slot)), (task, slot));
+                prop_assert_eq!(&question.id, id);
                 prop_assert_eq!(&question.path, &path);
                 let value = JsonCodec.read(&mut Reader::new(value)).unwrap();
                 prop_assert_eq!(&question.value, &value);

@@ -1,6 +1,7 @@
 //! What lists say of threads, without the graph that wrote them.
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "a test stops at the first surprise, in what it shares too"
 )]
 
@@ -12,13 +13,16 @@ use antiphon_core::channel::{ChannelId, Merge, Write};
 use antiphon_core::checkpoint::{
     Change, Commit, Delta, Image, Level, Merged, Outlook, Source, TaskKey,
 };
+use antiphon_core::command::Update;
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::Store;
-use antiphon_stores::clerk::{Filter, Listed};
-use antiphon_stores::{Clerk, Durability, Header, JsonCodec, Keeper, MemoryStore, Seal, Vault};
+use antiphon_stores::clerk::{Copying, Filter, Listed};
+use antiphon_stores::{
+    Clerk, Durability, Header, JsonCodec, Keeper, MemoryStore, Seal, Vault, owner,
+};
 use serde_json::{Value, json};
 
 const TERM: Duration = Duration::from_secs(30);
@@ -43,8 +47,7 @@ impl Subject {
     }
 
     fn clerk(&self) -> Clerk {
-        let is_gone = |owner: &str| owner == "gone";
-        Clerk::new(self.vault(), self.clock.clone(), "clerk".into(), is_gone)
+        Clerk::new(self.vault(), self.clock.clone(), "clerk".into())
     }
 
     /// A run of the graph that has begun, and merged its input.
@@ -81,6 +84,14 @@ impl Subject {
             .collect::<Vec<_>>()
             .join(" ")
     }
+}
+
+/// An owner whose process has ended: another one has its number by now.
+fn gone() -> String {
+    let own = owner::new(Seed::new(1));
+    let mut parts: Vec<_> = own.split('/').collect();
+    parts[2] = "0";
+    parts.join("/")
 }
 
 fn graph() -> Arc<Graph<Value>> {
@@ -145,7 +156,7 @@ async fn a_run_is_running_while_somebody_drives_it_and_orphaned_afterwards() {
     assert_eq!(subject.status("t").await, "running");
     writer.close().await.unwrap();
     assert_eq!(subject.status("t").await, "orphaned");
-    subject.store.claim("t", "gone", TERM).await.unwrap();
+    subject.store.claim("t", &gone(), TERM).await.unwrap();
     assert_eq!(subject.status("t").await, "orphaned", "nobody is there any more");
 }
 
@@ -153,7 +164,11 @@ async fn a_run_is_running_while_somebody_drives_it_and_orphaned_afterwards() {
 async fn a_run_that_asks_is_paused_until_all_is_answered() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Step, &[1, 2])).await;
     subject.keep(&mut writer, asked(1, "first")).await;
+    subject.store.release("t", "me").await.unwrap();
+    assert_eq!(subject.status("t").await, "orphaned", "the other task was at work");
+    subject.store.claim("t", "me", TERM).await.unwrap();
     subject.keep(&mut writer, asked(2, "second")).await;
     subject.store.release("t", "me").await.unwrap();
     let listed = subject.listed("t").await;
@@ -164,17 +179,19 @@ async fn a_run_that_asks_is_paused_until_all_is_answered() {
     subject.store.claim("t", "me", TERM).await.unwrap();
     subject.keep(&mut writer, commit(Change::Answered(task(1), json!("yes")))).await;
     subject.store.release("t", "me").await.unwrap();
-    assert_eq!(subject.listed("t").await.asking.len(), 1);
+    let listed = subject.listed("t").await;
+    assert_eq!((listed.status.as_str(), listed.asking.len()), ("orphaned", 1), "it can go on");
     subject.store.claim("t", "me", TERM).await.unwrap();
     subject.keep(&mut writer, commit(Change::Answered(task(2), json!("yes")))).await;
     writer.close().await.unwrap();
-    assert_eq!(subject.status("t").await, "orphaned", "it could go on");
+    assert!(subject.listed("t").await.asking.is_empty());
 }
 
 #[tokio::test]
 async fn what_a_nested_graph_asked_is_over_when_its_superstep_is() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Step, &[3, 3])).await;
     let level = |key| vec![Level { node: node("sub"), attempt: 1, key }];
     let within = |commit: Commit<Value>, key| Commit { within: level(key), ..commit };
     let inner = |key: u64| {
@@ -182,12 +199,18 @@ async fn what_a_nested_graph_asked_is_over_when_its_superstep_is() {
         let question = Question { id: key.to_string(), path: Vec::new(), value: json!(null) };
         commit(Change::Asked(task, Box::new(question)))
     };
+    let merged = |source, key, next: &[u32]| within(step(source, next), key);
+    subject.keep(&mut writer, merged(Source::Begin, 5, &[1])).await;
+    subject.keep(&mut writer, merged(Source::Begin, 6, &[1])).await;
     subject.keep(&mut writer, within(inner(50), 5)).await;
     subject.keep(&mut writer, within(inner(60), 6)).await;
-    let merged = Merged { made: Vec::new(), writes: Vec::new() };
-    let delta =
-        Delta { source: Source::Step, step: 1, merges: vec![merged], outlook: Outlook::default() };
-    subject.keep(&mut writer, within(commit(Change::Step(delta)), 5)).await;
+    subject.store.release("t", "me").await.unwrap();
+    let listed = subject.listed("t").await;
+    assert_eq!((listed.status.as_str(), listed.asking.len()), ("paused", 2));
+    subject.store.claim("t", "me", TERM).await.unwrap();
+    subject.keep(&mut writer, merged(Source::Step, 5, &[])).await;
+    let update = Change::Finished(task(5), Update::default());
+    subject.keep(&mut writer, commit(update)).await;
     writer.close().await.unwrap();
     let listed = subject.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.asking.len()), ("paused", 1));
@@ -346,4 +369,33 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
     assert_eq!(turns, [("two", "ended", 1), ("one", "ended", 1)]);
     assert_eq!(detail.checkpoints.len(), 2);
     assert!(detail.checkpoints.iter().all(|one| one.source.is_none()));
+}
+
+#[tokio::test]
+async fn a_copy_is_of_another_run_that_does_not_go_on_by_itself() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Step, &[1])).await;
+    let copy = async |to: &str, checkpoint| {
+        let copying = Copying { from: "t", checkpoint, to, run_id: "other" };
+        subject.clerk().copy(copying).await.unwrap();
+        let listed = subject.listed(to).await;
+        (subject.status(to).await, listed.run_id)
+    };
+    let other = || "other".to_owned();
+    assert_eq!(subject.status("t").await, "running");
+    assert_eq!(copy("going on", None).await, ("ended cancelled".to_owned(), other()));
+    subject.keep(&mut writer, asked(1, "first")).await;
+    assert_eq!(copy("asks", None).await, ("paused".to_owned(), other()));
+    assert_eq!(subject.listed("asks").await.asking[0].id, "first");
+    assert_eq!(copy("earlier", Some(3)).await, ("ended cancelled".to_owned(), other()));
+    subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
+    assert_eq!(copy("over", None).await, ("ended completed".to_owned(), other()));
+    writer.close().await.unwrap();
+    let values = (graph(), Arc::new(JsonCodec));
+    let place = (subject.vault(), "earlier");
+    let (_, found) = Keeper::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
+    let found = found.unwrap();
+    assert_eq!((found.checkpoint, found.header.unwrap().seed), (3, Seed::new(7)));
+    assert_eq!(found.memory.ended, Some(Ok(Ending::Cancelled("forked".into()))));
 }

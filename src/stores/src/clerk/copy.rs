@@ -1,35 +1,55 @@
 //! Copying the way to a checkpoint into a thread of its own.
 
+use antiphon_core::effect::Ending;
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::store::{Batch, Entry, Head, Mark, Span};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span};
 
-use super::{Clerk, unknown};
-use crate::codec::damaged_chain;
-use crate::keeper::is_checkpoint;
-use crate::log::missing;
+use super::status::Status;
+use super::{Clerk, empty};
+use crate::codec::{Glance, damaged_chain, end};
+use crate::keeper::{Header, is_checkpoint};
+use crate::log::{Record, missing};
+
+/// Why a run that was still going on in the other thread does not in the new one.
+const COPIED: &str = "forked";
+
+/// What is to be copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Copying<'a> {
+    /// The thread that is there.
+    pub from: &'a str,
+    /// One of its checkpoints; none for all it holds now, open questions included.
+    pub checkpoint: Option<u64>,
+    /// The new thread.
+    pub to: &'a str,
+    /// What the run is called that goes on there: not as the other one, so that
+    /// what it does in the world is not taken for something done already.
+    pub run_id: &'a str,
+}
 
 impl Clerk {
-    /// Makes a thread of what leads to a checkpoint of another, or to where that
-    /// has come to, with all that is kept of its past. Checkpoints keep their
-    /// numbers; other branches are left out. Says where the copy has come to.
-    ///
-    /// The copy is of the same run: what it does again has the same keys.
+    /// Makes a thread of what leads to a checkpoint of another, with all that is
+    /// kept of its past, together or not at all. Checkpoints keep their numbers;
+    /// other branches are left out. A run that still went on has ended there.
     ///
     /// # Errors
-    /// `thread_unknown` and `checkpoint_unknown` if there is nothing to copy,
-    /// `thread_exists` if the name is taken, and those of reading and writing.
-    pub async fn copy(
-        &self,
-        thread: &str,
-        to: &str,
-        checkpoint: Option<u64>,
-    ) -> Result<u64, Fault> {
-        let way = self.whole_way(thread, checkpoint).await?;
-        let Some(tip) = way.last().map(|mark| mark.seq) else { return Err(unknown(thread)) };
+    /// `thread_empty` and `checkpoint_unknown` if there is nothing to copy,
+    /// `thread_taken` if the new thread holds something, and those of reading and
+    /// writing.
+    pub async fn copy(&self, copying: Copying<'_>) -> Result<(), Fault> {
+        let Copying { from, checkpoint, to, .. } = copying;
+        let way = self.whole_way(from, checkpoint).await?;
         if self.store().head(to).await?.is_some_and(|head| head.last > 0) {
             return Err(taken(to));
         }
-        let entries = self.sealed_for(thread, to, &way).await?;
+        let records = self.records(from, &way).await?;
+        let mut entries = Vec::with_capacity(records.len() + 2);
+        let added = self.added(copying, &records).await?;
+        for (record, base) in records.into_iter().zip(way.iter().map(|mark| mark.base)).chain(added)
+        {
+            let parent = entries.last().map_or(0, |before: &Entry| before.seq);
+            entries.push(self.vault.close(to, Record { parent, ..record }, base)?);
+        }
         if self.claim(to).await? != Head::default() {
             self.release(to).await?;
             return Err(taken(to));
@@ -37,62 +57,95 @@ impl Clerk {
         let batch = Batch { thread: to.to_owned(), owner: self.owner.clone(), after: 0, entries };
         let copied = self.store().append(batch).await;
         self.release(to).await?;
-        if let Err(fault) = copied {
+        if copied.is_err() {
             // Only its name is there, and whoever has it by now keeps it.
             let _ = self.store().delete(to).await;
-            return Err(fault);
         }
-        Ok(tip)
+        copied
     }
 
     /// What leads to a checkpoint from the first entry that is kept.
     async fn whole_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Mark>, Fault> {
-        let Some(head) = self.store().head(thread).await? else { return Err(unknown(thread)) };
-        let marks = self.store().marks(thread, Span { from: 1, to: head.tip }, None).await?;
-        let mut wanted = seq.unwrap_or(head.tip);
-        if let Some(seq) = seq
-            && !marks.iter().any(|mark| mark.seq == seq && is_checkpoint(mark.kind))
-        {
+        let head = self.store().head(thread).await?.unwrap_or_default();
+        if head.tip == 0 {
+            return Err(empty(thread));
+        }
+        let marks = self.store().marks(thread, Span { from: 1, to: head.last }, None).await?;
+        let is_there = |seq| marks.iter().any(|mark| mark.seq == seq && is_checkpoint(mark.kind));
+        if let Some(seq) = seq.filter(|seq| !is_there(*seq)) {
             return Err(missing(thread, seq));
         }
-        let mut way = Vec::new();
+        let (mut way, mut wanted) = (Vec::new(), seq.unwrap_or(head.tip));
         for mark in marks.iter().rev() {
             if mark.seq == wanted {
                 wanted = mark.parent;
                 way.push(*mark);
             }
         }
-        // What was pruned is missing before a snapshot, and nowhere else.
-        let is_whole = way.last().is_none_or(|mark| mark.parent == 0 || mark.base == mark.seq);
         way.reverse();
+        // What was pruned is missing before a snapshot, and nowhere else.
+        let is_whole =
+            way.first().is_some_and(|mark| mark.parent == 0 || mark.kind == EntryKind::Snapshot);
         if is_whole { Ok(way) } else { Err(damaged_chain(thread, wanted)) }
     }
 
-    /// The entries of a way, closed for another thread.
-    async fn sealed_for(&self, thread: &str, to: &str, way: &[Mark]) -> Result<Vec<Entry>, Fault> {
+    /// The entries of a way.
+    async fn records(&self, thread: &str, way: &[Mark]) -> Result<Vec<Record>, Fault> {
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return Ok(Vec::new()) };
         let span = Span { from: first.seq, to: last.seq };
         let mut wanted = way.iter().map(|mark| mark.seq).peekable();
-        let mut entries = Vec::with_capacity(way.len());
+        let mut records = Vec::with_capacity(way.len());
         for entry in self.store().read(thread, span).await? {
             if wanted.next_if_eq(&entry.seq).is_some() {
-                let parent = if entries.is_empty() { 0 } else { entry.parent };
-                entries.push(self.vault.moved(thread, to, entry, parent)?);
+                records.push(self.vault.open(thread, entry)?);
             }
         }
         match wanted.next() {
-            None => Ok(entries),
+            None => Ok(records),
             Some(gone) => Err(damaged_chain(thread, gone)),
         }
     }
+
+    /// The run under its new name, and its end if it was going on; each with the
+    /// snapshot before it.
+    async fn added(
+        &self,
+        copying: Copying<'_>,
+        records: &[Record],
+    ) -> Result<Vec<(Record, u64)>, Fault> {
+        let header = records.iter().rev().find(|record| record.kind == EntryKind::Run);
+        let (Some(last), Some(header)) = (records.last(), header) else { return Ok(Vec::new()) };
+        let header = Header::decode(&header.body)?;
+        let run = Header { run_id: copying.run_id.to_owned(), ..header };
+        let mut bodies = vec![(EntryKind::Run, run.encode())];
+        match self.tail(copying.from, last.seq).await?.status {
+            Status::Unreadable(fault) => return Err(fault),
+            Status::Orphaned => bodies.push((EntryKind::End, ended(records)?)),
+            _ => {}
+        }
+        let base = records.iter().rev().find(|record| record.kind == EntryKind::Snapshot);
+        let base = base.map_or(0, |record| record.seq);
+        let (step, at) = (last.step, self.clock.now());
+        let added = (last.seq + 1..).zip(bodies);
+        let record = |(seq, (kind, body))| (Record { seq, parent: 0, kind, step, at, body }, base);
+        Ok(added.map(record).collect())
+    }
+}
+
+/// The end of a run that goes on elsewhere.
+fn ended(records: &[Record]) -> Result<Vec<u8>, Fault> {
+    let last = records.iter().rev().find(|record| record.kind != EntryKind::Run);
+    let glance = match last {
+        Some(record) if record.kind == EntryKind::Snapshot => Glance::at_memory(&record.body)?,
+        Some(record) => Glance::at_commit(&record.body)?,
+        None => return Ok(Vec::new()),
+    };
+    end((&glance.spent, glance.events), &Ok(Ending::Cancelled(COPIED.to_owned())))
 }
 
 fn taken(thread: &str) -> Fault {
-    Fault::new(
-        Category::State,
-        "thread_exists",
-        format!("there is such a thread already: {thread}"),
-    )
-    .with("thread", thread)
-    .hint("choose another name, or delete that thread first")
+    let message = format!("a thread of that name holds something already: {thread}");
+    Fault::new(Category::Validation, "thread_taken", message)
+        .with("thread", thread)
+        .hint("name another one, or delete it before")
 }

@@ -4,7 +4,7 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{EntryKind, Mark, Span, Thread};
 
 use super::status::{Status, Tail};
-use super::{Asking, Clerk, unknown};
+use super::{Asking, Clerk, empty};
 use crate::keeper::Header;
 
 /// Which threads are wanted.
@@ -81,9 +81,9 @@ impl Clerk {
     /// One thread as lists show it.
     ///
     /// # Errors
-    /// `thread_unknown` if there is none, and those of the store.
+    /// `thread_empty` if there is none, and those of the store.
     pub async fn listed(&self, thread: &str) -> Result<Listed, Fault> {
-        let Some(thread) = self.store().thread(thread).await? else { return Err(unknown(thread)) };
+        let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
         let runs = self.runs(&thread.name).await?;
         self.told(&thread, &runs).await
     }

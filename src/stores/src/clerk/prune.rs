@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_core::Fault;
 use antiphon_runtime::store::{Span, Thread};
 
-use super::{Clerk, unknown};
+use super::{Clerk, empty};
 use crate::keep::{Keep, Plan};
 
 /// What is to be removed.
@@ -42,9 +42,9 @@ impl Clerk {
     /// Prunes one thread.
     ///
     /// # Errors
-    /// `thread_unknown` if there is no such thread, and those of the store.
+    /// `thread_empty` if there is no such thread, and those of the store.
     pub async fn prune(&self, thread: &str, pruning: &Pruning) -> Result<Pruned, Fault> {
-        let Some(thread) = self.store().thread(thread).await? else { return Err(unknown(thread)) };
+        let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
         let mut pruned = Pruned::default();
         self.prune_one(&thread, pruning, &mut pruned).await?;
         Ok(pruned)

@@ -78,7 +78,7 @@ impl Clerk {
     /// A thread with no more than its `limit` last checkpoints and runs.
     ///
     /// # Errors
-    /// `thread_unknown` if there is none, and those of reading entries.
+    /// `thread_empty` if there is none, and those of reading entries.
     pub async fn show(&self, thread: &str, limit: usize) -> Result<Detail, Fault> {
         let listed = self.listed(thread).await?;
         let marks = self.store().marks(thread, Span::ALL, None).await?;

@@ -6,9 +6,10 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{EntryKind, Span};
 
 use super::Clerk;
+use super::superstep::Superstep;
 use crate::codec::{Glance, Note};
-use crate::keeper::is_checkpoint;
 use crate::log::Record;
+use crate::owner;
 
 /// What a run has come to.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,11 +99,11 @@ impl Clerk {
     /// Whether a thread is held by somebody who is there.
     pub(super) fn is_held(&self, held: Option<&(String, Time)>) -> bool {
         held.is_some_and(|(owner, until)| {
-            *until > self.clock.now() && *owner != self.owner && !(self.is_gone)(owner)
+            *until > self.clock.now() && *owner != self.owner && !owner::is_gone(owner)
         })
     }
 
-    /// The entries from the last checkpoint on the way to `tip` on.
+    /// The entries from the last superstep or end on the way to `tip` on.
     async fn ending(&self, thread: &str, tip: u64) -> Result<Vec<Record>, Fault> {
         let mut reach = 16;
         let way = loop {
@@ -115,8 +116,8 @@ impl Clerk {
                 }
                 way.push(mark.seq);
                 wanted = mark.parent;
-                // Whatever comes before the end of a run does not matter any more.
-                is_whole = is_checkpoint(mark.kind) || mark.kind == EntryKind::End;
+                // A snapshot may repeat an edit.
+                is_whole = matches!(mark.kind, EntryKind::Step | EntryKind::End);
                 if is_whole {
                     break;
                 }
@@ -141,44 +142,33 @@ fn unreadable(fault: Fault) -> Tail {
 }
 
 fn read(records: &[Record]) -> Result<Tail, Fault> {
-    let mut open: Vec<(u64, Vec<u64>, Asking)> = Vec::new();
-    let mut status = Status::Orphaned;
+    let mut superstep = Superstep::default();
+    let (mut ended, mut edited) = (None, None);
     for record in records {
         let glance = match record.kind {
             EntryKind::Run => continue,
             EntryKind::Snapshot => Glance::at_memory(&record.body)?,
             EntryKind::Step | EntryKind::Part | EntryKind::End => Glance::at_commit(&record.body)?,
         };
-        status = Status::Orphaned;
-        match glance.note {
-            Note::Checkpoint { source, next, .. } => {
-                // The end of whatever worked for its tasks.
-                let unit = glance.within.last();
-                open.retain(|(_, within, _)| unit.is_some_and(|unit| !within.contains(unit)));
-                if source == Some(Source::Edit) {
-                    status = if next.is_empty() {
-                        Status::Ended(Ending::Completed)
-                    } else {
-                        Status::Paused
-                    };
-                }
+        ended = None;
+        match &glance.note {
+            Note::Checkpoint { source, next, .. } if record.kind == EntryKind::Step => {
+                edited = (*source == Some(Source::Edit)).then_some(!next.is_empty());
             }
-            Note::Asked { task, id, path, value } => {
-                open.retain(|(other, ..)| *other != task);
-                let path = path.into_iter().map(str::to_owned).collect();
-                let asking = Asking { id: id.to_owned(), path, value: value.to_vec() };
-                open.push((task, glance.within, asking));
-            }
-            Note::Finished(task) | Note::Answered(task) => {
-                open.retain(|(other, ..)| *other != task);
-            }
-            Note::Ended(Ok(ending)) => status = Status::Ended(ending),
-            Note::Ended(Err(fault)) => status = Status::Failed(fault),
-            Note::Other => {}
+            // It repeats the superstep before it.
+            Note::Checkpoint { .. } if record.kind == EntryKind::Snapshot => {}
+            Note::Ended(Ok(ending)) => ended = Some(Status::Ended(ending.clone())),
+            Note::Ended(Err(fault)) => ended = Some(Status::Failed(fault.clone())),
+            _ => edited = None,
         }
+        superstep.add(glance);
     }
-    if matches!(status, Status::Orphaned) && !open.is_empty() {
-        status = Status::Paused;
-    }
-    Ok(Tail { status, asking: open.into_iter().map(|(_, _, asking)| asking).collect() })
+    let status = match (ended, edited) {
+        (Some(ended), _) => ended,
+        (None, Some(true)) => Status::Paused,
+        (None, Some(false)) => Status::Ended(Ending::Completed),
+        (None, None) if superstep.is_paused() => Status::Paused,
+        (None, None) => Status::Orphaned,
+    };
+    Ok(Tail { status, asking: superstep.into_asking() })
 }

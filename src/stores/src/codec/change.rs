@@ -152,7 +152,7 @@ impl Writer {
         Ok(())
     }
 
-    fn ending(&mut self, ended: &Result<Ending, Fault>) -> Result<(), Fault> {
+    pub(super) fn ending(&mut self, ended: &Result<Ending, Fault>) -> Result<(), Fault> {
         self.array(2);
         match ended {
             Ok(Ending::Completed) => {

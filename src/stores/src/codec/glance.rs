@@ -2,18 +2,25 @@
 //! unread.
 
 use antiphon_core::Fault;
+use antiphon_core::budget::Spent;
 use antiphon_core::checkpoint::Source;
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::END;
 
+use super::VERSION;
 use super::change::source_of;
 use super::reader::Reader;
+use super::writer::Writer;
 
 /// What happened, by names and keys.
 #[derive(Clone, Debug)]
 pub struct Glance<'a> {
     /// The keys of the nested graphs it happened in, outermost first.
     pub within: Vec<u64>,
+    /// What the run had spent.
+    pub spent: Spent,
+    /// How many events it had had.
+    pub events: u64,
     /// What happened.
     pub note: Note<'a>,
 }
@@ -38,6 +45,8 @@ pub enum Note<'a> {
     Asked {
         /// The task.
         task: u64,
+        /// Its place in the superstep.
+        slot: u64,
         /// The question's id.
         id: &'a str,
         /// The names of the nodes that lead to the one that asks.
@@ -81,11 +90,10 @@ impl<'a> Glance<'a> {
             from.number()?;
             from.number()
         })?;
-        from.raw()?;
-        from.number()?;
+        let (spent, events) = (from.spent()?, from.number()?);
         from.expect_array(2)?;
         let tag = from.number()?;
-        Ok(Self { within, note: from.note(tag)? })
+        Ok(Self { within, spent, events, note: from.note(tag)? })
     }
 
     /// Looks at a snapshot.
@@ -96,42 +104,60 @@ impl<'a> Glance<'a> {
         let mut from = Reader::new(bytes);
         from.expect_array(6)?;
         from.expect_version()?;
-        from.raw()?;
-        from.number()?;
-        let step = from.number()?;
+        let (spent, events, step) = (from.spent()?, from.number()?, from.number()?);
         let written = from.list(|from| {
             from.expect_array(2)?;
             Ok(Written { channel: from.text()?, whole: true, value: Some(from.raw()?) })
         })?;
         let next = from.upcoming()?;
         let note = Note::Checkpoint { source: None, step, written, next };
-        Ok(Self { within: Vec::new(), note })
+        Ok(Self { within: Vec::new(), spent, events, note })
     }
+}
+
+/// A commit that ends a run, whatever its graph.
+///
+/// # Errors
+/// None that a caller could cause.
+pub(crate) fn end(
+    (spent, events): (&Spent, u64),
+    ended: &Result<Ending, Fault>,
+) -> Result<Vec<u8>, Fault> {
+    let mut out = Writer::new();
+    out.array(5);
+    out.number(VERSION);
+    out.array(0);
+    out.spent(spent);
+    out.number(events);
+    out.array(2);
+    out.number(4);
+    out.ending(ended)?;
+    Ok(out.into_bytes())
 }
 
 impl<'a> Reader<'a> {
     fn note(&mut self, tag: u64) -> Result<Note<'a>, Fault> {
         Ok(match tag {
             0 => self.superstep()?,
-            1 => Note::Finished(self.task_key()?),
+            1 => Note::Finished(self.task_key()?.0),
             2 => {
-                let task = self.task_key()?;
+                let (task, slot) = self.task_key()?;
                 self.expect_array(3)?;
                 let (id, path) = (self.text()?, self.list(Self::text)?);
-                Note::Asked { task, id, path, value: self.raw()? }
+                Note::Asked { task, slot, id, path, value: self.raw()? }
             }
-            3 => Note::Answered(self.task_key()?),
+            3 => Note::Answered(self.task_key()?.0),
             4 => Note::Ended(self.ending()?),
             _ => Note::Other,
         })
     }
 
-    fn task_key(&mut self) -> Result<u64, Fault> {
+    /// A task's key, and its place in the superstep.
+    fn task_key(&mut self) -> Result<(u64, u64), Fault> {
         self.expect_array(4)?;
-        let key = self.number()?;
-        self.number()?;
+        let (key, slot) = (self.number()?, self.number()?);
         self.text()?;
-        Ok(key)
+        Ok((key, slot))
     }
 
     fn superstep(&mut self) -> Result<Note<'a>, Fault> {

@@ -1,0 +1,89 @@
+//! The superstep that a run has open, as its entries say.
+
+use std::collections::BTreeMap;
+
+use super::status::Asking;
+use crate::codec::{Glance, Note, Reader};
+
+/// What tasks have come to since the last superstep of the run's own graph.
+#[derive(Debug, Default)]
+pub(super) struct Superstep {
+    /// Graphs at work, by the key of the task they work for; the run's own has none.
+    units: BTreeMap<Option<u64>, Unit>,
+    /// Tasks that are done or ask, by key.
+    tasks: BTreeMap<u64, Settled>,
+}
+
+#[derive(Debug)]
+struct Unit {
+    within: Vec<u64>,
+    /// How many tasks its open superstep has.
+    tasks: usize,
+}
+
+#[derive(Debug)]
+struct Settled {
+    within: Vec<u64>,
+    /// What it asks, and its place in the superstep.
+    asks: Option<(u64, Asking)>,
+}
+
+impl Superstep {
+    /// Takes in what happened.
+    pub(super) fn add(&mut self, glance: Glance<'_>) {
+        let Glance { within, note, .. } = glance;
+        match note {
+            Note::Checkpoint { next, .. } => self.merged(within, next.len()),
+            Note::Finished(task) => {
+                self.tasks.insert(task, Settled { within, asks: None });
+            }
+            Note::Asked { task, slot, id, path, value } => {
+                let path = path.into_iter().map(str::to_owned).collect();
+                let asking = Asking { id: id.to_owned(), path, value: value.to_vec() };
+                let asks = Some((slot, asking));
+                self.tasks.insert(task, Settled { within, asks });
+            }
+            Note::Answered(task) => {
+                self.tasks.remove(&task);
+            }
+            Note::Ended(_) | Note::Other => {}
+        }
+    }
+
+    /// Whether it waits for answers alone: every task is done or asks.
+    pub(super) fn is_paused(&self) -> bool {
+        self.tasks.values().any(|task| task.asks.is_some()) && self.rests(None, Reader::DEPTH)
+    }
+
+    /// What is asked, in the order of the tasks.
+    pub(super) fn into_asking(self) -> Vec<Asking> {
+        let asked = |task: Settled| task.asks.map(|(slot, asks)| (task.within.len(), slot, asks));
+        let mut asking: Vec<_> = self.tasks.into_values().filter_map(asked).collect();
+        asking.sort_by_key(|(depth, slot, _)| (*depth, *slot));
+        asking.into_iter().map(|(_, _, asks)| asks).collect()
+    }
+
+    /// A merged superstep is the end of whatever worked for its tasks.
+    fn merged(&mut self, within: Vec<u64>, tasks: usize) {
+        let unit = within.last().copied();
+        let is_over = |levels: &[u64]| unit.is_none_or(|unit| levels.contains(&unit));
+        self.tasks.retain(|_, task| !is_over(&task.within));
+        self.units.retain(|_, other| !is_over(&other.within));
+        self.units.insert(unit, Unit { within, tasks });
+    }
+
+    /// Whether every task of a graph's open superstep is done, or asks.
+    fn rests(&self, unit: Option<u64>, depth: usize) -> bool {
+        let found = self.units.get(&unit).filter(|_| depth > 0);
+        let Some(found) = found else { return false };
+        let is_own = |within: &[u64]| within.last().copied() == unit;
+        let settled = self.tasks.values().filter(|task| is_own(&task.within)).count();
+        let resting = self.units.iter().filter(|(key, inner)| {
+            let around = inner.within.iter().rev().nth(1).copied();
+            key.is_some_and(|key| !self.tasks.contains_key(&key))
+                && around == unit
+                && self.rests(**key, depth - 1)
+        });
+        settled + resting.count() >= found.tasks
+    }
+}
