@@ -15,6 +15,7 @@ use crate::codec::{Codec, Reader, ValueCodec, Writer};
 use crate::lease::TERM;
 use crate::log::{Log, Record, Vault};
 use crate::owner;
+use crate::tidy::Tidy;
 
 /// When a commit is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +67,7 @@ pub struct Keeper<V, C> {
     begins: bool,
     step: u64,
     checkpoint: u64,
+    tidy: Tidy,
 }
 
 impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
@@ -82,6 +84,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         (graph, values): (Arc<Graph<V>>, Arc<C>),
         durability: Durability,
     ) -> Result<(Self, Option<Found<V>>), Fault> {
+        let tidy = Tidy::new(vault.keep());
         let (log, way) = Log::open(vault, thread, owner, term).await?;
         let mut keeper = Self {
             graph,
@@ -94,6 +97,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             begins: false,
             step: 0,
             checkpoint: 0,
+            tidy,
         };
         match keeper.found(&way) {
             Ok(found) => Ok((keeper, found)),
@@ -227,12 +231,20 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         Box::pin(async move { answer.await.map(|_| ()) })
     }
 
-    /// Lets the thread go.
+    /// Lets the thread go, and removes what it need not keep.
     ///
     /// # Errors
     /// Those of the store.
     pub fn close(self) -> Answer<()> {
-        self.log.release()
+        let Self { tidy, log, .. } = self;
+        let (vault, (thread, owner)) = log.place();
+        let rest = tidy.finish(vault.clone(), thread.to_owned(), owner.to_owned());
+        let released = log.release();
+        Box::pin(async move {
+            released.await?;
+            rest.await;
+            Ok(())
+        })
     }
 
     fn keep_for_exit(
@@ -265,7 +277,11 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
             self.checkpoint = first + place as u64;
         }
-        self.log.append(&entries, self.step, at)
+        let answer = self.log.append(&entries, self.step, at)?;
+        self.tidy.added(entries.iter().map(|(kind, _)| *kind), at);
+        let (vault, place) = self.log.place();
+        self.tidy.go_on(vault, place);
+        Ok(answer)
     }
 
     /// Forgets what is known to be durable.

@@ -24,6 +24,7 @@ pub mod owner;
 pub mod room;
 pub mod seal;
 pub mod sqlite;
+mod tidy;
 
 pub use clerk::Clerk;
 pub use codec::{Codec, JsonCodec, ValueCodec};

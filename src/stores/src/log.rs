@@ -7,6 +7,7 @@ use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Span, Store};
 
 use crate::codec::damaged_chain;
+use crate::keep::Keep;
 use crate::seal::{Place, Seal};
 
 /// An entry that has been opened.
@@ -31,12 +32,26 @@ pub struct Record {
 pub struct Vault {
     store: Arc<dyn Store>,
     seal: Arc<Seal>,
+    keep: Keep,
 }
 
 impl Vault {
     /// Threads in `store`, protected by `seal`.
     pub const fn new(store: Arc<dyn Store>, seal: Arc<Seal>) -> Self {
-        Self { store, seal }
+        let keep = Keep { last: None, age: None, bytes: None };
+        Self { store, seal, keep }
+    }
+
+    /// The same, where threads are pruned as they are written to.
+    #[must_use]
+    pub const fn keeping(mut self, keep: Keep) -> Self {
+        self.keep = keep;
+        self
+    }
+
+    /// What stays of threads that are written to.
+    pub const fn keep(&self) -> Keep {
+        self.keep
     }
 
     /// The store.
@@ -232,6 +247,11 @@ impl Log {
     /// Keeps the thread for `term` from now.
     pub fn renew(&self, term: Duration) -> Answer<Head> {
         self.vault.store.claim(&self.thread, &self.owner, term)
+    }
+
+    /// What it is called, who writes to it, and where it is.
+    pub(crate) fn place(&self) -> (&Vault, (&str, &str)) {
+        (&self.vault, (&self.thread, &self.owner))
     }
 
     /// Lets the thread go.

@@ -19,10 +19,10 @@ use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, Outcome};
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_runtime::store::Store;
+use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_runtime::{ManualClock, SystemClock};
 use antiphon_stores::{
-    Durability, Header, JsonCodec, Keeper, MemoryStore, Seal, Settings, SqliteStore, Vault,
+    Durability, Header, JsonCodec, Keep, Keeper, MemoryStore, Seal, Settings, SqliteStore, Vault,
 };
 use serde_json::{Value, json};
 
@@ -99,7 +99,14 @@ async fn open(
     owner: &str,
     durability: Durability,
 ) -> (Keeper<Value, JsonCodec>, Option<Memory<Value>>) {
-    let vault = Vault::new(store, Arc::new(Seal::tagged()));
+    open_in(Vault::new(store, Arc::new(Seal::tagged())), owner, durability).await
+}
+
+async fn open_in(
+    vault: Vault,
+    owner: &str,
+    durability: Durability,
+) -> (Keeper<Value, JsonCodec>, Option<Memory<Value>>) {
     let values = (graph(), Arc::new(JsonCodec));
     let (keeper, found) =
         Keeper::open((vault, "t"), (owner, TERM), values, durability).await.unwrap();
@@ -183,6 +190,50 @@ async fn a_run_that_is_lost_leaves_its_thread_after_its_term_alone() {
     let Effect::Commit(late) = run.step(Time::default(), &mut Again) else { panic!() };
     let answer = keeper.keep(&late, || run.image(), Time::default()).unwrap().unwrap();
     assert_eq!(answer.await.unwrap_err().code, "thread_conflict", "the first writes no more");
+}
+
+#[tokio::test]
+async fn a_thread_is_pruned_while_it_is_written_to() {
+    for durability in [Durability::Sync, Durability::Async] {
+        let (store, vault) = pruned_after(5);
+        let (mut keeper, _) = open_in(vault, "first", durability).await;
+        keeper.begin(&header());
+        let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+        let (_, ended) = drive(&mut run, &mut keeper, STEPS - 10).await;
+        assert!(!ended);
+        keeper.settle().await.unwrap();
+        let marks = store.marks("t", Span::ALL, None).await.unwrap();
+        assert_eq!(marks[0].kind, EntryKind::Snapshot, "{durability:?}");
+        assert!(marks[0].seq > 100 && marks.len() < 200, "{}", marks.len());
+        keeper.close().await.unwrap();
+        let (_, found) = open(store, "second", durability).await;
+        let log = graph().channel_id("log").unwrap();
+        let kept = found.unwrap().root.state.get(log).cloned().unwrap();
+        assert_eq!(kept.as_array().unwrap().len(), STEPS - 11, "{durability:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_thread_is_pruned_when_its_run_ends() {
+    let (store, vault) = pruned_after(1);
+    for turn in 0..3 {
+        let (mut keeper, found) = open_in(vault.clone(), "first", Durability::Exit).await;
+        assert_eq!(found.is_some(), turn > 0);
+        keeper.begin(&header());
+        let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+        drive(&mut run, &mut keeper, usize::MAX).await;
+        keeper.close().await.unwrap();
+        let marks = store.marks("t", Span::ALL, None).await.unwrap();
+        let kinds: Vec<_> = marks.iter().map(|mark| mark.kind).collect();
+        assert_eq!(kinds, [EntryKind::Snapshot, EntryKind::Run, EntryKind::End], "turn {turn}");
+    }
+    assert!(store.thread("t").await.unwrap().unwrap().held.is_none());
+}
+
+fn pruned_after(last: u64) -> (Arc<dyn Store>, Vault) {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+    let vault = Vault::new(Arc::clone(&store), Arc::new(Seal::tagged()));
+    (store, vault.keeping(Keep { last: Some(last), ..Keep::default() }))
 }
 
 fn size(folder: &Path) -> u64 {

@@ -1,0 +1,101 @@
+//! Removing what a thread need not keep, while it is written to.
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Answer, EntryKind, Span};
+use futures_util::FutureExt;
+
+use crate::keep::Keep;
+use crate::lease::TERM;
+use crate::log::Vault;
+
+/// What is to be removed of one thread, and how far that has come. Whatever
+/// fails here is tried again after the next snapshot, and fails no run.
+pub(crate) struct Tidy {
+    keep: Keep,
+    /// So many checkpoints from now on, those before the last snapshot are too many.
+    countdown: Option<u64>,
+    /// Since when there may be something that is not needed.
+    due: Option<Time>,
+    /// The same, as long as that is being removed.
+    since: Time,
+    under_way: Option<Answer<()>>,
+}
+
+impl Tidy {
+    pub(crate) const fn new(keep: Keep) -> Self {
+        let since = Time::from_micros(0);
+        Self { keep, countdown: None, due: None, since, under_way: None }
+    }
+
+    /// Takes in what was added.
+    pub(crate) fn added(&mut self, kinds: impl IntoIterator<Item = EntryKind>, at: Time) {
+        if self.keep.is_all() {
+            return;
+        }
+        for kind in kinds {
+            match (kind, &mut self.countdown) {
+                (EntryKind::Snapshot, countdown) => {
+                    *countdown = self.keep.last;
+                    self.due = Some(at);
+                }
+                (EntryKind::Step, Some(0)) => {
+                    self.countdown = None;
+                    self.due = Some(at);
+                }
+                (EntryKind::Step, Some(left)) => *left -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Goes on by one step, without waiting.
+    pub(crate) fn go_on(&mut self, vault: &Vault, (thread, owner): (&str, &str)) {
+        if self.under_way.as_mut().and_then(FutureExt::now_or_never).is_some() {
+            self.under_way = None;
+        }
+        if self.under_way.is_none()
+            && let Some(now) = self.due.take()
+        {
+            self.since = now;
+            let about = (thread.to_owned(), owner.to_owned());
+            self.under_way = Some(Box::pin(remove(vault.clone(), about, (self.keep, now))));
+        }
+    }
+
+    /// Does the rest once the thread is free; it is taken again for that, unless
+    /// somebody else was faster.
+    pub(crate) async fn finish(self, vault: Vault, thread: String, owner: String) {
+        let left = self.under_way.map(|_| self.since);
+        let Some(now) = self.due.or(left) else { return };
+        if vault.store().claim(&thread, &owner, TERM).await.is_ok() {
+            let taken = Taken { vault, thread, owner };
+            let about = (taken.thread.clone(), taken.owner.clone());
+            let _ = remove(taken.vault.clone(), about, (self.keep, now)).await;
+        }
+    }
+}
+
+/// A thread that is let go also if nobody waits any more.
+struct Taken {
+    vault: Vault,
+    thread: String,
+    owner: String,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        drop(self.vault.store().release(&self.thread, &self.owner));
+    }
+}
+
+async fn remove(
+    vault: Vault,
+    (thread, owner): (String, String),
+    (keep, now): (Keep, Time),
+) -> Result<(), Fault> {
+    let marks = vault.store().marks(&thread, Span::ALL, None).await?;
+    for span in keep.plan(&marks, now).spans {
+        vault.store().remove(&thread, &owner, span).await?;
+    }
+    Ok(())
+}
