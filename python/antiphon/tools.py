@@ -60,6 +60,7 @@ class ToolSpec(TypedDict):
     parameters: JsonSchema
     side_effect: SideEffect
     idempotent: bool
+    cache: bool | None
     timeout: float | None
     max_calls: int | None
     max_result: int
@@ -80,6 +81,9 @@ class Tool:
         timeout: seconds one call may take. Default: no limit of its own.
         max_calls: how many calls one agent run may make of it. Default: no limit.
         idempotent: whether a repeated call does no harm. Default: no.
+        cache: whether a ready system may answer an equal call with the result of an earlier
+            one, within one question. Agents of a team call it every time. Default: if
+            `side_effect` is ``none`` or ``read``.
         side_effect: what a call does to the world: ``none``, ``read``, ``write`` (something
             of the caller's) or ``external`` (of somebody else's). Calls of one reply run
             in parallel only when all are ``none`` or ``read``. Default: ``external``.
@@ -101,6 +105,7 @@ class Tool:
         timeout: float | None = None,
         max_calls: int | None = None,
         idempotent: bool = False,
+        cache: bool | None = None,
         side_effect: SideEffect = "external",
         max_result: int = MAX_RESULT,
     ) -> None:
@@ -118,6 +123,7 @@ class Tool:
             None if max_calls is None else check_count(self.name, "max_calls", max_calls)
         )
         self.idempotent = check_flag(self.name, "idempotent", value=idempotent)
+        self.cache = None if cache is None else check_flag(self.name, "cache", value=cache)
         self.side_effect = check_side_effect(self.name, side_effect)
         self.max_result = check_count(self.name, "max_result", max_result)
 
@@ -177,6 +183,7 @@ class Tool:
             "parameters": self.parameters,
             "side_effect": self.side_effect,
             "idempotent": self.idempotent,
+            "cache": self.cache,
             "timeout": self.timeout,
             "max_calls": self.max_calls,
             "max_result": self.max_result,
@@ -238,6 +245,7 @@ class FunctionTool(Tool, Generic[_P, _R]):
             timeout=self.timeout,
             max_calls=self.max_calls,
             idempotent=self.idempotent,
+            cache=self.cache,
             side_effect=self.side_effect,
             max_result=self.max_result,
         )
@@ -255,6 +263,7 @@ def tool(
     timeout: float | None = None,
     max_calls: int | None = None,
     idempotent: bool = False,
+    cache: bool | None = None,
     side_effect: SideEffect = "external",
     max_result: int = MAX_RESULT,
 ) -> Callable[[Callable[_P, _R]], FunctionTool[_P, _R]]: ...

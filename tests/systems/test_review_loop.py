@@ -127,7 +127,7 @@ def test_a_function_that_fails_ends_the_question() -> None:
 def test_researcher_and_expert_use_tools() -> None:
     asked: list[str] = []
 
-    @tool(side_effect="read")
+    @tool(side_effect="read", cache=False)
     async def atlas(country: str) -> dict[str, str]:
         """Looks a country up."""
         asked.append(country)
@@ -335,3 +335,36 @@ def test_a_file_is_given_as_name_and_bytes() -> None:
     played = model()
     ReviewLoop(played).run("?", file=("atlas.txt", b"Peru: Lima"))
     assert "Peru: Lima" in played.requests[0]["messages"][1]["content"]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_tool_that_researcher_and_expert_share_looks_things_up_once(shared: bool) -> None:
+    asked: list[str] = []
+
+    @tool(side_effect="read")
+    def search(query: str) -> str:
+        """Searches."""
+        asked.append(query)
+        return "Lima"
+
+    call = {"tool_calls": [{"name": "search", "arguments": {"query": "Peru"}}]}
+    lines = model(researcher=[call, FOUND], expert=[call, SOLVED])
+    given: dict[str, Any] = {"research_tools": [search], "expert_tools": [search]}
+    result = ReviewLoop(lines, **({"tools": [search]} if shared else given)).run("?")
+    assert result.outcome == "answered"
+    assert len(asked) == (1 if shared else 2)
+    assert names(result).count("tool_result_reused") == (1 if shared else 0)
+
+
+def test_a_tool_that_is_not_to_be_cached_says_so() -> None:
+    asked: list[str] = []
+
+    @tool(side_effect="read", cache=False)
+    def search(query: str) -> str:
+        """Searches."""
+        asked.append(query)
+        return "Lima"
+
+    call = {"tool_calls": [{"name": "search", "arguments": {"query": "Peru"}}]}
+    ReviewLoop(model(researcher=[call, call, FOUND]), tools=[search]).run("?")
+    assert len(asked) == 2

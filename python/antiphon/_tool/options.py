@@ -26,6 +26,7 @@ class ToolOptions(TypedDict, total=False):
     timeout: float | None
     max_calls: int | None
     idempotent: bool
+    cache: bool | None
     side_effect: SideEffect
     max_result: int
 

@@ -47,12 +47,14 @@ def tools_of(
     What is shared goes to those of the two that have none of their own: a function and an
     agent's `run` see to themselves, and so does an agent that lists its tools.
     """
+    everybodys = as_tools(shared)
     found = {}
     for name, own in named.items():
         role = known.get(name, {})
         brings = "act" in role or "tools" in role
-        given = own if own is not None else [] if brings else shared
-        found[f"{_LISTS[name]}_tools"] = as_tools(given)
+        given = everybodys if not brings else []
+        # The same list for both says that their tools are the same.
+        found[f"{_LISTS[name]}_tools"] = given if own is None else as_tools(own)
     return found
 
 

@@ -176,6 +176,7 @@ pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
         made.side_effect = json::read(&effect)?;
     }
     made.idempotent = fields.get("idempotent")?.unwrap_or(false);
+    made.cache = fields.get("cache")?;
     made.timeout = fields.get("timeout")?.map(|given| seconds("timeout", given)).transpose()?;
     made.max_calls = fields.get("max_calls")?;
     made.max_result = fields.get("max_result")?.unwrap_or(ToolSpec::MAX_RESULT);

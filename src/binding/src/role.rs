@@ -40,14 +40,21 @@ pub(crate) fn read(roles: &Bound<'_, PyDict>) -> PyResult<Roles> {
     };
     let given = Keywords::open(roles);
     let tools = |name| Ok::<_, PyErr>(tools(&given, name)?.unwrap_or_default());
+    let research_tools = tools("research_tools")?;
+    // What was given to both is one and the same.
+    let shared = roles.get_item("research_tools")?.zip(roles.get_item("expert_tools")?);
+    let expert_tools = match shared {
+        Some((one, other)) if one.is(&other) => research_tools.clone(),
+        _ => tools("expert_tools")?,
+    };
     Ok(Roles {
         planner: role("planner")?,
         critic: role("critic")?,
         researcher: role("researcher")?,
         expert: role("expert")?,
         finalizer: role("finalizer")?,
-        research_tools: tools("research_tools")?,
-        expert_tools: tools("expert_tools")?,
+        research_tools,
+        expert_tools,
     })
 }
 

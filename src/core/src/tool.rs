@@ -38,6 +38,10 @@ pub struct ToolSpec {
     /// Whether a repeated call does no harm.
     #[serde(default)]
     pub idempotent: bool,
+    /// Whether a result may stand for that of an equal call later in a run.
+    /// Where nothing is said, whoever calls it judges by `side_effect`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<bool>,
     /// The longest one call may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
@@ -65,6 +69,7 @@ impl ToolSpec {
             parameters,
             side_effect: SideEffect::default(),
             idempotent: false,
+            cache: None,
             timeout: None,
             max_calls: None,
             max_result: Self::MAX_RESULT,
@@ -74,3 +79,13 @@ impl ToolSpec {
 
 /// What came of one call: a value, or a fault that the model gets to read.
 pub type ToolOutcome = Result<Json, Fault>;
+
+/// Whether a call has succeeded: a tool that answers with nothing but an error
+/// has failed.
+pub fn succeeded(outcome: &ToolOutcome) -> bool {
+    match outcome {
+        Ok(Json::Object(fields)) => fields.len() != 1 || !fields.contains_key("error"),
+        Ok(_) => true,
+        Err(_) => false,
+    }
+}

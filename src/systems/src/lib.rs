@@ -4,10 +4,13 @@
 //! | module | holds |
 //! |---|---|
 //! | [`review_loop`] | one question, planned, researched and answered; a critic after each product |
+//! | [`tool_cache`] | what tools have returned in a run |
 //! | [`template`], [`material`] | how prompts are filled, and how untrusted text stands in them |
 
 pub mod material;
 pub mod review_loop;
 pub mod template;
+pub mod tool_cache;
 
 pub use review_loop::ReviewLoop;
+pub use tool_cache::ToolCache;

@@ -9,7 +9,7 @@ use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
 use crate::reply::Level;
 use crate::seed::Seed;
 use crate::task::Invocation;
-use crate::tool::{SideEffect, ToolOutcome};
+use crate::tool::{SideEffect, ToolOutcome, succeeded};
 
 /// What an agent needs next.
 #[derive(Debug)]
@@ -334,15 +334,6 @@ impl Dialogue {
             self.messages.push(Message { name: Some(name.clone()), ..Message::tool(id, text) });
             self.tool_uses.push(ToolUse { name, arguments, ok });
         }
-    }
-}
-
-/// A tool that answers with nothing but an error has failed.
-fn succeeded(outcome: &ToolOutcome) -> bool {
-    match outcome {
-        Ok(serde_json::Value::Object(fields)) => fields.len() != 1 || !fields.contains_key("error"),
-        Ok(_) => true,
-        Err(_) => false,
     }
 }
 

@@ -7,7 +7,9 @@ use antiphon_runtime::NodeCall;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::channels::TOOL_RESULTS;
 use super::message::AgentMessage;
+use crate::tool_cache::ToolCache;
 
 /// Writes and events of one node.
 #[derive(Debug, Default)]
@@ -45,6 +47,12 @@ impl Changes {
     /// Adds a message to the log and to the trace.
     pub(super) fn say(&mut self, message: &AgentMessage) -> &mut Self {
         self.set("agent_messages", [message]).note("message_sent", json!({ "message": message }))
+    }
+
+    /// Keeps what tools have returned since this was asked last.
+    pub(super) fn save(&mut self, tools: &ToolCache) -> &mut Self {
+        let results = tools.take_unsaved();
+        if results.is_empty() { self } else { self.set(TOOL_RESULTS, results) }
     }
 
     /// Ends the graph.

@@ -8,6 +8,8 @@ use super::state::State;
 
 /// What the graph is started with.
 pub(super) const INPUT: &str = "input";
+/// What tools have returned.
+pub(super) const TOOL_RESULTS: &str = "tool_results";
 /// Where failures of nodes are recorded.
 const ERROR: &str = "error";
 /// The rule of the host by which the failures of one superstep are merged.
@@ -16,7 +18,7 @@ pub(super) const WORST: u32 = 0;
 /// Name, rule, kind, and whether it holds a default before the first write.
 type Row = (&'static str, Merge, Kind, bool);
 
-const ROWS: [Row; 34] = [
+const ROWS: [Row; 35] = [
     (INPUT, Merge::Once, Kind::Record, false),
     ("question", Merge::Once, Kind::Text, false),
     ("file", Merge::Once, Kind::Any, false),
@@ -52,6 +54,7 @@ const ROWS: [Row; 34] = [
     ("wave", Merge::Set, Kind::List, true),
     ("last_products", Merge::Record, Kind::Record, true),
     ("bypass", Merge::Set, Kind::Boolean, true),
+    (TOOL_RESULTS, Merge::Record, Kind::Record, false),
 ];
 
 /// Adds all channels to a graph; returns the one where failures are recorded.

@@ -18,6 +18,7 @@ use super::outcome::{Answer, FAILURE_TEXT, Outcome};
 use super::session::Session;
 use super::state::State;
 use super::{ReviewLoop, channels, corrupt};
+use crate::tool_cache::ToolCache;
 
 /// How a question begins.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ impl ReviewLoop {
             roles: Arc::clone(&self.roles),
             run_id: begun.run_id.as_str().into(),
             luggage: session.luggage,
+            tools: ToolCache::of(self.held(&begun.run)),
         };
         let recorder = Recorder::new();
         let mut driver = Driver::new(Arc::new(desk), session.clock).watch(recorder.clone());
@@ -86,6 +88,11 @@ impl ReviewLoop {
             Begin::Turn(self.input(course, held.is_some()))
         };
         Begun::on(opened, begin, (&self.graph, options), now).await
+    }
+
+    /// What tools have returned so far.
+    fn held<'r>(&self, run: &'r Run<Json>) -> Option<&'r Json> {
+        run.state().get(self.graph.channel_id(channels::TOOL_RESULTS)?)
     }
 
     /// What was asked in a thread last.

@@ -12,7 +12,7 @@ use super::channels::declare;
 use super::config::Config;
 use super::narrow::narrowed;
 use super::reply::{schema, shape};
-use super::roles::{Actor, Player, Roles};
+use super::roles::{Actor, Player, Roles, STEPS};
 use super::step::StepName;
 
 pub(super) const INPUT: &str = "input";
@@ -37,13 +37,7 @@ pub(super) fn build(config: &Config, roles: &Roles) -> Result<Arc<Graph<Json>>, 
     let error = declare(&mut graph);
     graph.node(INPUT);
     graph.node(ORCHESTRATOR);
-    for step in [
-        StepName::Planner,
-        StepName::CriticPlanner,
-        StepName::Researcher,
-        StepName::Expert,
-        StepName::Finalizer,
-    ] {
+    for step in STEPS {
         graph.add_node(Node {
             name: node_of(step).into(),
             work: work(step, config, roles)?,

@@ -29,6 +29,7 @@ use super::reply::shape;
 use super::roles::{Actor, Roles};
 use super::state::State;
 use super::step::StepName;
+use crate::tool_cache::ToolCache;
 
 /// Settings and roles, which all questions share, and what is of one.
 #[derive(Clone)]
@@ -37,17 +38,19 @@ pub(super) struct Desk {
     pub(super) roles: Arc<Roles>,
     pub(super) run_id: Arc<str>,
     pub(super) luggage: Option<Luggage>,
+    pub(super) tools: Arc<ToolCache>,
 }
 
 impl Desk {
     async fn work(&self, call: &NodeCall) -> Result<Update<Json>, Failure> {
         let mut pen = Pen::new(call.cx.seed, call.cx.clock.now());
-        let changes = match &*call.node {
+        let mut changes = match &*call.node {
             INPUT => begin(&asked(call)?, &self.config)?,
             ORCHESTRATOR => pass(&call.state.read()?, &self.config, &mut pen),
             BYPASS => bypass(&call.state.read()?, &mut pen),
             _ => self.act(call, &mut pen).await?,
         };
+        changes.save(&self.tools);
         Ok(changes.commit(call)?)
     }
 
@@ -108,7 +111,9 @@ impl Host for Desk {
         let value = conclusion.value;
         let delivery = Delivery { value, messages, tool_uses: conclusion.tool_uses };
         let mut pen = Pen::new(call.cx.seed, call.cx.clock.now());
-        conclude(job, delivery, &state, &self.config, &mut pen)?.commit(&call)
+        let mut changes = conclude(job, delivery, &state, &self.config, &mut pen)?;
+        changes.save(&self.tools);
+        changes.commit(&call)
     }
 
     fn model(&self, call: &NodeCall) -> Result<Arc<dyn Model>, Fault> {
@@ -119,9 +124,12 @@ impl Host for Desk {
     }
 
     fn tool(&self, call: &NodeCall, name: &str) -> Result<Arc<dyn Tool>, Fault> {
-        let tools = self.roles.tools(step_of(call)?);
+        let step = step_of(call)?;
+        let tools = self.roles.tools(step);
         let tool = tools.iter().find(|tool| tool.spec().name == name);
-        tool.cloned().ok_or_else(|| no_model(call))
+        let tool = tool.ok_or_else(|| no_model(call))?;
+        let scope = self.roles.owner(step, tool);
+        Ok(self.tools.before(Arc::clone(tool), scope, call.notes.clone()))
     }
 
     fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Fault> {

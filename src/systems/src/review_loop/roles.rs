@@ -13,6 +13,15 @@ use serde_json::Value as Json;
 use super::brief::{RoleBrief, RoleContext};
 use super::step::StepName;
 
+/// A step of each role.
+pub(super) const STEPS: [StepName; 5] = [
+    StepName::Planner,
+    StepName::CriticPlanner,
+    StepName::Researcher,
+    StepName::Expert,
+    StepName::Finalizer,
+];
+
 /// Who plays which role, and with which tools.
 #[derive(Clone)]
 pub struct Roles {
@@ -77,6 +86,13 @@ impl Roles {
         }
     }
 
+    /// The first role that has a tool which somebody has in a step: one that
+    /// several share has one owner.
+    pub(super) fn owner(&self, step: StepName, tool: &Arc<dyn Tool>) -> &'static str {
+        let shared = |step: &StepName| self.tools(*step).iter().any(|own| Arc::ptr_eq(own, tool));
+        super::graph::node_of(STEPS.into_iter().find(shared).unwrap_or(step))
+    }
+
     /// The tools that whoever does a step can be counted on to have.
     pub(super) fn tool_specs(&self, step: StepName) -> Vec<ToolSpec> {
         match self.actor(step) {
@@ -125,16 +141,7 @@ impl Roles {
     /// # Errors
     /// A `Validation` fault `role_tools_invalid`.
     pub(super) fn check(&self) -> Result<(), Fault> {
-        for step in [
-            StepName::Planner,
-            StepName::CriticPlanner,
-            StepName::Researcher,
-            StepName::Expert,
-            StepName::Finalizer,
-        ] {
-            self.check_tools(step)?;
-        }
-        Ok(())
+        STEPS.into_iter().try_for_each(|step| self.check_tools(step))
     }
 
     fn check_tools(&self, step: StepName) -> Result<(), Fault> {
