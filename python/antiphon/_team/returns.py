@@ -18,14 +18,13 @@ def spoken(text: str, agent: str) -> dict[str, Any]:
     return {"answer": text, "messages": [said("assistant", text, agent)]}
 
 
-def returned(value: Any, state: State, agent: str, place: tuple[int, str]) -> Any:
+def returned(value: Any, state: State, agent: str) -> Any:
     """What ``run`` returned, as the engine takes it.
 
     Args:
         value: a dict or other record, a text, nothing, a command, or one or more sends.
         state: the team's state.
         agent: the agent's name.
-        place: the superstep, and the name under which it writes.
 
     Raises:
         StateError: it is none of these (``node_return_invalid``), or writes what the state
@@ -34,13 +33,13 @@ def returned(value: Any, state: State, agent: str, place: tuple[int, str]) -> An
     if value is None:
         return None
     if isinstance(value, str):
-        return state.write(spoken(value, agent), agent, place)
+        return state.write(spoken(value, agent), agent)
     if isinstance(value, Command):
-        return _command(value, state, agent, place)
+        return _command(value, state, agent)
     if isinstance(value, Send):
         return Command(goto=[value], only=True)
     if is_record(value):
-        return state.write(value, agent, place)
+        return state.write(value, agent)
     if isinstance(value, list | tuple) and value and all(isinstance(one, Send) for one in value):
         return Command(goto=list(value), only=True)
     raise StateError(
@@ -50,8 +49,8 @@ def returned(value: Any, state: State, agent: str, place: tuple[int, str]) -> An
     )
 
 
-def _command(value: Command, state: State, agent: str, place: tuple[int, str]) -> Command:
-    update = None if value.update is None else state.write(value.update, agent, place)
+def _command(value: Command, state: State, agent: str) -> Command:
+    update = None if value.update is None else state.write(value.update, agent)
     # In a team, going somewhere always replaces the way that was laid out.
     only = value.only or bool(value.goto)
     return Command(graph=value.graph, update=update, goto=value.goto, only=only, end=value.end)

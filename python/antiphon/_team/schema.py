@@ -48,8 +48,8 @@ class State(Protocol):
     def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The first writes of a run."""
 
-    def write(self, update: Any, agent: str, place: tuple[int, str]) -> dict[str, Any]:
-        """An agent's update as the engine takes it; `place` is the step and the writer."""
+    def write(self, update: Any, agent: str) -> dict[str, Any]:
+        """An agent's update as the engine takes it."""
 
 
 def read_state(kind: Any) -> State:
@@ -143,13 +143,12 @@ class SchemaState:
             key: Overwrite(value) if self._reduces(key) else value for key, value in whole.items()
         }
 
-    def write(self, update: Any, agent: str, place: tuple[int, str]) -> dict[str, Any]:
+    def write(self, update: Any, agent: str) -> dict[str, Any]:
         """An agent's update as the engine takes it.
 
         Raises:
             StateError: a value does not fit its key (``write_mistyped``).
         """
-        del place
         fields = fields_of(update)
         if "messages" in fields and self._channels.get("messages", _MESSAGES) == _MESSAGES:
             fields["messages"] = listed(fields["messages"], agent)

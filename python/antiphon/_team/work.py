@@ -30,11 +30,11 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
 
     def call(given: Any, ctx: Context) -> Any:
         seen, verbs = _seen(given, ctx, spec, roster)
-        return returned(run(seen, verbs), state, spec.name, _place(ctx))
+        return returned(run(seen, verbs), state, spec.name)
 
     async def acall(given: Any, ctx: Context) -> Any:
         seen, verbs = _seen(given, ctx, spec, roster)
-        return returned(await run(seen, verbs), state, spec.name, _place(ctx))
+        return returned(await run(seen, verbs), state, spec.name)
 
     return acall if spec.asynchronous else call
 
@@ -83,7 +83,7 @@ class Declared:
             update = {key: _field(value, key) for key in spec.writes}
         # The agent's own write to `messages` takes the place of what it said.
         told = {"messages": [said("assistant", came["text"], spec.name)]}
-        return self._state.write({**told, **update}, spec.name, _place(ctx))
+        return self._state.write({**told, **update}, spec.name)
 
 
 class Chooser:
@@ -123,10 +123,6 @@ def _seen(given: Any, ctx: Context, spec: Spec, roster: Roster) -> tuple[Any, Ag
     if isinstance(given, Shown):
         return given.state, AgentContext(ctx, spec, roster, given.errors)
     return given, AgentContext(ctx, spec, roster, ())
-
-
-def _place(ctx: Context) -> tuple[int, str]:
-    return ctx.step, ctx.path[-1]
 
 
 def _field(value: Any, key: str) -> Any:

@@ -17,17 +17,18 @@ use crate::command::Command;
 use crate::engine::Engine;
 use crate::fault::to_exception;
 use crate::object::Object;
+use crate::turn::{Input, Turn};
 use crate::update;
 
 /// What the caller wants of a thread.
 #[derive(Debug)]
 pub(crate) enum Begin {
     /// A new run over what the thread holds, with this input.
-    Turn(Update<Object>),
+    Turn(Input),
     /// What was begun is to go on, with answers to what it asks.
     Resume(Option<Object>),
     /// This is to be written in the name of a node, and nothing is to run.
-    Edit(NodeId, Update<Object>),
+    Edit(NodeId, Input),
 }
 
 /// A run that has found its place in a thread.
@@ -53,12 +54,7 @@ impl Begin {
             let Some(node) = engine.get().graph.node_id(name) else {
                 return Err(to_exception(engine.py(), &unknown_node(name)));
             };
-            let read = input.map(|input| update::outcome(engine, None, input)).transpose()?;
-            let update = match read {
-                Some(Outcome::Done(update)) => update,
-                _ => Update::default(),
-            };
-            return Ok(Self::Edit(node, update));
+            return edited(engine, input).map(|input| Self::Edit(node, input));
         }
         let Some(input) = input else { return Ok(Self::Resume(None)) };
         if let Ok(command) = input.cast::<Command>()
@@ -66,7 +62,15 @@ impl Begin {
         {
             return Ok(Self::Resume(Some(Object(answers.clone_ref(input.py())))));
         }
-        update::input(engine, input).map(Self::Turn)
+        Input::read(engine, input).map(Self::Turn)
+    }
+
+    /// Why a run cannot begin on a new thread, if it cannot.
+    pub(crate) fn refusal(&self, py: Python<'_>) -> Option<PyErr> {
+        match self {
+            Self::Turn(input) | Self::Edit(_, input) => input.refusal(py),
+            Self::Resume(_) => None,
+        }
     }
 
     /// Begins on what was found. `named` says that the caller has said what the
@@ -86,15 +90,19 @@ impl Begin {
                 return going.resume(found, answers.as_ref(), now);
             }
             (Self::Turn(input), None) => {
-                (0, options.clone(), Machine::new(graph, input, options, now))
+                (0, options.clone(), Machine::new(graph, input.first(), options, now))
             }
             (Self::Turn(input), Some(found)) => {
                 let image = found.memory.root;
                 let before = image.step + 1;
+                let input = input.further();
                 (before, options.clone(), Machine::turn(graph, image, input, options, now))
             }
-            (Self::Edit(node, update), found) => {
-                let image = found.map_or_else(|| Image::new(&graph), |found| found.memory.root);
+            (Self::Edit(node, input), found) => {
+                let (image, update) = match found {
+                    Some(found) => (found.memory.root, input.further()),
+                    None => (Image::new(&graph), input.first()),
+                };
                 let before = image.step + 1;
                 let machine = Machine::edit(graph, image, (node, update), options.clone(), now);
                 (before, options, machine)
@@ -104,6 +112,18 @@ impl Begin {
         let run_id = options.run_id;
         Ok(Begun { machine, run_id, before, idle: false, answered: Vec::new() })
     }
+}
+
+/// What somebody writes in the name of a node.
+fn edited(engine: &Bound<'_, Engine>, input: Option<&Bound<'_, PyAny>>) -> PyResult<Input> {
+    let Some(input) = input else { return Ok(Input::plain(Update::default())) };
+    if input.is_instance_of::<Turn>() {
+        return Input::read(engine, input);
+    }
+    Ok(Input::plain(match update::outcome(engine, None, input)? {
+        Outcome::Done(update) => update,
+        _ => Update::default(),
+    }))
 }
 
 /// What it takes to go on.
@@ -136,8 +156,8 @@ impl Going<'_> {
             memory.fold(&engine.graph, commit)?;
         }
         let outlook = &memory.root.outlook;
-        let (ready, sends) = outlook.upcoming();
-        let idle = ready.is_empty() && sends.is_empty() && outlook.detour.is_none();
+        // What has nothing left to do but has not said so yet still says it.
+        let idle = outlook.tasks() == 0 && memory.ended.is_some();
         let before = memory.root.step.saturating_sub(memory.spent.supersteps);
         let run_id = options.run_id.clone();
         let graph = std::sync::Arc::clone(&engine.graph);
@@ -169,11 +189,9 @@ type Matched = Vec<(usize, Object)>;
 /// By place among the open questions: what was answered. A dict of nothing but
 /// ids answers by id; anything else is the answer to the only question.
 fn matched(given: &Bound<'_, PyAny>, open: &[&str]) -> Result<Matched, Fault> {
-    if open.is_empty() {
-        return Ok(Vec::new());
-    }
     let Some(by_id) = ids(given) else {
         return match open {
+            [] => Ok(Vec::new()),
             [_] => Ok(vec![(0, Object::of(given))]),
             _ => Err(ambiguous(open)),
         };

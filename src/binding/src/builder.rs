@@ -199,6 +199,7 @@ impl Builder {
             Merge::Append
                 | Merge::Extend
                 | Merge::Record
+                | Merge::Fields
                 | Merge::Upsert { .. }
                 | Merge::Put
                 | Merge::Sum
@@ -403,6 +404,7 @@ fn rule(merge: &Bound<'_, PyAny>, reducers: &mut Vec<Py<PyAny>>) -> PyResult<Mer
         "append" => Merge::Append,
         "extend" => Merge::Extend,
         "merge" => Merge::Record,
+        "fields" => Merge::Fields,
         "put" => Merge::Put,
         "sum" | "add" => Merge::Sum,
         "max" => Merge::Max,

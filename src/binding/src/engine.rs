@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use antiphon_core::Fault;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::graph::{Graph, NodeId, NodeWork};
+use antiphon_stores::{Fork, TERM, owner};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::agent::AgentEntry;
+use crate::chance;
 use crate::context::Context;
 use crate::fault::{Retry, seconds};
 use crate::limits::Limits;
 use crate::object::Object;
+use crate::orphans::orphans;
 use crate::picture::View;
 use crate::place::Place;
 use crate::run::Run;
@@ -103,6 +107,32 @@ impl Engine {
         }
         let position = self.index.bind(key.py()).get_item(key).ok()??;
         position.extract().ok().map(ChannelId)
+    }
+
+    fn forking(
+        &self,
+        place: &Bound<'_, Place>,
+        to: &str,
+        run_id: &str,
+    ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + 'static> {
+        let py = place.py();
+        let (graph, place) = (Arc::clone(&self.graph), place.get());
+        let (vault, values) = (place.vault(py)?, place.values(py)?);
+        let owner = owner::new(chance::seed(py, None)?);
+        let (from, checkpoint) = (place.thread.clone(), place.checkpoint);
+        let (to, run_id) = (to.to_owned(), run_id.to_owned());
+        Ok(async move {
+            let fork = Fork { from: &from, checkpoint, to: &to, run_id: &run_id };
+            fork.make(&vault, (&graph, &values), (&owner, TERM)).await
+        })
+    }
+
+    fn seeking(
+        &self,
+        place: &Bound<'_, Place>,
+    ) -> PyResult<impl Future<Output = Result<Vec<String>, Fault>> + Send + 'static> {
+        let (py, place) = (place.py(), place.get());
+        Ok(orphans(place.vault(py)?, Arc::clone(&self.graph), place.values(py)?))
     }
 
     pub(crate) fn is_strict(&self) -> bool {
@@ -210,6 +240,44 @@ impl Engine {
         awaited(slf.py(), entries, move |py, parts| {
             view.shown(this.bind(py), &parts).map(|list| list.into_any().unbind())
         })
+    }
+
+    /// Makes the thread `to` out of the way to the checkpoint of `place`, or out of all
+    /// that its thread holds. A run that goes on there is called `run_id`.
+    fn fork(
+        &self,
+        py: Python<'_>,
+        place: &Bound<'_, Place>,
+        to: &str,
+        run_id: &str,
+    ) -> PyResult<()> {
+        waited(py, self.forking(place, to, run_id)?)
+    }
+
+    /// `fork` on the caller's event loop.
+    fn afork<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Bound<'_, Place>,
+        to: &str,
+        run_id: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaited(py, self.forking(place, to, run_id)?, |py, ()| Ok(py.None()))
+    }
+
+    /// The threads in the store of `place` whose last run was one of this graph and was
+    /// lost: it neither ended nor paused, and nobody drives it.
+    fn orphans(&self, py: Python<'_>, place: &Bound<'_, Place>) -> PyResult<Vec<String>> {
+        waited(py, self.seeking(place)?)
+    }
+
+    /// `orphans` on the caller's event loop.
+    fn aorphans<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Bound<'_, Place>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaited(py, self.seeking(place)?, |py, names| names.into_pyobject(py).map(Bound::unbind))
     }
 
     /// Nodes, edges, joins, branches and channels, for drawing.

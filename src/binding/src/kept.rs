@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_core::Fault;
-use antiphon_core::checkpoint::Commit;
+use antiphon_core::checkpoint::{Change, Commit};
+use antiphon_core::effect::Ending;
 use antiphon_core::run::Options;
 use antiphon_runtime::store::Answer;
 use antiphon_stores::{Found, Keeper, Lease, Vault, owner};
@@ -21,6 +22,9 @@ use crate::engine::Engine;
 use crate::object::Object;
 use crate::place;
 use crate::run::Run;
+
+/// Why a run has ended that nobody drives any more.
+const LEFT: &str = "nobody waits for it any more";
 
 type Thread = Keeper<Object, ObjectCodec>;
 type Opened = Result<(Thread, Option<Found<Object>>), Fault>;
@@ -39,6 +43,8 @@ pub(crate) struct Kept {
     /// Why nothing is kept any more.
     failed: Option<Fault>,
     checkpoint: u64,
+    /// Whether the run has found its place in the thread.
+    begun: bool,
 }
 
 /// Where a thread is, and who writes to it.
@@ -108,6 +114,7 @@ impl Kept {
             cancelled: None,
             failed: None,
             checkpoint: 0,
+            begun: false,
         }))
     }
 
@@ -128,6 +135,11 @@ impl Kept {
     /// The checkpoint that was written or found last; 0 if there is none.
     pub(crate) const fn checkpoint(&self) -> u64 {
         self.checkpoint
+    }
+
+    /// Whether the run has found its place in the thread.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.begun
     }
 
     /// Lets the thread go; what was kept until then is on its way before that.
@@ -210,6 +222,11 @@ impl Core {
         let stage = std::mem::replace(&mut kept.stage, Stage::Idle(None));
         let Stage::Opening(_, begin) = stage else { return };
         let begun = opened.and_then(|(mut keeper, found)| {
+            if found.is_none()
+                && let Some(error) = begin.refusal(py)
+            {
+                return Err(self.host.fault(py, error));
+            }
             let about = (engine.get(), kept.options.clone(), kept.named);
             let begun = begin.on(found, &mut keeper, about, self.now);
             begun.map(|begun| (begun, Box::new(keeper)))
@@ -229,6 +246,7 @@ impl Core {
         let awaited =
             (!answered.is_empty()).then(|| Awaited { answer: all(answered), commit: None });
         kept.stage = if idle { Stage::Idle(Some(keeper)) } else { Stage::Open(keeper, awaited) };
+        kept.begun = true;
         run.get().call_it(&run_id);
         self.before = before;
         self.machine = machine;
@@ -261,6 +279,20 @@ impl Core {
         kept.failed.get_or_insert(fault);
         self.machine.cancel(&reason, self.now);
         self.machine.committed(commit.unwrap_or_default());
+    }
+
+    /// Nobody will drive the run any more: its thread says so, and is let go.
+    pub(crate) fn leave(&mut self) {
+        let begun = self.kept.as_deref().is_some_and(|kept| match &kept.stage {
+            Stage::Open(keeper, _) => keeper.has_begun(),
+            _ => false,
+        });
+        if begun {
+            let (spent, events) = (*self.machine.budget().spent(), self.machine.event_count());
+            let change = Change::Ended(Ok(Ending::Cancelled(LEFT.to_owned())));
+            self.keep(&Commit { id: 0, within: Vec::new(), spent, events, change });
+        }
+        self.kept = None;
     }
 
     /// The run is paused or over, once its thread says so too.

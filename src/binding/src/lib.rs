@@ -33,6 +33,7 @@ mod native;
 mod native_runtime;
 mod object;
 mod options;
+mod orphans;
 mod past;
 mod picture;
 mod place;
@@ -52,6 +53,7 @@ mod step;
 mod storable;
 mod stored;
 mod stream;
+mod turn;
 mod update;
 mod values;
 mod wait;
@@ -79,6 +81,7 @@ mod _antiphon {
         saver::{MemorySaver, Saver, SqliteSaver},
         shape::{Shape, select},
         step::{begin_inside, resume_inside},
+        turn::Turn,
         values::Values,
     };
 }

@@ -136,7 +136,7 @@ fn check(
             expect(old, is_list, "a list to add to")?;
             expect(Some(new), is_list, "a list")
         }
-        Merge::Record => {
+        Merge::Record | Merge::Fields => {
             expect(old, is_dict, "a dict to merge into")?;
             expect(Some(new), is_dict, "a dict")
         }
@@ -218,7 +218,7 @@ fn combine<'py>(
             list(new.py(), old).and_then(|list| list.append(new).map(|()| list.into_any()))
         }
         Merge::Extend => extend(old, new),
-        Merge::Record => record(old, new),
+        Merge::Record | Merge::Fields => record(old, new),
         Merge::Upsert { key } => upsert(list(new.py(), old)?, key, new),
         Merge::Put => put(list(new.py(), old)?, new),
         Merge::Sum => match old {

@@ -99,6 +99,7 @@ fn picture<'py>(
     dict.set_item("wrote", PyTuple::new(py, wrote.collect::<Vec<_>>())?)?;
     dict.set_item("tasks", tasks.to_tuple())?;
     dict.set_item("outcome", shot.ended.as_ref().map(outcome))?;
+    dict.set_item("detail", shot.ended.as_ref().map(detail))?;
     Ok(dict)
 }
 
@@ -213,6 +214,15 @@ fn outcome(ended: &Result<Ending, Fault>) -> &'static str {
         Ok(Ending::Budget(_)) => "budget",
         Ok(Ending::Cancelled(_)) => "cancelled",
         Err(_) => "failed",
+    }
+}
+
+fn detail(ended: &Result<Ending, Fault>) -> &str {
+    match ended {
+        Ok(Ending::Completed) => "",
+        Ok(Ending::Budget(dimension)) => dimension.as_str(),
+        Ok(Ending::Cancelled(reason)) => reason,
+        Err(fault) => &fault.message,
     }
 }
 

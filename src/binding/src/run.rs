@@ -323,7 +323,7 @@ impl Run {
     fn abandon(&self, py: Python<'_>) {
         drop(std::mem::take(&mut *self.calls.lock()));
         let handles = self.with(|core| {
-            core.kept = None;
+            core.leave();
             Ok(std::mem::take(&mut core.handles))
         });
         for handle in handles.unwrap_or_default().values() {
@@ -373,6 +373,12 @@ impl Run {
     #[getter]
     fn steps(&self) -> PyResult<u64> {
         self.with(|core| Ok(core.machine.supersteps().saturating_sub(core.before)))
+    }
+
+    /// Whether it has begun: a run that is kept may find its thread taken, or unfit.
+    #[getter]
+    fn begun(&self) -> PyResult<bool> {
+        self.with(|core| Ok(core.kept.as_ref().is_none_or(|kept| kept.has_begun())))
     }
 
     /// The thread that it is kept in; none if it is not kept.

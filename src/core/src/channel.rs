@@ -39,6 +39,8 @@ pub enum Merge {
     Extend,
     /// Merges an object into an object, one level deep.
     Record,
+    /// As `Record`, but two writers in one superstep must agree on each field.
+    Fields,
     /// Replaces the element with the same key, or appends; keeps the order.
     Upsert {
         /// The field that identifies an element.

@@ -143,6 +143,12 @@ impl<V> Outlook<V> {
             () => (&self.ready, &self.sends),
         }
     }
+
+    /// How many tasks the next superstep has.
+    pub fn tasks(&self) -> usize {
+        let (ready, sends) = self.upcoming();
+        if self.detour.is_some() { 1 } else { ready.len() + sends.len() }
+    }
 }
 
 impl<V> Default for Outlook<V> {

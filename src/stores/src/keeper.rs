@@ -163,6 +163,11 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         self.begins = true;
     }
 
+    /// Whether the run has committed anything yet.
+    pub const fn has_begun(&self) -> bool {
+        !self.begins
+    }
+
     /// The entry of the last superstep that was kept or found; 0 if there is none.
     pub const fn checkpoint(&self) -> u64 {
         self.checkpoint

@@ -132,6 +132,27 @@ impl<V: Value> Memory<V> {
         asking.into_iter().map(|(_, _, question)| question).collect()
     }
 
+    /// Whether there is nothing left to do but to wait for answers.
+    pub fn is_paused(&self) -> bool {
+        let asks = |kept: &Kept<V>| matches!(kept.state, Some(KeptState::Asked(_)));
+        self.ended.is_none() && self.tasks.values().any(asks) && self.rests(&self.root, None)
+    }
+
+    /// Whether every task of a graph's open superstep has ended, or asks.
+    fn rests(&self, image: &Image<V>, unit: Option<u64>) -> bool {
+        let key = |level: &Level| level.key;
+        let settled = self
+            .tasks
+            .values()
+            .filter(|kept| kept.state.is_some() && kept.within.last().map(key) == unit);
+        let inner = self.nested.iter().filter(|(own, nested)| {
+            let is_done = self.tasks.get(own).is_some_and(|kept| kept.state.is_some());
+            let around = nested.within.iter().rev().nth(1).map(key);
+            !is_done && around == unit && self.rests(&nested.image, Some(**own))
+        });
+        settled.count() + inner.count() == image.outlook.tasks()
+    }
+
     fn kept(&mut self, within: Vec<Level>, task: TaskKey) -> &mut Kept<V> {
         self.tasks.entry(task.key).or_insert_with(|| Kept {
             within,

@@ -1,5 +1,7 @@
 //! Finding writes that cannot be merged, before anything is changed.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::claim::Claims;
@@ -28,6 +30,7 @@ impl<V: Value> Frame<V> {
         let check = Check { graph, state, records, sealed };
         let mut survey = Survey::default();
         claims.begin();
+        let mut fields = Fields::new();
         for (slot, record) in (0_u32..).zip(check.records) {
             let Status::Done(update) = &record.status else { continue };
             survey.routes |= record.wants_routing(graph);
@@ -43,6 +46,8 @@ impl<V: Value> Frame<V> {
                 if is_exclusive(channel, write) {
                     let at = (slot, place);
                     check.claim(at, channel, &update.writes, claims).map_err(blame)?;
+                } else if channel.merge == Merge::Fields {
+                    check.claim_fields(slot, write, &mut fields).map_err(blame)?;
                 }
             }
         }
@@ -62,6 +67,9 @@ const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
 pub(super) const fn is_reset<V>(write: &Write<V>) -> bool {
     matches!(write.op, Op::Reset)
 }
+
+/// Fields of records: who has written each first in the superstep, and what.
+type Fields<V> = BTreeMap<(ChannelId, String), (u32, V)>;
 
 /// A superstep under examination.
 struct Check<'a, V> {
@@ -108,7 +116,39 @@ impl<V: Value> Check<'_, V> {
             (Some(one), Some(two)) => first.slot != slot && one.same(two),
             _ => true,
         };
-        if agree && !exclusive { Ok(()) } else { Err(self.conflict(first.slot, slot, channel)) }
+        if agree && !exclusive {
+            Ok(())
+        } else {
+            Err(self.conflict(first.slot, slot, &channel.name))
+        }
+    }
+
+    fn claim_fields(
+        &self,
+        slot: u32,
+        write: &Write<V>,
+        claimed: &mut Fields<V>,
+    ) -> Result<(), Fault> {
+        let Op::Merge(record) = &write.op else { return Ok(()) };
+        if self.records.len() < 2 {
+            return Ok(());
+        }
+        for (field, value) in record.fields().unwrap_or_default() {
+            match claimed.entry((write.channel, field)) {
+                Entry::Vacant(free) => {
+                    free.insert((slot, value));
+                }
+                Entry::Occupied(mut taken) => {
+                    let (first, found) = taken.get();
+                    if *first == slot {
+                        taken.insert((slot, value));
+                    } else if !found.same(&value) {
+                        return Err(self.conflict(*first, slot, &taken.key().1));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn value(&self, slot: u32, place: usize) -> Option<&V> {
@@ -133,8 +173,7 @@ impl<V: Value> Check<'_, V> {
         self.graph.node_name(node)
     }
 
-    fn conflict(&self, first: u32, second: u32, channel: &Channel<V>) -> Fault {
-        let name = &*channel.name;
+    fn conflict(&self, first: u32, second: u32, name: &str) -> Fault {
         let (first, second) = (self.writer(first), self.writer(second));
         let message = format!(
             "`{first}` and `{second}` wrote different values in one superstep to the key: {name}"

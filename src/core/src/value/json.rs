@@ -36,7 +36,7 @@ impl Value for Json {
                 None if new.is_array() => Ok(()),
                 None => needs("a list", new),
             },
-            Merge::Record => match old.filter(|old| !old.is_object()) {
+            Merge::Record | Merge::Fields => match old.filter(|old| !old.is_object()) {
                 Some(old) => needs("an object to merge into", old),
                 None if new.is_object() => Ok(()),
                 None => needs("an object", new),
@@ -58,7 +58,7 @@ impl Value for Json {
             (Merge::Append, old) => append(list(old), new),
             (Merge::Extend, old) => extend(list(old), list(Some(new))),
             (Merge::Messages, old) => messages(list(old), list(Some(new))),
-            (Merge::Record, Some(Self::Object(old))) => record(old, new),
+            (Merge::Record | Merge::Fields, Some(Self::Object(old))) => record(old, new),
             (Merge::Upsert { key }, old) => upsert(list(old), key, new),
             (Merge::Put, old) => put(list(old), &new),
             (Merge::Sum, Some(Self::Number(old))) => sum(&old, &new),

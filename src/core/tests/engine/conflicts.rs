@@ -53,6 +53,17 @@ fn the_conflict_is_named_in_the_same_order_whoever_ends_first() {
 }
 
 #[test]
+fn e01_two_writers_of_fields_must_agree_on_each_that_both_write() {
+    let (one, other) = (json!({"k": 1, "a": 1}), json!({"k": 2, "b": 2}));
+    let fault = two(Merge::Fields, Habits::default(), one.clone(), other).fails();
+    assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_conflict"));
+    assert_eq!(fault.details["nodes"], json!(["a", "b"]));
+    assert_eq!(fault.details["key"], json!("k"), "the field is named, not the record");
+    let mut play = two(Merge::Fields, Habits::default(), one, json!({"k": 1, "b": 2}));
+    assert_eq!(play.complete(), json!({"x": {"k": 1, "a": 1, "b": 2}}));
+}
+
+#[test]
 fn a_channel_with_a_rule_takes_any_number_of_writers() {
     let mut play = two(Merge::Last, Habits::default(), json!(1), json!(2));
     assert_eq!(play.complete(), json!({"x": 2}));

@@ -75,6 +75,13 @@ fn record_merges_one_level_deep() {
 }
 
 #[test]
+fn fields_merge_as_a_record_does() {
+    let values = [json!({"a": {"b": 1}, "c": 1}), json!({"a": {"d": 2}})];
+    assert_eq!(merged(Merge::Fields, &values), json!({"a": {"d": 2}, "c": 1}));
+    assert!(refused(Merge::Fields, &[json!([])]).ends_with("needs an object, found: a list"));
+}
+
+#[test]
 fn upsert_replaces_by_key_and_keeps_the_order() {
     let rule = || Merge::Upsert { key: "id".into() };
     let values = [json!({"id": 1, "v": "a"}), json!({"id": 2}), json!({"id": 1, "v": "b"})];
