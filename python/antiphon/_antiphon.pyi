@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Saver", "Send", "Shape", "SqliteSaver", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Saver", "Send", "Shape", "SqliteSaver", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -218,13 +218,26 @@ class Engine:
     """
     A compiled graph; immutable, and shareable between threads and runs.
     """
+    def afork(self, /, place: Place, to: str, run_id: str) -> Any:
+        """
+        `fork` on the caller's event loop.
+        """
     def ahistory(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> Any:
         """
         `history` on the caller's event loop.
         """
+    def aorphans(self, /, place: Place) -> Any:
+        """
+        `orphans` on the caller's event loop.
+        """
     def describe(self, /) -> dict:
         """
         Nodes, edges, joins, branches and channels, for drawing.
+        """
+    def fork(self, /, place: Place, to: str, run_id: str) -> None:
+        """
+        Makes the thread `to` out of the way to the checkpoint of `place`, or out of all
+        that its thread holds. A run that goes on there is called `run_id`.
         """
     def history(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> list:
         """
@@ -236,6 +249,11 @@ class Engine:
     def name(self, /) -> str:
         """
         The graph's name.
+        """
+    def orphans(self, /, place: Place) -> list[str]:
+        """
+        The threads in the store of `place` whose last run was one of this graph and was
+        lost: it neither ended nor paused, and nobody drives it.
         """
     def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: Place | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
         """
@@ -592,6 +610,11 @@ class Run:
         Answers an open question; then wait for the run again. A run that is kept has let its
         thread go: start another one there with the answer.
         """
+    @property
+    def begun(self, /) -> bool:
+        """
+        Whether it has begun: a run that is kept may find its thread taken, or unfit.
+        """
     def cancel(self, /, reason: str = "cancelled") -> None:
         """
         Stops the run, from any thread; whoever drives it sees it end.
@@ -795,6 +818,18 @@ class SqliteSaver(Saver):
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
         written it.
         """
+
+@final
+class Turn:
+    """
+    The input of a run on a thread that may be new.
+
+    Args:
+        first: the writes if the thread is new; or an exception to be raised then.
+        further: the writes if it holds something already.
+        anew: keys that begin at their defaults again before `further`.
+    """
+    def __new__(cls, /, first: Any, further: dict, *, anew: Sequence[str] = ...) -> Turn: ...
 
 @final
 class Values:

@@ -49,6 +49,12 @@ class AgentContext:
         return self._ctx.run_id
 
     @property
+    def thread(self) -> str | None:
+        """The thread that the run is kept in; none if it is not kept."""
+        thread: str | None = self._ctx.run.thread
+        return thread
+
+    @property
     def agent(self) -> str:
         """The agent's name."""
         return self._spec.name

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Limits, Shape
 from antiphon._team.assemble import Settings, assemble
 from antiphon._team.batch import abatch, batch
-from antiphon._team.entry import answers_of, entry
+from antiphon._team.entry import entry, turn
 from antiphon._team.finish import finish, is_limit, name_agent
+from antiphon._team.home import Home, fresh_name, thread_name
+from antiphon._team.resumes import Resumes
 from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._team.watch import AsyncStream, Stream
 from antiphon.errors import StateError, ValidationError
@@ -17,15 +19,17 @@ from antiphon.errors import StateError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon._antiphon import RetryPolicy, Run
+    from antiphon._antiphon import Command, Place, RetryPolicy, Run, Saver, Turn
     from antiphon.budget import Budget
-    from antiphon.graph import Drawing
+    from antiphon.graph import Drawing, Durability
     from antiphon.result import Result
+
+    _Start: TypeAlias = tuple[dict[str, Any] | Turn, Place | None]
 
 __all__ = ["Orchestrator"]
 
 
-class Orchestrator:
+class Orchestrator(Resumes):
     """A team of agents, checked and compiled once, to be run any number of times.
 
     It can be shared between threads and event loops; the methods of a pair do the same, once
@@ -52,13 +56,19 @@ class Orchestrator:
         on_error: for agents without one of their own. ``"raise"``: what an agent raises ends
             the run and is raised from it, as it is; ``"record"``: the team goes on, no run
             raises, and the result says ``error``; an agent's name: that agent takes over.
-        name: what traces call it. Default: ``team``.
+        name: what traces call it, and whose runs `recover` takes up. Default: ``team``.
+        checkpointer: where its threads are kept: a saver of `antiphon.checkpoint`, or the URL
+            of one: ``memory:``, or ``sqlite:`` and a file. Default: nowhere.
+        durability: when a step is durable. ``sync``: before the next begins; ``async``: while
+            the next runs, in order, and before the run ends or pauses; ``exit``: only when it
+            ends, fails or pauses. Default: ``async``.
 
     Raises:
         ValidationError: something in it is wrong: an agent or one of its options
             (``agent_invalid``, ``agent_unknown``, ``team_invalid``), the state
             (``state_invalid``, ``graph_invalid``), a model or a tool.
         AuthError: a model wants a key, and there is none (``model_key_missing``).
+        StateError: the store cannot be opened; see `antiphon.checkpoint.SqliteSaver.open`.
 
     Example:
         >>> from antiphon import Agent, Orchestrator
@@ -82,6 +92,8 @@ class Orchestrator:
         max_turns: int = 25,
         on_error: str = "raise",
         name: str = "team",
+        checkpointer: Saver | str | None = None,
+        durability: Durability = "async",
     ) -> None:
         self.name = _name(name)
         self._budget = read_budget(budget, "the team")
@@ -99,40 +111,52 @@ class Orchestrator:
                 name=name,
             )
         )
+        self._home = Home.of(checkpointer, durability, self._built.schemas)
 
     @property
     def graph(self) -> Drawing:
         """The team as a graph: it shows itself in a notebook, and draws as Mermaid text or SVG."""
         return self._built.drawn
 
-    def run(self, question: Any) -> Result:
+    def run(self, question: Any, thread: str | None = None) -> Result:
         """Runs the team to its end, or until it waits for a person.
 
         Args:
             question: a text, which becomes the ``question`` and the first message; or the
                 initial state, as a dict or an instance of the team's state class.
+            thread: the name under which the run is kept, if the team has a checkpointer. A
+                thread that holds something goes on with a further turn: the messages and all
+                other keys stay, what is given is written over them, and ``answer`` and the
+                errors begin anew; what an earlier run left open is dropped. Default: a new
+                one; its name is `Result.thread`.
 
         Returns:
             The result, also where the run reached a limit, waits, or was cancelled.
 
         Raises:
             ValidationError: the question is blank (``question_blank``), or the input does not
-                fit the state (``input_invalid``); nothing has run.
+                fit the state (``input_invalid``); no thread can have that name
+                (``thread_invalid``), or the team has no checkpointer
+                (``checkpointer_missing``). Nothing has run.
+            StateError: another run writes to the thread (``thread_busy``), or it is one of
+                other agents (``checkpoint_misfit``): nothing has run. Somebody else has taken
+                the thread over (``thread_conflict``), or the store has failed.
             Exception: what an agent raised, as it is, unless `on_error` says otherwise;
                 `Result.of` gives what came of the run until then.
             KeyboardInterrupt: somebody stopped it; its agents and tools are cancelled.
         """
-        return self._drive(self._start(question))
+        return self._drive(self._start(question, thread))
 
-    async def arun(self, question: Any) -> Result:
+    async def arun(self, question: Any, thread: str | None = None) -> Result:
         """`run` on the caller's event loop; cancelling the task cancels the run."""
-        return await self._adrive(self._start(question))
+        return await self._adrive(self._start(question, thread))
 
-    def stream(self, question: Any) -> Stream:
+    def stream(self, question: Any, thread: str | None = None) -> Stream:
         """Runs the team and gives its events one by one, pieces of models' replies too.
 
         Args:
             question: as for `run`.
+            thread: as for `run`.
 
         Returns:
             An iterator of `Event`, with the `Result` as its ``result`` at the end. Once it is
@@ -141,14 +165,19 @@ class Orchestrator:
         Raises:
             ValidationError: as `run`.
         """
-        return Stream(self._start(question, watched=True), self._settle)
+        return Stream(self._start(question, thread, watched=True), self._settle)
 
-    def astream(self, question: Any) -> AsyncStream:
+    def astream(self, question: Any, thread: str | None = None) -> AsyncStream:
         """`stream` for ``async for``."""
-        return AsyncStream(self._start(question, watched=True), self._settle)
+        return AsyncStream(self._start(question, thread, watched=True), self._settle)
 
     def batch(
-        self, questions: Iterable[Any], *, concurrency: int = 8, raise_errors: bool = False
+        self,
+        questions: Iterable[Any],
+        *,
+        threads: Iterable[str] | None = None,
+        concurrency: int = 8,
+        raise_errors: bool = False,
     ) -> list[Result]:
         """Runs the team once per question, several at a time, with a progress bar.
 
@@ -156,6 +185,8 @@ class Orchestrator:
 
         Args:
             questions: each as for `run`.
+            threads: as many names, no two the same, if the team has a checkpointer. Default:
+                a new thread for each.
             concurrency: how many run at a time. Default: 8.
             raise_errors: let the first failure end the batch. Default: a run that fails
                 becomes a result with the outcome ``error``, and the others go on.
@@ -166,48 +197,30 @@ class Orchestrator:
         Raises:
             ValidationError: a question is wrong; none has run.
         """
-        starts = self._starts(questions, concurrency)
+        starts = self._starts(questions, threads, concurrency)
 
-        def one(first: dict[str, Any], begun: Callable[[Run], None]) -> Result:
-            run = self._launch(first, watched=False)
+        def one(start: _Start, begun: Callable[[Run], None]) -> Result:
+            run = self._launch(*start)
             begun(run)
             return self._drive(run, keep=not raise_errors)
 
         return batch(starts, one, concurrency=concurrency, label=self.name)
 
     async def abatch(
-        self, questions: Iterable[Any], *, concurrency: int = 8, raise_errors: bool = False
+        self,
+        questions: Iterable[Any],
+        *,
+        threads: Iterable[str] | None = None,
+        concurrency: int = 8,
+        raise_errors: bool = False,
     ) -> list[Result]:
         """`batch` on the caller's event loop."""
-        starts = self._starts(questions, concurrency)
+        starts = self._starts(questions, threads, concurrency)
 
-        async def one(first: dict[str, Any]) -> Result:
-            return await self._adrive(self._launch(first, watched=False), keep=not raise_errors)
+        async def one(start: _Start) -> Result:
+            return await self._adrive(self._launch(*start), keep=not raise_errors)
 
         return await abatch(starts, one, concurrency=concurrency, label=self.name)
-
-    def resume(self, result: Result, answers: Any) -> Result:
-        """Answers what a run asked, and lets it go on.
-
-        Args:
-            result: what `run` or `resume` returned, with the outcome ``paused``.
-            answers: the answer to the one question, or a dict from question ids to answers;
-                what it leaves out is asked again.
-
-        Returns:
-            As `run`. Its limits cover the run as a whole.
-
-        Raises:
-            ValidationError: the result waits for nothing, has been resumed already or came out
-                of a pickle, or the answer does not say which question it is for
-                (``answer_invalid``).
-            Exception: as `run`.
-        """
-        return self._drive(self._answered(result, answers))
-
-    async def aresume(self, result: Result, answers: Any) -> Result:
-        """`resume` on the caller's event loop."""
-        return await self._adrive(self._answered(result, answers))
 
     def __repr__(self) -> str:
         return f"Orchestrator({', '.join(self._built.names)})"
@@ -215,19 +228,38 @@ class Orchestrator:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {**self.graph._repr_mimebundle_(), "text/plain": repr(self)}
 
-    def _start(self, question: Any, *, watched: bool = False) -> Run:
-        return self._launch(entry(question, self._built.state), watched=watched)
+    def _start(self, question: Any, thread: str | None, *, watched: bool = False) -> Run:
+        return self._launch(*self._ready(question, thread), watched=watched)
 
-    def _starts(self, questions: Iterable[Any], concurrency: int) -> list[dict[str, Any]]:
+    def _ready(self, question: Any, thread: str | None) -> _Start:
+        """What a run is started with, checked as far as it can be before that."""
+        if self._home is None and thread is None:
+            return entry(question, self._built.state), None
+        name = fresh_name() if thread is None else thread_name(thread)
+        place = self._at_home().place(name)
+        return turn(question, self._built.state), place
+
+    def _starts(
+        self, questions: Iterable[Any], threads: Iterable[str] | None, concurrency: int
+    ) -> list[_Start]:
         read_count(concurrency, "concurrency", "a batch")
         if isinstance(questions, str | bytes) or not isinstance(questions, Iterable):
             raise ValidationError(
                 f"a batch takes a list of questions, and was given: {questions!r}",
                 code="input_invalid",
             )
-        return [entry(question, self._built.state) for question in questions]
+        asked = list(questions)
+        names = [None] * len(asked) if threads is None else _names(threads, len(asked))
+        return [self._ready(*pair) for pair in zip(asked, names, strict=True)]
 
-    def _launch(self, first: dict[str, Any], *, watched: bool) -> Run:
+    def _launch(
+        self,
+        first: dict[str, Any] | Turn | Command[Any] | None,
+        place: Place | None,
+        *,
+        watched: bool = False,
+        run_id: str | None = None,
+    ) -> Run:
         limits = {} if self._budget is None else self._budget.limits()
         try:
             return self._built.engine.start(
@@ -236,6 +268,8 @@ class Orchestrator:
                 limits=Limits(**limits, supersteps=self._built.supersteps),
                 events=True,
                 shape=Shape(("events",)) if watched else None,
+                place=place,
+                run_id=run_id,
             )
         except StateError as error:
             raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
@@ -266,6 +300,9 @@ class Orchestrator:
 
     def _keeps(self, run: Run, error: BaseException, *, keep: bool) -> bool:
         """Whether a failure stays in the result; if not, the result goes with the failure."""
+        if not run.begun:
+            # Nothing has run: that is no failure of an agent's.
+            return keep
         name_agent(run, error)
         if keep or self._records or is_limit(error):
             return True
@@ -275,19 +312,28 @@ class Orchestrator:
     def _finished(self, run: Run, error: BaseException | None) -> Result:
         return finish(run, error, self._built.state, self.name)
 
-    def _answered(self, result: Result, answers: Any) -> Run:
-        given = answers_of(result, answers)
-        run = result._run  # noqa: SLF001 - a result keeps its run for this alone
-        if run is None or run.outcome != "paused":
-            reason = "it came out of a pickle" if run is None else "it has been resumed already"
-            raise ValidationError(
-                f"the result cannot be resumed: {reason}",
-                code="answer_invalid",
-                hint="resume the result that the last `run` or `resume` returned",
-            )
-        for key, value in given.items():
-            run.answer(key, value)
-        return run
+
+def _names(threads: Iterable[str], count: int) -> list[str]:
+    """The threads of a batch."""
+    if isinstance(threads, str | bytes) or not isinstance(threads, Iterable):
+        raise ValidationError(
+            f"`threads` of a batch is a list of names, and was given: {threads!r}",
+            code="input_invalid",
+        )
+    names = [thread_name(thread) for thread in threads]
+    if len(names) != count:
+        raise ValidationError(
+            f"a batch of {count} questions takes as many threads, found: {len(names)}",
+            code="input_invalid",
+        )
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValidationError(
+            f"two questions of a batch cannot share a thread: {twice[0]}",
+            code="input_invalid",
+            hint="run further turns of one thread one after the other",
+        )
+    return names
 
 
 def _name(given: Any) -> str:

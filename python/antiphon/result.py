@@ -89,6 +89,8 @@ class Result:
             ``category``, ``code``, ``message`` and ``at``.
         usage: what it has spent.
         run_id: the run's id.
+        thread: the thread it is kept in; none if it is not kept.
+        checkpoint: where it has come to there.
         team: the team's name.
         events_dropped: how many events beyond 10,000 were not kept.
     """
@@ -113,6 +115,8 @@ class Result:
         self.team = team
         self.error = error
         self.run_id: str = run.run_id
+        self.thread: str | None = run.thread
+        self.checkpoint: int | None = run.checkpoint
         self.events_dropped: int = run.events_dropped
         self.questions = tuple(Question(key, path[-1], value) for key, path, value in run.questions)
 
@@ -205,6 +209,8 @@ class Result:
         """All of it as JSON values, without the events; what JSON lacks becomes its type's name."""
         return {
             "run_id": self.run_id,
+            "thread": self.thread,
+            "checkpoint": self.checkpoint,
             "team": self.team,
             "outcome": self.outcome,
             "detail": self.detail,

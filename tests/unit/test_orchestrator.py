@@ -217,7 +217,7 @@ def test_in_an_open_state_parallel_agents_must_not_write_different_values() -> N
         def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
             return {"seen": self.value}
 
-    with pytest.raises(StateError, match="`a` and `b` wrote .*: seen") as caught:
+    with pytest.raises(StateError, match=r"`a` and `b` wrote .*: seen") as caught:
         Orchestrator([[Writes(1, name="a"), Writes(2, name="b")]]).run("q")
     assert caught.value.code == "write_conflict"
     assert Orchestrator([[Writes(1, name="a"), Writes(1, name="b")]]).run("q").seen == 1

@@ -9,6 +9,7 @@ from antiphon._antiphon import Builder, RetryPolicy, Send
 from antiphon._model.choice import as_model
 from antiphon._team.drawn import drawing
 from antiphon._team.flow import Route, Ways, flow_ways, listed_ways, members
+from antiphon._team.identity import option_of
 from antiphon._team.roster import END, START, Roster
 from antiphon._team.router import FINISH, read_router
 from antiphon._team.schema import State, read_state
@@ -51,6 +52,7 @@ class Assembled:
         drawn: how it is drawn.
         supersteps: how many steps a run may take.
         names: its agents.
+        schemas: the classes that say what its state holds.
     """
 
     engine: Engine
@@ -58,6 +60,7 @@ class Assembled:
     drawn: Drawing
     supersteps: int
     names: tuple[str, ...]
+    schemas: tuple[Any, ...]
 
 
 def assemble(settings: Settings) -> Assembled:
@@ -86,7 +89,8 @@ def assemble(settings: Settings) -> Assembled:
     for name, policy in policies.items():
         _set_policy(builder, name, policy)
     drawn = drawing([spec.name for spec in everyone], ways, policies, _hub(router, roster))
-    return Assembled(builder.build(), state, drawn, steps, tuple(roster))
+    schemas = (*state.schemas, *_outputs(everyone))
+    return Assembled(builder.build(), state, drawn, steps, tuple(roster), schemas)
 
 
 class _Nodes:
@@ -171,6 +175,12 @@ def _ways(settings: Settings, specs: list[Spec], roster: Roster) -> tuple[Ways, 
     ways = flow_ways(settings.flow, roster)
     _check_reach(ways, specs, settings)
     return ways, settings.max_turns, None
+
+
+def _outputs(specs: list[Spec]) -> list[Any]:
+    """The types that agents answer with."""
+    given = [option_of(spec.agent, "output") for spec in specs]
+    return [kind for kind in given if kind is not None and not isinstance(kind, dict)]
 
 
 def _check_names(specs: list[Spec]) -> None:

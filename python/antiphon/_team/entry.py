@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import Turn
 from antiphon._encode import well_formed
 from antiphon._team.messages import said
+from antiphon._team.returns import spoken
 from antiphon._team.schema import fields_of, is_record
+from antiphon._team.shown import HANDED, RECORDED
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from antiphon._team.schema import State
-    from antiphon.result import Result
+    from antiphon.result import Question
 
 
 def entry(given: Any, state: State) -> dict[str, Any]:
@@ -26,9 +32,76 @@ def entry(given: Any, state: State) -> dict[str, Any]:
         ValidationError: the question is blank (``question_blank``), or the input is something
             else or does not fit the state (``input_invalid``).
     """
+    fields = _fields(given)
+    try:
+        return state.begin(fields)
+    except StateError as error:
+        raise _invalid(error) from error
+
+
+def turn(given: Any, state: State) -> Turn:
+    """What a run on a thread writes: it depends on whether the thread holds something.
+
+    Args:
+        given: as for `entry`.
+        state: the team's state.
+
+    Raises:
+        ValidationError: as `entry`, but for keys that a new thread lacks: whether it is new
+            turns out when the run begins.
+    """
+    fields = _fields(given)
+    first: dict[str, Any] | ValidationError
+    try:
+        further = state.turn(fields)
+    except StateError as error:
+        raise _invalid(error) from error
+    try:
+        first = state.begin(fields)
+    except ValidationError as error:
+        first = error
+    # Each question has an answer and failures of its own.
+    return Turn(first, further, anew=[*state.anew, RECORDED, HANDED])
+
+
+def edit(given: Any, state: State, agent: str | None) -> Turn:
+    """What somebody writes to a thread from outside.
+
+    Args:
+        given: a text, which becomes the answer and a message; or an update, as a dict or
+            another record.
+        state: the team's state.
+        agent: in whose name; none for the person's.
+
+    Raises:
+        ValidationError: it is neither, or does not fit the state (``input_invalid``).
+    """
+    if isinstance(given, str):
+        given = spoken(given, agent) if agent else {"messages": given}
+    if not is_record(given):
+        raise ValidationError(
+            f"an update is a text, a dict or another record: {type(given).__name__}",
+            code="input_invalid",
+            hint='`team.update(thread, {"feedback": "..."})`',
+        )
+    fields = fields_of(given)
+    first: dict[str, Any] | ValidationError
+    try:
+        further = state.write(fields, agent)
+    except StateError as error:
+        raise _invalid(error) from error
+    try:
+        first = state.begin(fields)
+    except ValidationError as error:
+        first = error
+    return Turn(first, further)
+
+
+def _fields(given: Any) -> dict[str, Any]:
+    """What a run is given, by key."""
     if isinstance(given, str):
         _check_question(given)
-        return state.begin({"question": given, "messages": [said("user", given)]})
+        return {"question": given, "messages": [said("user", given)]}
     if not is_record(given):
         raise ValidationError(
             f"a run takes a question as text, or an initial state: {type(given).__name__}",
@@ -40,34 +113,42 @@ def entry(given: Any, state: State) -> dict[str, Any]:
         _check_question("")
     if "question" in fields:
         _check_question(fields["question"])
-    try:
-        return state.begin(fields)
-    except StateError as error:
-        raise ValidationError(error.message, code="input_invalid", hint=error.hint) from error
+    return fields
 
 
-def answers_of(result: Result, given: Any) -> dict[str, Any]:
+def _invalid(error: StateError) -> ValidationError:
+    return ValidationError(error.message, code="input_invalid", hint=error.hint)
+
+
+class Unanswered(Enum):
+    """Stands for an answer that was not given; ``None`` is one."""
+
+    UNANSWERED = "unanswered"
+
+    def __repr__(self) -> str:
+        return "unanswered"
+
+
+UNANSWERED = Unanswered.UNANSWERED
+
+
+def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -> dict[str, Any]:
     """Answers by question id.
 
     Args:
-        result: what paused.
+        questions: what is asked.
         given: the answer to the one question, or a dict from question ids to answers.
+        outcome: how the run stands, for an error.
 
     Raises:
-        ValidationError: the result waits for nothing, or the answer does not say which of
-            several questions it is for (``answer_invalid``).
+        ValidationError: nothing is asked, or the answer does not say which of several
+            questions it is for (``answer_invalid``).
     """
-    if not hasattr(result, "questions"):
+    if not questions:
         raise ValidationError(
-            f"what is resumed has to be the result of a run: {type(result).__name__}",
-            code="answer_invalid",
+            f"the run waits for no answer, its outcome is: {outcome}", code="answer_invalid"
         )
-    if not result.questions:
-        raise ValidationError(
-            f"the run waits for no answer, its outcome is: {result.outcome}",
-            code="answer_invalid",
-        )
-    ids = [question.id for question in result.questions]
+    ids = [question.id for question in questions]
     if isinstance(given, dict) and given and set(given) <= set(ids):
         return dict(given)
     if len(ids) == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from antiphon._team.shown import RECORDED
 from antiphon.errors import BudgetError
@@ -29,12 +29,13 @@ def finish(run: Run, error: BaseException | None, state: State, team: str) -> Re
         team: the team's name.
     """
     raw = run.values
-    outcome, detail = _outcome(run, error, raw)
+    has_failed = bool(raw.get(RECORDED))
+    outcome, detail = how_it_ended(run.outcome, run.detail, error, has_failed=has_failed)
     counts = {key: value for key, value in run.spent.items() if key != "supersteps"}
     usage = Usage(**counts, steps=run.steps)
     return Result(
         run,
-        state=state.show(raw),
+        state=state.show(raw) if run.begun else {},
         outcome=outcome,
         detail=detail,
         usage=usage,
@@ -57,16 +58,26 @@ def name_agent(run: Run, error: BaseException) -> None:
         error.add_note(f"{_NOTE}`{failed[-1].path[-1]}`")
 
 
-def _outcome(run: Run, error: BaseException | None, raw: dict[str, Any]) -> tuple[Outcome, str]:
+def how_it_ended(
+    ended: str, detail: str, error: BaseException | None, *, has_failed: bool = False
+) -> tuple[Outcome, str]:
+    """The outcome of a run, and its detail.
+
+    Args:
+        ended: what the engine calls it.
+        detail: what the engine says about it.
+        error: what it failed with; none if it did not.
+        has_failed: whether an agent did, and the team went on.
+    """
     if isinstance(error, BudgetError) and is_limit(error):
         dimension = str(error.details.get("dimension", "turns"))
         return ("retry_limit" if dimension in _TURNS else "budget"), dimension
     if error is not None:
         return "error", f"{type(error).__name__}: {error}"
-    if run.outcome == "budget":
-        return ("retry_limit" if run.detail in _TURNS else "budget"), run.detail
-    if run.outcome == "paused":
+    if ended == "budget":
+        return ("retry_limit" if detail in _TURNS else "budget"), detail
+    if ended == "paused":
         return "paused", ""
-    if run.outcome == "cancelled":
-        return "cancelled", run.detail
-    return ("error", "an agent failed") if raw.get(RECORDED) else ("answered", "")
+    if ended == "cancelled":
+        return "cancelled", detail
+    return ("error", "an agent failed") if has_failed else ("answered", "")

@@ -24,6 +24,8 @@ class OpenState:
     """
 
     keys: frozenset[str] | None = None
+    schemas: tuple[Any, ...] = ()
+    anew: tuple[str, ...] = ("answer",)
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""
@@ -44,8 +46,12 @@ class OpenState:
         """The first writes of a run."""
         return self._split(dict(given), None)
 
-    def write(self, update: Any, agent: str) -> dict[str, Any]:
-        """An agent's update as the engine takes it."""
+    def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a further run on a thread writes over what is there."""
+        return self._split(dict(given), None)
+
+    def write(self, update: Any, agent: str | None) -> dict[str, Any]:
+        """An update as the engine takes it: an agent's, or the person's."""
         from antiphon._team.schema import fields_of
 
         return self._split(fields_of(update), agent)

@@ -38,6 +38,10 @@ class State(Protocol):
 
     keys: frozenset[str] | None
     """Its keys; none if it is open."""
+    schemas: tuple[Any, ...]
+    """The classes that say what it holds."""
+    anew: tuple[str, ...]
+    """Keys that each run on a thread begins without."""
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""
@@ -48,8 +52,11 @@ class State(Protocol):
     def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The first writes of a run."""
 
-    def write(self, update: Any, agent: str) -> dict[str, Any]:
-        """An agent's update as the engine takes it."""
+    def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a further run on a thread writes over what is there."""
+
+    def write(self, update: Any, agent: str | None) -> dict[str, Any]:
+        """An update as the engine takes it: an agent's, or the person's."""
 
 
 def read_state(kind: Any) -> State:
@@ -86,7 +93,10 @@ class SchemaState:
         self._channels = schema.channels
         self._makes = schema.makes
         self.keys: frozenset[str] | None = frozenset(self._channels) | set(BASE)
+        self.schemas: tuple[Any, ...] = (self._kind,)
         self._fields = Fields(self._kind)
+        # Without a default there would be none.
+        self.anew: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""
@@ -101,6 +111,9 @@ class SchemaState:
         if not self._makes:
             return {key: value for key, value in raw.items() if not key.startswith("__")}
         fields = {key: value for key, value in raw.items() if key in self._channels}
+        if not self._fields.required <= fields.keys():
+            # A run that was stopped before its input was there.
+            return fields
         if is_model(self._kind):
             return self._kind.model_construct(set(fields), **fields)  # type: ignore[attr-defined]
         return self._kind(**fields)
@@ -119,12 +132,7 @@ class SchemaState:
                 code="input_invalid",
                 hint=f"its keys are {', '.join(sorted(self.keys or ()))}",
             )
-        first = self._fields.defaults()
-        for name, channel in self._channels.items():
-            absent = name not in first and _rule(channel) != "once"
-            if absent and channel.factory is not None:
-                first[name] = channel.factory()
-        first.update(given)
+        first = {**self._defaults(), **given}
         missing = sorted(self._fields.required - set(first))
         if missing:
             raise ValidationError(
@@ -143,7 +151,17 @@ class SchemaState:
             key: Overwrite(value) if self._reduces(key) else value for key, value in whole.items()
         }
 
-    def write(self, update: Any, agent: str) -> dict[str, Any]:
+    def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a further run on a thread writes over what is there.
+
+        Raises:
+            StateError: a value does not fit its key (``write_mistyped``).
+        """
+        first = self._defaults()
+        fresh = {key: first[key] for key in ("answer",) if key in first and key not in given}
+        return {**fresh, **self.write(given, None)}
+
+    def write(self, update: Any, agent: str | None) -> dict[str, Any]:
         """An agent's update as the engine takes it.
 
         Raises:
@@ -154,6 +172,15 @@ class SchemaState:
             fields["messages"] = listed(fields["messages"], agent)
         whole = {key: value for key, value in fields.items() if not self._reduces(key)}
         return {**fields, **self._fields.coerced(whole)}
+
+    def _defaults(self) -> dict[str, Any]:
+        """A new value for each key that need not be given."""
+        first = self._fields.defaults()
+        for name, channel in self._channels.items():
+            absent = name not in first and _rule(channel) != "once"
+            if absent and channel.factory is not None:
+                first[name] = channel.factory()
+        return first
 
     def _reduces(self, key: str) -> bool:
         channel = self._channels.get(key)

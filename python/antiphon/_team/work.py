@@ -74,7 +74,7 @@ class Declared:
         return opening(self._spec, state, data)
 
     def _close(self, given: Any, came: dict[str, Any], ctx: Context) -> dict[str, Any]:
-        del given
+        del given, ctx
         spec = self._spec
         value = came["text"] if spec.output is None else spec.output.construct(came["value"])
         if len(spec.writes) == 1:

@@ -1,4 +1,4 @@
-"""Durable threads: where they are kept, and what a state may hold.
+"""Durable threads: where they are kept, what they held, and what a state may hold.
 
 A saver goes wherever a ``checkpointer`` is taken; so does its URL: ``memory:``, or ``sqlite:`` and
 a file.
@@ -7,7 +7,18 @@ a file.
 from __future__ import annotations
 
 from antiphon._antiphon import MemorySaver, Saver, SqliteSaver
+from antiphon.checkpoint._checkpoint import Checkpoint
+from antiphon.checkpoint._difference import Change, Difference
 from antiphon.checkpoint._forms.failures import StoredException
 from antiphon.checkpoint._registry import register
 
-__all__ = ["MemorySaver", "Saver", "SqliteSaver", "StoredException", "register"]
+__all__ = [
+    "Change",
+    "Checkpoint",
+    "Difference",
+    "MemorySaver",
+    "Saver",
+    "SqliteSaver",
+    "StoredException",
+    "register",
+]

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::codec::ObjectCodec;
 use crate::engine::Engine;
-use crate::fault::to_exception;
+use crate::fault::{as_dict, to_exception};
 use crate::host::{Host, PyRules};
 use crate::object::Object;
 use crate::past::{self, Shot, Wanted, next, shots};
@@ -71,6 +71,7 @@ fn picture<'py>(
     let graph = &engine.get().graph;
     let dict = PyDict::new(py);
     let is_live = live.is_some();
+    let is_paused = live.as_ref().is_some_and(Memory::is_paused);
     let seed = shot.header.as_ref().map_or_else(Seed::default, |header| header.seed);
     let open: Vec<_> = next(graph, &shot.image)
         .into_iter()
@@ -100,6 +101,9 @@ fn picture<'py>(
     dict.set_item("tasks", tasks.to_tuple())?;
     dict.set_item("outcome", shot.ended.as_ref().map(outcome))?;
     dict.set_item("detail", shot.ended.as_ref().map(detail))?;
+    let fault = shot.ended.as_ref().and_then(|ended| ended.as_ref().err());
+    dict.set_item("fault", fault.map(|fault| as_dict(py, fault)))?;
+    dict.set_item("paused", is_paused)?;
     Ok(dict)
 }
 
