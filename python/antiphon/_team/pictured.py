@@ -9,7 +9,7 @@ from antiphon._team.finish import how_it_ended
 from antiphon._team.roster import START
 from antiphon._team.shown import RECORDED
 from antiphon.checkpoint import Checkpoint
-from antiphon.errors import from_fault
+from antiphon.errors import RunCancelled, from_fault
 from antiphon.result import Question
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ def _outcome(shown: dict[str, Any]) -> tuple[Outcome | None, str]:
         return None, ""
     if shown["fault"] is not None:
         error = from_fault(shown["fault"])
+        if isinstance(error, RunCancelled):
+            # Ctrl-C, while an agent had the only thread there is.
+            return "cancelled", error.message
         outcome, detail = how_it_ended("failed", error.message, error)
         return outcome, detail if outcome != "error" else error.message
     has_failed = bool(shown["values"].get(RECORDED))

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Place
 
-__all__ = ["Resumes"]
-
 
 class Resumes(Threads):
     """What a team can do with runs that have not come to their end."""

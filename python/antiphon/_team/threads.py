@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from antiphon._team.assemble import Assembled
     from antiphon.checkpoint import Checkpoint, Difference
 
-__all__ = ["Threads"]
-
 
 class Threads:
     """What a team with a checkpointer can do with its threads.
@@ -40,8 +38,9 @@ class Threads:
 
         Args:
             thread: the thread's name.
-            checkpoint: the id of a checkpoint. Default: where the thread is now, what agents
-                of an open step have written included.
+            checkpoint: the id of a checkpoint: what came of it later, a question or the end,
+                is in the `history`. Default: where the thread is now, what agents of an open
+                step have written included.
 
         Returns:
             The checkpoint, with the state and what comes next.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from antiphon.result import Outcome, Question
 
-__all__ = ["Checkpoint"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:

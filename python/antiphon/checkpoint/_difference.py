@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from antiphon.checkpoint._checkpoint import Checkpoint
     from antiphon.checkpoint._registry import Registry
 
-__all__ = ["Change", "Difference", "difference"]
-
 
 @dataclass(frozen=True, slots=True)
 class Change:

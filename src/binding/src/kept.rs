@@ -188,6 +188,8 @@ impl Core {
             Stage::Opening(opening, _) => {
                 let Some(opened) = poll(run, opening) else { return true };
                 self.opened(run, opened);
+                // A run that could not begin has nothing to do.
+                return self.attend(run);
             }
             Stage::Open(_, waiting) => {
                 let Some(awaited) = waiting else { return false };

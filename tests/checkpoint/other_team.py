@@ -1,0 +1,93 @@
+"""A process of its own that works on threads which other processes share.
+
+Arguments: the URL of the store, a file to note things in, and what to do: `ask`, `answer` with a
+name, `crash`, `hold` or `recover`. Every agent notes in the file that it begins; what came of it is
+printed as JSON.
+"""
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from antiphon import Agent, AgentContext, Orchestrator
+
+CRASHED = ("lost one", "it's lost", "日本")
+
+
+class Notes(Agent):
+    """An agent that leaves traces."""
+
+    def __init__(self, journal: str, *, stuck: bool = False) -> None:
+        super().__init__()
+        self.journal, self.stuck = journal, stuck
+
+    def note(self, ctx: AgentContext) -> None:
+        """Writes a line that survives the death of the process."""
+        line = f"{ctx.agent} {ctx.thread}\n"
+        file = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, line.encode())
+        os.close(file)
+
+
+class Plan(Notes):
+    """Is done before anything can go wrong."""
+
+    def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+        self.note(ctx)
+        return {"plan": f"greet {state['question']}"}
+
+
+class Greet(Notes):
+    """Asks for a name."""
+
+    def run(self, state: Any, ctx: AgentContext) -> str:
+        self.note(ctx)
+        return f"{state['plan']}: hello {ctx.ask({'need': 'a name'})}"
+
+
+class Work(Notes):
+    """Never ends in the first process."""
+
+    def run(self, state: Any, ctx: AgentContext) -> str:
+        self.note(ctx)
+        if self.stuck:
+            time.sleep(600)
+        return f"worked on {state['plan']}"
+
+
+def asking(url: str, journal: str) -> Orchestrator:
+    """A team that waits for a person."""
+    agents = [Plan(journal), Greet(journal)]
+    return Orchestrator(agents, checkpointer=url, name="asking")
+
+
+def working(url: str, journal: str, *, stuck: bool) -> Orchestrator:
+    """A team that may be killed."""
+    agents = [Plan(journal), Work(journal, stuck=stuck)]
+    return Orchestrator(agents, checkpointer=url, name="working")
+
+
+def told(result: Any) -> dict[str, Any]:
+    """A result for whoever started the process."""
+    return {**result.to_dict(), "id": result.run_id}
+
+
+def main(url: str, journal: str, deed: str, *words: str) -> Any:
+    """Does what is asked."""
+    if deed == "ask":
+        return told(asking(url, journal).run("the guest", thread="t"))
+    if deed == "answer":
+        return told(asking(url, journal).resume("t", words[0]))
+    if deed == "crash":
+        team = working(url, journal, stuck=True)
+        return team.batch(["x"] * len(CRASHED), threads=CRASHED)
+    if deed == "hold":
+        return told(working(url, journal, stuck=True).run("x", thread="held"))
+    team = working(url, journal, stuck=False)
+    return [told(result) for result in team.recover()]
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])))
