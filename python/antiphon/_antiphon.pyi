@@ -218,10 +218,6 @@ class Engine:
     """
     A compiled graph; immutable, and shareable between threads and runs.
     """
-    def afork(self, /, place: Place, to: str, run_id: str) -> Any:
-        """
-        `fork` on the caller's event loop.
-        """
     def ahistory(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> Any:
         """
         `history` on the caller's event loop.
@@ -233,11 +229,6 @@ class Engine:
     def describe(self, /) -> dict:
         """
         Nodes, edges, joins, branches and channels, for drawing.
-        """
-    def fork(self, /, place: Place, to: str, run_id: str) -> None:
-        """
-        Makes the thread `to` out of the way to the checkpoint of `place`, or out of all
-        that its thread holds. A run that goes on there is called `run_id`.
         """
     def history(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> list:
         """
@@ -477,6 +468,15 @@ class Place:
     """
     def __new__(cls, /, saver: Saver, thread: str, *, registry: Any | None = None, checkpoint: int | None = None, durability: str | None = None, as_node: str | None = None) -> Place: ...
     def __repr__(self, /) -> str: ...
+    def afork(self, /, to: str, run_id: str) -> Any:
+        """
+        `fork` on the caller's event loop.
+        """
+    def fork(self, /, to: str, run_id: str) -> None:
+        """
+        Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
+        holds. A run that goes on there is called `run_id`.
+        """
     @property
     def thread(self, /) -> str: ...
 

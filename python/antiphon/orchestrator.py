@@ -10,10 +10,11 @@ from antiphon._team.assemble import Settings, assemble
 from antiphon._team.batch import abatch, batch
 from antiphon._team.entry import entry, turn
 from antiphon._team.finish import finish, is_limit, name_agent
-from antiphon._team.home import Home, fresh_name, thread_name
+from antiphon._team.home import Home
 from antiphon._team.resumes import Resumes
 from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._team.watch import AsyncStream, Stream
+from antiphon._thread import fresh_name, thread_name
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Orchestrator(Resumes):
             ValidationError: the question is blank (``question_blank``), or the input does not
                 fit the state (``input_invalid``); no thread can have that name
                 (``thread_invalid``), or the team has no checkpointer
-                (``checkpointer_missing``). Nothing has run.
+                (``thread_unkept``). Nothing has run.
             StateError: another run writes to the thread (``thread_busy``), or it is one of
                 other agents (``checkpoint_misfit``): nothing has run. Somebody else has taken
                 the thread over (``thread_conflict``), or the store has failed.

@@ -214,7 +214,7 @@ def test_what_cannot_be_kept_is_said_before_anything_is_asked(tmp_path: Path) ->
         "thread_unkept",
         "thread_unkept",
         "thread_empty",
-        "input_invalid",
+        "thread_invalid",
         "system_setting_invalid",
         "system_setting_invalid",
     ]

@@ -943,7 +943,7 @@ def test_a_run_that_cannot_be_called_is_refused_when_the_team_is_built(run: Any)
 
 
 def test_only_a_result_is_resumed() -> None:
-    with pytest.raises(ValidationError, match="the result of a run: int"):
+    with pytest.raises(ValidationError, match="the result of a run, or a thread: int"):
         Orchestrator(notes("a")).resume(3, "x")  # type: ignore[arg-type]
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from antiphon._antiphon import Place
-from antiphon._encode import well_formed
 from antiphon._saver import saver_of
 from antiphon.errors import AntiphonError, ValidationError
 
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from antiphon.checkpoint._registry import Registry
     from antiphon.graph import Durability
 
-_LONGEST = 512
-"""Characters of a thread's name."""
 _LARGEST = 2**63 - 1
 
 
@@ -82,24 +79,6 @@ class Home:
         )
 
 
-def thread_name(given: Any) -> str:
-    """The name of a thread, checked.
-
-    Raises:
-        ValidationError: it is no text, blank, too long, or no store can hold it
-            (``thread_invalid``).
-    """
-    if not isinstance(given, str):
-        raise _refused(f"a thread's name has to be text: {type(given).__name__}")
-    if not given.strip():
-        raise _refused(f"a thread's name is blank: {given!r}")
-    if len(given) > _LONGEST:
-        raise _refused(f"a thread's name takes at most {_LONGEST} characters, found: {len(given)}")
-    if "\0" in given or well_formed(given) != given:
-        raise _refused(f"a thread's name holds a character that no store keeps: {given!r}")
-    return given
-
-
 def checkpoint_id(given: Any) -> int | None:
     """The id of a checkpoint, checked; none for the end of a thread.
 
@@ -114,14 +93,3 @@ def checkpoint_id(given: Any) -> int | None:
         code="call_invalid",
         hint="take it from `team.history(thread)`",
     )
-
-
-def fresh_name() -> str:
-    """A name that nothing else has."""
-    import uuid
-
-    return str(uuid.uuid4())
-
-
-def _refused(message: str) -> ValidationError:
-    return ValidationError(message, code="thread_invalid", hint="name it by a short text of yours")

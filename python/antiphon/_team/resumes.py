@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Command, Run
 from antiphon._team.batch import abatch, batch
 from antiphon._team.entry import UNANSWERED, answers_to
-from antiphon._team.home import checkpoint_id, fresh_name, thread_name
+from antiphon._team.home import checkpoint_id
 from antiphon._team.spec import read_count
 from antiphon._team.steps import Steps, awalk, walk
 from antiphon._team.threads import Threads, empty
+from antiphon._thread import fresh_name, thread_name
 from antiphon.errors import ValidationError
 from antiphon.result import Result
 
@@ -144,7 +145,7 @@ class Resumes(Threads):
         if checkpoint is not None:
             raise ValidationError(
                 f"the run is kept in no thread, and has no checkpoint: {checkpoint}",
-                code="checkpointer_missing",
+                code="thread_unkept",
             )
         if answers is UNANSWERED:
             raise ValidationError(

@@ -18,7 +18,7 @@ class Call:
     """A call of the engine whose answer comes from a store.
 
     Attributes:
-        method: the engine's method; its twin for those who await begins with ``a``.
+        method: the method; its twin for those who await begins with ``a``.
         arguments: what it takes.
         options: what it takes by name.
     """
@@ -26,6 +26,8 @@ class Call:
     method: str
     arguments: tuple[Any, ...]
     options: dict[str, Any] = field(default_factory=dict)
+    of: Any = None
+    """Whose method it is. Default: the engine's."""
 
 
 Steps: TypeAlias = "Generator[Call | Run, Any, _T]"
@@ -42,7 +44,7 @@ def walk(engine: Engine, steps: Steps[_T]) -> _T:
             result: _T = end.value
             return result
         if isinstance(asked, Call):
-            given = getattr(engine, asked.method)(*asked.arguments, **asked.options)
+            given = getattr(asked.of or engine, asked.method)(*asked.arguments, **asked.options)
         else:
             given = None
             asked.drain()
@@ -58,7 +60,7 @@ async def awalk(engine: Engine, steps: Steps[_T]) -> _T:
             result: _T = end.value
             return result
         if isinstance(asked, Call):
-            method = getattr(engine, f"a{asked.method}")
+            method = getattr(asked.of or engine, f"a{asked.method}")
             given = await method(*asked.arguments, **asked.options)
         else:
             given = await asked

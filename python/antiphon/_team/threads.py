@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._team.entry import edit
-from antiphon._team.home import Home, checkpoint_id, fresh_name, thread_name
+from antiphon._team.home import Home, checkpoint_id
 from antiphon._team.roster import START
 from antiphon._team.steps import Call, Steps, awalk, walk
+from antiphon._thread import fresh_name, thread_name
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Threads:
     """What a team with a checkpointer can do with its threads.
 
     The methods of a pair do the same, once by a plain call and once by ``await``. All of them
-    raise a `ValidationError` if the team has no checkpointer (``checkpointer_missing``) or no
+    raise a `ValidationError` if the team has no checkpointer (``thread_unkept``) or no
     thread can have that name (``thread_invalid``): a text that is not blank, of up to 512
     characters.
     """
@@ -141,7 +142,7 @@ class Threads:
             to: the new thread's name. Default: one that nothing else has.
 
         Returns:
-            The new thread's name. Its checkpoints have ids of their own.
+            The new thread's name. Its checkpoints have the ids that they have in the other.
 
         Raises:
             ValidationError: the thread holds nothing (``thread_empty``), or the new one does
@@ -236,7 +237,7 @@ class Threads:
         home, thread = self._at_home(), thread_name(thread)
         target = fresh_name() if to is None else thread_name(to)
         place = home.place(thread, checkpoint_id(checkpoint))
-        yield Call("fork", (place, target, fresh_name()))
+        yield Call("fork", (target, fresh_name()), of=place)
         return target
 
     def _comparing(self, thread: str, before: int, after: int | None) -> Steps[Difference]:
@@ -262,7 +263,7 @@ class Threads:
         if self._home is None:
             raise ValidationError(
                 f"the team keeps no threads, it has no checkpointer: {self!r}",
-                code="checkpointer_missing",
+                code="thread_unkept",
                 hint='give it one: `Orchestrator(..., checkpointer="sqlite:runs.db")`',
             )
         return self._home

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from antiphon._antiphon import Place
+from antiphon._thread import fresh_name, thread_name
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ class Places:
         """How the engine keeps a new question: in that thread, or in one of its own.
 
         Raises:
-            ValidationError: there is no store (``thread_unkept``), or the name is none
-                (``input_invalid``).
+            ValidationError: there is no store (``thread_unkept``), or no thread can have
+                that name (``thread_invalid``).
         """
         if thread is not None:
             return self._named(thread)
         if self._saver is None:
             return {}
-        run_id = str(uuid.uuid4())
+        run_id = fresh_name()
         return {**self._named(run_id), "run_id": run_id}
 
     def old(self, thread: str) -> dict[str, Any]:
@@ -68,10 +68,7 @@ class Places:
         return {**self._named(thread), "how": "resume"}
 
     def _named(self, thread: Any) -> dict[str, Any]:
-        if not isinstance(thread, str) or not thread:
-            raise ValidationError(
-                f"a thread has a text for its name, found: {thread!r}", code="input_invalid"
-            )
+        thread = thread_name(thread)
         if self._saver is None:
             raise ValidationError(
                 f"there is no checkpointer to keep the thread in: {thread}",

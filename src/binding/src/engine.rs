@@ -5,13 +5,11 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::graph::{Graph, NodeId, NodeWork};
-use antiphon_stores::{Fork, TERM, owner};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::agent::AgentEntry;
-use crate::chance;
 use crate::context::Context;
 use crate::fault::{Retry, seconds};
 use crate::limits::Limits;
@@ -109,30 +107,13 @@ impl Engine {
         position.extract().ok().map(ChannelId)
     }
 
-    fn forking(
-        &self,
-        place: &Bound<'_, Place>,
-        to: &str,
-        run_id: &str,
-    ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + 'static> {
-        let py = place.py();
-        let (graph, place) = (Arc::clone(&self.graph), place.get());
-        let (vault, values) = (place.vault(py)?, place.values(py)?);
-        let owner = owner::new(chance::seed(py, None)?);
-        let (from, checkpoint) = (place.thread.clone(), place.checkpoint);
-        let (to, run_id) = (to.to_owned(), run_id.to_owned());
-        Ok(async move {
-            let fork = Fork { from: &from, checkpoint, to: &to, run_id: &run_id };
-            fork.make(&vault, (&graph, &values), (&owner, TERM)).await
-        })
-    }
-
     fn seeking(
         &self,
         place: &Bound<'_, Place>,
     ) -> PyResult<impl Future<Output = Result<Vec<String>, Fault>> + Send + 'static> {
         let (py, place) = (place.py(), place.get());
-        Ok(orphans(place.vault(py)?, Arc::clone(&self.graph), place.values(py)?))
+        let about = (Arc::clone(&self.graph), place.values(py)?);
+        Ok(orphans(place.clerk(py)?, place.vault(py)?, about))
     }
 
     pub(crate) fn is_strict(&self) -> bool {
@@ -240,29 +221,6 @@ impl Engine {
         awaited(slf.py(), entries, move |py, parts| {
             view.shown(this.bind(py), &parts).map(|list| list.into_any().unbind())
         })
-    }
-
-    /// Makes the thread `to` out of the way to the checkpoint of `place`, or out of all
-    /// that its thread holds. A run that goes on there is called `run_id`.
-    fn fork(
-        &self,
-        py: Python<'_>,
-        place: &Bound<'_, Place>,
-        to: &str,
-        run_id: &str,
-    ) -> PyResult<()> {
-        waited(py, self.forking(place, to, run_id)?)
-    }
-
-    /// `fork` on the caller's event loop.
-    fn afork<'py>(
-        &self,
-        py: Python<'py>,
-        place: &Bound<'_, Place>,
-        to: &str,
-        run_id: &str,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        awaited(py, self.forking(place, to, run_id)?, |py, ()| Ok(py.None()))
     }
 
     /// The threads in the store of `place` whose last run was one of this graph and was

@@ -1,11 +1,18 @@
 //! Where a run is kept: a thread of a store.
 
-use antiphon_stores::{Durability, Vault};
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_runtime::SystemClock;
+use antiphon_stores::clerk::Copying;
+use antiphon_stores::{Clerk, Durability, Vault, owner};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::chance;
 use crate::codec::ObjectCodec;
 use crate::saver::Saver;
+use crate::stored::{awaited, waited};
 
 /// A thread of a store, and how a run is kept there.
 ///
@@ -45,6 +52,17 @@ impl Place {
         Ok(Self { saver, thread, registry, checkpoint, durability, as_node })
     }
 
+    /// Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
+    /// holds. A run that goes on there is called `run_id`.
+    fn fork(&self, py: Python<'_>, to: &str, run_id: &str) -> PyResult<()> {
+        waited(py, self.forking(py, to, run_id)?)
+    }
+
+    /// `fork` on the caller's event loop.
+    fn afork<'py>(&self, py: Python<'py>, to: &str, run_id: &str) -> PyResult<Bound<'py, PyAny>> {
+        awaited(py, self.forking(py, to, run_id)?, |py, ()| Ok(py.None()))
+    }
+
     fn __repr__(&self) -> String {
         format!("Place({:?})", self.thread)
     }
@@ -58,6 +76,26 @@ impl Place {
     /// The store.
     pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<Vault> {
         self.saver.get().vault(py)
+    }
+
+    /// Whoever sees to the threads of the store from outside.
+    pub(crate) fn clerk(&self, py: Python<'_>) -> PyResult<Clerk> {
+        let owner = owner::new(chance::seed(py, None)?);
+        Ok(Clerk::new(self.vault(py)?, Arc::new(SystemClock::new()), owner))
+    }
+
+    fn forking(
+        &self,
+        py: Python<'_>,
+        to: &str,
+        run_id: &str,
+    ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + 'static> {
+        let (clerk, checkpoint) = (self.clerk(py)?, self.checkpoint);
+        let (from, to, run_id) = (self.thread.clone(), to.to_owned(), run_id.to_owned());
+        Ok(async move {
+            let copying = Copying { from: &from, checkpoint, to: &to, run_id: &run_id };
+            clerk.copy(copying).await
+        })
     }
 
     /// How values are stored.

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`clerk`] | seeing to threads from outside of runs: lists, copies, pruning |
 //! | [`codec`] | how commits become bytes |
-//! | [`fork`] | a thread that begins with what another one holds |
 //! | [`keep`] | what of a thread stays |
 //! | [`keeper`] | from commits to entries, and back |
 //! | [`lease`], [`owner`] | who writes to a thread, and for how long |
@@ -16,7 +15,6 @@
 
 pub mod clerk;
 pub mod codec;
-pub mod fork;
 pub mod keep;
 pub mod keeper;
 pub mod lease;
@@ -30,7 +28,6 @@ mod tidy;
 
 pub use clerk::Clerk;
 pub use codec::{Codec, JsonCodec, ValueCodec};
-pub use fork::Fork;
 pub use keep::Keep;
 pub use keeper::{Durability, Found, Header, Keeper, is_checkpoint};
 pub use lease::{Lease, TERM};

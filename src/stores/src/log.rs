@@ -223,25 +223,10 @@ impl Log {
         step: u64,
         at: Time,
     ) -> Result<Answer<()>, Fault> {
-        self.add(entries.iter().map(|&(kind, body)| (kind, step, at, body)))
-    }
-
-    /// Adds what other threads hold, as [`Log::append`] does; the numbers are its own.
-    ///
-    /// # Errors
-    /// As [`Log::append`].
-    pub fn copy(&mut self, records: &[Record]) -> Result<Answer<()>, Fault> {
-        self.add(records.iter().map(|from| (from.kind, from.step, from.at, from.body.as_slice())))
-    }
-
-    fn add<'a>(
-        &mut self,
-        entries: impl ExactSizeIterator<Item = (EntryKind, u64, Time, &'a [u8])>,
-    ) -> Result<Answer<()>, Fault> {
         let mut head = self.head;
         let (mut base, mut since, mut snapshot) = (self.base, self.since, self.snapshot);
         let mut closed = Vec::with_capacity(entries.len());
-        for (kind, step, at, body) in entries {
+        for &(kind, body) in entries {
             let (seq, parent) = (head.last + 1, head.tip);
             if kind == EntryKind::Snapshot {
                 (base, since, snapshot) = (seq, 0, body.len());

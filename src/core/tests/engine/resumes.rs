@@ -93,6 +93,35 @@ fn e22_a_question_is_open_again_and_its_answer_is_kept() {
 }
 
 #[test]
+fn a_run_is_paused_only_once_all_of_it_is_done_or_asks() {
+    let mut graph = fan(&["asks", "works"], &[("log", Merge::Append)]);
+    graph.add_node(nested("sub", fan(&["x", "y"], &[("log", Merge::Append)]).build().unwrap()));
+    graph.edge(START, "sub");
+    let graph = graph.build().unwrap();
+    let ask = |call: &mut crate::support::Call<'_>| match call.answers().len() {
+        0 => Outcome::Ask(json!("?")),
+        _ => call.done([]),
+    };
+    let script = Script::new().node("asks", ask).node("x", ask);
+    let is_paused = |script: Script| {
+        let mut play = stored(&graph, script, json!({}));
+        play.go();
+        left(&graph, &play).is_paused()
+    };
+    assert!(is_paused(script.clone()));
+    assert!(!is_paused(script.clone().never_ends("works")));
+    assert!(!is_paused(script.clone().never_ends("y")), "a task of the nested graph still works");
+    assert!(!is_paused(Script::new()), "nothing asks, it has ended");
+
+    let mut play = stored(&graph, script, json!({}));
+    for question in play.pauses() {
+        play.run.answer(&question.id, json!("yes"), play.now).unwrap();
+        play.step();
+        assert!(!left(&graph, &play).is_paused(), "what was answered goes on");
+    }
+}
+
+#[test]
 fn a_nested_graph_goes_on_from_its_own_last_superstep() {
     let mut graph = chain(&["before"]);
     graph.add_node(nested("sub", chain(&["x", "y"]).build().unwrap()));

@@ -93,7 +93,8 @@ impl Clerk {
     async fn records(&self, thread: &str, way: &[Mark]) -> Result<Vec<Record>, Fault> {
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return Ok(Vec::new()) };
         let span = Span { from: first.seq, to: last.seq };
-        let mut wanted = way.iter().map(|mark| mark.seq).peekable();
+        let wanted: Vec<_> = way.iter().map(|mark| mark.seq).collect();
+        let mut wanted = wanted.into_iter().peekable();
         let mut records = Vec::with_capacity(way.len());
         for entry in self.store().read(thread, span).await? {
             if wanted.next_if_eq(&entry.seq).is_some() {
