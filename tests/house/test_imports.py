@@ -30,6 +30,8 @@ _FACE = {
     "antiphon._role.as_tools",
     "antiphon._role.ask_all",
     "antiphon._saver.saver_of",
+    "antiphon._thread.fresh_name",
+    "antiphon._thread.thread_name",
 }
 
 
