@@ -9,6 +9,8 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # The extension is built by maturin, and has no tests on the Rust side: leaving
 # it out lets the rest share one set of dependencies.
 RUST_TESTED := --workspace --exclude antiphon-binding --locked
+# A command that follows this meets a real PostgreSQL server.
+BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
 .PHONY: help setup build format lint test test-rust test-python stubs bench docs deny all clean
@@ -47,11 +49,11 @@ lint: setup ## Clippy, rustfmt, ruff and mypy, warnings being errors
 
 test: test-rust test-python ## Install what is missing and pass every test
 
-test-rust: ## The crates' own tests (nextest if it is installed) and their examples
+test-rust: $(VENV)/.tools ## The crates' own tests (nextest if it is installed) and their examples
 	if command -v cargo-nextest >/dev/null; then \
-		cargo nextest run $(RUST_TESTED) && cargo test --doc $(RUST_TESTED); \
+		$(BESIDE_A_DATABASE) cargo nextest run $(RUST_TESTED) && cargo test --doc $(RUST_TESTED); \
 	else \
-		cargo test $(RUST_TESTED); \
+		$(BESIDE_A_DATABASE) cargo test $(RUST_TESTED); \
 	fi
 
 test-python: setup ## pytest: units, systems, house

@@ -11,6 +11,7 @@
 //! | [`room`] | where native runs are kept |
 //! | [`seal`] | what protects what is stored |
 //! | [`memory`] | a store that lasts as long as its process |
+//! | [`postgres`] | a store in a Postgres database |
 //! | [`sqlite`] | a store in one file |
 
 pub mod clerk;
@@ -21,6 +22,7 @@ pub mod lease;
 pub mod log;
 pub mod memory;
 pub mod owner;
+pub mod postgres;
 pub mod room;
 pub mod seal;
 pub mod sqlite;
@@ -33,6 +35,7 @@ pub use keeper::{Durability, Found, Header, Keeper, is_checkpoint};
 pub use lease::{Lease, TERM};
 pub use log::{Log, Record, Vault};
 pub use memory::MemoryStore;
+pub use postgres::{PostgresStore, Settings as PostgresSettings};
 pub use room::Room;
 pub use seal::{Place, Seal};
 pub use sqlite::{Settings, SqliteStore, Sync};

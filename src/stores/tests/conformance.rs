@@ -1,4 +1,5 @@
-//! What every store does, held against each of them.
+//! What every store does, held against each of them: Postgres as a real server
+//! (`make test-rust` starts one).
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -11,14 +12,44 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Store};
-use antiphon_stores::{MemoryStore, Settings, SqliteStore};
+use antiphon_stores::{MemoryStore, PostgresStore, Settings, SqliteStore};
 use tempfile::TempDir;
+
+#[expect(dead_code, reason = "each of the tests uses a part of it")]
+mod database;
+
+use database::Schema;
 
 /// A store under test, and what keeps it alive.
 struct Subject {
     store: Arc<dyn Store>,
-    clock: Arc<ManualClock>,
+    clock: Clock,
     _folder: Option<TempDir>,
+}
+
+/// What a store lives by.
+enum Clock {
+    Manual(Arc<ManualClock>),
+    /// It cannot be set: what was written becomes older instead.
+    Database(Schema),
+}
+
+impl Clock {
+    async fn advance(&self, time: Duration) {
+        match self {
+            Self::Manual(clock) => clock.advance(time),
+            Self::Database(schema) => schema.grow_older(time).await,
+        }
+    }
+
+    /// Whether so much time lies between two instants, and as much as a test itself takes.
+    fn is_between(&self, from: Time, time: Duration, to: Time) -> bool {
+        let slack = match self {
+            Self::Manual(_) => Duration::ZERO,
+            Self::Database(_) => Duration::from_secs(20),
+        };
+        (from + time..=from + time + slack).contains(&to)
+    }
 }
 
 const TERM: Duration = Duration::from_secs(30);
@@ -26,7 +57,7 @@ const TERM: Duration = Duration::from_secs(30);
 fn memory() -> Subject {
     let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    Subject { store, clock, _folder: None }
+    Subject { store, clock: Clock::Manual(clock), _folder: None }
 }
 
 fn sqlite() -> Subject {
@@ -34,7 +65,13 @@ fn sqlite() -> Subject {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
     let store = Arc::new(SqliteStore::open(&path, Settings::default(), clock.clone()).unwrap());
-    Subject { store, clock, _folder: Some(folder) }
+    Subject { store, clock: Clock::Manual(clock), _folder: Some(folder) }
+}
+
+fn postgres() -> Subject {
+    let schema = Schema::new();
+    let store = Arc::new(PostgresStore::connect(&schema.url(), &schema.settings()).unwrap());
+    Subject { store, clock: Clock::Database(schema), _folder: None }
 }
 
 /// Runs each test against each store.
@@ -45,6 +82,9 @@ macro_rules! each_store {
         }
         mod in_sqlite {
             $(#[tokio::test] async fn $test() { super::$test(super::sqlite()).await })*
+        }
+        mod in_postgres {
+            $(#[tokio::test] async fn $test() { super::$test(super::postgres()).await })*
         }
     };
 }
@@ -109,11 +149,11 @@ async fn another_owner_waits_until_the_term_is_over(Subject { store, clock, .. }
     store.claim("t", "me", TERM).await.unwrap();
     let busy = store.claim("t", "you", TERM).await.unwrap_err();
     assert_eq!((busy.code.as_str(), busy.details["thread"].as_str()), ("thread_busy", Some("t")));
-    clock.advance(TERM / 2);
+    clock.advance(TERM / 2).await;
     store.claim("t", "me", TERM).await.unwrap();
-    clock.advance(TERM / 2);
+    clock.advance(TERM / 2).await;
     assert!(store.claim("t", "you", TERM).await.is_err(), "the claim was renewed");
-    clock.advance(TERM / 2);
+    clock.advance(TERM / 2).await;
     store.claim("t", "you", TERM).await.unwrap();
     store.release("t", "me").await.unwrap();
     assert!(store.claim("t", "me", TERM).await.is_err(), "only its owner lets go");
@@ -123,7 +163,7 @@ async fn another_owner_waits_until_the_term_is_over(Subject { store, clock, .. }
 
 async fn whoever_lost_a_thread_writes_nothing(Subject { store, clock, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
-    clock.advance(TERM);
+    clock.advance(TERM).await;
     store.claim("t", "you", TERM).await.unwrap();
     let lost = store.append(batch("t", "me", 0, vec![entry(1, b"mine")])).await.unwrap_err();
     assert_eq!(lost.code, "thread_conflict");
@@ -160,15 +200,17 @@ async fn threads_are_listed_by_name_in_pages(Subject { store, clock, .. }: Subje
     for name in ["c", "a", "b"] {
         store.claim(name, "me", TERM).await.unwrap();
     }
-    clock.advance(Duration::from_secs(1));
+    clock.advance(Duration::from_secs(1)).await;
     store.append(batch("b", "me", 0, vec![entry(1, b"12345"), entry(2, b"678")])).await.unwrap();
     store.release("b", "me").await.unwrap();
     let page = store.threads("", 2).await.unwrap();
     assert_eq!(page.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!((page[1].size, page[1].head.tip), (8, 2));
-    assert_eq!((page[1].at, &page[1].held), (Time::from_micros(2_000_000), &None));
-    let held = page[0].held.clone().unwrap();
-    assert_eq!(held, ("me".to_owned(), Time::from_micros(1_000_000) + TERM));
+    assert_eq!(page[1].held, None);
+    assert!(clock.is_between(page[0].at, Duration::from_secs(1), page[1].at), "{page:?}");
+    let (owner, until) = page[0].held.clone().unwrap();
+    assert_eq!(owner, "me");
+    assert!(clock.is_between(page[0].at, TERM, until), "{page:?}");
     assert_eq!(store.thread("b").await.unwrap().as_ref(), page.get(1));
     assert_eq!(store.thread("unknown").await.unwrap(), None);
     let rest = store.threads("b", 9).await.unwrap();
@@ -205,7 +247,7 @@ async fn whoever_holds_a_thread_removes_entries(Subject { store, clock, .. }: Su
     let left = store.read("t", ALL).await.unwrap();
     assert_eq!(left.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [1, 4, 5]);
     assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 5, last: 5 }));
-    clock.advance(TERM);
+    clock.advance(TERM).await;
     store.claim("t", "you", TERM).await.unwrap();
     assert_eq!(store.remove("t", "me", ALL).await.unwrap_err().code, "thread_conflict");
     assert_eq!(store.remove("unknown", "me", ALL).await.unwrap_err().code, "thread_conflict");
@@ -225,8 +267,8 @@ async fn numbers_may_be_left_out(Subject { store, .. }: Subject) {
 async fn claiming_is_not_writing(Subject { store, clock, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.append(batch("t", "me", 0, vec![entry(1, b"")])).await.unwrap();
+    clock.advance(TERM).await;
     let before = store.threads("", 9).await.unwrap()[0].at;
-    clock.advance(TERM);
     store.claim("t", "you", TERM).await.unwrap();
     assert_eq!(store.threads("", 9).await.unwrap()[0].at, before);
 }
@@ -255,7 +297,7 @@ async fn a_deleted_thread_is_gone_and_begins_anew(Subject { store, .. }: Subject
 async fn a_thread_that_is_held_is_not_deleted(Subject { store, clock, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     assert_eq!(store.delete("t").await.unwrap_err().code, "thread_busy");
-    clock.advance(TERM);
+    clock.advance(TERM).await;
     assert!(store.delete("t").await.unwrap(), "nobody holds it any more");
 }
 

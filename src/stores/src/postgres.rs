@@ -1,0 +1,152 @@
+//! A store in a Postgres database, for threads that several machines share.
+//!
+//! A thread of its own drives a few connections. What is asked of one thread
+//! goes over one of them, in the order it was asked; what is appended while that
+//! connection is busy goes into the next statement together, so that many small
+//! commits cost little more than one. A connection that is lost is opened anew,
+//! and what was under way on it is repeated, once it is known whether it had
+//! happened.
+//!
+//! Who holds a thread, and until when, is told by the clock of the database:
+//! machines whose own clocks differ agree all the same.
+
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread};
+
+mod address;
+mod fault;
+mod group;
+mod lane;
+mod link;
+mod pool;
+mod schema;
+mod statements;
+mod tls;
+mod work;
+
+use address::Address;
+use pool::Pool;
+use statements as sql;
+
+/// How a database is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The schema that holds the tables; it is made if there is none. Several
+    /// stores may share a database under different names.
+    pub schema: String,
+    /// Connections at most. Each is opened when it is needed first.
+    pub pool: usize,
+    /// How long a statement may take; also how long a database that was there
+    /// may be away before whoever asks is told so.
+    pub timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { schema: "antiphon".into(), pool: 4, timeout: Duration::from_secs(30) }
+    }
+}
+
+/// Threads in a database.
+pub struct PostgresStore {
+    name: String,
+    pool: Pool,
+}
+
+impl PostgresStore {
+    /// Connects to the database of a URL, and makes or updates the tables.
+    ///
+    /// The URL is libpq's: `postgres://user:password@host:5432/database`, with
+    /// `sslmode` (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`)
+    /// and `sslrootcert` among its options.
+    ///
+    /// # Errors
+    /// `store_setting_invalid` if a setting or the URL cannot be used,
+    /// `store_unavailable` if there is no such database, `store_refused` if it
+    /// does not let us in, `store_read_only` if the tables are missing and may not
+    /// be made, `store_corrupt` if the schema is something else, `store_version`
+    /// if a later antiphon has made it.
+    pub fn connect(url: &str, settings: &Settings) -> Result<Self, Fault> {
+        let address = Address::parse(url, settings)?;
+        let name = format!("postgres:{}", address.place());
+        Ok(Self { pool: Pool::start(address, settings.pool)?, name })
+    }
+}
+
+impl Store for PostgresStore {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+        let (name, owner) = (thread.to_owned(), owner.to_owned());
+        self.pool.ask(thread, async move |link| sql::claim(link, &name, &owner, term).await)
+    }
+
+    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+        let (name, owner) = (thread.to_owned(), owner.to_owned());
+        self.pool.ask(thread, async move |link| sql::release(link, &name, &owner).await)
+    }
+
+    fn append(&self, batch: Batch) -> Answer<()> {
+        self.pool.append(batch)
+    }
+
+    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+        let name = thread.to_owned();
+        self.pool.ask(thread, async move |link| sql::read(link, &name, span).await)
+    }
+
+    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
+        let name = thread.to_owned();
+        let span = Span { from: seq, to: seq };
+        self.pool.ask(thread, async move |link| Ok(sql::read(link, &name, span).await?.pop()))
+    }
+
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+        let name = thread.to_owned();
+        self.pool.ask(thread, async move |link| sql::marks(link, &name, span, kind).await)
+    }
+
+    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+        let name = thread.to_owned();
+        self.pool.ask(thread, async move |link| sql::head(link, &name).await)
+    }
+
+    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+        let name = thread.to_owned();
+        self.pool.ask(thread, async move |link| sql::thread(link, &name).await)
+    }
+
+    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+        let after = after.to_owned();
+        self.pool.ask_after_all(async move |link| sql::threads(link, &after, limit).await)
+    }
+
+    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
+        let (name, owner) = (thread.to_owned(), owner.to_owned());
+        // A repetition finds nothing if the first try did happen.
+        let mut removed = 0;
+        self.pool.ask(thread, async move |link| {
+            let remove = async || {
+                removed = removed.max(sql::remove(link, &name, &owner, span).await?);
+                Ok(removed)
+            };
+            link.in_transaction(remove).await
+        })
+    }
+
+    fn delete(&self, thread: &str) -> Answer<bool> {
+        let name = thread.to_owned();
+        let mut removed = false;
+        self.pool.ask(thread, async move |link| {
+            let delete = async || {
+                removed |= sql::delete(link, &name).await?;
+                Ok(removed)
+            };
+            link.in_transaction(delete).await
+        })
+    }
+}

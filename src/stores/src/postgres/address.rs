@@ -1,0 +1,166 @@
+//! Where a database is, and how it is spoken to. What cannot be read is never
+//! quoted: it may be part of a password.
+
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use super::{Settings, fault};
+use crate::postgres::tls::{Check, Tls};
+
+/// A URL that was read, and the settings that go with it.
+pub(super) struct Address {
+    config: Config,
+    tls: Tls,
+    schema: String,
+    timeout: Duration,
+    place: String,
+}
+
+/// What the options of a URL say of TLS.
+#[derive(Default)]
+struct Secrecy {
+    mode: Option<(SslMode, Check)>,
+    root: Option<String>,
+}
+
+impl Address {
+    pub(super) fn parse(url: &str, settings: &Settings) -> Result<Self, Fault> {
+        check(settings)?;
+        let (url, secrecy) = split(url)?;
+        let mut config: Config = url.parse().map_err(|_| unread())?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(fault::setting("the URL names no host"));
+        }
+        let (mode, check) = secrecy.mode.unwrap_or((SslMode::Prefer, Check::Nothing));
+        config.ssl_mode(mode);
+        if config.get_application_name().is_none() {
+            config.application_name("antiphon");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(settings.timeout.min(Duration::from_secs(10)));
+        }
+        // A connection that is cut off without a word is found out by then.
+        config.keepalives_idle(Duration::from_secs(30));
+        Ok(Self {
+            tls: Tls::new(check, secrecy.root.as_deref())?,
+            place: place(&config),
+            config,
+            schema: settings.schema.clone(),
+            timeout: settings.timeout,
+        })
+    }
+
+    pub(super) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) fn tls(&self) -> Tls {
+        self.tls.clone()
+    }
+
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    pub(super) const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Hosts, ports and database.
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+}
+
+fn check(settings: &Settings) -> Result<(), Fault> {
+    let schema = &settings.schema;
+    let mut letters = schema.chars();
+    let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
+    let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    if !begins || !goes_on || schema.len() > 63 || schema.starts_with("pg_") {
+        let problem = format!("a schema is named by at most 63 of A-Z, a-z, 0-9 and _: {schema}");
+        return Err(fault::setting(&problem));
+    }
+    if settings.pool == 0 || settings.pool > 64 {
+        let problem = format!("a pool has 1 to 64 connections: {}", settings.pool);
+        return Err(fault::setting(&problem));
+    }
+    if settings.timeout < Duration::from_millis(1) || settings.timeout > Duration::from_hours(24) {
+        let problem = format!("a time-out is 1 ms to a day: {:?}", settings.timeout);
+        return Err(fault::setting(&problem));
+    }
+    Ok(())
+}
+
+/// Takes what is ours to decide, TLS, out of the options of a URL.
+fn split(url: &str) -> Result<(String, Secrecy), Fault> {
+    let (scheme, rest) = url.split_once("://").ok_or_else(unread)?;
+    if !matches!(scheme, "postgres" | "postgresql") {
+        return Err(fault::setting("the URL does not begin with postgres:// or postgresql://"));
+    }
+    let (login, rest) =
+        rest.split_once('@').map_or((None, rest), |(login, rest)| (Some(login), rest));
+    let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+    if place.contains('@') {
+        // Else a piece of the password would be taken for the host.
+        return Err(fault::setting("an @ in a user or password is written %40"));
+    }
+    let mut secrecy = Secrecy::default();
+    let mut others = Vec::new();
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some(("sslmode", mode)) => secrecy.mode = Some(named(mode)?),
+            Some(("sslrootcert", path)) => secrecy.root = Some(decoded(path)?),
+            _ => others.push(option),
+        }
+    }
+    let login = login.map_or_else(String::new, |login| format!("{login}@"));
+    Ok((format!("postgres://{login}{place}?{}", others.join("&")), secrecy))
+}
+
+fn named(mode: &str) -> Result<(SslMode, Check), Fault> {
+    match mode {
+        "disable" => Ok((SslMode::Disable, Check::Nothing)),
+        "prefer" => Ok((SslMode::Prefer, Check::Nothing)),
+        "require" => Ok((SslMode::Require, Check::Nothing)),
+        "verify-ca" => Ok((SslMode::Require, Check::Issuer)),
+        "verify-full" => Ok((SslMode::Require, Check::IssuerAndName)),
+        _ => Err(fault::setting(
+            "`sslmode` is none of disable, prefer, require, verify-ca and verify-full",
+        )),
+    }
+}
+
+fn decoded(text: &str) -> Result<String, Fault> {
+    Ok(percent_decode_str(text).decode_utf8().map_err(|_| unread())?.into_owned())
+}
+
+fn unread() -> Fault {
+    fault::setting("its URL cannot be read, or has an option that is not known")
+}
+
+fn place(config: &Config) -> String {
+    let (hosts, ports) = (config.get_hosts(), config.get_ports());
+    let addresses = config.get_hostaddrs();
+    let mut places: Vec<String> = hosts
+        .iter()
+        .map(|host| match host {
+            Host::Tcp(name) if name.contains(':') => format!("[{name}]"),
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        })
+        .collect();
+    if places.is_empty() {
+        places = addresses.iter().map(ToString::to_string).collect();
+    }
+    for (at, place) in places.iter_mut().enumerate() {
+        let port = ports.get(at).or_else(|| ports.first()).copied().unwrap_or(5432);
+        *place = format!("{place}:{port}");
+    }
+    let database = config.get_dbname().or_else(|| config.get_user()).unwrap_or_default();
+    format!("{}/{database}", places.join(","))
+}

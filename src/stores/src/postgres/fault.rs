@@ -1,0 +1,142 @@
+//! What can go wrong with a database.
+
+use std::error::Error as _;
+use std::io;
+
+use antiphon_core::{Category, Fault};
+use tokio_postgres::Error;
+use tokio_postgres::error::{DbError, SqlState};
+
+/// What is done, or why not.
+pub(super) type Done<T> = Result<T, Trouble>;
+
+/// A failure, by what can be done about it at once.
+pub(super) enum Trouble {
+    /// The connection is gone, and nobody knows whether it happened.
+    Lost(Fault),
+    /// The database has undone it in favour of another one.
+    Undone(Fault),
+    /// It did not happen, and would not if it were tried again.
+    Failed(Fault),
+}
+
+impl Trouble {
+    pub(super) fn into_fault(self) -> Fault {
+        match self {
+            Self::Lost(fault) | Self::Undone(fault) | Self::Failed(fault) => fault,
+        }
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+/// A failure of a statement, or of opening a connection. Its text is the
+/// server's own or the system's; neither ever holds a password.
+pub(super) fn of(error: &Error) -> Trouble {
+    if let Some(told) = error.as_db_error() {
+        return told_by(told);
+    }
+    let cause = error.source().map(ToString::to_string);
+    let problem = cause.unwrap_or_else(|| error.to_string());
+    let of_the_way = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).is_some();
+    if error.is_closed() || of_the_way {
+        return Trouble::Lost(unavailable(&problem));
+    }
+    let message = format!("the database cannot be used: {problem}");
+    Trouble::Failed(
+        Fault::new(Category::State, "store_failed", message)
+            .hint("check the URL of the store: its host, and what it says of TLS"),
+    )
+}
+
+fn told_by(told: &DbError) -> Trouble {
+    let code = told.code();
+    let problem = format!("{} ({})", told.message(), code.code());
+    if code.code().starts_with("08")
+        || [
+            &SqlState::ADMIN_SHUTDOWN,
+            &SqlState::CRASH_SHUTDOWN,
+            &SqlState::CANNOT_CONNECT_NOW,
+            &SqlState::IDLE_SESSION_TIMEOUT,
+            &SqlState::TOO_MANY_CONNECTIONS,
+        ]
+        .contains(&code)
+    {
+        return Trouble::Lost(unavailable(&problem));
+    }
+    let message = format!("the database refuses it: {problem}");
+    let state = |code, hint: &str| Fault::new(Category::State, code, message.clone()).hint(hint);
+    match *code {
+        SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => {
+            let hint = "use fewer processes on one thread";
+            Trouble::Undone(state("store_locked", hint))
+        }
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            Trouble::Failed(
+                Fault::new(Category::Auth, "store_refused", message)
+                    .hint("check the user and the password in the URL of the store"),
+            )
+        }
+        _ => Trouble::Failed(refused(code, &problem, state)),
+    }
+}
+
+fn refused(code: &SqlState, problem: &str, state: impl Fn(&'static str, &str) -> Fault) -> Fault {
+    match *code {
+        SqlState::INVALID_CATALOG_NAME => unavailable(problem),
+        SqlState::INSUFFICIENT_PRIVILEGE | SqlState::READ_ONLY_SQL_TRANSACTION => {
+            state("store_read_only", "give the role the right to write to the schema of the store")
+        }
+        SqlState::DISK_FULL => state("store_full", "make room on the disk of the database"),
+        SqlState::QUERY_CANCELED => timeout(problem),
+        SqlState::LOCK_NOT_AVAILABLE => {
+            state("store_locked", "end the other program that locks the tables")
+        }
+        SqlState::DUPLICATE_TABLE | SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => {
+            corrupt(problem)
+        }
+        SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => corrupt(problem),
+        _ => state("store_failed", "look at the message: it is the database's own"),
+    }
+}
+
+/// The fault of a database that is not there.
+pub(super) fn unavailable(problem: &str) -> Fault {
+    let message = format!("the database cannot be reached: {problem}");
+    Fault::new(Category::State, "store_unavailable", message)
+        .hint("check that the database runs, and the host, port and database in the URL")
+}
+
+/// The fault of a statement that took too long.
+fn timeout(problem: &str) -> Fault {
+    let message = format!("the database took too long: {problem}");
+    Fault::new(Category::State, "store_timeout", message)
+        .hint("raise the store's `timeout`, or see what holds the database up")
+}
+
+pub(super) fn corrupt(problem: &str) -> Fault {
+    let message = format!("the schema does not hold what a store needs: {problem}");
+    Fault::new(Category::State, "store_corrupt", message)
+        .hint("name another schema, or restore this one from a copy")
+}
+
+pub(super) fn setting(problem: &str) -> Fault {
+    let message = format!("the store cannot be opened like this: {problem}");
+    Fault::new(Category::Validation, "store_setting_invalid", message)
+        .hint("a URL reads postgres://user:password@host:5432/database")
+}
+
+pub(super) fn gone() -> Fault {
+    Fault::new(Category::State, "store_failed", "the store's own thread has ended")
+        .hint("open the store again")
+}
+
+pub(super) fn unstarted(error: &io::Error) -> Fault {
+    let message = format!("a thread for the store could not be started: {error}");
+    Fault::new(Category::State, "store_failed", message)
+        .hint("end some of the threads or processes that run")
+}

@@ -1,0 +1,121 @@
+//! Batches that are added together.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::{Batch, conflict};
+use futures_util::future::LocalBoxFuture;
+
+use super::fault::{Done, Trouble};
+use super::link::Link;
+use super::statements as sql;
+use super::work::{Reply, Work};
+
+/// What is appended to several threads, at most one run of batches to each. In
+/// the order of their names, so that two groups never wait for each other.
+#[derive(Default)]
+pub(super) struct Group {
+    chains: BTreeMap<String, Chain>,
+    batches: usize,
+    bytes: usize,
+    /// One of them fails all of them: they are added one by one.
+    apart: bool,
+}
+
+/// Batches that follow each other in one thread, as one.
+struct Chain {
+    batch: Batch,
+    replies: Vec<Reply<()>>,
+}
+
+impl Group {
+    const BATCHES: usize = 512;
+    const BYTES: usize = 8 << 20;
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.batches >= Self::BATCHES || self.bytes >= Self::BYTES
+    }
+
+    /// Takes a batch in, or gives it back if it does not follow what is there.
+    pub(super) fn add(&mut self, batch: Batch, reply: Reply<()>) -> Option<(Batch, Reply<()>)> {
+        let bytes: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
+        match self.chains.get_mut(&batch.thread) {
+            Some(chain) if chain.goes_on_with(&batch) => {
+                chain.batch.entries.extend(batch.entries);
+                chain.replies.push(reply);
+            }
+            Some(_) => return Some((batch, reply)),
+            None => {
+                let chain = Chain { batch, replies: vec![reply] };
+                self.chains.insert(chain.batch.thread.clone(), chain);
+            }
+        }
+        self.batches += 1;
+        self.bytes += bytes;
+        None
+    }
+
+    async fn together(&mut self, link: &Link, again: bool) -> Done<()> {
+        let batches: Vec<_> = self.chains.values().map(|chain| &chain.batch).collect();
+        let mut added = sql::append(link, &batches).await?;
+        if again {
+            for (added, batch) in added.iter_mut().zip(batches) {
+                *added = *added || sql::is_there(link, batch).await?;
+            }
+        }
+        for (chain, added) in std::mem::take(&mut self.chains).into_values().zip(added) {
+            let answer = if added { Ok(()) } else { Err(conflict(&chain.batch.thread)) };
+            chain.reply(&answer);
+        }
+        Ok(())
+    }
+
+    async fn one_by_one(&mut self, link: &Link, again: bool) -> Done<()> {
+        while let Some((thread, chain)) = self.chains.pop_first() {
+            let mut alone = Self { chains: BTreeMap::from([(thread, chain)]), ..Self::default() };
+            match alone.together(link, again).await {
+                Ok(()) => {}
+                Err(Trouble::Failed(fault)) => alone.fail(&fault),
+                Err(trouble) => {
+                    self.chains.append(&mut alone.chains);
+                    return Err(trouble);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Work for Group {
+    fn run<'a>(&'a mut self, link: &'a Link, again: bool) -> LocalBoxFuture<'a, Done<()>> {
+        Box::pin(async move {
+            if !self.apart {
+                match self.together(link, again).await {
+                    Err(Trouble::Failed(_)) => self.apart = true,
+                    done => return done,
+                }
+            }
+            self.one_by_one(link, again).await
+        })
+    }
+
+    fn fail(&mut self, fault: &Fault) {
+        for chain in std::mem::take(&mut self.chains).into_values() {
+            chain.reply(&Err(fault.clone()));
+        }
+    }
+}
+
+impl Chain {
+    fn goes_on_with(&self, batch: &Batch) -> bool {
+        let last = self.batch.entries.last().map_or(self.batch.after, |entry| entry.seq);
+        self.batch.owner == batch.owner && last == batch.after
+    }
+
+    fn reply(self, answer: &Result<(), Fault>) {
+        for reply in self.replies {
+            // Whoever asked may have gone.
+            let _ = reply.send(answer.clone());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! One connection to a database.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error, Row};
+
+use super::address::Address;
+use super::fault::{self, Done, Trouble};
+use super::schema;
+
+/// What stands for the store's own schema in a statement.
+const SCHEMA: &str = "@";
+
+/// A value to be bound, and its type.
+pub(super) type Bound<'a> = (&'a (dyn ToSql + Sync), Type);
+
+pub(super) struct Link {
+    client: Client,
+    /// Carries what the client says.
+    carrier: JoinHandle<()>,
+    schema: String,
+    /// A server that is silent for longer is given up.
+    patience: Duration,
+    used: Cell<Instant>,
+}
+
+impl Link {
+    /// A connection that was not used for so long may be dead without saying so.
+    const FRESH: Duration = Duration::from_secs(30);
+    /// What a statement's answer may need on its way, beyond its own time.
+    const WAY: Duration = Duration::from_secs(5);
+
+    /// Connects, and sees to it that the tables are there.
+    pub(super) async fn open(address: &Address) -> Done<Self> {
+        let patience = address.timeout() + Self::WAY;
+        let connecting = address.config().connect(address.tls());
+        let (client, connection) = within(patience, connecting).await?;
+        let carrier = tokio::spawn(async move {
+            // How it ended, the statements under way hear by themselves.
+            let _ = connection.await;
+        });
+        let schema = format!("\"{}\"", address.schema());
+        let used = Cell::new(Instant::now());
+        let link = Self { client, carrier, schema, patience, used };
+        // The standard's own meaning, whatever the role's defaults are.
+        let settings = format!(
+            "SET search_path = pg_catalog; SET statement_timeout = {}; \
+             SET default_transaction_isolation = 'read committed'",
+            address.timeout().as_millis()
+        );
+        link.say(&settings).await?;
+        schema::prepare(&link, address.schema()).await?;
+        Ok(link)
+    }
+
+    /// Whether it can still be used, as far as can be told.
+    pub(super) async fn is_well(&self) -> bool {
+        if self.client.is_closed() {
+            return false;
+        }
+        if self.used.get().elapsed() < Self::FRESH {
+            return true;
+        }
+        within(Self::WAY, self.client.check_connection()).await.is_ok()
+    }
+
+    /// Asks for rows. `@` stands for the schema.
+    pub(super) async fn rows(&self, statement: &str, values: &[Bound<'_>]) -> Done<Vec<Row>> {
+        self.used.set(Instant::now());
+        let statement = statement.replace(SCHEMA, &self.schema);
+        within(self.patience, self.client.query_typed(&statement, values)).await
+    }
+
+    /// Asks for a row, if there is one.
+    pub(super) async fn row(&self, statement: &str, values: &[Bound<'_>]) -> Done<Option<Row>> {
+        Ok(self.rows(statement, values).await?.into_iter().next())
+    }
+
+    /// Changes rows, and says how many.
+    pub(super) async fn change(&self, statement: &str, values: &[Bound<'_>]) -> Done<u64> {
+        self.used.set(Instant::now());
+        let statement = statement.replace(SCHEMA, &self.schema);
+        within(self.patience, self.client.execute_typed(&statement, values)).await
+    }
+
+    /// Says statements without values, one after the other.
+    pub(super) async fn say(&self, statements: &str) -> Done<()> {
+        self.used.set(Instant::now());
+        let statements = statements.replace(SCHEMA, &self.schema);
+        within(self.patience, self.client.batch_execute(&statements)).await
+    }
+
+    /// Does it whole or not at all. What it gives back is known before it is
+    /// durable.
+    pub(super) async fn in_transaction<T>(&self, work: impl AsyncFnOnce() -> Done<T>) -> Done<T> {
+        self.say("BEGIN").await?;
+        match work().await {
+            Ok(done) => self.say("COMMIT").await.map(|()| done),
+            Err(Trouble::Lost(fault)) => Err(Trouble::Lost(fault)),
+            Err(trouble) => {
+                self.say("ROLLBACK").await?;
+                Err(trouble)
+            }
+        }
+    }
+
+    /// Takes leave of the server.
+    pub(super) async fn close(self) {
+        drop(self.client);
+        // A server that does not answer is left alone.
+        let _ = timeout(Self::WAY, self.carrier).await;
+    }
+}
+
+async fn within<T>(patience: Duration, answer: impl Future<Output = Result<T, Error>>) -> Done<T> {
+    if let Ok(answer) = timeout(patience, answer).await {
+        return answer.map_err(|error| fault::of(&error));
+    }
+    let problem = format!("no answer within {patience:?}");
+    Err(Trouble::Lost(fault::unavailable(&problem)))
+}

@@ -1,0 +1,124 @@
+//! The thread that drives the connections, and the way to it.
+
+use std::rc::Rc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::{Answer, Batch};
+use futures_util::future::join_all;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use super::address::Address;
+use super::fault::{self, Done};
+use super::lane::{Job, Lane, Shared};
+use super::link::Link;
+use super::work::{Asked, answered};
+
+/// A few connections, each in a lane of its own. All that is asked of one
+/// thread goes through the same lane, which keeps it in order.
+pub(super) struct Pool {
+    lanes: Vec<UnboundedSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// Connects once, to see that it can be done.
+    pub(super) fn start(address: Address, size: usize) -> Result<Self, Fault> {
+        let (lanes, queues) = (0..size).map(|_| unbounded_channel()).unzip();
+        let (opened, answer) = sync_channel(1);
+        let work = move || serve(address, queues, &opened);
+        let thread = std::thread::Builder::new().name("antiphon-postgres".into()).spawn(work);
+        let thread = thread.map_err(|error| fault::unstarted(&error))?;
+        answer.recv().map_err(|_| fault::gone())??;
+        Ok(Self { lanes, thread: Some(thread) })
+    }
+
+    /// Asks for something about a thread. It has to have the same effect
+    /// however often it is done.
+    pub(super) fn ask<T: Send + 'static>(
+        &self,
+        thread: &str,
+        work: impl AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+    ) -> Answer<T> {
+        let (work, answer) = Asked::of(work);
+        self.send(self.lane_of(thread), Job::Work(work));
+        answer
+    }
+
+    /// Asks for something about all threads, once everything asked so far is done.
+    pub(super) fn ask_after_all<T: Send + 'static>(
+        &self,
+        mut work: impl AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+    ) -> Answer<T> {
+        let mut passed: Vec<_> = (1..self.lanes.len())
+            .map(|lane| {
+                let (pass, passed) = oneshot::channel();
+                self.send(lane, Job::Pass(pass));
+                passed
+            })
+            .collect();
+        let (work, answer) = Asked::of(async move |link: &Link| {
+            // A lane that has ended has nothing left to do.
+            join_all(passed.drain(..)).await;
+            work(link).await
+        });
+        self.send(0, Job::Work(work));
+        answer
+    }
+
+    /// Adds a batch, perhaps together with others.
+    pub(super) fn append(&self, batch: Batch) -> Answer<()> {
+        let (reply, answer) = oneshot::channel();
+        self.send(self.lane_of(&batch.thread), Job::Append(batch, reply));
+        answered(answer)
+    }
+
+    fn lane_of(&self, thread: &str) -> usize {
+        let hash = blake3::hash(thread.as_bytes());
+        let first = hash.as_bytes().first().copied().unwrap_or_default();
+        usize::from(first) % self.lanes.len()
+    }
+
+    fn send(&self, lane: usize, job: Job) {
+        if let Some(lane) = self.lanes.get(lane) {
+            // If the thread is gone, the answer says so.
+            let _ = lane.send(job);
+        }
+    }
+}
+
+impl Drop for Pool {
+    /// What was queued is still done, unless the database is away.
+    fn drop(&mut self) {
+        self.lanes.clear();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(
+    address: Address,
+    queues: Vec<UnboundedReceiver<Job>>,
+    opened: &SyncSender<Result<(), Fault>>,
+) {
+    // Nobody listens any more if the opener was interrupted.
+    let tell = |told| drop(opened.send(told));
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return tell(Err(fault::unstarted(&error))),
+    };
+    let first = match runtime.block_on(Link::open(&address)) {
+        Ok(link) => link,
+        Err(trouble) => return tell(Err(trouble.into_fault())),
+    };
+    tell(Ok(()));
+    let shared = Rc::new(Shared::new(address));
+    let mut links = Some(first).into_iter();
+    let lanes =
+        queues.into_iter().map(|queue| Lane::new(Rc::clone(&shared), queue, links.next()).serve());
+    runtime.block_on(join_all(lanes));
+}

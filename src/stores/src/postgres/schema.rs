@@ -1,0 +1,99 @@
+//! The tables, and how those of earlier versions become them.
+
+use antiphon_core::{Category, Fault};
+use tokio_postgres::types::Type;
+
+use super::fault::{self, Done};
+use super::link::Link;
+
+/// One step for each version; the last is the present one. Names are bytes,
+/// because a text of Postgres's cannot hold every name, and are found by
+/// their hash, because an index cannot hold long ones.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE @.thread (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name bytea NOT NULL,
+        tip bigint NOT NULL,
+        last bigint NOT NULL,
+        at timestamptz NOT NULL,
+        owner bytea,
+        until timestamptz
+    ) WITH (fillfactor = 70);
+    CREATE UNIQUE INDEX thread_name ON @.thread (sha256(name));
+    CREATE INDEX thread_order ON @.thread (substr(name, 1, 500));
+    CREATE TABLE @.entry (
+        thread bigint NOT NULL REFERENCES @.thread (id) ON DELETE CASCADE,
+        seq bigint NOT NULL,
+        parent bigint NOT NULL,
+        base bigint NOT NULL,
+        kind text NOT NULL,
+        step bigint NOT NULL,
+        at bigint NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (thread, seq)
+    );
+"];
+
+/// Brings the tables up to date, unless they are.
+pub(super) async fn prepare(link: &Link, schema: &str) -> Done<()> {
+    let latest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    if version(link, schema).await? == Some(latest) {
+        return Ok(());
+    }
+    // One process at a time: whoever comes later finds it done.
+    link.in_transaction(async || {
+        let lock = "SELECT pg_advisory_xact_lock($1)";
+        link.rows(lock, &[(&key(schema), Type::INT8)]).await?;
+        let found = version(link, schema).await?;
+        if found.is_none() {
+            begin(link, schema).await?;
+        }
+        let done = found.unwrap_or_default();
+        if done > latest {
+            return Err(too_new(done).into());
+        }
+        for step in MIGRATIONS.iter().skip(usize::try_from(done).unwrap_or_default()) {
+            link.say(step).await?;
+        }
+        link.change("UPDATE @.antiphon SET version = $1", &[(&latest, Type::INT8)]).await?;
+        Ok(())
+    })
+    .await
+}
+
+/// The version of the tables; none if there are none.
+async fn version(link: &Link, schema: &str) -> Done<Option<i64>> {
+    // Asked of the catalog's own tables: names that a connection has looked up
+    // in vain, it takes as missing until the end of its transaction.
+    let found = "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE nspname = $1 AND relname = 'antiphon'";
+    if link.row(found, &[(&schema, Type::TEXT)]).await?.is_none() {
+        return Ok(None);
+    }
+    let version = link.row("SELECT version FROM @.antiphon", &[]).await?;
+    let version = version.ok_or_else(|| fault::corrupt("it has no version"))?;
+    Ok(Some(version.try_get(0).map_err(|error| fault::of(&error))?))
+}
+
+async fn begin(link: &Link, schema: &str) -> Done<()> {
+    let found = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+    if link.row(found, &[(&schema, Type::TEXT)]).await?.is_none() {
+        link.say("CREATE SCHEMA @").await?;
+    }
+    link.say("CREATE TABLE @.antiphon (version bigint NOT NULL)").await?;
+    link.say("INSERT INTO @.antiphon VALUES (0)").await
+}
+
+/// What those who make the same schema agree on.
+fn key(schema: &str) -> i64 {
+    let hash = blake3::hash(format!("antiphon schema {schema}").as_bytes());
+    let mut key = [0; 8];
+    key.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
+    i64::from_le_bytes(key)
+}
+
+fn too_new(version: i64) -> Fault {
+    let message = format!("the store was written by a later antiphon: version {version}");
+    Fault::new(Category::State, "store_version", message)
+        .hint("install that version or a later one")
+}

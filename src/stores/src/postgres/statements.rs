@@ -1,0 +1,284 @@
+//! What is said to Postgres. Every value is bound; `@` is the store's schema.
+
+use std::time::Duration;
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Thread, busy, conflict};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, Type};
+
+use super::fault::{self, Done};
+use super::link::{Bound, Link};
+
+/// The columns that `thread_of` reads.
+macro_rules! listed {
+    () => {
+        "SELECT name, tip, last, (extract(epoch FROM at) * 1000000)::bigint,
+            owner, (extract(epoch FROM until) * 1000000)::bigint,
+            (SELECT coalesce(sum(length(body)), 0)::bigint
+                FROM @.entry AS entry WHERE entry.thread = thread.id)
+        FROM @.thread AS thread"
+    };
+}
+
+pub(super) async fn claim(link: &Link, thread: &str, owner: &str, term: Duration) -> Done<Head> {
+    let claim = "INSERT INTO @.thread AS held (name, tip, last, at, owner, until)
+        VALUES ($1, 0, 0, clock_timestamp(), $2, clock_timestamp() + $3 * interval '1 microsecond')
+        ON CONFLICT (sha256(name)) DO UPDATE
+        SET owner = $2, until = clock_timestamp() + $3 * interval '1 microsecond'
+        WHERE held.owner IS NULL OR held.owner = $2 OR held.until <= clock_timestamp()
+        RETURNING tip, last";
+    let micros = i64::try_from(term.as_micros()).unwrap_or(i64::MAX);
+    let (name, owner) = (thread.as_bytes(), owner.as_bytes());
+    let values: [Bound<'_>; 3] =
+        [(&name, Type::BYTEA), (&owner, Type::BYTEA), (&micros, Type::INT8)];
+    loop {
+        if let Some(row) = link.row(claim, &values).await? {
+            return head_of(&row);
+        }
+        // Unless it was let go since.
+        if let Some(busy) = held(link, thread).await? {
+            return Err(busy.into());
+        }
+    }
+}
+
+pub(super) async fn release(link: &Link, thread: &str, owner: &str) -> Done<()> {
+    let release = "UPDATE @.thread SET owner = NULL, until = NULL
+        WHERE sha256(name) = sha256($1) AND owner = $2";
+    let (thread, owner) = (thread.as_bytes(), owner.as_bytes());
+    link.change(release, &[(&thread, Type::BYTEA), (&owner, Type::BYTEA)]).await?;
+    Ok(())
+}
+
+/// Adds batches of different threads in one statement; says which of them were
+/// added. A thread that was lost, or written to by somebody else, stays as it is.
+pub(super) async fn append(link: &Link, batches: &[&Batch]) -> Done<Vec<bool>> {
+    let append = "WITH batch AS (
+            SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
+            WITH ORDINALITY AS batch (name, owner, after, last, place)
+        ), moved AS (
+            UPDATE @.thread AS thread
+            SET tip = batch.last, last = batch.last, at = clock_timestamp()
+            FROM batch
+            WHERE sha256(thread.name) = sha256(batch.name)
+                AND thread.owner = batch.owner AND thread.last = batch.after
+            RETURNING thread.id, batch.place
+        ), added AS (
+            INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, body)
+            SELECT moved.id, seq, parent, base, kind, step, entry.at, body
+            FROM moved JOIN unnest(
+                $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+                $9::text[], $10::bigint[], $11::bigint[], $12::bytea[]
+            ) AS entry (place, seq, parent, base, kind, step, at, body) USING (place)
+        )
+        SELECT place FROM moved";
+    let threads = of_each(batches, |batch| batch.thread.as_bytes());
+    let owners = of_each(batches, |batch| batch.owner.as_bytes());
+    let afters = of_each(batches, |batch| number(batch.after));
+    let lasts = of_each(batches, |batch| number(last(batch)));
+    let entries: Vec<(i64, &Entry)> = (1..)
+        .zip(batches)
+        .flat_map(|(place, batch)| batch.entries.iter().map(move |entry| (place, entry)))
+        .collect();
+    let places = of_each(&entries, |(place, _)| *place);
+    let seqs = of_each(&entries, |(_, entry)| number(entry.seq));
+    let parents = of_each(&entries, |(_, entry)| number(entry.parent));
+    let bases = of_each(&entries, |(_, entry)| number(entry.base));
+    let kinds = of_each(&entries, |(_, entry)| entry.kind.as_str());
+    let steps = of_each(&entries, |(_, entry)| number(entry.step));
+    let ats = of_each(&entries, |(_, entry)| number(entry.at.as_micros()));
+    let bodies = of_each(&entries, |(_, entry)| entry.body.as_slice());
+    let values: [Bound<'_>; 12] = [
+        (&threads, Type::BYTEA_ARRAY),
+        (&owners, Type::BYTEA_ARRAY),
+        (&afters, Type::INT8_ARRAY),
+        (&lasts, Type::INT8_ARRAY),
+        (&places, Type::INT8_ARRAY),
+        (&seqs, Type::INT8_ARRAY),
+        (&parents, Type::INT8_ARRAY),
+        (&bases, Type::INT8_ARRAY),
+        (&kinds, Type::TEXT_ARRAY),
+        (&steps, Type::INT8_ARRAY),
+        (&ats, Type::INT8_ARRAY),
+        (&bodies, Type::BYTEA_ARRAY),
+    ];
+    let mut added = vec![false; batches.len()];
+    for row in link.rows(append, &values).await? {
+        let place = usize::try_from(count(&row, 0)?).unwrap_or_default();
+        if let Some(added) = added.get_mut(place.wrapping_sub(1)) {
+            *added = true;
+        }
+    }
+    Ok(added)
+}
+
+/// Whether a batch is in its thread. The statement that may have put it there
+/// has ended by now: the one that was to repeat it has waited for it.
+pub(super) async fn is_there(link: &Link, batch: &Batch) -> Done<bool> {
+    let span = Span { from: batch.after + 1, to: last(batch) };
+    Ok(!batch.entries.is_empty() && read(link, &batch.thread, span).await? == batch.entries)
+}
+
+pub(super) async fn read(link: &Link, thread: &str, span: Span) -> Done<Vec<Entry>> {
+    let read = "SELECT seq, parent, base, kind, step, entry.at, body
+        FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
+        WHERE sha256(name) = sha256($1) AND seq BETWEEN $2 AND $3 ORDER BY seq";
+    let (from, to) = (number(span.from), number(span.to));
+    let name = thread.as_bytes();
+    let values: [Bound<'_>; 3] = [(&name, Type::BYTEA), (&from, Type::INT8), (&to, Type::INT8)];
+    link.rows(read, &values).await?.iter().map(entry_of).collect()
+}
+
+pub(super) async fn marks(
+    link: &Link,
+    thread: &str,
+    span: Span,
+    kind: Option<EntryKind>,
+) -> Done<Vec<Mark>> {
+    let list = "SELECT seq, parent, base, kind, step, entry.at, length(body)::bigint
+        FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
+        WHERE sha256(name) = sha256($1) AND seq BETWEEN $2 AND $3
+            AND ($4::text IS NULL OR kind = $4) ORDER BY seq";
+    let (from, to) = (number(span.from), number(span.to));
+    let (name, kind) = (thread.as_bytes(), kind.map(EntryKind::as_str));
+    let values: [Bound<'_>; 4] =
+        [(&name, Type::BYTEA), (&from, Type::INT8), (&to, Type::INT8), (&kind, Type::TEXT)];
+    link.rows(list, &values).await?.iter().map(mark_of).collect()
+}
+
+pub(super) async fn head(link: &Link, thread: &str) -> Done<Option<Head>> {
+    let head = "SELECT tip, last FROM @.thread WHERE sha256(name) = sha256($1)";
+    let found = link.row(head, &[(&thread.as_bytes(), Type::BYTEA)]).await?;
+    found.as_ref().map(head_of).transpose()
+}
+
+pub(super) async fn thread(link: &Link, thread: &str) -> Done<Option<Thread>> {
+    let found = concat!(listed!(), " WHERE sha256(name) = sha256($1)");
+    let found = link.row(found, &[(&thread.as_bytes(), Type::BYTEA)]).await?;
+    found.as_ref().map(thread_of).transpose()
+}
+
+pub(super) async fn threads(link: &Link, after: &str, limit: u32) -> Done<Vec<Thread>> {
+    let list = concat!(
+        listed!(),
+        " WHERE substr(name, 1, 500) >= substr($1, 1, 500) AND name > $1
+        ORDER BY substr(name, 1, 500), name LIMIT $2"
+    );
+    let limit = i64::from(limit);
+    let values: [Bound<'_>; 2] = [(&after.as_bytes(), Type::BYTEA), (&limit, Type::INT8)];
+    link.rows(list, &values).await?.iter().map(thread_of).collect()
+}
+
+/// To be asked within a transaction.
+pub(super) async fn remove(link: &Link, thread: &str, owner: &str, span: Span) -> Done<u64> {
+    let held = "SELECT id FROM @.thread
+        WHERE sha256(name) = sha256($1) AND owner = $2 FOR UPDATE";
+    let (name, owner) = (thread.as_bytes(), owner.as_bytes());
+    let values: [Bound<'_>; 2] = [(&name, Type::BYTEA), (&owner, Type::BYTEA)];
+    let Some(held) = link.row(held, &values).await? else { return Err(conflict(thread).into()) };
+    let id: i64 = at(&held, 0)?;
+    let remove = "DELETE FROM @.entry WHERE thread = $1 AND seq BETWEEN $2 AND $3";
+    let (from, to) = (number(span.from), number(span.to));
+    link.change(remove, &[(&id, Type::INT8), (&from, Type::INT8), (&to, Type::INT8)]).await
+}
+
+/// To be asked within a transaction.
+pub(super) async fn delete(link: &Link, thread: &str) -> Done<bool> {
+    let name = thread.as_bytes();
+    let values: [Bound<'_>; 1] = [(&name, Type::BYTEA)];
+    let lock = "SELECT 1 FROM @.thread WHERE sha256(name) = sha256($1) FOR UPDATE";
+    link.rows(lock, &values).await?;
+    if let Some(busy) = held(link, thread).await? {
+        return Err(busy.into());
+    }
+    let delete = "DELETE FROM @.thread WHERE sha256(name) = sha256($1)";
+    Ok(link.change(delete, &values).await? > 0)
+}
+
+/// That somebody holds a thread, and who.
+async fn held(link: &Link, thread: &str) -> Done<Option<Fault>> {
+    let held = "SELECT owner, (extract(epoch FROM until) * 1000000)::bigint FROM @.thread
+        WHERE sha256(name) = sha256($1) AND owner IS NOT NULL AND until > clock_timestamp()";
+    let Some(row) = link.row(held, &[(&thread.as_bytes(), Type::BYTEA)]).await? else {
+        return Ok(None);
+    };
+    let until = Time::from_micros(count(&row, 1)?);
+    Ok(Some(busy(thread, until).with("owner", text(&row, 0)?)))
+}
+
+fn head_of(row: &Row) -> Done<Head> {
+    Ok(Head { tip: count(row, 0)?, last: count(row, 1)? })
+}
+
+fn entry_of(row: &Row) -> Done<Entry> {
+    Ok(Entry {
+        seq: count(row, 0)?,
+        parent: count(row, 1)?,
+        base: count(row, 2)?,
+        kind: kind_of(row)?,
+        step: count(row, 4)?,
+        at: Time::from_micros(count(row, 5)?),
+        body: at(row, 6)?,
+    })
+}
+
+fn mark_of(row: &Row) -> Done<Mark> {
+    Ok(Mark {
+        seq: count(row, 0)?,
+        parent: count(row, 1)?,
+        base: count(row, 2)?,
+        kind: kind_of(row)?,
+        step: count(row, 4)?,
+        at: Time::from_micros(count(row, 5)?),
+        size: count(row, 6)?,
+    })
+}
+
+fn kind_of(row: &Row) -> Done<EntryKind> {
+    let kind: &str = at(row, 3)?;
+    let unknown = || fault::corrupt(&format!("an entry of an unknown kind: {kind}"));
+    EntryKind::named(kind).ok_or_else(|| unknown().into())
+}
+
+fn thread_of(row: &Row) -> Done<Thread> {
+    let is_held = at::<Option<&[u8]>>(row, 4)?.is_some();
+    let held =
+        if is_held { Some((text(row, 4)?, Time::from_micros(count(row, 5)?))) } else { None };
+    Ok(Thread {
+        name: text(row, 0)?,
+        head: Head { tip: count(row, 1)?, last: count(row, 2)? },
+        at: Time::from_micros(count(row, 3)?),
+        held,
+        size: count(row, 6)?,
+    })
+}
+
+fn last(batch: &Batch) -> u64 {
+    batch.entries.last().map_or(batch.after, |entry| entry.seq)
+}
+
+fn of_each<'a, T, U>(all: &'a [T], part: impl Fn(&'a T) -> U) -> Vec<U> {
+    all.iter().map(part).collect()
+}
+
+/// Postgres counts with a sign; nothing of ours is ever so large.
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn count(row: &Row, column: usize) -> Done<u64> {
+    let number: i64 = at(row, column)?;
+    u64::try_from(number)
+        .map_err(|_| fault::corrupt(&format!("a count below zero: {number}")).into())
+}
+
+fn text(row: &Row, column: usize) -> Done<String> {
+    let bytes: &[u8] = at(row, column)?;
+    let text = String::from_utf8(bytes.to_vec());
+    text.map_err(|_| fault::corrupt(&format!("a name that is no text: {bytes:?}")).into())
+}
+
+fn at<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Done<T> {
+    row.try_get(column).map_err(|error| fault::corrupt(&error.to_string()).into())
+}

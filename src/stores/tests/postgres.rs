@@ -1,0 +1,501 @@
+//! What only a database can do, and what can happen to one: held against a real
+//! server (`make test-rust` starts one).
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Store};
+use antiphon_stores::{PostgresSettings, PostgresStore};
+
+mod database;
+mod proxy;
+
+use database::Schema;
+use proxy::Proxy;
+
+const TERM: Duration = Duration::from_secs(30);
+const ALL: Span = Span::ALL;
+
+fn batch(thread: &str, after: u64) -> Batch {
+    let kind = EntryKind::Step;
+    let (seq, at) = (after + 1, Time::from_micros(after));
+    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, body: b"body".to_vec() };
+    Batch { thread: thread.into(), owner: "me".into(), after, entries: vec![entry] }
+}
+
+fn refused(url: &str, settings: &PostgresSettings) -> Fault {
+    match PostgresStore::connect(url, settings) {
+        Ok(store) => panic!("it was opened: {}", store.name()),
+        Err(fault) => fault,
+    }
+}
+
+async fn seqs(store: &PostgresStore, thread: &str) -> Vec<u64> {
+    store.read(thread, ALL).await.unwrap().iter().map(|entry| entry.seq).collect()
+}
+
+mod connections {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_that_was_cut_while_nobody_used_it_is_opened_anew() {
+        let schema = Schema::new();
+        let store = schema.open();
+        store.claim("t", "me", TERM).await.unwrap();
+        assert!(schema.cut().await > 0);
+        store.append(batch("t", 0)).await.unwrap();
+        assert!(schema.cut().await > 0);
+        assert_eq!(seqs(&store, "t").await, [1]);
+    }
+
+    #[tokio::test]
+    async fn what_was_cut_before_its_commit_is_done_once() {
+        let schema = Schema::new();
+        let store = schema.open();
+        store.claim("t", "me", TERM).await.unwrap();
+        let mut admin = schema.admin().await;
+        let lock = admin.transaction().await.unwrap();
+        let row = format!("SELECT 1 FROM {}.thread FOR UPDATE", schema.name());
+        lock.execute(&row, &[]).await.unwrap();
+        let answer = store.append(batch("t", 0));
+        schema.blocked().await;
+        assert!(schema.cut().await > 0);
+        lock.commit().await.unwrap();
+        answer.await.unwrap();
+        store.append(batch("t", 1)).await.unwrap();
+        assert_eq!(seqs(&store, "t").await, [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn there_are_no_more_of_them_than_asked_for() {
+        let schema = Schema::new();
+        let settings = PostgresSettings { pool: 2, ..schema.settings() };
+        let store = PostgresStore::connect(&schema.url(), &settings).unwrap();
+        assert_eq!(schema.connections().await, 1);
+        let claims = (0..50).map(|thread| store.claim(&thread.to_string(), "me", TERM));
+        for claim in claims.collect::<Vec<_>>() {
+            claim.await.unwrap();
+        }
+        assert_eq!(schema.connections().await, 2);
+        assert_eq!(store.threads("", 99).await.unwrap().len(), 50);
+    }
+
+    #[tokio::test]
+    async fn dropping_the_store_does_what_was_queued_and_closes_them() {
+        let schema = Schema::new();
+        let store = schema.open();
+        drop((store.claim("t", "me", TERM), store.append(batch("t", 0))));
+        drop(store);
+        assert_eq!(seqs(&schema.open(), "t").await, [1]);
+        assert_eq!(schema.connections().await, 0, "they took leave");
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_takes_too_long_is_given_up() {
+        let schema = Schema::new();
+        let timeout = Duration::from_millis(200);
+        let settings = PostgresSettings { timeout, ..schema.settings() };
+        let store = PostgresStore::connect(&schema.url(), &settings).unwrap();
+        store.claim("t", "me", TERM).await.unwrap();
+        let mut admin = schema.admin().await;
+        let lock = admin.transaction().await.unwrap();
+        let row = format!("SELECT 1 FROM {}.thread FOR UPDATE", schema.name());
+        lock.execute(&row, &[]).await.unwrap();
+        assert_eq!(store.append(batch("t", 0)).await.unwrap_err().code, "store_timeout");
+        lock.commit().await.unwrap();
+        store.append(batch("t", 0)).await.unwrap();
+    }
+}
+
+mod answers_that_are_lost {
+    use super::*;
+
+    /// A store behind a proxy, with a thread of one entry.
+    async fn store() -> (Schema, Proxy, PostgresStore) {
+        let schema = Schema::new();
+        let proxy = Proxy::to(schema.place()).await;
+        let settings = PostgresSettings { pool: 1, ..schema.settings() };
+        let url = format!("postgres://{}@{}", schema.login(), proxy.place());
+        let store = PostgresStore::connect(&url, &settings).unwrap();
+        store.claim("t", "me", TERM).await.unwrap();
+        store.append(batch("t", 0)).await.unwrap();
+        (schema, proxy, store)
+    }
+
+    #[tokio::test]
+    async fn what_was_added_is_not_added_again() {
+        let (_schema, proxy, store) = store().await;
+        proxy.lose_next_answer();
+        store.append(batch("t", 1)).await.unwrap();
+        assert_eq!(proxy.lost(), 1);
+        assert_eq!(seqs(&store, "t").await, [1, 2]);
+        assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 2, last: 2 }));
+    }
+
+    #[tokio::test]
+    async fn a_conflict_stays_one() {
+        let (_schema, proxy, store) = store().await;
+        proxy.lose_next_answer();
+        let mut other = batch("t", 0);
+        other.entries[0].body = b"other".to_vec();
+        assert_eq!(store.append(other).await.unwrap_err().code, "thread_conflict");
+        let nothing = Batch { entries: Vec::new(), ..batch("t", 0) };
+        proxy.lose_next_answer();
+        assert_eq!(store.append(nothing).await.unwrap_err().code, "thread_conflict");
+        assert_eq!(proxy.lost(), 2);
+    }
+
+    #[tokio::test]
+    async fn reading_claiming_and_letting_go_are_repeated() {
+        let (_schema, proxy, store) = store().await;
+        for _ in 0..2 {
+            proxy.lose_next_answer();
+            assert_eq!(seqs(&store, "t").await, [1]);
+            proxy.lose_next_answer();
+            store.release("t", "me").await.unwrap();
+            proxy.lose_next_answer();
+            assert_eq!(store.claim("t", "me", TERM).await.unwrap().last, 1);
+        }
+        assert_eq!(proxy.lost(), 6);
+    }
+
+    #[tokio::test]
+    async fn what_was_removed_is_told() {
+        let (_schema, proxy, store) = store().await;
+        // After the answers to BEGIN and to what is said before COMMIT.
+        proxy.lose_answer_after(3);
+        assert_eq!(store.remove("t", "me", ALL).await.unwrap(), 1);
+        store.release("t", "me").await.unwrap();
+        proxy.lose_answer_after(4);
+        assert!(store.delete("t").await.unwrap());
+        assert_eq!(proxy.lost(), 2);
+        assert_eq!(store.head("t").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn what_was_added_is_told_though_another_has_taken_over() {
+        let (schema, proxy, store) = store().await;
+        proxy.shut();
+        proxy.lose_next_answer();
+        let answer = store.append(batch("t", 1));
+        proxy.wait_until_lost(1).await;
+        schema.grow_older(TERM * 2).await;
+        let other = schema.open();
+        assert_eq!(other.claim("t", "you", TERM).await.unwrap().last, 2);
+        other.append(Batch { owner: "you".into(), ..batch("t", 2) }).await.unwrap();
+        proxy.open();
+        answer.await.unwrap();
+        assert_eq!(store.append(batch("t", 2)).await.unwrap_err().code, "thread_conflict");
+        assert_eq!(seqs(&other, "t").await, [1, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn a_database_that_stays_away_is_told_to_all_who_wait() {
+        let (schema, proxy, store) = store().await;
+        let timeout = Duration::from_millis(300);
+        let settings = PostgresSettings { timeout, pool: 1, ..schema.settings() };
+        let url = format!("postgres://{}@{}", schema.login(), proxy.place());
+        let hasty = PostgresStore::connect(&url, &settings).unwrap();
+        proxy.shut();
+        proxy.cut();
+        let answers: Vec<_> = (0..3).map(|_| hasty.head("t")).collect();
+        for answer in answers {
+            assert_eq!(answer.await.unwrap_err().code, "store_unavailable");
+        }
+        assert_eq!(hasty.head("t").await.unwrap_err().code, "store_unavailable");
+        let waiting = store.head("t");
+        proxy.open();
+        waiting.await.unwrap().unwrap();
+        hasty.head("t").await.unwrap().unwrap();
+    }
+}
+
+mod groups {
+    use super::*;
+
+    /// Holds everything up until what is queued has become a group.
+    async fn queued<T>(schema: &Schema, store: &PostgresStore, queue: impl FnOnce() -> T) -> T {
+        let mut admin = schema.admin().await;
+        let lock = admin.transaction().await.unwrap();
+        let table = format!("LOCK TABLE {}.thread", schema.name());
+        lock.execute(&table, &[]).await.unwrap();
+        drop(store.head("held up"));
+        schema.blocked().await;
+        let queue = queue();
+        lock.commit().await.unwrap();
+        queue
+    }
+
+    async fn store(schema: &Schema) -> PostgresStore {
+        let settings = PostgresSettings { pool: 1, ..schema.settings() };
+        let store = PostgresStore::connect(&schema.url(), &settings).unwrap();
+        for thread in ["a", "b", "c"] {
+            store.claim(thread, "me", TERM).await.unwrap();
+        }
+        store
+    }
+
+    #[tokio::test]
+    async fn a_conflict_is_that_of_its_thread_alone() {
+        let schema = Schema::new();
+        let store = store(&schema).await;
+        let answers = queued(&schema, &store, || {
+            [("a", 0), ("b", 7), ("c", 0), ("a", 1), ("b", 8), ("c", 0), ("a", 2)]
+                .map(|(thread, after)| store.append(batch(thread, after)))
+        })
+        .await;
+        let mut codes = Vec::new();
+        for answer in answers {
+            codes.push(answer.await.err().map(|fault| fault.code.clone()));
+        }
+        let conflict = Some("thread_conflict".to_owned());
+        let none = || None;
+        let expected =
+            [none(), conflict.clone(), none(), none(), conflict.clone(), conflict, none()];
+        assert_eq!(codes, expected);
+        assert_eq!(seqs(&store, "a").await, [1, 2, 3]);
+        assert_eq!(seqs(&store, "b").await, [0; 0]);
+        assert_eq!(seqs(&store, "c").await, [1]);
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_cannot_be_added_fails_alone() {
+        let schema = Schema::new();
+        let store = store(&schema).await;
+        let mut twice = batch("b", 0);
+        twice.entries.push(twice.entries[0].clone());
+        let [a, b, c] = queued(&schema, &store, || {
+            [batch("a", 0), twice, batch("c", 0)].map(|batch| store.append(batch))
+        })
+        .await;
+        a.await.unwrap();
+        assert_eq!(b.await.unwrap_err().code, "store_failed");
+        c.await.unwrap();
+        assert_eq!(store.head("b").await.unwrap(), Some(Head::default()));
+        assert_eq!(seqs(&store, "c").await, [1]);
+    }
+
+    #[tokio::test]
+    async fn a_group_that_was_cut_is_added_once() {
+        let schema = Schema::new();
+        let store = store(&schema).await;
+        let mut admin = schema.admin().await;
+        let lock = admin.transaction().await.unwrap();
+        let row = format!("SELECT 1 FROM {}.thread FOR UPDATE", schema.name());
+        lock.execute(&row, &[]).await.unwrap();
+        let answers: Vec<_> = ["a", "b", "c"]
+            .into_iter()
+            .flat_map(|thread| (0..20).map(move |after| batch(thread, after)))
+            .map(|batch| store.append(batch))
+            .collect();
+        schema.blocked().await;
+        assert_eq!(schema.cut().await, 1);
+        lock.commit().await.unwrap();
+        for answer in answers {
+            answer.await.unwrap();
+        }
+        for thread in ["a", "b", "c"] {
+            assert_eq!(seqs(&store, thread).await, (1..=20).collect::<Vec<_>>());
+        }
+    }
+}
+
+mod opening {
+    use super::*;
+
+    #[tokio::test]
+    async fn many_may_do_it_at_once() {
+        let schema = Schema::new();
+        let opened: Vec<_> = (0..8)
+            .map(|_| {
+                let (url, settings) = (schema.url(), schema.settings());
+                std::thread::spawn(move || PostgresStore::connect(&url, &settings).map(drop))
+            })
+            .collect();
+        for opened in opened {
+            opened.join().unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn two_machines_agree_on_who_holds_a_thread() {
+        let schema = Schema::new();
+        let (one, two) = (schema.open(), schema.open());
+        one.claim("t", "me", TERM).await.unwrap();
+        let busy = two.claim("t", "you", TERM).await.unwrap_err();
+        assert_eq!((busy.code.as_str(), &busy.details["owner"]), ("thread_busy", &"me".into()));
+        schema.grow_older(TERM).await;
+        two.claim("t", "you", TERM).await.unwrap();
+        assert_eq!(one.append(batch("t", 0)).await.unwrap_err().code, "thread_conflict");
+        assert_eq!(one.claim("t", "me", TERM).await.unwrap_err().code, "thread_busy");
+    }
+
+    #[tokio::test]
+    async fn tables_of_a_later_version_are_refused() {
+        let schema = Schema::new();
+        drop(schema.open());
+        schema.ask("UPDATE @.antiphon SET version = 99").await;
+        let fault = refused(&schema.url(), &schema.settings());
+        assert_eq!(fault.code, "store_version");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_was_updated_meanwhile_is_left_alone() {
+        let schema = Schema::new();
+        let store = schema.open();
+        store.claim("t", "me", TERM).await.unwrap();
+        schema.ask("UPDATE @.antiphon SET version = 99").await;
+        schema.cut().await;
+        assert_eq!(store.append(batch("t", 0)).await.unwrap_err().code, "store_version");
+    }
+
+    #[tokio::test]
+    async fn the_tables_of_another_program_are_left_alone() {
+        let schema = Schema::new();
+        schema.ask("CREATE SCHEMA @; CREATE TABLE @.entry (precious int)").await;
+        let fault = refused(&schema.url(), &schema.settings());
+        assert_eq!(fault.code, "store_corrupt");
+        schema.ask("SELECT precious FROM @.entry").await;
+        let missing = "SELECT 1 / (to_regclass('@.thread') IS NULL)::int";
+        schema.ask(missing).await;
+    }
+
+    #[tokio::test]
+    async fn a_role_that_may_only_read_reads() {
+        let schema = Schema::new();
+        let store = schema.open();
+        store.claim("t", "me", TERM).await.unwrap();
+        store.append(batch("t", 0)).await.unwrap();
+        schema
+            .ask(
+                "CREATE ROLE @ LOGIN PASSWORD 'look'; GRANT USAGE ON SCHEMA @ TO @;
+                GRANT SELECT ON ALL TABLES IN SCHEMA @ TO @",
+            )
+            .await;
+        let url = format!("postgres://{}:look@{}", schema.name(), schema.place());
+        let reader = PostgresStore::connect(&url, &schema.settings()).unwrap();
+        assert_eq!(seqs(&reader, "t").await, [1]);
+        assert_eq!(reader.threads("", 9).await.unwrap().len(), 1);
+        for fault in [
+            reader.claim("t", "you", TERM).await.err(),
+            reader.append(batch("t", 1)).await.err(),
+            reader.delete("t").await.err(),
+            reader.remove("t", "me", ALL).await.err(),
+        ] {
+            assert_eq!(fault.unwrap().code, "store_read_only");
+        }
+        let fresh = Schema::new();
+        assert_eq!(refused(&url, &fresh.settings()).code, "store_read_only");
+    }
+
+    #[tokio::test]
+    async fn a_wrong_password_is_told_without_it() {
+        let schema = Schema::new();
+        let url = format!("postgres://postgres:Hunter2@{}", schema.place());
+        let fault = refused(&url, &schema.settings());
+        assert_eq!(fault.code, "store_refused");
+        assert!(!format!("{fault:?}").contains("Hunter2"), "{fault:?}");
+    }
+
+    #[tokio::test]
+    async fn a_name_says_where_and_no_more() {
+        let schema = Schema::new();
+        let store = schema.open();
+        assert_eq!(store.name(), format!("postgres:{}", schema.place()));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_an_error_at_once() {
+        let schema = Schema::new();
+        let nowhere = "postgres://me:Hunter2@127.0.0.1:1/db".to_owned();
+        let no_file = "postgres:///db?host=/nowhere/at/all".to_owned();
+        let no_database = format!("{}_x", schema.url().split('?').next().unwrap());
+        for url in [nowhere, no_file, no_database] {
+            let fault = refused(&url, &schema.settings());
+            assert_eq!(fault.code, "store_unavailable");
+            assert!(!format!("{fault:?}").contains("Hunter2"), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_and_not_quoted() {
+        for url in [
+            "",
+            "postgres",
+            "mysql://u:Hunter2@h/db",
+            "postgresql+psycopg://u:Hunter2@h/db",
+            "postgres://u:Hun@ter2@h/db",
+            "postgres://u:Hunter2@h:port/db",
+            "postgres://u:Hunter2@h:99999/db",
+            "postgres://u:Hunter2@h/db?sslmode=Hunter2",
+            "postgres://u:Hunter2@h/db?Hunter2=1",
+            "postgres://u:Hunter2@h/db?password",
+            "postgres://u:Hunter2@/db",
+            "postgres://u:Hunter2@h/db?sslmode=verify-ca",
+            "postgres://u:Hunter2@h/db?sslmode=verify-full&sslrootcert=/nowhere/at/all",
+        ] {
+            let fault = refused(url, &PostgresSettings::default());
+            assert_eq!(fault.code, "store_setting_invalid", "{url}");
+            let told = format!("{fault:?}");
+            assert!(!told.contains("Hunter2") && !told.contains("ter2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn settings_that_cannot_be_used_are_refused() {
+        let usual = PostgresSettings::default;
+        let named = |schema: &str| PostgresSettings { schema: schema.into(), ..usual() };
+        let long = "x".repeat(64);
+        let names = ["", "1a", "a-b", "a\"b", "a; DROP TABLE x", "ä", "a b", "pg_mine", &long];
+        let mut all: Vec<_> = names.into_iter().map(named).collect();
+        all.push(PostgresSettings { pool: 0, ..usual() });
+        all.push(PostgresSettings { pool: 65, ..usual() });
+        all.push(PostgresSettings { timeout: Duration::ZERO, ..usual() });
+        all.push(PostgresSettings { timeout: Duration::MAX, ..usual() });
+        for settings in all {
+            let fault = refused("postgres://127.0.0.1:1/db", &settings);
+            assert_eq!(fault.code, "store_setting_invalid", "{settings:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_schema_may_have_any_name_that_is_one() {
+        let schema = Schema::new();
+        for name in ["select", "MiXed_1", "_x"] {
+            let settings = PostgresSettings { schema: name.into(), ..PostgresSettings::default() };
+            schema.ask(&format!("DROP SCHEMA IF EXISTS \"{name}\" CASCADE")).await;
+            let store = PostgresStore::connect(&schema.url(), &settings).unwrap();
+            assert_eq!(store.head("t").await.unwrap(), None);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn connections_that_are_cut_all_the_time_lose_and_double_nothing() {
+    let schema = Schema::new();
+    let store = Arc::new(schema.open());
+    let writers: Vec<_> = (0..6)
+        .map(|writer| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let thread = format!("t{writer}");
+                store.claim(&thread, "me", TERM).await.unwrap();
+                for after in 0..150 {
+                    store.append(batch(&thread, after)).await.unwrap();
+                }
+                seqs(&store, &thread).await
+            })
+        })
+        .collect();
+    let all: Vec<u64> = (1..=150).collect();
+    let mut cut = 0;
+    while writers.iter().any(|writer| !writer.is_finished()) && cut < 40 {
+        cut += schema.cut().await;
+    }
+    for writer in writers {
+        assert_eq!(writer.await.unwrap(), all);
+    }
+    assert!(cut > 0, "nothing was cut");
+}
