@@ -1,7 +1,34 @@
 """What holds for every test."""
 
+from __future__ import annotations
+
 import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.postgres import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that:
 # tests that interrupt one would wait for nothing.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A real server, started by the first test that asks for it."""
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for threads that outlives a saver, of each kind, for one test alone."""
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path}/runs.db"
+    server: Server = request.getfixturevalue("postgres")
+    return server.database()

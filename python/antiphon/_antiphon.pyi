@@ -481,6 +481,39 @@ class Place:
     def thread(self, /) -> str: ...
 
 @final
+class PostgresSaver(Saver):
+    """
+    Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
+    and until when, is told by the database's clock.
+    """
+    @staticmethod
+    def from_conn_string(conn_string: str) -> PostgresSaver:
+        """
+        `open` under the name that LangGraph gives it.
+        """
+    @staticmethod
+    def open(url: str, *, key: bytes | None = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False) -> PostgresSaver:
+        """
+        Connects to a database, and makes or updates the tables.
+
+        `url` is libpq's: `postgres://user:password@host:5432/database`, with `sslmode`
+        (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`; default: `prefer`) and
+        `sslrootcert` among its options. With a `key` of 32 bytes what is stored is encrypted and
+        authenticated (XChaCha20-Poly1305), and nothing else is read. The tables lie in the
+        schema of the name `schema`, which is made if there is none. There are at most `pool`
+        connections (1 to 64), each opened when it is needed first. A statement may take
+        `timeout` seconds; so long a database that was there is also waited for when it is away.
+        With `pickle` and a key, objects of types that are neither known nor registered are
+        pickled; whoever has the key can then run code here.
+
+        Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting
+        cannot be used, of `store_unavailable` if the database is not there, of `store_refused`
+        if it does not let the user in, of `store_read_only` if the tables may not be made, of
+        `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
+        has made it. None of them holds the password.
+        """
+
+@final
 class RetryPolicy:
     """
     How often a node is tried, and after which exceptions.

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from antiphon._antiphon import MemorySaver, Saver, SqliteSaver
+from antiphon._antiphon import MemorySaver, PostgresSaver, Saver, SqliteSaver
 
 __all__ = ["saver_of"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
 def saver_of(given: Any) -> Saver | None:
     """The saver that a caller means.
 
     Args:
-        given: a saver, ``memory:``, ``sqlite:`` and a path, or nothing.
+        given: a saver, ``memory:``, ``sqlite:`` and a path, ``postgres://`` and where a database
+            is, or nothing.
 
     Raises:
-        ValueError: the URL is of no store.
+        ValueError: the URL is of no store. It is not quoted: it may hold a password.
         TypeError: it is neither a saver nor a text.
 
-    Opening raises what `SqliteSaver.open` does.
+    Opening raises what `SqliteSaver.open` and `PostgresSaver.open` do.
     """
     if given is None or isinstance(given, Saver):
         return given
@@ -31,4 +35,10 @@ def saver_of(given: Any) -> Saver | None:
         return MemorySaver()
     if scheme == "sqlite" and path:
         return SqliteSaver.open(path)
-    raise ValueError(f"a checkpointer's URL is `memory:` or `sqlite:` and a file, found: {given}")
+    if scheme in {"postgres", "postgresql"} and path:
+        return PostgresSaver.open(given)
+    named = _SCHEME.match(given)
+    raise ValueError(
+        "a checkpointer's URL is `memory:`, `sqlite:` and a file, or `postgres://` and a database,"
+        f" found: {named[0] if named else 'no scheme'}"
+    )

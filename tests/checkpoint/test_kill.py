@@ -43,7 +43,7 @@ class Journal:
 
 
 def start(folder: Path, durability: str) -> subprocess.Popen[bytes]:
-    arguments = [str(folder / "runs.db"), str(folder / "journal"), durability, str(STEPS)]
+    arguments = [f"sqlite:{folder}/runs.db", str(folder / "journal"), durability, str(STEPS)]
     return subprocess.Popen([sys.executable, str(VICTIM), *arguments])
 
 

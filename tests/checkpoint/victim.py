@@ -1,7 +1,7 @@
-"""A process that is going to be killed: it goes on with one thread of one file, as far as it gets.
+"""A process that is going to be killed: it goes on with one thread of a store, as far as it gets.
 
-Arguments: the file, the journal, the durability, the number of steps. Every node notes in the
-journal that it begins, and the process notes what the thread holds when it takes it up.
+Arguments: the store's URL, the journal, the durability, the number of steps. Every node notes in
+the journal that it begins, and the process notes what the thread holds when it takes it up.
 """
 
 import operator
@@ -11,7 +11,6 @@ import sys
 import time
 from typing import Annotated, TypedDict, cast
 
-from antiphon.checkpoint import SqliteSaver
 from antiphon.graph import END, START, Durability, RunnableConfig, StateGraph
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "victim"}, "recursion_limit": 100_000}
@@ -54,7 +53,7 @@ class Victim:
         return {"right": [state["count"]]}
 
 
-def main(path: str, journal: str, durability: Durability, steps: int) -> None:
+def main(url: str, journal: str, durability: Durability, steps: int) -> None:
     """Goes on with the thread, or begins it."""
     victim = Victim(journal)
     builder = StateGraph(State)
@@ -64,7 +63,7 @@ def main(path: str, journal: str, durability: Durability, steps: int) -> None:
     builder.add_conditional_edges(
         "count", lambda state: ["left", "right"] if state["count"] <= steps else END
     )
-    graph = builder.compile(SqliteSaver.open(path))
+    graph = builder.compile(url)
     state = graph.get_state(CONFIG)
     held = state.values
     sizes = [len(held.get(key, ())) for key in ("left", "right")]

@@ -78,7 +78,7 @@ mod _antiphon {
         review_loop::ReviewLoop,
         role_call::{ModelCall, RoleCall},
         run::Run,
-        saver::{MemorySaver, Saver, SqliteSaver},
+        saver::{MemorySaver, PostgresSaver, Saver, SqliteSaver},
         shape::{Shape, select},
         step::{begin_inside, resume_inside},
         turn::Turn,

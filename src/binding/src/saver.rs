@@ -14,6 +14,10 @@ use pyo3::types::PyTuple;
 use crate::fault::to_exception;
 use crate::stored::{awaited, waited};
 
+mod postgres;
+
+pub(crate) use postgres::PostgresSaver;
+
 /// Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
 /// time, those that are waited for and those that are awaited.
 ///

@@ -87,7 +87,8 @@ impl Store for PostgresStore {
 
     fn release(&self, thread: &str, owner: &str) -> Answer<()> {
         let (name, owner) = (thread.to_owned(), owner.to_owned());
-        self.pool.ask(thread, async move |link| sql::release(link, &name, &owner).await)
+        // Else nobody could go on with the thread until the term is over.
+        self.pool.owe(thread, async move |link| sql::release(link, &name, &owner).await)
     }
 
     fn append(&self, batch: Batch) -> Answer<()> {

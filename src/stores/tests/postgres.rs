@@ -205,10 +205,12 @@ mod answers_that_are_lost {
             assert_eq!(answer.await.unwrap_err().code, "store_unavailable");
         }
         assert_eq!(hasty.head("t").await.unwrap_err().code, "store_unavailable");
+        // Told to have failed, and done as soon as it can be.
+        assert_eq!(hasty.release("t", "me").await.unwrap_err().code, "store_unavailable");
         let waiting = store.head("t");
         proxy.open();
         waiting.await.unwrap().unwrap();
-        hasty.head("t").await.unwrap().unwrap();
+        hasty.claim("t", "you", TERM).await.unwrap();
     }
 }
 

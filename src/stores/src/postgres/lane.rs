@@ -38,6 +38,8 @@ pub(super) struct Lane {
     /// The job that ended a group.
     next: Option<Job>,
     link: Option<Link>,
+    /// What is done first when the database is there again.
+    owed: Vec<Box<dyn Work>>,
 }
 
 impl Shared {
@@ -56,7 +58,7 @@ impl Lane {
         jobs: UnboundedReceiver<Job>,
         link: Option<Link>,
     ) -> Self {
-        Self { shared, jobs, next: None, link }
+        Self { shared, jobs, next: None, link, owed: Vec::new() }
     }
 
     /// Serves until nobody can ask any more and all is done.
@@ -64,10 +66,10 @@ impl Lane {
         while let Some(job) = self.next_job().await {
             match job {
                 Job::Pass(done) => drop(done.send(())),
-                Job::Work(mut work) => self.carry_out(&mut *work).await,
+                Job::Work(work) => self.carry_out(work).await,
                 Job::Append(batch, reply) => {
-                    let mut group = self.gather(batch, reply);
-                    self.carry_out(&mut group).await;
+                    let group = self.gather(batch, reply);
+                    self.carry_out(Box::new(group)).await;
                 }
             }
         }
@@ -105,13 +107,13 @@ impl Lane {
     }
 
     /// Does it; once more if that may help.
-    async fn carry_out(&mut self, work: &mut dyn Work) {
+    async fn carry_out(&mut self, mut work: Box<dyn Work>) {
         let mut again = false;
         loop {
             let link = match self.connected().await {
                 Ok(link) => link,
                 Err(fault) => {
-                    work.fail(&fault);
+                    self.put_off(work, &fault);
                     return self.give_up(&fault);
                 }
             };
@@ -123,7 +125,7 @@ impl Lane {
                     if matches!(trouble, Trouble::Lost(_)) {
                         self.link = None;
                     }
-                    return work.fail(&trouble.into_fault());
+                    return self.put_off(work, &trouble.into_fault());
                 }
             }
             again = true;
@@ -137,7 +139,14 @@ impl Lane {
         };
         if !is_well {
             self.link = None;
-            self.link = Some(self.connect().await?);
+            let link = self.connect().await?;
+            while let Some(owed) = self.owed.first_mut() {
+                if let Err(trouble) = owed.run(&link, true).await {
+                    return Err(trouble.into_fault());
+                }
+                self.owed.remove(0);
+            }
+            self.link = Some(link);
         }
         self.link.as_ref().ok_or_else(fault::gone)
     }
@@ -174,9 +183,16 @@ impl Lane {
         while let Some(job) = self.next.take().or_else(|| self.jobs.try_recv().ok()) {
             match job {
                 Job::Pass(done) => drop(done.send(())),
-                Job::Work(mut work) => work.fail(fault),
+                Job::Work(work) => self.put_off(work, fault),
                 Job::Append(_, reply) => drop(reply.send(Err(fault.clone()))),
             }
+        }
+    }
+
+    fn put_off(&mut self, mut work: Box<dyn Work>, fault: &Fault) {
+        work.fail(fault);
+        if work.is_owed() {
+            self.owed.push(work);
         }
     }
 

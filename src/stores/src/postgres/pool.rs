@@ -43,7 +43,19 @@ impl Pool {
         thread: &str,
         work: impl AsyncFnMut(&Link) -> Done<T> + Send + 'static,
     ) -> Answer<T> {
-        let (work, answer) = Asked::of(work);
+        let (work, answer) = Asked::of(work, false);
+        self.send(self.lane_of(thread), Job::Work(work));
+        answer
+    }
+
+    /// As [`Self::ask`]; what cannot be done because the database is away is
+    /// done when it is there again, though whoever asked has been told.
+    pub(super) fn owe<T: Send + 'static>(
+        &self,
+        thread: &str,
+        work: impl AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+    ) -> Answer<T> {
+        let (work, answer) = Asked::of(work, true);
         self.send(self.lane_of(thread), Job::Work(work));
         answer
     }
@@ -60,11 +72,12 @@ impl Pool {
                 passed
             })
             .collect();
-        let (work, answer) = Asked::of(async move |link: &Link| {
+        let work = async move |link: &Link| {
             // A lane that has ended has nothing left to do.
             join_all(passed.drain(..)).await;
             work(link).await
-        });
+        };
+        let (work, answer) = Asked::of(work, false);
         self.send(0, Job::Work(work));
         answer
     }

@@ -19,12 +19,18 @@ pub(super) trait Work: Send {
 
     /// Answers that it could not be done.
     fn fail(&mut self, fault: &Fault);
+
+    /// Whether it is to be done nevertheless, once it can be.
+    fn is_owed(&self) -> bool {
+        false
+    }
 }
 
 /// Work that has the same effect however often it is done.
 pub(super) struct Asked<T, W> {
     work: W,
     reply: Option<Reply<T>>,
+    is_owed: bool,
 }
 
 impl<T, W> Asked<T, W>
@@ -33,9 +39,9 @@ where
     W: AsyncFnMut(&Link) -> Done<T> + Send + 'static,
 {
     /// The work, and its answer.
-    pub(super) fn of(work: W) -> (Box<dyn Work>, Answer<T>) {
+    pub(super) fn of(work: W, is_owed: bool) -> (Box<dyn Work>, Answer<T>) {
         let (reply, answer) = oneshot::channel();
-        (Box::new(Self { work, reply: Some(reply) }), answered(answer))
+        (Box::new(Self { work, reply: Some(reply), is_owed }), answered(answer))
     }
 
     fn reply(&mut self, answer: Result<T, Fault>) {
@@ -63,6 +69,10 @@ where
 
     fn fail(&mut self, fault: &Fault) {
         self.reply(Err(fault.clone()));
+    }
+
+    fn is_owed(&self) -> bool {
+        self.is_owed
     }
 }
 

@@ -1,0 +1,72 @@
+//! Threads in a database, as Python holds it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::Store;
+use antiphon_stores::{PostgresSettings, PostgresStore};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{Saver, check_pickle, seal};
+use crate::fault::to_exception;
+
+/// Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
+/// and until when, is told by the database's clock.
+#[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
+#[derive(Debug)]
+pub(crate) struct PostgresSaver;
+
+#[pymethods]
+impl PostgresSaver {
+    /// Connects to a database, and makes or updates the tables.
+    ///
+    /// `url` is libpq's: `postgres://user:password@host:5432/database`, with `sslmode`
+    /// (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`; default: `prefer`) and
+    /// `sslrootcert` among its options. With a `key` of 32 bytes what is stored is encrypted and
+    /// authenticated (XChaCha20-Poly1305), and nothing else is read. The tables lie in the
+    /// schema of the name `schema`, which is made if there is none. There are at most `pool`
+    /// connections (1 to 64), each opened when it is needed first. A statement may take
+    /// `timeout` seconds; so long a database that was there is also waited for when it is away.
+    /// With `pickle` and a key, objects of types that are neither known nor registered are
+    /// pickled; whoever has the key can then run code here.
+    ///
+    /// Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting
+    /// cannot be used, of `store_unavailable` if the database is not there, of `store_refused`
+    /// if it does not let the user in, of `store_read_only` if the tables may not be made, of
+    /// `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
+    /// has made it. None of them holds the password.
+    #[staticmethod]
+    #[pyo3(signature = (url, *, key=None, schema="antiphon", pool=4, timeout=30.0, pickle=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn open(
+        py: Python<'_>,
+        url: &str,
+        key: Option<&[u8]>,
+        schema: &str,
+        pool: usize,
+        timeout: f64,
+        pickle: bool,
+    ) -> PyResult<Py<Self>> {
+        check_pickle(pickle, key)?;
+        let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
+            PyValueError::new_err(format!("`timeout` takes seconds, found: {timeout}"))
+        })?;
+        let settings = PostgresSettings { schema: schema.to_owned(), pool, timeout };
+        let (url, seal) = (url.to_owned(), seal(key)?);
+        let open = move || -> Result<Arc<dyn Store>, Fault> {
+            Ok(Arc::new(PostgresStore::connect(&url, &settings)?))
+        };
+        let store = py.detach(&open).map_err(|fault| to_exception(py, &fault))?;
+        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle);
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
+    }
+
+    /// `open` under the name that LangGraph gives it.
+    #[staticmethod]
+    fn from_conn_string(py: Python<'_>, conn_string: &str) -> PyResult<Py<Self>> {
+        let PostgresSettings { schema, pool, timeout } = PostgresSettings::default();
+        Self::open(py, conn_string, None, &schema, pool, timeout.as_secs_f64(), false)
+    }
+}
