@@ -57,8 +57,10 @@ pub struct Keeper<V, C> {
     values: Arc<C>,
     log: Log,
     durability: Durability,
-    /// Appended, and not known to be durable.
-    under_way: VecDeque<Answer<()>>,
+    /// Appended, and not known to be durable; with the bytes of each.
+    under_way: VecDeque<(usize, Answer<()>)>,
+    /// The bytes of all of them.
+    weight: usize,
     /// With [`Durability::Exit`]: what happened since the last superstep.
     parts: Vec<(EntryKind, Vec<u8>)>,
     /// The run, so that each snapshot can be followed by it.
@@ -72,7 +74,9 @@ pub struct Keeper<V, C> {
 
 impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     /// So many commits may be on their way before a run has to wait.
-    const UNDER_WAY: usize = 64;
+    const UNDER_WAY: usize = 256;
+    /// And so many bytes.
+    const WEIGHT: usize = 16 * 1024 * 1024;
 
     /// Takes a thread, and says what it holds; nothing if it is new.
     ///
@@ -92,6 +96,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             log,
             durability,
             under_way: VecDeque::new(),
+            weight: 0,
             parts: Vec::new(),
             header: Vec::new(),
             begins: false,
@@ -209,18 +214,19 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         if self.durability == Durability::Sync {
             return Ok(Some(answer));
         }
-        self.under_way.push_back(answer);
+        self.set_off(&entries, answer);
         self.clear()?;
-        let full = self.under_way.len() > Self::UNDER_WAY;
-        Ok(full.then(|| self.under_way.pop_front()).flatten())
+        let full = self.under_way.len() > Self::UNDER_WAY || self.weight > Self::WEIGHT;
+        Ok(full.then(|| self.first_under_way()).flatten())
     }
 
     /// Everything that was kept, once it is durable: to be waited for before
     /// the end or a pause of the run is shown.
     pub fn settle(&mut self) -> Answer<()> {
         let under_way = std::mem::take(&mut self.under_way);
+        self.weight = 0;
         Box::pin(async move {
-            for answer in under_way {
+            for (_, answer) in under_way {
                 answer.await?;
             }
             Ok(())
@@ -272,7 +278,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             vec![(EntryKind::Snapshot, snapshot), (EntryKind::Run, self.header.clone())];
         entries.append(&mut self.parts);
         let answer = self.append(&entries, at)?;
-        self.under_way.push_back(answer);
+        self.set_off(&entries, answer);
         Ok(None)
     }
 
@@ -291,11 +297,25 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
 
     /// Forgets what is known to be durable.
     fn clear(&mut self) -> Result<(), Fault> {
-        while let Some(answer) = self.under_way.front_mut().and_then(FutureExt::now_or_never) {
-            self.under_way.pop_front();
+        while let Some((_, answer)) = self.under_way.front_mut()
+            && let Some(answer) = answer.now_or_never()
+        {
+            self.first_under_way();
             answer?;
         }
         Ok(())
+    }
+
+    fn set_off(&mut self, entries: &[(EntryKind, Vec<u8>)], answer: Answer<()>) {
+        let weight = entries.iter().map(|(_, body)| body.len()).sum();
+        self.weight += weight;
+        self.under_way.push_back((weight, answer));
+    }
+
+    fn first_under_way(&mut self) -> Option<Answer<()>> {
+        let (weight, answer) = self.under_way.pop_front()?;
+        self.weight -= weight;
+        Some(answer)
     }
 }
 

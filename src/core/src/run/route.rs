@@ -69,7 +69,11 @@ impl<V: Value> Frame<V> {
             if !self.wants_routing(slot) {
                 continue;
             }
-            let overlay = self.overlay(slot, rules).map_err(|fault| (index(slot), fault.into()))?;
+            let overlay = if self.asks_branches(slot) {
+                self.overlay(slot, rules).map_err(|fault| (index(slot), fault.into()))?
+            } else {
+                Overlay::new()
+            };
             self.route_one(unit, slot, &overlay, rules)?;
         }
         Ok(())
@@ -99,6 +103,11 @@ impl<V: Value> Frame<V> {
 
     fn wants_routing(&self, slot: usize) -> bool {
         self.records.get(slot).is_some_and(|record| record.wants_routing(&self.graph))
+    }
+
+    /// Whether anybody looks at the state before it is known where a task leads.
+    fn asks_branches(&self, slot: usize) -> bool {
+        self.records.get(slot).is_some_and(|record| !self.graph.branches(record.node).is_empty())
     }
 
     fn route_one(

@@ -6,6 +6,7 @@ use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Merge, Op};
 use antiphon_core::command::{Choice, Route};
 use antiphon_core::graph::{END, Graph, Habits, NodeId, START, Sight};
+use antiphon_core::task::Outcome;
 use serde_json::{Value, json};
 
 use crate::support::{Play, Script, chain, choose, fan, name, play};
@@ -172,8 +173,29 @@ fn own_sight_takes_resets_first_as_the_merge_does() {
         let mut update = call.update([("log", json!("new"))]);
         let channel = update.writes[0].channel;
         update.writes.push(antiphon_core::channel::Write { channel, op: Op::Reset });
-        antiphon_core::task::Outcome::Done(update)
+        Outcome::Done(update)
     });
     let mut play = Play::new(&graph, script, json!({"log": "old"}), Limits::default());
     assert_eq!(play.complete(), json!({"log": ["new"]}));
+}
+
+#[test]
+fn own_sight_merges_nothing_where_no_branch_looks() {
+    let mut graph = fan(&["a", "b"], &[("sum", Merge::Foreign(0))]);
+    graph.habits(Habits { sight: Sight::Own, ..Habits::default() });
+    let merged = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&merged);
+    let script = Script::new()
+        .writes("b", "sum", json!("b"))
+        .node("a", |call| {
+            let mut update = call.update([("sum", json!("a"))]);
+            update.route = Route::Also(vec![name(END)]);
+            Outcome::Done(update)
+        })
+        .reducer(0, move |_, new| {
+            seen.lock().unwrap().push(new.clone());
+            Ok(new)
+        });
+    play(&graph.build().unwrap(), script).complete();
+    assert_eq!(*merged.lock().unwrap(), [json!("a"), json!("b")]);
 }

@@ -29,7 +29,7 @@ const MIGRATIONS: [&str; 1] = ["
         at INTEGER NOT NULL,
         body BLOB NOT NULL,
         PRIMARY KEY (thread, seq)
-    ) STRICT, WITHOUT ROWID;
+    ) STRICT;
 "];
 
 /// Sets a connection up and brings its tables up to date.

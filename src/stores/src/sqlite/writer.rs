@@ -1,7 +1,7 @@
 //! The thread that owns a connection.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 
 use antiphon_core::Fault;
@@ -9,6 +9,7 @@ use antiphon_runtime::store::Answer;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
+use super::backlog::Backlog;
 use super::{Settings, fault, schema};
 
 /// So many changes at most go into one transaction.
@@ -40,8 +41,8 @@ impl Writer {
             let failed = file.as_ref().err().cloned();
             // Nobody listens any more if the opener was interrupted.
             let _ = opened.send(failed.map_or(Ok(()), Err));
-            if let Ok(file) = file {
-                serve(file, &queue);
+            if let Ok((file, backlog)) = file {
+                serve(file, &backlog, &queue);
             }
         };
         let thread = std::thread::Builder::new().name("antiphon-sqlite".into()).spawn(work);
@@ -98,15 +99,23 @@ fn answered<T: Send + 'static>(answer: oneshot::Receiver<Result<T, Fault>>) -> A
     Box::pin(async move { answer.await.unwrap_or_else(|_| Err(fault::gone())) })
 }
 
-fn open(path: &PathBuf, settings: Settings) -> Result<Connection, Fault> {
+fn open(path: &PathBuf, settings: Settings) -> Result<(Connection, Backlog), Fault> {
     let mut file = Connection::open(path).map_err(|error| fault::of(&error))?;
     schema::prepare(&mut file, settings)?;
-    Ok(file)
+    let backlog = Backlog::of(&mut file)?;
+    Ok((file, backlog))
 }
 
-fn serve(mut file: Connection, queue: &Receiver<Job>) {
+fn serve(mut file: Connection, backlog: &Backlog, queue: &Receiver<Job>) {
     let mut waiting = None;
-    while let Some(job) = waiting.take().or_else(|| queue.recv().ok()) {
+    let next = |file: &Connection| match queue.try_recv() {
+        Err(TryRecvError::Empty) => {
+            backlog.clear(file);
+            queue.recv().ok()
+        }
+        job => job.ok(),
+    };
+    while let Some(job) = waiting.take().or_else(|| next(&file)) {
         match job {
             Job::Read(work) => work(&file),
             Job::Write(work) => waiting = write(&mut file, work, queue),
@@ -150,12 +159,17 @@ fn in_savepoint<T>(
     file: &Connection,
     work: impl FnOnce(&Connection) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
-    let failed = |error: rusqlite::Error| fault::of(&error);
-    file.execute_batch("SAVEPOINT change").map_err(failed)?;
+    said(file, "SAVEPOINT change")?;
     let done = work(file);
-    let end = if done.is_ok() { "RELEASE change" } else { "ROLLBACK TO change; RELEASE change" };
-    let ended = file.execute_batch(end).map_err(failed);
+    let undone = if done.is_ok() { Ok(()) } else { said(file, "ROLLBACK TO change") };
+    let ended = undone.and_then(|()| said(file, "RELEASE change"));
     done.and_then(|done| ended.map(|()| done))
+}
+
+/// What is said for every change is understood once.
+fn said(file: &Connection, words: &str) -> Result<(), Fault> {
+    let said = file.prepare_cached(words).and_then(|mut words| words.execute([]));
+    said.map(|_| ()).map_err(|error| fault::of(&error))
 }
 
 fn unstarted(error: &std::io::Error) -> Fault {
