@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::budget::Spent;
 use antiphon_core::channel::{Merge, Write};
-use antiphon_core::checkpoint::Memory;
+use antiphon_core::checkpoint::{Change, Commit, Memory, TaskKey};
 use antiphon_core::command::{Choice, Choices, Update};
 use antiphon_core::effect::Effect;
 use antiphon_core::graph::{Graph, START};
@@ -256,4 +257,31 @@ async fn a_file_grows_with_what_is_written_and_not_with_what_is_held() {
     let written = STEPS as u64 * 200;
     let size = size(folder.path());
     assert!(size < written * 3, "{size} bytes for {written}");
+}
+
+#[tokio::test]
+async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let clock = Arc::new(SystemClock::new());
+    let store = SqliteStore::open(&path, Settings::default(), clock).unwrap();
+    let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
+    let answered = |text: String| {
+        let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
+        let change = Change::Answered(task, text.into());
+        Commit { id: 1, within: Vec::new(), spent: Spent::default(), events: 0, change }
+    };
+    let mut keep = |bytes: usize| {
+        let commit = answered("x".repeat(bytes));
+        keeper.keep(&commit, || None, Time::default()).unwrap()
+    };
+    assert!(keep(10).is_none());
+    // Nothing is written for as long as another program has the file.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let waits = keep(17_000_000).expect("more than 16 MB are on their way");
+    other.execute_batch("COMMIT").unwrap();
+    waits.await.unwrap();
+    assert!(keep(10).is_none(), "they have arrived");
+    keeper.settle().await.unwrap();
 }
