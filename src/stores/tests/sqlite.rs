@@ -146,3 +146,24 @@ async fn a_file_that_could_not_shrink_can_after_it_was_compacted() {
     drop(store);
     assert_eq!(mode(), 2);
 }
+
+#[tokio::test]
+async fn the_log_beside_a_file_becomes_part_of_it_once_nobody_waits() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let store = open(&path).unwrap();
+    store.claim("t", "me", TERM).await.unwrap();
+    let mut large = batch(0);
+    large.entries[0].body = vec![1; 5_000_000];
+    let written = large.entries[0].body.len() as u64;
+    store.append(large).await.unwrap();
+    let is_part = || path.metadata().unwrap().len() > written;
+    // The store may be asked again before it has seen that nobody waits.
+    for _ in 0..1000 {
+        if is_part() {
+            return;
+        }
+        store.head("t").await.unwrap();
+    }
+    panic!("the file is still small: {}", path.metadata().unwrap().len());
+}

@@ -8,7 +8,9 @@ use super::{Settings, Sync, fault};
 /// Tells files of ours from other databases: the letters `anti`.
 const APPLICATION: i64 = 0x616e_7469;
 
-/// One step for each version; the last is the present one.
+/// One step for each version; the last is the present one. Entries have a rowid
+/// because without one `SQLite` gives each that is larger than a kilobyte pages
+/// of its own.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE thread (
         id INTEGER PRIMARY KEY,
