@@ -12,7 +12,7 @@ mod change;
 mod glance;
 mod names;
 mod outlook;
-mod reader;
+pub(crate) mod reader;
 mod value;
 mod writer;
 
@@ -122,7 +122,7 @@ pub(crate) fn damaged_chain(thread: &str, seq: u64) -> Fault {
         .with("entry", seq)
 }
 
-fn version(found: u64) -> Fault {
+pub(crate) fn version(found: u64) -> Fault {
     let message = format!("it was stored by a later antiphon: format {found}");
     Fault::new(Category::State, "store_version", message)
         .hint("install that version or a later one")

@@ -10,6 +10,7 @@
 //! | [`log`] | one thread in the hands of one run |
 //! | [`room`] | where native runs are kept |
 //! | [`seal`] | what protects what is stored |
+//! | [`shelf`] | checkpoints that another engine makes |
 //! | [`memory`] | a store that lasts as long as its process |
 //! | [`postgres`] | a store in a Postgres database |
 //! | [`sqlite`] | a store in one file |
@@ -25,6 +26,7 @@ pub mod owner;
 pub mod postgres;
 pub mod room;
 pub mod seal;
+pub mod shelf;
 pub mod sqlite;
 mod tidy;
 
@@ -38,4 +40,5 @@ pub use memory::MemoryStore;
 pub use postgres::{PostgresStore, Settings as PostgresSettings};
 pub use room::Room;
 pub use seal::{Place, Seal};
+pub use shelf::Shelf;
 pub use sqlite::{Settings, SqliteStore, Sync};

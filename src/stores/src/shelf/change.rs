@@ -1,0 +1,140 @@
+//! From a checkpoint to what is different from the one before it.
+
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+
+use super::diff::{Known, pieces, shared};
+use super::values::{Delta, Piece, Values, Version};
+use super::wire::Put;
+use super::{Change, New, Shelf, Shot};
+use crate::codec::corrupt;
+
+/// All bytes of a value that was told by its pieces; that of no name is the head.
+pub(super) type Flat = (Option<String>, Vec<u8>);
+
+/// How a value is told, if it is not the same, and its bytes if they are known.
+type Told = Option<(Delta, Option<Vec<u8>>)>;
+
+impl Shelf {
+    pub(super) fn told(&self, new: New, base: Option<String>) -> Result<(Put, Vec<Flat>), Fault> {
+        let New { space, id, parent, run, head, values, .. } = new;
+        let shot = self.shot(&space, base.as_deref());
+        let names: Vec<_> = values.iter().map(|(name, _)| name.clone()).collect();
+        let (head, flat) = self.values.told_head(head, shot.as_ref().map(|shot| shot.head))?;
+        let mut flats: Vec<Flat> = flat.into_iter().map(|flat| (None, flat)).collect();
+        let mut changed = Vec::new();
+        for (name, change) in values {
+            let before = shot.as_ref().and_then(|shot| shot.values.get(name.as_str())).copied();
+            let written = self.written(&space, base.as_deref(), &name);
+            if let Some((delta, flat)) = self.values.told(change, before, &written)? {
+                flats.extend(flat.map(|flat| (Some(name.clone()), flat)));
+                changed.push((name, delta));
+            }
+        }
+        let had = shot.iter().flat_map(|shot| shot.values.keys());
+        let gone = had.filter(|name| !names.iter().any(|known| **known == ***name));
+        let gone = gone.map(ToString::to_string).collect();
+        Ok((Put { space, id, parent, run, base, head, changed, gone }, flats))
+    }
+}
+
+impl Values {
+    fn told_head(
+        &self,
+        head: Vec<u8>,
+        before: Option<Version>,
+    ) -> Result<(Delta, Option<Vec<u8>>), Fault> {
+        let told = self.told(Change::Whole(head), before, &[])?;
+        let length = before.map_or(0, |before| self.length(before));
+        Ok(told.unwrap_or_else(|| (Delta::Pieces(vec![Piece::Base { from: 0, length }]), None)))
+    }
+
+    fn told(
+        &self,
+        change: Change,
+        before: Option<Version>,
+        written: &[Arc<[u8]>],
+    ) -> Result<Told, Fault> {
+        match (change, before) {
+            (Change::Same, Some(_)) => Ok(None),
+            (Change::Spliced { head, middle, tail }, Some(before)) => {
+                let delta = self.spliced(before, (head, &middle, tail), written)?;
+                Ok(Some((Delta::Pieces(delta), None)))
+            }
+            (Change::Whole(bytes), Some(before)) => self.compared(before, bytes, written),
+            (Change::Whole(bytes), None) => Ok(Some(told_new(bytes, written))),
+            (_, None) => Err(corrupt("a value that is told by one that is not there")),
+        }
+    }
+
+    fn compared(
+        &self,
+        before: Version,
+        bytes: Vec<u8>,
+        written: &[Arc<[u8]>],
+    ) -> Result<Told, Fault> {
+        let old = self.bytes(before);
+        let (head, tail) = shared(&old, &bytes);
+        if head == bytes.len() && head == old.len() {
+            return Ok(None);
+        }
+        let middle = bytes.get(head..bytes.len() - tail).unwrap_or_default();
+        let delta = self.spliced(before, (head, middle, tail), written)?;
+        Ok(Some(shorter(delta, bytes)))
+    }
+
+    fn spliced(
+        &self,
+        before: Version,
+        (head, middle, tail): (usize, &[u8], usize),
+        written: &[Arc<[u8]>],
+    ) -> Result<Vec<Piece>, Fault> {
+        let length = self.length(before);
+        let Some(left) = length.checked_sub(head).and_then(|left| left.checked_sub(tail)) else {
+            return Err(corrupt("a value that shares more than there is"));
+        };
+        // To know what was between takes all bytes, and often nothing was.
+        let old = if left == 0 || middle.is_empty() { Arc::default() } else { self.bytes(before) };
+        let base = old.get(head..head + left).unwrap_or_default();
+        let between = pieces(&Known { base, from: head, written }, middle);
+        let first = (head > 0).then_some(Piece::Base { from: 0, length: head });
+        let last = (tail > 0).then_some(Piece::Base { from: length - tail, length: tail });
+        Ok(first.into_iter().chain(between).chain(last).collect())
+    }
+
+    /// Keeps the bytes of values at hand, for those that come after them.
+    pub(super) fn keep_all(&mut self, flats: Vec<Flat>, shot: &Shot, before: Option<&Shot>) {
+        for (name, bytes) in flats {
+            let of = |shot: &Shot| match &name {
+                Some(name) => shot.values.get(name.as_str()).copied(),
+                None => Some(shot.head),
+            };
+            if let Some(version) = of(shot) {
+                self.keep(version, before.and_then(of), bytes);
+            }
+        }
+    }
+}
+
+fn told_new(bytes: Vec<u8>, written: &[Arc<[u8]>]) -> (Delta, Option<Vec<u8>>) {
+    if written.is_empty() {
+        return (Delta::Whole(bytes), None);
+    }
+    shorter(pieces(&Known { base: &[], from: 0, written }, &bytes), bytes)
+}
+
+/// Pieces, unless all bytes take no more room.
+fn shorter(pieces: Vec<Piece>, bytes: Vec<u8>) -> (Delta, Option<Vec<u8>>) {
+    /// What a piece takes beside its bytes.
+    const PIECE: usize = 6;
+    let size = |piece: &Piece| match piece {
+        Piece::New(bytes) => PIECE + bytes.len(),
+        Piece::Base { .. } | Piece::Written { .. } => PIECE,
+    };
+    if pieces.iter().map(size).sum::<usize>() < bytes.len() {
+        (Delta::Pieces(pieces), Some(bytes))
+    } else {
+        (Delta::Whole(bytes), None)
+    }
+}

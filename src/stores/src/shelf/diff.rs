@@ -1,0 +1,166 @@
+//! What a value shares with what is stored already.
+
+use std::sync::Arc;
+
+use super::values::Piece;
+
+/// Where bytes may be taken from: a part of the version before, and what tasks
+/// have written.
+pub(super) struct Known<'a> {
+    /// A part of the version before.
+    pub(super) base: &'a [u8],
+    /// Where in that version it begins.
+    pub(super) from: usize,
+    /// Values that tasks have written.
+    pub(super) written: &'a [Arc<[u8]>],
+}
+
+/// How many bytes two values begin and end with alike.
+pub(super) fn shared(old: &[u8], new: &[u8]) -> (usize, usize) {
+    let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
+    let sure = blocks.take_while(|(old, new)| old == new).count() * BLOCK;
+    let rest = old.iter().skip(sure).zip(new.iter().skip(sure));
+    let head = sure + rest.take_while(|(old, new)| old == new).count();
+    let most = old.len().min(new.len()) - head;
+    let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK)).take(most / BLOCK);
+    let sure = blocks.take_while(|(old, new)| old == new).count() * BLOCK;
+    let rest = old.iter().rev().skip(sure).zip(new.iter().rev().skip(sure)).take(most - sure);
+    (head, sure + rest.take_while(|(old, new)| old == new).count())
+}
+
+/// Bytes that are compared at once.
+const BLOCK: usize = 64;
+
+/// Tells bytes by what is known of them.
+pub(super) fn pieces(known: &Known<'_>, new: &[u8]) -> Vec<Piece> {
+    let hay = Hay::of(known);
+    if new.is_empty() || hay.bytes.is_empty() {
+        return if new.is_empty() { Vec::new() } else { vec![Piece::New(new.to_vec())] };
+    }
+    let index = Index::of(&hay.bytes);
+    let (mut found, mut done, mut at) = (Vec::new(), 0, 0);
+    while at + index.key <= new.len() {
+        let Some(run) = index.look_up(new, at).and_then(|place| hay.run(place, new, (done, at)))
+        else {
+            at += 1;
+            continue;
+        };
+        let begins = at - run.before;
+        push_new(&mut found, new.get(done..begins));
+        found.push(hay.piece(run.from, run.length));
+        done = begins + run.length;
+        at = done;
+    }
+    push_new(&mut found, new.get(done..));
+    found
+}
+
+fn push_new(found: &mut Vec<Piece>, bytes: Option<&[u8]>) {
+    if let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
+        found.push(Piece::New(bytes.to_vec()));
+    }
+}
+
+/// Everything that is known, in a row.
+struct Hay {
+    bytes: Vec<u8>,
+    /// Where each stalk ends.
+    stalks: Vec<(usize, Stalk)>,
+}
+
+#[derive(Clone, Copy)]
+enum Stalk {
+    Base(usize),
+    Written(usize),
+}
+
+/// Bytes that two texts have in common.
+struct Run {
+    from: usize,
+    length: usize,
+    /// How many of them lie before the place where it was found.
+    before: usize,
+}
+
+impl Hay {
+    fn of(known: &Known<'_>) -> Self {
+        let (mut bytes, mut stalks) = (known.base.to_vec(), Vec::new());
+        stalks.push((bytes.len(), Stalk::Base(known.from)));
+        for (nth, written) in known.written.iter().enumerate() {
+            bytes.extend_from_slice(written);
+            stalks.push((bytes.len(), Stalk::Written(nth)));
+        }
+        Self { bytes, stalks }
+    }
+
+    /// The longest run through a place, within its stalk.
+    fn run(&self, place: usize, new: &[u8], (done, at): (usize, usize)) -> Option<Run> {
+        let (start, end, _) = self.stalk(place);
+        let ahead = self.bytes.get(place..end)?.iter().zip(new.get(at..)?);
+        let after = ahead.take_while(|(old, new)| old == new).count();
+        let behind =
+            self.bytes.get(start..place)?.iter().rev().zip(new.get(done..at)?.iter().rev());
+        let before = behind.take_while(|(old, new)| old == new).count();
+        Some(Run { from: place - before, length: before + after, before })
+    }
+
+    fn piece(&self, from: usize, length: usize) -> Piece {
+        match self.stalk(from) {
+            (start, _, Stalk::Base(first)) => Piece::Base { from: first + from - start, length },
+            (start, _, Stalk::Written(nth)) => Piece::Written { nth, from: from - start, length },
+        }
+    }
+
+    fn stalk(&self, place: usize) -> (usize, usize, Stalk) {
+        let index = self.stalks.partition_point(|(end, _)| *end <= place);
+        let start = index.checked_sub(1).and_then(|index| self.stalks.get(index));
+        let start = start.map_or(0, |(end, _)| *end);
+        let here = self.stalks.get(index).copied();
+        let (end, stalk) = here.unwrap_or((self.bytes.len(), Stalk::Base(0)));
+        (start, end, stalk)
+    }
+}
+
+/// Where keys of some bytes are found.
+struct Index<'a> {
+    hay: &'a [u8],
+    /// Places, counted from 1, by the hash of what stands there.
+    table: Vec<u32>,
+    key: usize,
+}
+
+impl<'a> Index<'a> {
+    /// In what is small each byte may begin a run, and runs may be short.
+    const SMALL: usize = 4096;
+
+    fn of(hay: &'a [u8]) -> Self {
+        let (key, stride) = if hay.len() <= Self::SMALL { (8, 1) } else { (16, 16) };
+        let places = hay.len() / stride + 1;
+        let mut index = Self { hay, table: vec![0; (places * 2).next_power_of_two()], key };
+        for place in (0..(hay.len() + 1).saturating_sub(key)).step_by(stride) {
+            let Ok(number) = u32::try_from(place + 1) else { break };
+            if let Some(slot) = index.slot(hay, place).and_then(|slot| index.table.get_mut(slot)) {
+                *slot = number;
+            }
+        }
+        index
+    }
+
+    fn look_up(&self, new: &[u8], at: usize) -> Option<usize> {
+        let number = *self.table.get(self.slot(new, at)?)?;
+        let place = usize::try_from(number.checked_sub(1)?).ok()?;
+        let is_same = self.hay.get(place..place + self.key)? == new.get(at..at + self.key)?;
+        is_same.then_some(place)
+    }
+
+    fn slot(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let (first, rest) = bytes.get(at..)?.split_first_chunk()?;
+        let mut hash = u64::from_le_bytes(*first).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if self.key > 8 {
+            let second = u64::from_le_bytes(*rest.first_chunk()?);
+            hash = (hash ^ second).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+        }
+        let bits = self.table.len().trailing_zeros();
+        usize::try_from(hash.checked_shr(64 - bits).unwrap_or_default()).ok()
+    }
+}

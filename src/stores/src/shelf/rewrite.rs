@@ -1,0 +1,195 @@
+//! Writing a shelf anew: without some of its checkpoints, or in another thread.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::EntryKind;
+
+use super::values::{Piece, Version};
+use super::wire::{Put, Wrote};
+use super::{Change, New, Shelf, Shot};
+use crate::log::{Record, Vault};
+
+/// Some checkpoints, by namespace and id.
+pub type Keys = BTreeSet<(String, String)>;
+
+/// Leaves only some checkpoints in a thread. What is told of them begins with the
+/// entry that is returned: once it is stored, nothing before it is needed.
+///
+/// # Errors
+/// Those of reading the thread.
+pub async fn kept(vault: &Vault, shelf: &mut Shelf, keys: &Keys) -> Result<u64, Fault> {
+    let needed = keys.iter().filter_map(|(space, id)| shelf.mark(space, id));
+    let oldest = needed.map(|mark| mark.seq).min().unwrap_or(u64::MAX);
+    let parts = parts(vault, &shelf.thread, oldest).await?;
+    let mut target = Shelf { head: shelf.head, ..Shelf::new(&shelf.thread) };
+    target.clear()?;
+    let first = target.head.last;
+    let mut copy = Copy { target, keys: Some(keys), known: BTreeMap::new() };
+    parts.iter().try_for_each(|part| copy.add_all(&shelf.thread, part))?;
+    *shelf = copy.target;
+    Ok(first)
+}
+
+/// Adds all checkpoints of a thread to a shelf.
+///
+/// # Errors
+/// Those of reading the thread.
+pub async fn copied(vault: &Vault, thread: &str, into: Shelf) -> Result<Shelf, Fault> {
+    let parts = parts(vault, thread, 0).await?;
+    let mut copy = Copy { target: into, keys: None, known: BTreeMap::new() };
+    parts.iter().try_for_each(|part| copy.add_all(thread, part))?;
+    Ok(copy.target)
+}
+
+/// The entries of a thread in parts that begin with a snapshot, oldest first, back
+/// to the one that has the entry `oldest`.
+async fn parts(vault: &Vault, thread: &str, oldest: u64) -> Result<Vec<Vec<Record>>, Fault> {
+    let mut parts = Vec::new();
+    let mut way = vault.way_to(thread, None).await?;
+    loop {
+        let first = way.first().map_or((0, 0), |record| (record.seq, record.parent));
+        parts.push(way);
+        let is_last = first.1 == 0 || first.0 <= oldest;
+        if is_last || vault.store().find(thread, first.1).await?.is_none() {
+            parts.reverse();
+            return Ok(parts);
+        }
+        way = vault.way_to(thread, Some(first.1)).await?;
+    }
+}
+
+struct Copy<'a> {
+    target: Shelf,
+    /// What is copied; everything if none are named.
+    keys: Option<&'a Keys>,
+    /// The stamps of values in the source, and what they have become.
+    known: BTreeMap<u64, u64>,
+}
+
+impl Copy<'_> {
+    fn add_all(&mut self, thread: &str, part: &[Record]) -> Result<(), Fault> {
+        let mut source = Shelf::new(thread);
+        self.known.clear();
+        for record in part {
+            source.apply(record)?;
+            match record.kind {
+                EntryKind::Step => {
+                    let Put { space, id, .. } = Put::decode(&record.body)?;
+                    self.add(&source, (&space, &id), record.step)?;
+                }
+                EntryKind::Part => {
+                    let Wrote { space, id, writes } = Wrote::decode(&record.body)?;
+                    if self.wants(&source, &space, &id) {
+                        self.target.put_writes(&space, &id, writes);
+                    }
+                }
+                _ => self.add_snapshot(&source)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Most of what a snapshot holds was met before it.
+    fn add_snapshot(&mut self, source: &Shelf) -> Result<(), Fault> {
+        for (space, held) in &source.spaces {
+            for (id, shot) in &held.shots {
+                match self.target.shot(space, Some(id)) {
+                    Some(met) => self.meet(source, shot, &met),
+                    None => self.add(source, (space, id), 0)?,
+                }
+            }
+            for (id, writes) in &held.writes {
+                if self.wants(source, space, id) {
+                    self.target.put_writes(space, id, writes.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Two shots of the same checkpoint hold the same.
+    fn meet(&mut self, source: &Shelf, shot: &Shot, met: &Shot) {
+        for (name, version) in &shot.values {
+            if let Some(met) = met.values.get(name) {
+                let met = self.target.values.stamp(*met);
+                self.known.insert(source.values.stamp(*version), met);
+            }
+        }
+    }
+
+    /// What was written at a checkpoint that has not come yet is wanted too.
+    fn wants(&self, source: &Shelf, space: &str, id: &str) -> bool {
+        let is_early = source.mark(space, id).is_none();
+        is_early || self.keys.is_none_or(|keys| keys.contains(&(space.to_owned(), id.to_owned())))
+    }
+
+    fn add(&mut self, source: &Shelf, (space, id): (&str, &str), step: u64) -> Result<(), Fault> {
+        let (Some(mark), Some(shot)) = (source.mark(space, id), source.shot(space, Some(id)))
+        else {
+            return Ok(());
+        };
+        if !self.wants(source, space, id) {
+            return Ok(());
+        }
+        self.target.make_room()?;
+        let before = self.target.before(space, mark.parent.as_deref());
+        let before = self.target.shot(space, before.as_deref());
+        let change = |(name, version): (&Arc<str>, &Version)| {
+            let before = before.as_ref().and_then(|shot| shot.values.get(name)).copied();
+            (name.to_string(), self.change(source, *version, before))
+        };
+        let values = shot.values.iter().map(change).collect();
+        self.target.put(New {
+            space: space.to_owned(),
+            id: id.to_owned(),
+            parent: mark.parent.clone(),
+            run: mark.run.clone(),
+            step,
+            head: source.values.bytes(shot.head).to_vec(),
+            values,
+        })?;
+        if let Some(met) = self.target.shot(space, Some(id)) {
+            self.meet(source, &shot, &met);
+        }
+        Ok(())
+    }
+
+    /// A value as it is told in the source, if what it is told from is what comes
+    /// before it here.
+    fn change(&self, source: &Shelf, version: Version, before: Option<Version>) -> Change {
+        let here = before.map(|before| self.target.values.stamp(before));
+        let is_here = |version: Version| {
+            here.is_some() && self.known.get(&source.values.stamp(version)).copied() == here
+        };
+        if is_here(version) {
+            return Change::Same;
+        }
+        let origin = source.values.origin(version).filter(|(origin, _)| is_here(*origin));
+        let splice =
+            origin.and_then(|(origin, pieces)| spliced(&pieces, source.values.length(origin)));
+        splice.unwrap_or_else(|| Change::Whole(source.values.bytes(version).to_vec()))
+    }
+}
+
+/// Pieces as a splice, if they are one.
+fn spliced(pieces: &[Piece], length: usize) -> Option<Change> {
+    let head = match pieces.first() {
+        Some(Piece::Base { from: 0, length }) => Some(*length),
+        _ => None,
+    };
+    let pieces = pieces.get(usize::from(head.is_some())..)?;
+    let tail = match pieces.last() {
+        Some(Piece::Base { from, length: tail }) if from + tail == length => Some(*tail),
+        _ => None,
+    };
+    let pieces = pieces.get(..pieces.len() - usize::from(tail.is_some()))?;
+    let mut middle = Vec::new();
+    for piece in pieces {
+        let Piece::New(bytes) = piece else { return None };
+        middle.extend_from_slice(bytes);
+    }
+    let (head, tail) = (head.unwrap_or(0), tail.unwrap_or(0));
+    (head + tail <= length).then_some(Change::Spliced { head, middle, tail })
+}

@@ -1,0 +1,146 @@
+//! Everything that is needed to go on, in one entry.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::EntryKind;
+
+use super::values::{Delta, Values};
+use super::wire::{Marked, Taken, Whole, Wrote};
+use super::{Mark, Shelf, Shot, Space, merge};
+
+/// A value by namespace, checkpoint and name, and its stamp.
+type Stamped = (String, String, Option<String>, u64);
+
+impl Shelf {
+    /// Makes a snapshot if what has to be read weighs much more than what it would
+    /// hold. To be called before a checkpoint is put.
+    ///
+    /// # Errors
+    /// None are known.
+    pub fn make_room(&mut self) -> Result<(), Fault> {
+        if self.weight <= self.live * 4 + Self::SNAPSHOT {
+            return Ok(());
+        }
+        let stamps = self.stamps();
+        let whole = self.whole();
+        self.draft(EntryKind::Snapshot, 0, whole.encode());
+        self.restore(whole, self.head.last)?;
+        for (space, id, name, stamp) in stamps {
+            let shot = self.shot(&space, Some(&id));
+            let version = shot.and_then(|shot| match name {
+                Some(name) => shot.values.get(name.as_str()).copied(),
+                None => Some(shot.head),
+            });
+            if let Some(version) = version {
+                self.values.restamp(version, stamp);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins anew with an empty snapshot, so that nothing before it is needed.
+    pub(super) fn clear(&mut self) -> Result<(), Fault> {
+        self.draft(EntryKind::Snapshot, 0, Whole::default().encode());
+        self.restore(Whole::default(), self.head.last)
+    }
+
+    fn stamps(&self) -> Vec<Stamped> {
+        let mut stamps = Vec::new();
+        for (space, held) in &self.spaces {
+            let Some((id, shot)) = held.shots.last_key_value() else { continue };
+            let values = shot.values.iter().map(|(name, version)| (Some(name), version));
+            stamps.extend(values.chain([(None, &shot.head)]).map(|(name, version)| {
+                let stamp = self.values.stamp(*version);
+                (space.clone(), id.clone(), name.map(ToString::to_string), stamp)
+            }));
+        }
+        stamps
+    }
+
+    fn whole(&self) -> Whole {
+        let mut whole = Whole::default();
+        for (space, held) in &self.spaces {
+            whole.marks.extend(held.marks.iter().map(|(id, mark)| mark.told(space, id)));
+            let last = held.shots.last_key_value();
+            whole.shots.extend(last.map(|(id, shot)| self.taken(space, id, shot)));
+            let is_needed =
+                |id: &str| last.is_some_and(|(last, _)| last == id) || held.early.contains_key(id);
+            let writes = held.writes.iter().filter(|(id, _)| is_needed(id));
+            whole.wrote.extend(writes.map(|(id, writes)| Wrote {
+                space: space.clone(),
+                id: id.clone(),
+                writes: writes.clone(),
+            }));
+        }
+        whole
+    }
+
+    fn taken(&self, space: &str, id: &str, shot: &Shot) -> Taken {
+        let bytes = |version| self.values.bytes(version).to_vec();
+        let values = shot.values.iter().map(|(name, value)| (name.to_string(), bytes(*value)));
+        Taken {
+            space: space.to_owned(),
+            id: id.to_owned(),
+            head: bytes(shot.head),
+            values: values.collect(),
+        }
+    }
+
+    /// Goes on from a snapshot: what it holds is read from it from now on.
+    pub(super) fn restore(&mut self, whole: Whole, seq: u64) -> Result<(), Fault> {
+        let mut values = Values::default();
+        values.stamp_after(&self.values);
+        self.values = values;
+        self.live = 0;
+        self.spaces = BTreeMap::new();
+        for Marked { space, id, parent, run, seq, wrote } in whole.marks {
+            let held = self.spaces.entry(space).or_default();
+            held.marks.insert(id, Mark { seq, parent, run, wrote });
+        }
+        for taken in whole.shots {
+            self.take(taken, seq)?;
+        }
+        for Wrote { space, id, writes } in whole.wrote {
+            let held = self.spaces.entry(space).or_default();
+            match held.marks.get_mut(&id) {
+                Some(mark) => mark.wrote = vec![seq],
+                None => drop(held.early.insert(id.clone(), vec![seq])),
+            }
+            merge(held.writes.entry(id).or_default(), writes);
+        }
+        let spaces: Vec<_> = self.spaces.keys().cloned().collect();
+        for space in &spaces {
+            self.weigh(space);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, taken: Taken, seq: u64) -> Result<(), Fault> {
+        let head = self.values.add(Delta::Whole(taken.head), None, &[])?;
+        let mut values = BTreeMap::new();
+        for (name, bytes) in taken.values {
+            values.insert(name.into(), self.values.add(Delta::Whole(bytes), None, &[])?);
+        }
+        let held: &mut Space = self.spaces.entry(taken.space).or_default();
+        if let Some(mark) = held.marks.get_mut(&taken.id) {
+            mark.seq = seq;
+            mark.wrote.clear();
+        }
+        held.shots.insert(taken.id, Shot { head, values });
+        Ok(())
+    }
+}
+
+impl Mark {
+    fn told(&self, space: &str, id: &str) -> Marked {
+        Marked {
+            space: space.to_owned(),
+            id: id.to_owned(),
+            parent: self.parent.clone(),
+            run: self.run.clone(),
+            seq: self.seq,
+            wrote: self.wrote.clone(),
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The entries of a shelf as bytes.
+
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+
+use super::Write;
+use super::values::{Delta, Piece};
+use crate::codec::reader::Item;
+use crate::codec::{Reader, Writer, corrupt, version};
+
+/// The first byte of every entry.
+const VERSION: u64 = 1;
+
+/// A checkpoint, by what is different from another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Put {
+    pub(super) space: String,
+    pub(super) id: String,
+    pub(super) parent: Option<String>,
+    pub(super) run: Option<String>,
+    /// The checkpoint that deltas are told from.
+    pub(super) base: Option<String>,
+    pub(super) head: Delta,
+    pub(super) changed: Vec<(String, Delta)>,
+    /// Values of the base that this one has not.
+    pub(super) gone: Vec<String>,
+}
+
+/// What tasks wrote at a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrote {
+    pub(super) space: String,
+    pub(super) id: String,
+    pub(super) writes: Vec<Write>,
+}
+
+/// Everything that is needed to go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Whole {
+    pub(super) marks: Vec<Marked>,
+    pub(super) shots: Vec<Taken>,
+    pub(super) wrote: Vec<Wrote>,
+}
+
+/// Where a checkpoint is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Marked {
+    pub(super) space: String,
+    pub(super) id: String,
+    pub(super) parent: Option<String>,
+    pub(super) run: Option<String>,
+    pub(super) seq: u64,
+    pub(super) wrote: Vec<u64>,
+}
+
+/// A checkpoint with all its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) space: String,
+    pub(super) id: String,
+    pub(super) head: Vec<u8>,
+    pub(super) values: Vec<(String, Vec<u8>)>,
+}
+
+impl Put {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = begun();
+        out.text(&self.space);
+        for id in [Some(&self.id), self.parent.as_ref(), self.run.as_ref(), self.base.as_ref()] {
+            out.optional(id, |out, id| write_id(out, id));
+        }
+        write_delta(&mut out, &self.head);
+        out.list(&self.changed, |out, (name, delta)| {
+            out.text(name);
+            write_delta(out, delta);
+        });
+        out.list(&self.gone, |out, name| out.text(name));
+        out.into_bytes()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut from = opened(bytes)?;
+        let put = Self {
+            space: from.text()?.to_owned(),
+            id: read_id(&mut from)?,
+            parent: from.optional(read_id)?,
+            run: from.optional(read_id)?,
+            base: from.optional(read_id)?,
+            head: read_delta(&mut from)?,
+            changed: from.list(|from| Ok((from.text()?.to_owned(), read_delta(from)?)))?,
+            gone: from.list(|from| from.text().map(str::to_owned))?,
+        };
+        from.expect_end()?;
+        Ok(put)
+    }
+}
+
+impl Wrote {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = begun();
+        self.write(&mut out);
+        out.into_bytes()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut from = opened(bytes)?;
+        let wrote = Self::read(&mut from)?;
+        from.expect_end()?;
+        Ok(wrote)
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.text(&self.space);
+        write_id(out, &self.id);
+        out.array(self.writes.len());
+        let mut before: Option<&Write> = None;
+        for write in &self.writes {
+            // What a task wrote comes together.
+            let is_same = |last: &Write| last.task == write.task && last.path == write.path;
+            let is_told = before.is_some_and(is_same);
+            out.flag(is_told);
+            if !is_told {
+                write_id(out, &write.task);
+                out.text(&write.path);
+            }
+            out.signed(write.place);
+            out.text(&write.channel);
+            out.bytes(&write.value);
+            before = Some(write);
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+        let (space, id) = (from.text()?.to_owned(), read_id(from)?);
+        let mut before: Option<(String, String)> = None;
+        let writes = from.list(|from| {
+            let (task, path) = if from.flag()? {
+                before.clone().ok_or_else(|| corrupt("a write of no task"))?
+            } else {
+                (read_id(from)?, from.text()?.to_owned())
+            };
+            before = Some((task.clone(), path.clone()));
+            let place = read_signed(from)?;
+            let (channel, value) = (from.text()?.to_owned(), Arc::from(read_bytes(from)?));
+            Ok(Write { task, path, place, channel, value })
+        })?;
+        Ok(Self { space, id, writes })
+    }
+}
+
+impl Whole {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = begun();
+        out.list(&self.marks, |out, mark| {
+            out.text(&mark.space);
+            write_id(out, &mark.id);
+            out.optional(mark.parent.as_ref(), |out, id| write_id(out, id));
+            out.optional(mark.run.as_ref(), |out, id| write_id(out, id));
+            out.number(mark.seq);
+            out.list(&mark.wrote, |out, seq| out.number(*seq));
+        });
+        out.list(&self.shots, |out, taken| {
+            out.text(&taken.space);
+            write_id(out, &taken.id);
+            out.bytes(&taken.head);
+            out.list(&taken.values, |out, (name, bytes)| {
+                out.text(name);
+                out.bytes(bytes);
+            });
+        });
+        out.list(&self.wrote, |out, wrote| wrote.write(out));
+        out.into_bytes()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Fault> {
+        let mut from = opened(bytes)?;
+        let whole = Self {
+            marks: from.list(read_mark)?,
+            shots: from.list(read_taken)?,
+            wrote: from.list(Wrote::read)?,
+        };
+        from.expect_end()?;
+        Ok(whole)
+    }
+}
+
+fn read_mark(from: &mut Reader<'_>) -> Result<Marked, Fault> {
+    Ok(Marked {
+        space: from.text()?.to_owned(),
+        id: read_id(from)?,
+        parent: from.optional(read_id)?,
+        run: from.optional(read_id)?,
+        seq: from.number()?,
+        wrote: from.list(Reader::number)?,
+    })
+}
+
+fn read_taken(from: &mut Reader<'_>) -> Result<Taken, Fault> {
+    Ok(Taken {
+        space: from.text()?.to_owned(),
+        id: read_id(from)?,
+        head: read_bytes(from)?.to_vec(),
+        values: from.list(|from| Ok((from.text()?.to_owned(), read_bytes(from)?.to_vec())))?,
+    })
+}
+
+fn begun() -> Writer {
+    let mut out = Writer::new();
+    out.number(VERSION);
+    out
+}
+
+fn opened(bytes: &[u8]) -> Result<Reader<'_>, Fault> {
+    let mut from = Reader::new(bytes);
+    match from.number()? {
+        VERSION => Ok(from),
+        later => Err(version(later)),
+    }
+}
+
+/// Bytes are a delta that is whole; a list is its pieces, each of them new bytes, or a
+/// place and a length, after the number of a write if it is from one.
+fn write_delta(out: &mut Writer, delta: &Delta) {
+    let pieces = match delta {
+        Delta::Whole(bytes) => return out.bytes(bytes),
+        Delta::Pieces(pieces) => pieces,
+    };
+    out.list(pieces, |out, piece| match piece {
+        Piece::New(bytes) => out.bytes(bytes),
+        Piece::Base { from, length } => {
+            out.number(*from as u64);
+            out.number(*length as u64);
+        }
+        Piece::Written { nth, from, length } => {
+            out.array(3);
+            for number in [nth, from, length] {
+                out.number(*number as u64);
+            }
+        }
+    });
+}
+
+fn read_delta(from: &mut Reader<'_>) -> Result<Delta, Fault> {
+    match from.item()? {
+        Item::Bytes(bytes) => Ok(Delta::Whole(bytes.to_vec())),
+        Item::Array(length) => {
+            let mut pieces = from.room(length);
+            for _ in 0..length {
+                pieces.push(read_piece(from)?);
+            }
+            Ok(Delta::Pieces(pieces))
+        }
+        _ => Err(corrupt("neither a value nor its pieces")),
+    }
+}
+
+fn read_piece(from: &mut Reader<'_>) -> Result<Piece, Fault> {
+    Ok(match from.item()? {
+        Item::Bytes(bytes) => Piece::New(bytes.to_vec()),
+        Item::Unsigned(place) => Piece::Base { from: size(place)?, length: read_size(from)? },
+        Item::Array(3) => Piece::Written {
+            nth: read_size(from)?,
+            from: read_size(from)?,
+            length: read_size(from)?,
+        },
+        _ => return Err(corrupt("a piece of no kind")),
+    })
+}
+
+/// Most ids are UUIDs, which are shorter as bytes than as text.
+fn write_id(out: &mut Writer, id: &str) {
+    match packed(id) {
+        Some(bytes) => out.bytes(&bytes),
+        None => out.text(id),
+    }
+}
+
+fn read_id(from: &mut Reader<'_>) -> Result<String, Fault> {
+    match from.item()? {
+        Item::Text(id) => Ok(id.to_owned()),
+        Item::Bytes(bytes) if bytes.len() == 16 => Ok(unpacked(bytes)),
+        _ => Err(corrupt("an id of no kind")),
+    }
+}
+
+/// The places of hyphens in the text of a UUID.
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
+fn packed(id: &str) -> Option<[u8; 16]> {
+    let is_shaped = id.len() == 36
+        && id.bytes().enumerate().all(|(place, byte)| match byte {
+            b'-' => HYPHENS.contains(&place),
+            b'0'..=b'9' | b'a'..=b'f' => !HYPHENS.contains(&place),
+            _ => false,
+        });
+    let digits: String = id.chars().filter(|letter| *letter != '-').collect();
+    let number = is_shaped.then(|| u128::from_str_radix(&digits, 16).ok()).flatten()?;
+    Some(number.to_be_bytes())
+}
+
+fn unpacked(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for byte in bytes {
+        if HYPHENS.contains(&text.len()) {
+            text.push('-');
+        }
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+        }
+    }
+    text
+}
+
+fn read_bytes<'a>(from: &mut Reader<'a>) -> Result<&'a [u8], Fault> {
+    match from.item()? {
+        Item::Bytes(bytes) => Ok(bytes),
+        _ => Err(corrupt("something else where bytes belong")),
+    }
+}
+
+fn read_signed(from: &mut Reader<'_>) -> Result<i64, Fault> {
+    match from.item()? {
+        Item::Signed(number) => Ok(number),
+        Item::Unsigned(number) => i64::try_from(number).map_err(|_| too_large()),
+        _ => Err(corrupt("something else where a number belongs")),
+    }
+}
+
+fn read_size(from: &mut Reader<'_>) -> Result<usize, Fault> {
+    size(from.number()?)
+}
+
+fn size(number: u64) -> Result<usize, Fault> {
+    usize::try_from(number).map_err(|_| too_large())
+}
+
+fn too_large() -> Fault {
+    corrupt("a number that is too large")
+}

@@ -1,0 +1,414 @@
+//! Shelves: whole checkpoints kept as what is different, and read as they were.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::SystemClock;
+use antiphon_runtime::store::{EntryKind, Span};
+use antiphon_stores::shelf::{Change, Keys, New, OWNER, Picture, Shelf, Write, copied, kept};
+use antiphon_stores::{MemoryStore, Place, Seal, Vault};
+use proptest::prelude::*;
+
+const THREAD: &str = "langgraph:t";
+
+fn vault() -> Vault {
+    let store = MemoryStore::new(Arc::new(SystemClock::new()));
+    Vault::new(Arc::new(store), Arc::new(Seal::tagged()))
+}
+
+async fn store(vault: &Vault, thread: &str, shelf: &mut Shelf) -> Result<(), Fault> {
+    let Some(batch) = shelf.batch(vault, Time::default())? else { return Ok(()) };
+    vault.store().claim(thread, OWNER, Duration::from_mins(1)).await?;
+    vault.store().append(batch).await
+}
+
+fn checkpoint(id: usize, parent: Option<usize>, values: &[(&str, &[u8])]) -> New {
+    let whole = |bytes: &[u8]| Change::Whole(bytes.to_vec());
+    New {
+        space: String::new(),
+        id: name(id),
+        parent: parent.map(name),
+        run: Some(format!("run {}", id % 3)),
+        step: id as u64,
+        head: format!("a head of some length, with the number {id} in it").into_bytes(),
+        values: values.iter().map(|(name, bytes)| ((*name).to_owned(), whole(bytes))).collect(),
+    }
+}
+
+fn name(id: usize) -> String {
+    format!("{id:08x}-0000-6000-8000-000000000000")
+}
+
+fn write(task: &str, place: i64, value: &[u8]) -> Write {
+    let (channel, value) = ("list".to_owned(), value.into());
+    Write { task: task.to_owned(), path: String::new(), place, channel, value }
+}
+
+fn values(picture: &Picture) -> BTreeMap<String, Vec<u8>> {
+    picture.values.iter().map(|value| (value.name.clone(), value.bytes.to_vec())).collect()
+}
+
+async fn read(vault: &Vault, shelf: &Shelf, id: usize) -> Option<Picture> {
+    if let Some(picture) = shelf.picture("", &name(id)) {
+        return Some(picture);
+    }
+    let mark = shelf.mark("", &name(id))?;
+    let past = Shelf::past(vault, THREAD, mark).await.unwrap()?;
+    past.picture("", &name(id))
+}
+
+async fn size(vault: &Vault) -> usize {
+    let entries = vault.store().read(THREAD, Span::ALL).await.unwrap();
+    entries.iter().map(|entry| entry.body.len()).sum()
+}
+
+fn noise(seed: usize, length: usize) -> Vec<u8> {
+    let mut state = seed as u64 * 0x9e37_79b9 + 1;
+    let mut bytes = Vec::with_capacity(length);
+    for _ in 0..length {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        bytes.push(state.to_be_bytes()[0]);
+    }
+    bytes
+}
+
+#[tokio::test]
+async fn a_list_that_grows_is_stored_once() {
+    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let (mut list, mut information) = (Vec::new(), 0);
+    for id in 1..=2_000 {
+        let message = noise(id, 200);
+        let task = format!("{id:08x}-0000-5000-8000-000000000000");
+        shelf.put_writes("", &name(id - 1), vec![write(&task, 0, &message)]);
+        list.extend_from_slice(&message);
+        information += message.len();
+        shelf.make_room().unwrap();
+        shelf.put(checkpoint(id, Some(id - 1), &[("list", &list)])).unwrap();
+        store(&vault, THREAD, &mut shelf).await.unwrap();
+    }
+    let stored = size(&vault).await;
+    assert!(stored < information * 2, "{stored} bytes for {information}");
+    let again = Shelf::load(&vault, THREAD).await.unwrap();
+    assert_eq!(values(&again.picture("", &name(2_000)).unwrap())["list"], list);
+    assert_eq!(values(&again.picture("", &name(7)).unwrap())["list"], list[..1_400]);
+}
+
+#[tokio::test]
+async fn a_small_change_in_a_large_value_takes_little() {
+    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let mut value = noise(1, 100_000);
+    for id in 1..=300 {
+        let place = id * 331;
+        value[place..place + 5].copy_from_slice(b"12345");
+        shelf.make_room().unwrap();
+        shelf.put(checkpoint(id, Some(id - 1), &[("files", &value)])).unwrap();
+        store(&vault, THREAD, &mut shelf).await.unwrap();
+    }
+    assert!(size(&vault).await < 200_000);
+}
+
+#[tokio::test]
+async fn what_must_be_read_stays_near_what_is_there() {
+    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    for id in 1..=500 {
+        shelf.make_room().unwrap();
+        shelf.put(checkpoint(id, Some(id - 1), &[("noise", &noise(id, 1_000))])).unwrap();
+        store(&vault, THREAD, &mut shelf).await.unwrap();
+    }
+    let entries = vault.store().read(THREAD, Span::ALL).await.unwrap();
+    let snapshots = entries.iter().filter(|entry| entry.kind == EntryKind::Snapshot).count();
+    assert!((2..20).contains(&snapshots), "{snapshots}");
+    let again = Shelf::load(&vault, THREAD).await.unwrap();
+    assert!(again.weight() < 250_000, "{}", again.weight());
+    for id in [1, 250, 499, 500] {
+        let picture = read(&vault, &again, id).await.unwrap();
+        assert_eq!(values(&picture)["noise"], noise(id, 1_000));
+    }
+}
+
+#[tokio::test]
+async fn writes_stay_as_they_are_unless_they_are_special() {
+    let mut shelf = Shelf::new(THREAD);
+    shelf.put(checkpoint(1, None, &[])).unwrap();
+    shelf.put_writes("", &name(1), vec![write("b", 0, b"b0"), write("b", 1, b"b1")]);
+    shelf.put_writes("", &name(1), vec![write("b", 0, b"other"), write("a", -3, b"asked")]);
+    shelf.put_writes("", &name(1), vec![write("a", -3, b"asked again")]);
+    let found = shelf.picture("", &name(1)).unwrap().writes;
+    let found: Vec<_> = found.iter().map(|write| (write.task.as_str(), &*write.value)).collect();
+    assert_eq!(found, [("a", &b"asked again"[..]), ("b", b"b0"), ("b", b"b1")]);
+}
+
+#[tokio::test]
+async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
+    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    for id in 1..=300 {
+        shelf.make_room().unwrap();
+        shelf.put_writes("", &name(id), vec![write("early", 0, b"before it came")]);
+        shelf.put(checkpoint(id, Some(id - 1), &[("noise", &noise(id, 1_000))])).unwrap();
+        shelf.put_writes("", &name(id), vec![write("t", 0, &noise(id, 20))]);
+    }
+    shelf.put_writes("", &name(1), vec![write("late", 0, b"late"), write("t", 0, b"ignored")]);
+    store(&vault, THREAD, &mut shelf).await.unwrap();
+    let again = Shelf::load(&vault, THREAD).await.unwrap();
+    assert!(again.picture("", &name(1)).is_none());
+    for (id, tasks) in [(1, vec!["early", "late", "t"]), (300, vec!["early", "t"])] {
+        let id_name = name(id);
+        let mark = again.mark("", &id_name).unwrap();
+        let found = Shelf::writes_of(&vault, THREAD, ("", &id_name), mark).await.unwrap();
+        assert_eq!(found.iter().map(|write| write.task.as_str()).collect::<Vec<_>>(), tasks);
+        assert_eq!(*found.last().unwrap().value, *noise(id, 20));
+    }
+}
+
+#[tokio::test]
+async fn a_shelf_learns_what_others_have_written() {
+    let (vault, mut mine) = (vault(), Shelf::new(THREAD));
+    mine.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
+    store(&vault, THREAD, &mut mine).await.unwrap();
+    let mut theirs = Shelf::load(&vault, THREAD).await.unwrap();
+    theirs.put(checkpoint(2, Some(1), &[("a", b"2")])).unwrap();
+    store(&vault, THREAD, &mut theirs).await.unwrap();
+
+    mine.put(checkpoint(3, Some(1), &[("a", b"3")])).unwrap();
+    assert_eq!(store(&vault, THREAD, &mut mine).await.unwrap_err().code, "thread_conflict");
+    let mut mine = Shelf::load(&vault, THREAD).await.unwrap();
+    theirs.put(checkpoint(4, Some(2), &[("a", b"4")])).unwrap();
+    store(&vault, THREAD, &mut theirs).await.unwrap();
+
+    let seen = mine.seen();
+    let entries = vault.store().read(THREAD, seen.span()).await.unwrap();
+    assert!(mine.catch_up(&vault, seen, entries).unwrap());
+    assert_eq!(mine.last(""), Some(&*name(4)));
+    assert_eq!(values(&mine.picture("", &name(4)).unwrap())["a"], b"4");
+}
+
+#[tokio::test]
+async fn another_thread_of_the_same_name_is_told_apart() {
+    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    shelf.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
+    store(&vault, THREAD, &mut shelf).await.unwrap();
+    vault.store().release(THREAD, OWNER).await.unwrap();
+    assert!(vault.store().delete(THREAD).await.unwrap());
+    let gone = vault.store().read(THREAD, shelf.seen().span()).await.unwrap();
+    let seen = shelf.seen();
+    assert!(!shelf.catch_up(&vault, seen, gone).unwrap());
+
+    let mut other = Shelf::new(THREAD);
+    other.put(checkpoint(9, None, &[("a", b"9")])).unwrap();
+    store(&vault, THREAD, &mut other).await.unwrap();
+    let entries = vault.store().read(THREAD, seen.span()).await.unwrap();
+    assert!(!shelf.catch_up(&vault, seen, entries).unwrap());
+}
+
+#[tokio::test]
+async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
+    let bodies: [&[u8]; 8] = [
+        b"",
+        b"\x01",
+        b"\x02\xa0",                                      // a later format
+        b"\x01\xa0\xa1a\xc0\xc0\xa1b\xc4\x00\x90\x90",    // from a checkpoint that is not there
+        b"\x01\xa0\xa1a\xc0\xc0\xc0\xdd\xff\xff\xff\xff", // four thousand million pieces
+        b"\x01\xa0\xa1a\xc0\xc0\xc0\x91\x00\xcf\xff\xff\xff\xff\xff\xff\xff\xff\x90\x90",
+        b"\x01\xa0\xa1a\xc0\xc0\xc0\x91\x93\x00\x00\x01\x90\x90", // bytes nobody wrote
+        b"\x01\xa0\xa1a\xc0\xc0\xc0\xc4\x00\x90\x90\x00",         // more than belongs to it
+    ];
+    for body in bodies {
+        let vault = vault();
+        vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
+        let place = Place { thread: THREAD, seq: 1, parent: 0, kind: EntryKind::Step };
+        let mut shelf = Shelf::new(THREAD);
+        shelf.put(checkpoint(1, None, &[])).unwrap();
+        let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
+        batch.entries[0].body = Seal::tagged().close(place, body).unwrap();
+        vault.store().append(batch).await.unwrap();
+        let code = Shelf::load(&vault, THREAD).await.unwrap_err().code.clone();
+        assert!(["checkpoint_corrupt", "store_version"].contains(&&*code), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_changed_byte_is_noticed() {
+    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    shelf.put(checkpoint(1, None, &[("a", b"some text")])).unwrap();
+    vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
+    let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
+    *batch.entries[0].body.last_mut().unwrap() ^= 1;
+    vault.store().append(batch).await.unwrap();
+    let fault = Shelf::load(&vault, THREAD).await.unwrap_err();
+    assert_eq!(fault.code, "checkpoint_corrupt");
+}
+
+/// What happens to a shelf.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// A checkpoint after another one, whose list gains, and whose text changes.
+    Put {
+        parent: usize,
+        gain: usize,
+        text: usize,
+        drops: bool,
+    },
+    Write {
+        at: usize,
+        place: i64,
+    },
+    Reload,
+    Keep {
+        every: usize,
+    },
+    Copy,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![
+        12 => (0..4_usize, 0..3_000_usize, 0..4_000_usize, any::<bool>())
+            .prop_map(|(parent, gain, text, drops)| Deed::Put { parent, gain, text, drops }),
+        6 => (0..4_usize, -3..3_i64).prop_map(|(at, place)| Deed::Write { at, place }),
+        2 => Just(Deed::Reload),
+        1 => (1..4_usize).prop_map(|every| Deed::Keep { every }),
+        1 => Just(Deed::Copy),
+    ];
+    prop::collection::vec(deed, 1..120)
+}
+
+type Held = BTreeMap<String, Vec<u8>>;
+
+/// What a shelf must hold, in the plainest way.
+#[derive(Default)]
+struct Model {
+    held: BTreeMap<usize, Held>,
+    writes: BTreeMap<usize, BTreeMap<i64, Vec<u8>>>,
+    made: usize,
+}
+
+impl Model {
+    fn nth_last(&self, back: usize) -> Option<usize> {
+        self.held.keys().rev().nth(back).or_else(|| self.held.keys().next()).copied()
+    }
+
+    fn of(&self, id: usize) -> Held {
+        self.held.get(&id).cloned().unwrap_or_default()
+    }
+
+    fn put(&mut self, (parent, gain, text, drops): (usize, usize, usize, bool)) -> New {
+        let parent = self.nth_last(parent);
+        let mut held = parent.map_or_else(Held::new, |parent| self.of(parent));
+        self.made += 1;
+        let list = held.entry("list".to_owned()).or_default();
+        list.extend(noise(self.made, gain));
+        let words = "so many words ".repeat(text / 14).into_bytes();
+        held.insert("text".to_owned(), [words, noise(text, 9)].concat());
+        if drops {
+            held.remove("list");
+        }
+        let values: Vec<_> = held.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
+        let new = checkpoint(self.made, parent, &values);
+        self.held.insert(self.made, held);
+        new
+    }
+
+    fn write(&mut self, at: usize, place: i64) -> Option<(usize, Write)> {
+        let at = self.nth_last(at)?;
+        self.made += 1;
+        let value = noise(self.made, 50);
+        let writes = self.writes.entry(at).or_default();
+        if place < 0 || !writes.contains_key(&place) {
+            writes.insert(place, value.clone());
+        }
+        Some((at, write("task", place, &value)))
+    }
+
+    async fn check(&self, vault: &Vault, shelf: &Shelf) {
+        let ids: Vec<_> = shelf.marks().map(|(_, id, _)| id.to_owned()).collect();
+        assert_eq!(ids, self.held.keys().map(|id| name(*id)).collect::<Vec<_>>());
+        for (id, held) in &self.held {
+            let picture = read(vault, shelf, *id).await.unwrap();
+            assert_eq!(values(&picture), *held);
+            let id_name = name(*id);
+            let mark = shelf.mark("", &id_name).unwrap();
+            let writes = Shelf::writes_of(vault, THREAD, ("", &id_name), mark).await.unwrap();
+            let writes: Vec<_> = writes.iter().map(|write| (write.place, &*write.value)).collect();
+            let known = self.writes.get(id).into_iter().flatten();
+            assert_eq!(writes, known.map(|(place, value)| (*place, &**value)).collect::<Vec<_>>());
+        }
+    }
+}
+
+async fn keep(vault: &Vault, shelf: &mut Shelf, model: &mut Model, every: usize) {
+    let last = model.nth_last(0);
+    model.held.retain(|id, _| id % every == 0 || Some(*id) == last);
+    let held = &model.held;
+    model.writes.retain(|id, _| held.contains_key(id));
+    let keys: Keys = model.held.keys().map(|id| (String::new(), name(*id))).collect();
+    let first = kept(vault, shelf, &keys).await.unwrap();
+    store(vault, THREAD, shelf).await.unwrap();
+    vault.store().remove(THREAD, OWNER, Span { from: 0, to: first - 1 }).await.unwrap();
+}
+
+async fn run(deeds: Vec<Deed>) {
+    let (vault, mut shelf, mut model) = (vault(), Shelf::new(THREAD), Model::default());
+    for deed in deeds {
+        match deed {
+            Deed::Put { parent, gain, text, drops } => {
+                shelf.make_room().unwrap();
+                shelf.put(model.put((parent, gain, text, drops))).unwrap();
+            }
+            Deed::Write { at, place } => {
+                if let Some((at, write)) = model.write(at, place) {
+                    shelf.put_writes("", &name(at), vec![write]);
+                }
+            }
+            Deed::Reload => shelf = Shelf::load(&vault, THREAD).await.unwrap(),
+            Deed::Keep { every } => keep(&vault, &mut shelf, &mut model, every).await,
+            Deed::Copy => {
+                let copy = copied(&vault, THREAD, Shelf::new("langgraph:copy")).await.unwrap();
+                for (id, held) in &model.held {
+                    if let Some(picture) = copy.picture("", &name(*id)) {
+                        assert_eq!(values(&picture), *held);
+                    }
+                }
+                assert_eq!(copy.marks().count(), model.held.len());
+            }
+        }
+        store(&vault, THREAD, &mut shelf).await.unwrap();
+    }
+    model.check(&vault, &shelf).await;
+    model.check(&vault, &Shelf::load(&vault, THREAD).await.unwrap()).await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_each_checkpoint_is_read_as_it_was(deeds in deeds()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(run(deeds));
+    }
+
+    #[test]
+    fn bytes_that_are_no_shelf_never_make_one_panic(
+        body in prop::collection::vec(any::<u8>(), 0..200),
+        kind in 0..5_usize,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (vault, kind) = (vault(), EntryKind::ALL[kind]);
+            vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
+            let place = Place { thread: THREAD, seq: 1, parent: 0, kind };
+            let mut shelf = Shelf::new(THREAD);
+            shelf.put(checkpoint(1, None, &[])).unwrap();
+            let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
+            let body = [&[1][..], &body].concat();
+            batch.entries[0].body = Seal::tagged().close(place, &body).unwrap();
+            batch.entries[0].kind = kind;
+            vault.store().append(batch).await.unwrap();
+            let _ = Shelf::load(&vault, THREAD).await;
+        });
+    }
+}
