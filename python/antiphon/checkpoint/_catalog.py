@@ -42,6 +42,7 @@ _FAMILIES = (
     Family("tables.polars_forms", range(96, 100), frozenset({"polars"})),
     Family("tables.arrow_forms", range(100, 104), frozenset({"pyarrow"})),
     Family("frames.forms", range(104, 112), frozenset({"pandas"})),
+    Family("langgraph.forms", range(112, 124), frozenset({"langgraph"})),
 )
 
 _MET: dict[type, Form] = {}

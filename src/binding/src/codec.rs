@@ -33,6 +33,21 @@ impl ObjectCodec {
     pub(crate) fn registry(&self) -> &Py<PyAny> {
         &self.0
     }
+
+    /// Values that follow one another to the end, and how many bytes are left after each.
+    pub(crate) fn read_all<'py>(
+        &self,
+        py: Python<'py>,
+        mut from: Reader<'_>,
+    ) -> Result<Vec<(Bound<'py, PyAny>, usize)>, Fault> {
+        let mut reading = Reading::new(self.0.bind(py));
+        let mut values = Vec::new();
+        while !from.is_at_end() {
+            let value = reading.value(&mut from)?;
+            values.push((value, from.left()));
+        }
+        Ok(values)
+    }
 }
 
 impl ValueCodec<Object> for ObjectCodec {

@@ -47,6 +47,7 @@ mod run;
 mod run_id;
 mod saver;
 mod shape;
+mod shelves;
 mod show;
 mod start;
 mod step;
@@ -80,6 +81,7 @@ mod _antiphon {
         run::Run,
         saver::{MemorySaver, PostgresSaver, Saver, SqliteSaver},
         shape::{Shape, select},
+        shelves::Shelves,
         step::{begin_inside, resume_inside},
         turn::Turn,
         values::Values,

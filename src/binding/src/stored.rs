@@ -20,12 +20,18 @@ pub(crate) fn waited<T>(
     py: Python<'_>,
     answer: impl Future<Output = Result<T, Fault>> + Send,
 ) -> PyResult<T> {
+    ended(py, answer)?.map_err(|fault| to_exception(py, &fault))
+}
+
+/// Waits for whatever it takes, with the interpreter released while there is
+/// nothing to do. Ctrl-C ends the wait.
+pub(crate) fn ended<T>(py: Python<'_>, work: impl Future<Output = T> + Send) -> PyResult<T> {
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
-    let mut answer = pin!(answer);
+    let mut work = pin!(work);
     loop {
-        if let Poll::Ready(answer) = answer.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return answer.map_err(|fault| to_exception(py, &fault));
+        if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Ok(done);
         }
         py.detach(|| bell.wait());
         py.check_signals()?;
@@ -45,6 +51,17 @@ pub(crate) fn awaited<T: Send + 'static>(
             Err(fault) => Err(to_exception(py, &fault)),
         })
     })
+}
+
+/// Whatever it takes, for callers that await it.
+pub(crate) fn awaited_for<T>(
+    py: Python<'_>,
+    work: impl Future<Output = PyResult<T>> + Send + 'static,
+) -> PyResult<Bound<'_, PyAny>>
+where
+    T: for<'py> IntoPyObject<'py> + Send + 'static,
+{
+    pyo3_async_runtimes::tokio::future_into_py(py, work)
 }
 
 #[derive(Default)]

@@ -217,6 +217,12 @@ impl Shelf {
         Some((self.values.stamp(version), self.values.length(version)))
     }
 
+    /// Everything but the values of a checkpoint at hand.
+    pub fn head(&self, space: &str, id: &str) -> Option<Arc<[u8]>> {
+        let shot = self.spaces.get(space)?.shots.get(id)?;
+        Some(self.values.bytes(shot.head))
+    }
+
     /// A checkpoint at hand: one since the last snapshot, or the last of its namespace.
     pub fn picture(&self, space: &str, id: &str) -> Option<Picture> {
         let held = self.spaces.get(space)?;

@@ -27,7 +27,27 @@ def forms() -> dict[type, Form]:
         defaultdict: Form(22, _pack_defaultdict, _defaultdict),
         re.Pattern: Form(23, lambda value: [value.pattern, value.flags], _pattern),
         type(...): Form(24, lambda _: None, lambda _: ...),
+        Plain: Form(25, _plain, lambda value: value),
     }
+
+
+class Plain:
+    """Stands for all subclasses of Python's plain types where they are stored as these."""
+
+    TYPES = (str, dict, list, int, float)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case str():
+            return str.__str__(value)
+        case int():
+            return int.__int__(value)
+        case float():
+            return float.__float__(value)
+        case dict():
+            return dict(value)
+    return list(value)
 
 
 def _complex(value: Any) -> complex:

@@ -129,6 +129,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Bytes.
+    ///
+    /// # Errors
+    /// As [`Reader::number`].
+    pub fn blob(&mut self) -> Result<&'a [u8], Fault> {
+        match self.item()? {
+            Item::Bytes(value) => Ok(value),
+            other => Err(unexpected("bytes", &other)),
+        }
+    }
+
     /// The length of an array.
     ///
     /// # Errors
@@ -227,6 +238,11 @@ impl<'a> Reader<'a> {
             open = (open - 1).saturating_add(inside);
         }
         start.get(..start.len() - self.rest.len()).ok_or_else(cut)
+    }
+
+    /// How many bytes nothing has read yet.
+    pub const fn left(&self) -> usize {
+        self.rest.len()
     }
 
     /// Whether everything was read.

@@ -142,7 +142,7 @@ impl Wrote {
             };
             before = Some((task.clone(), path.clone()));
             let place = read_signed(from)?;
-            let (channel, value) = (from.text()?.to_owned(), Arc::from(read_bytes(from)?));
+            let (channel, value) = (from.text()?.to_owned(), Arc::from(from.blob()?));
             Ok(Write { task, path, place, channel, value })
         })?;
         Ok(Self { space, id, writes })
@@ -200,8 +200,8 @@ fn read_taken(from: &mut Reader<'_>) -> Result<Taken, Fault> {
     Ok(Taken {
         space: from.text()?.to_owned(),
         id: read_id(from)?,
-        head: read_bytes(from)?.to_vec(),
-        values: from.list(|from| Ok((from.text()?.to_owned(), read_bytes(from)?.to_vec())))?,
+        head: from.blob()?.to_vec(),
+        values: from.list(|from| Ok((from.text()?.to_owned(), from.blob()?.to_vec())))?,
     })
 }
 
@@ -310,13 +310,6 @@ fn unpacked(bytes: &[u8]) -> String {
         }
     }
     text
-}
-
-fn read_bytes<'a>(from: &mut Reader<'a>) -> Result<&'a [u8], Fault> {
-    match from.item()? {
-        Item::Bytes(bytes) => Ok(bytes),
-        _ => Err(corrupt("something else where bytes belong")),
-    }
 }
 
 fn read_signed(from: &mut Reader<'_>) -> Result<i64, Fault> {

@@ -1,0 +1,308 @@
+//! Checkpoints of LangGraph in our stores, as Python reaches them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use antiphon_stores::shelf::{Keys, copied, kept};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::codec::ObjectCodec;
+use crate::saver::Saver;
+use crate::stored::{awaited_for, ended};
+
+mod deed;
+mod desk;
+mod form;
+mod look;
+mod slot;
+
+use deed::{Checkpoint, Deed, Writes};
+use desk::{Desk, raised};
+use form::Form;
+use look::Wanted;
+
+/// The threads of LangGraph have names of their own in a store.
+const PREFIX: &str = "langgraph:";
+/// So many threads are listed at a time.
+const PAGE: u32 = 512;
+
+/// Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
+/// twin that is awaited.
+///
+/// Args:
+///     saver: where they are kept.
+///     registry: the types of values beyond Python's own plain ones.
+///     serde: a serializer of LangGraph's, to be used for values instead.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Shelves(Arc<Desk>);
+
+#[pymethods]
+impl Shelves {
+    #[new]
+    #[pyo3(signature = (saver, registry, serde=None))]
+    fn new(
+        saver: Py<Saver>,
+        registry: &Bound<'_, PyAny>,
+        serde: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let pickles = saver.get().pickles();
+        let registry = if pickles { registry.call_method0("pickling")? } else { registry.clone() };
+        let form = Form::new(ObjectCodec::new(registry.unbind()), serde);
+        Ok(Self(Arc::new(Desk::new(saver, form))))
+    }
+
+    /// Keeps a checkpoint.
+    ///
+    /// Args:
+    ///     thread: the thread's id.
+    ///     place: its namespace, its id and that of its parent.
+    ///     head: the checkpoint without its values, and its metadata.
+    ///     values: its values by name.
+    ///     new: the names of those that are not the parent's.
+    ///     about: the id of its run and the number of its superstep.
+    fn put(
+        &self,
+        py: Python<'_>,
+        thread: &str,
+        place: (String, String, Option<String>),
+        contents: Contents,
+    ) -> PyResult<()> {
+        self.done(py, thread, Deed::Put(contents.at(place)))
+    }
+
+    /// `put`, awaited. What is to be kept has been read when this returns.
+    fn aput<'py>(
+        &self,
+        py: Python<'py>,
+        thread: &str,
+        place: (String, String, Option<String>),
+        contents: Contents,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.under_way(py, thread, Deed::Put(contents.at(place)))
+    }
+
+    /// Keeps what a task wrote at a checkpoint.
+    ///
+    /// Args:
+    ///     thread: the thread's id.
+    ///     place: the checkpoint's namespace and id, the task's id and path.
+    ///     writes: place, channel and value of each write.
+    fn put_writes(
+        &self,
+        py: Python<'_>,
+        thread: &str,
+        place: (String, String, String, String),
+        writes: Vec<(i64, String, Py<PyAny>)>,
+    ) -> PyResult<()> {
+        self.done(py, thread, Deed::Write(Writes::at(place, writes)))
+    }
+
+    /// `put_writes`, awaited.
+    fn aput_writes<'py>(
+        &self,
+        py: Python<'py>,
+        thread: &str,
+        place: (String, String, String, String),
+        writes: Vec<(i64, String, Py<PyAny>)>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.under_way(py, thread, Deed::Write(Writes::at(place, writes)))
+    }
+
+    /// The checkpoint of a namespace and an id, or the last one of its namespace if no id is
+    /// given: its id, that of its parent, its head, values and writes (task, channel, value).
+    /// None if there is none, or if `wanted` does not want what its metadata says.
+    #[pyo3(signature = (thread, place, wanted=None))]
+    fn get(
+        &self,
+        py: Python<'_>,
+        thread: &str,
+        place: (String, Option<String>),
+        wanted: Option<Py<PyAny>>,
+    ) -> PyResult<Option<Py<PyTuple>>> {
+        let (space, id) = place;
+        let wanted = Wanted { thread: named(thread), space, id, filter: wanted };
+        ended(py, Arc::clone(&self.0).look(wanted))?
+    }
+
+    /// `get`, awaited.
+    #[pyo3(signature = (thread, place, wanted=None))]
+    fn aget<'py>(
+        &self,
+        py: Python<'py>,
+        thread: &str,
+        place: (String, Option<String>),
+        wanted: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (space, id) = place;
+        let wanted = Wanted { thread: named(thread), space, id, filter: wanted };
+        awaited_for(py, Arc::clone(&self.0).look(wanted))
+    }
+
+    /// Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
+    /// of namespaces and ids.
+    fn marks(&self, py: Python<'_>, thread: &str) -> PyResult<Vec<Marked>> {
+        ended(py, Arc::clone(&self.0).marks(named(thread)))?
+    }
+
+    /// `marks`, awaited.
+    fn amarks<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
+        awaited_for(py, Arc::clone(&self.0).marks(named(thread)))
+    }
+
+    /// The ids of all threads.
+    fn threads(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        ended(py, Arc::clone(&self.0).threads())?
+    }
+
+    /// `threads`, awaited.
+    fn athreads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        awaited_for(py, Arc::clone(&self.0).threads())
+    }
+
+    /// Removes all checkpoints of a thread but those with these namespaces and ids.
+    fn keep(&self, py: Python<'_>, thread: &str, keys: BTreeSet<(String, String)>) -> PyResult<()> {
+        ended(py, keep(Arc::clone(&self.0), named(thread), Arc::new(keys)))?
+    }
+
+    /// `keep`, awaited.
+    fn akeep<'py>(
+        &self,
+        py: Python<'py>,
+        thread: &str,
+        keys: BTreeSet<(String, String)>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaited_for(py, keep(Arc::clone(&self.0), named(thread), Arc::new(keys)))
+    }
+
+    /// Adds all checkpoints of a thread to another one.
+    fn copy(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<()> {
+        ended(py, copy(Arc::clone(&self.0), named(source), named(target)))?
+    }
+
+    /// `copy`, awaited.
+    fn acopy<'py>(
+        &self,
+        py: Python<'py>,
+        source: &str,
+        target: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaited_for(py, copy(Arc::clone(&self.0), named(source), named(target)))
+    }
+
+    /// Removes a thread.
+    fn delete(&self, py: Python<'_>, thread: &str) -> PyResult<()> {
+        ended(py, delete(Arc::clone(&self.0), named(thread)))?
+    }
+
+    /// `delete`, awaited.
+    fn adelete<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
+        awaited_for(py, delete(Arc::clone(&self.0), named(thread)))
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        self.0.traverse(&visit)
+    }
+}
+
+impl Shelves {
+    fn done(&self, py: Python<'_>, thread: &str, deed: Deed) -> PyResult<()> {
+        let thread = named(thread);
+        let sent = self.0.attempt(&thread, &deed)?;
+        ended(py, Arc::clone(&self.0).work(thread, deed, sent))?
+    }
+
+    fn under_way<'py>(
+        &self,
+        py: Python<'py>,
+        thread: &str,
+        deed: Deed,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let thread = named(thread);
+        let sent = self.0.attempt(&thread, &deed)?;
+        awaited_for(py, Arc::clone(&self.0).work(thread, deed, sent))
+    }
+}
+
+/// Namespace, id, parent and run of a checkpoint.
+type Marked = (String, String, Option<String>, Option<String>);
+
+/// What is in a checkpoint.
+#[derive(Debug, FromPyObject)]
+struct Contents(Py<PyTuple>, Py<PyDict>, BTreeSet<String>, (Option<String>, u64));
+
+impl Contents {
+    fn at(self, (space, id, parent): (String, String, Option<String>)) -> Checkpoint {
+        let Self(head, values, new, (run, step)) = self;
+        Checkpoint { space, id, parent, run, step, head: head.into_any(), values, new }
+    }
+}
+
+impl Writes {
+    fn at(
+        (space, id, task, path): (String, String, String, String),
+        writes: Vec<(i64, String, Py<PyAny>)>,
+    ) -> Self {
+        Self { space, id, task, path, all: writes }
+    }
+}
+
+async fn keep(desk: Arc<Desk>, thread: String, keys: Arc<Keys>) -> PyResult<()> {
+    let changed = desk.replace(&thread, |vault, mut shelf| {
+        let keys = Arc::clone(&keys);
+        async move {
+            let is_whole = shelf
+                .marks()
+                .all(|(space, id, _)| keys.contains(&(space.to_owned(), id.to_owned())));
+            let first = if is_whole { None } else { Some(kept(&vault, &mut shelf, &keys).await?) };
+            Ok((shelf, first))
+        }
+    });
+    changed.await
+}
+
+async fn copy(desk: Arc<Desk>, source: String, target: String) -> PyResult<()> {
+    let changed = desk.replace(&target, |vault, shelf| {
+        let source = source.clone();
+        async move { Ok((copied(&vault, &source, shelf).await?, None)) }
+    });
+    changed.await
+}
+
+async fn delete(desk: Arc<Desk>, thread: String) -> PyResult<()> {
+    desk.delete(&thread).await
+}
+
+impl Desk {
+    async fn marks(self: Arc<Self>, thread: String) -> PyResult<Vec<Marked>> {
+        let slot = self.fresh(&self.vault()?, &thread).await?;
+        Ok(Python::attach(|py| {
+            let slot = desk::held(py, &slot);
+            let marks = slot.shelf.iter().flat_map(antiphon_stores::Shelf::marks);
+            let told = marks.map(|(space, id, mark)| {
+                (space.to_owned(), id.to_owned(), mark.parent.clone(), mark.run.clone())
+            });
+            told.collect()
+        }))
+    }
+
+    async fn threads(self: Arc<Self>) -> PyResult<Vec<String>> {
+        let vault = self.vault()?;
+        let (mut found, mut after) = (Vec::new(), PREFIX.trim_end_matches(':').to_owned());
+        loop {
+            let page = vault.store().threads(&after, PAGE).await.map_err(|fault| raised(&fault))?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after.clone_from(&last.name);
+            let ours = page.iter().filter_map(|thread| thread.name.strip_prefix(PREFIX));
+            found.extend(ours.map(str::to_owned));
+            if !after.starts_with(PREFIX) && after.as_str() > PREFIX {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+fn named(thread: &str) -> String {
+    format!("{PREFIX}{thread}")
+}

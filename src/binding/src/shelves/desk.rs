@@ -1,0 +1,300 @@
+//! The shelves of one store that are in use, and the way there.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::Answer;
+use antiphon_runtime::{Clock, SystemClock};
+use antiphon_stores::Vault;
+use antiphon_stores::shelf::{OWNER, Shelf};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use tokio::sync::oneshot;
+
+use super::deed::Deed;
+use super::form::Form;
+use super::slot::{Sent, Slot};
+use crate::fault::to_exception;
+use crate::saver::Saver;
+
+/// For so long a thread is held at a time; whoever writes holds it together.
+pub(super) const TERM: Duration = Duration::from_secs(10);
+/// So often something is done again because somebody else was first.
+const TRIES: usize = 200;
+/// How long to wait for somebody who holds a thread alone, to prune it say.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// One thread that is in use.
+pub(super) type Shared = Arc<Mutex<Slot>>;
+
+pub(super) struct Desk {
+    saver: Py<Saver>,
+    pub(super) form: Form,
+    clock: SystemClock,
+    open: Mutex<BTreeMap<String, Open>>,
+    turn: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Open {
+    slot: Shared,
+    /// When it was last used, in turns.
+    used: usize,
+    weight: usize,
+}
+
+impl Desk {
+    /// So many threads are known at a time, and no more bytes of them.
+    const MOST: usize = 256;
+    const MOST_BYTES: usize = 128 << 20;
+
+    pub(super) fn new(saver: Py<Saver>, form: Form) -> Self {
+        let clock = SystemClock::new();
+        Self { saver, form, clock, open: Mutex::default(), turn: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn vault(&self) -> PyResult<Vault> {
+        Python::attach(|py| self.saver.get().vault(py))
+    }
+
+    /// The place of a thread, which may be empty.
+    pub(super) fn slot(&self, thread: &str) -> Shared {
+        let used = self.turn.fetch_add(1, Ordering::Relaxed);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = open.get_mut(thread) {
+            known.used = used;
+            return Arc::clone(&known.slot);
+        }
+        let slot = Shared::default();
+        open.insert(thread.to_owned(), Open { slot: Arc::clone(&slot), used, weight: 0 });
+        slot
+    }
+
+    /// Notes how much is known of a thread, and forgets others if that is too much.
+    fn weigh(&self, thread: &str, weight: usize) {
+        let mut gone = Vec::new();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = open.get_mut(thread) {
+            known.weight = weight;
+        }
+        let mut bytes: usize = open.values().map(|known| known.weight).sum();
+        while open.len() > 1 && (open.len() > Self::MOST || bytes > Self::MOST_BYTES) {
+            let others = open.iter().filter(|(name, _)| *name != thread);
+            let Some(oldest) = others.min_by_key(|(_, known)| known.used) else { break };
+            let name = oldest.0.clone();
+            gone.extend(open.remove(&name));
+            bytes = open.values().map(|known| known.weight).sum();
+        }
+        drop(open);
+        // Objects of Python go with it, and what they do when they go is theirs.
+        drop(gone);
+    }
+
+    /// Does something to a thread that is known, if it is; the rest is waiting.
+    pub(super) fn attempt(&self, thread: &str, deed: &Deed) -> PyResult<Option<Sent>> {
+        let slot = self.slot(thread);
+        Python::attach(|py| {
+            let vault = self.saver.get().vault(py)?;
+            let mut slot = held(py, &slot);
+            if slot.shelf.is_none() {
+                return Ok(None);
+            }
+            let sent = deed.apply(py, &mut slot, &self.form).and_then(|()| {
+                let sent = slot.send(&vault, thread, self.clock.now());
+                sent.map_err(|fault| to_exception(py, &fault))
+            });
+            if sent.is_err() {
+                slot.forget();
+            }
+            self.weigh(thread, slot.weight());
+            sent.map(Some)
+        })
+    }
+
+    /// Does something to a thread, again and again until nobody else was first.
+    pub(super) async fn work(
+        self: Arc<Self>,
+        thread: String,
+        deed: Deed,
+        mut sent: Option<Sent>,
+    ) -> PyResult<()> {
+        let vault = self.vault()?;
+        for _ in 0..TRIES {
+            if sent.is_none() {
+                self.load(&vault, &thread).await?;
+                sent = self.attempt(&thread, &deed)?;
+            }
+            let Some(Sent { age, claim, append }) = sent.take() else { continue };
+            let Err(fault) = settled(claim, append).await else { return Ok(()) };
+            Python::attach(|py| held(py, &self.slot(&thread)).forget_since(age));
+            again(fault).await?;
+        }
+        Err(raised(&antiphon_runtime::store::conflict(&thread)))
+    }
+
+    /// Reads a thread, unless it is known.
+    async fn load(&self, vault: &Vault, thread: &str) -> PyResult<()> {
+        let slot = self.slot(thread);
+        let age = Python::attach(|py| {
+            let slot = held(py, &slot);
+            slot.shelf.is_none().then_some(slot.age)
+        });
+        let Some(age) = age else { return Ok(()) };
+        let shelf = Shelf::load(vault, thread).await.map_err(|fault| raised(&fault))?;
+        Python::attach(|py| {
+            let mut slot = held(py, &slot);
+            if slot.shelf.is_none() && slot.age == age {
+                *slot = Slot::knowing(shelf, age);
+            }
+        });
+        Ok(())
+    }
+
+    /// A thread with everything that others have written to it so far.
+    pub(super) async fn fresh(&self, vault: &Vault, thread: &str) -> PyResult<Shared> {
+        let slot = self.slot(thread);
+        let seen = Python::attach(|py| {
+            let slot = held(py, &slot);
+            slot.shelf.as_ref().map(|shelf| (slot.age, shelf.seen()))
+        });
+        if let Some((age, seen)) = seen {
+            let entries = vault.store().read(thread, seen.span()).await;
+            let entries = entries.map_err(|fault| raised(&fault))?;
+            Python::attach(|py| {
+                let mut slot = held(py, &slot);
+                if slot.age != age {
+                    return;
+                }
+                let shelf = slot.shelf.as_mut();
+                let caught_up = shelf.map(|shelf| shelf.catch_up(vault, seen, entries));
+                // Whatever is wrong with entries is told when they are read from the beginning.
+                if !matches!(caught_up, Some(Ok(true))) {
+                    slot.forget();
+                }
+            });
+        }
+        self.load(vault, thread).await?;
+        Ok(slot)
+    }
+
+    /// Replaces what a thread holds; `change` is done again if somebody else was first.
+    pub(super) async fn replace<F>(
+        &self,
+        thread: &str,
+        change: impl Fn(Vault, Shelf) -> F,
+    ) -> PyResult<()>
+    where
+        F: Future<Output = Result<(Shelf, Option<u64>), Fault>>,
+    {
+        let vault = self.vault()?;
+        for _ in 0..TRIES {
+            match self.replaced(&vault, thread, &change).await {
+                Ok(()) => {
+                    Python::attach(|py| held(py, &self.slot(thread)).forget());
+                    return Ok(());
+                }
+                Err(fault) => again(fault).await?,
+            }
+        }
+        Err(raised(&antiphon_runtime::store::conflict(thread)))
+    }
+
+    async fn replaced<F>(
+        &self,
+        vault: &Vault,
+        thread: &str,
+        change: &impl Fn(Vault, Shelf) -> F,
+    ) -> Result<(), Fault>
+    where
+        F: Future<Output = Result<(Shelf, Option<u64>), Fault>>,
+    {
+        let store = vault.store();
+        let shelf = Shelf::load(vault, thread).await?;
+        let (mut shelf, first) = change(vault.clone(), shelf).await?;
+        let Some(batch) = shelf.batch(vault, self.clock.now())? else { return Ok(()) };
+        let (claim, append) = (store.claim(thread, OWNER, TERM), store.append(batch));
+        settled(Some(claim), Some(append)).await?;
+        if let Some(first) = first {
+            let span = antiphon_runtime::store::Span { from: 0, to: first.saturating_sub(1) };
+            store.remove(thread, OWNER, span).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes a thread with all it has.
+    pub(super) async fn delete(&self, thread: &str) -> PyResult<()> {
+        let vault = self.vault()?;
+        let store = vault.store();
+        for _ in 0..TRIES {
+            let (released, deleted) = (store.release(thread, OWNER), store.delete(thread));
+            let done = async { released.await.and(deleted.await.map(|_| ())) }.await;
+            Python::attach(|py| held(py, &self.slot(thread)).forget());
+            match done {
+                Ok(()) => return Ok(()),
+                Err(fault) => again(fault).await?,
+            }
+        }
+        Err(raised(&antiphon_runtime::store::conflict(thread)))
+    }
+
+    pub(super) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.saver)?;
+        self.form.traverse(visit)?;
+        let Ok(open) = self.open.try_lock() else { return Ok(()) };
+        let slots = open.values().filter_map(|known| known.slot.try_lock().ok());
+        slots.into_iter().try_for_each(|slot| slot.traverse(visit))
+    }
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("form", &self.form).finish_non_exhaustive()
+    }
+}
+
+/// A thread, to be looked at or changed. Whoever waits for it lets others use the
+/// interpreter, and so whoever has it may use that.
+pub(super) fn held<'a>(py: Python<'_>, slot: &'a Shared) -> MutexGuard<'a, Slot> {
+    slot.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn raised(fault: &Fault) -> PyErr {
+    Python::attach(|py| to_exception(py, fault))
+}
+
+async fn settled(
+    claim: Option<Answer<antiphon_runtime::store::Head>>,
+    append: Option<Answer<()>>,
+) -> Result<(), Fault> {
+    // Both were queued; what the first fails for says more.
+    let claimed = match claim {
+        Some(claim) => claim.await.map(|_| ()),
+        None => Ok(()),
+    };
+    let appended = match append {
+        Some(append) => append.await,
+        None => Ok(()),
+    };
+    claimed.and(appended)
+}
+
+/// Whether something is worth another try, after a while if somebody is in the way.
+async fn again(fault: Fault) -> PyResult<()> {
+    match &*fault.code {
+        "thread_conflict" => Ok(()),
+        "thread_busy" => {
+            let (sender, ended) = oneshot::channel();
+            std::thread::spawn(move || {
+                std::thread::sleep(PAUSE);
+                // Whoever waited may have gone.
+                let _ = sender.send(());
+            });
+            let _ = ended.await;
+            Ok(())
+        }
+        _ => Err(raised(&fault)),
+    }
+}

@@ -1,0 +1,145 @@
+//! From a shelf to a checkpoint as LangGraph knows it.
+
+use std::sync::Arc;
+
+use antiphon_stores::Vault;
+use antiphon_stores::shelf::{Mark, Picture, Shelf};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use super::desk::{Desk, Shared, held, raised};
+use super::form::Items;
+use super::slot::Known;
+
+/// Which checkpoint somebody wants to see.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) thread: String,
+    pub(super) space: String,
+    pub(super) id: Option<String>,
+    /// Whether metadata are of interest.
+    pub(super) filter: Option<Py<PyAny>>,
+}
+
+/// A list of a value that was read.
+type Read = (String, u64, Items);
+
+enum Found {
+    Nothing,
+    /// It is at hand.
+    Here(Picture),
+    /// It is before the last snapshot.
+    There(Mark),
+}
+
+impl Desk {
+    /// A checkpoint, unless there is none or nobody wants it.
+    pub(super) async fn look(self: Arc<Self>, wanted: Wanted) -> PyResult<Option<Py<PyTuple>>> {
+        let vault = self.vault()?;
+        let Wanted { thread, space, id, filter } = wanted;
+        let slot = self.fresh(&vault, &thread).await?;
+        let (id, found) = Python::attach(|py| self.find(py, &slot, (&space, id), filter.as_ref()))?;
+        let picture = match found {
+            Found::Nothing => return Ok(None),
+            Found::Here(picture) => picture,
+            Found::There(mark) => {
+                let past = self.past((&vault, &thread), &slot, (&space, &id), &mark).await?;
+                let Some(picture) = past else { return Ok(None) };
+                if !Python::attach(|py| self.is_wanted(py, &picture.head, filter.as_ref()))? {
+                    return Ok(None);
+                }
+                let writes = Shelf::writes_of(&vault, &thread, (&space, &id), &mark).await;
+                picture.with_writes(writes.map_err(|fault| raised(&fault))?)
+            }
+        };
+        Python::attach(|py| {
+            let (told, lists) = self.told(py, &id, &picture)?;
+            let mut slot = held(py, &slot);
+            let shelf = slot.shelf.as_ref();
+            if shelf.and_then(|shelf| shelf.last(&space)) == Some(&*id) {
+                for (name, stamp, items) in lists {
+                    slot.lists.insert((space.clone(), name), Known { stamp, items });
+                }
+            }
+            Ok(Some(told.unbind()))
+        })
+    }
+
+    fn find(
+        &self,
+        py: Python<'_>,
+        slot: &Shared,
+        (space, id): (&str, Option<String>),
+        wanted: Option<&Py<PyAny>>,
+    ) -> PyResult<(String, Found)> {
+        let (id, head, mark) = {
+            let slot = held(py, slot);
+            let Some(shelf) = &slot.shelf else { return Ok((String::new(), Found::Nothing)) };
+            let id = id.or_else(|| shelf.last(space).map(str::to_owned)).unwrap_or_default();
+            let (mark, head) = (shelf.mark(space, &id).cloned(), shelf.head(space, &id));
+            (id, head, mark)
+        };
+        let Some(mark) = mark else { return Ok((id, Found::Nothing)) };
+        let Some(head) = head else { return Ok((id, Found::There(mark))) };
+        // What somebody wants is Python's to say, and takes as long as it takes.
+        if !self.is_wanted(py, &head, wanted)? {
+            return Ok((id, Found::Nothing));
+        }
+        let slot = held(py, slot);
+        let picture = slot.shelf.as_ref().and_then(|shelf| shelf.picture(space, &id));
+        Ok((id, picture.map_or(Found::There(mark), Found::Here)))
+    }
+
+    fn is_wanted(&self, py: Python<'_>, head: &[u8], wanted: Option<&Py<PyAny>>) -> PyResult<bool> {
+        let Some(wanted) = wanted else { return Ok(true) };
+        let metadata = self.form.unpack_head(py, head)?.get_item(1)?;
+        wanted.bind(py).call1((metadata,))?.is_truthy()
+    }
+
+    /// A checkpoint from before the last snapshot. Whoever reads a history asks for
+    /// those around it next.
+    async fn past(
+        &self,
+        (vault, thread): (&Vault, &str),
+        slot: &Shared,
+        (space, id): (&str, &str),
+        mark: &Mark,
+    ) -> PyResult<Option<Picture>> {
+        let known = Python::attach(|py| {
+            let slot = held(py, slot);
+            let past = slot.past.as_ref()?;
+            let is_same = past.mark(space, id).is_some_and(|known| known.seq == mark.seq);
+            if is_same { past.picture(space, id) } else { None }
+        });
+        if known.is_some() {
+            return Ok(known);
+        }
+        let past = Shelf::past(vault, thread, mark).await.map_err(|fault| raised(&fault))?;
+        let picture = past.as_ref().and_then(|past| past.picture(space, id));
+        Python::attach(|py| held(py, slot).past = past);
+        Ok(picture)
+    }
+
+    fn told<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        picture: &Picture,
+    ) -> PyResult<(Bound<'py, PyTuple>, Vec<Read>)> {
+        let head = self.form.unpack_head(py, &picture.head)?;
+        let (values, mut lists) = (PyDict::new(py), Vec::new());
+        for value in &picture.values {
+            let (object, items) = self.form.unpack(py, &value.bytes)?;
+            values.set_item(&value.name, object)?;
+            lists.extend(items.map(|items| (value.name.clone(), value.stamp, items)));
+        }
+        let writes = PyList::empty(py);
+        for write in &picture.writes {
+            let (value, _) = self.form.unpack(py, &write.value)?;
+            writes.append((&write.task, &write.channel, value))?;
+        }
+        let parent = picture.parent.as_deref();
+        let told = (id, parent, head, values, writes).into_pyobject(py)?;
+        Ok((told, lists))
+    }
+}

@@ -1,0 +1,91 @@
+//! One shelf in this process, and the Python objects that it was last given.
+
+use std::collections::BTreeMap;
+
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Answer, Head};
+use antiphon_stores::Vault;
+use antiphon_stores::shelf::{OWNER, Shelf};
+use pyo3::prelude::*;
+
+use super::desk::TERM;
+use super::form::Items;
+
+/// What is known of a thread, if anything is.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    pub(super) shelf: Option<Shelf>,
+    /// A checkpoint from before the shelf's last snapshot, with those around it.
+    pub(super) past: Option<Shelf>,
+    /// Counts how often everything was forgotten.
+    pub(super) age: u64,
+    is_claimed: bool,
+    /// Lists as they were stored or read last, by namespace and channel.
+    pub(super) lists: BTreeMap<(String, String), Known>,
+    /// What tasks wrote at the last checkpoint of each namespace.
+    pub(super) wrote: BTreeMap<String, Wrote>,
+}
+
+/// A list whose items are those of a stored value.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Which value that is.
+    pub(super) stamp: u64,
+    pub(super) items: Items,
+}
+
+/// What tasks wrote at a checkpoint, item by item where that was a list.
+#[derive(Debug, Default)]
+pub(super) struct Wrote {
+    pub(super) id: String,
+    pub(super) items: BTreeMap<String, Vec<Py<PyAny>>>,
+}
+
+/// Something on its way to the store.
+pub(super) struct Sent {
+    pub(super) age: u64,
+    pub(super) claim: Option<Answer<Head>>,
+    pub(super) append: Option<Answer<()>>,
+}
+
+impl Slot {
+    pub(super) fn knowing(shelf: Shelf, age: u64) -> Self {
+        Self { shelf: Some(shelf), age, ..Self::default() }
+    }
+
+    pub(super) fn forget(&mut self) {
+        *self = Self { age: self.age + 1, ..Self::default() };
+    }
+
+    /// Forgets what did not get stored, unless that was done already.
+    pub(super) fn forget_since(&mut self, age: u64) {
+        if self.age == age {
+            self.forget();
+        }
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        let shelves = self.shelf.iter().chain(&self.past);
+        shelves.map(Shelf::weight).sum()
+    }
+
+    /// Sends what is new to the store.
+    pub(super) fn send(&mut self, vault: &Vault, thread: &str, at: Time) -> Result<Sent, Fault> {
+        let batch = self.shelf.as_mut().map(|shelf| shelf.batch(vault, at)).transpose()?.flatten();
+        let (mut claim, mut append) = (None, None);
+        if let Some(batch) = batch {
+            if !self.is_claimed {
+                claim = Some(vault.store().claim(thread, OWNER, TERM));
+                self.is_claimed = true;
+            }
+            append = Some(vault.store().append(batch));
+        }
+        Ok(Sent { age: self.age, claim, append })
+    }
+
+    pub(super) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        let wrote = self.wrote.values().flat_map(|wrote| wrote.items.values().flatten());
+        let lists = self.lists.values().flat_map(|known| &known.items.items);
+        wrote.chain(lists).try_for_each(|item| visit.call(item))
+    }
+}
