@@ -123,10 +123,6 @@ impl Vault {
         let body = self.seal.open(Place { thread, seq, parent, kind }, &body)?;
         Ok(Record { seq, parent, kind, step, at, body })
     }
-
-    pub(crate) fn close(&self, place: Place<'_>, body: &[u8]) -> Result<Vec<u8>, Fault> {
-        self.seal.close(place, body)
-    }
 }
 
 /// The right to write to a thread, and where it is.

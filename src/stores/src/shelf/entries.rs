@@ -7,7 +7,6 @@ use super::wire::{Put, Whole, Wrote};
 use super::{Draft, Mark, Picture, Shelf, Write, in_order, merge};
 use crate::codec::corrupt;
 use crate::log::{Record, Vault};
-use crate::seal::Place;
 
 /// All who write to shelves hold them under one name: they find out by the number
 /// of the last entry who was first, and whoever was not goes on from there.
@@ -164,8 +163,7 @@ impl Shelf {
         let after = first.seq - 1;
         let entries = drafts.into_iter().map(|draft| {
             let Draft { seq, parent, base, kind, step, body } = draft;
-            let body = vault.close(Place { thread: &self.thread, seq, parent, kind }, &body)?;
-            Ok(Entry { seq, parent, base, kind, step, at, body })
+            vault.close(&self.thread, Record { seq, parent, kind, step, at, body }, base)
         });
         let entries = entries.collect::<Result<_, Fault>>()?;
         let (thread, owner) = (self.thread.clone(), OWNER.to_owned());
