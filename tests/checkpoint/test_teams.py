@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import sqlite3
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
@@ -733,7 +734,7 @@ class TestUpdates:
         with pytest.raises(AntiphonError) as raised:
             team.update("t", {"thing": object()})
         assert code_of(raised) == "value_unstorable"
-        assert "thing" in str(raised.value)
+        assert "a value of `thing` cannot be stored: an object" in str(raised.value)
 
 
 class TestSharing:
@@ -903,8 +904,35 @@ class TestDeclaring:
                 return {"thing": {"deep": object()}}
 
         team = Orchestrator([Count(), Keeps()], checkpointer=saver)
-        with pytest.raises(AntiphonError, match="thing") as raised:
+        with pytest.raises(AntiphonError, match=r"a value of `thing` .*: key `deep`") as raised:
             team.run("q", thread="t")
         assert code_of(raised) == "value_unstorable"
         assert team.state("t").state["turns"] == 1
         assert Orchestrator([Keeps()]).run("q").outcome == "answered"
+
+    def test_an_input_that_cannot_be_stored_leaves_the_thread_as_it_was(self, saver: Saver) -> None:
+        team = Orchestrator([Count(), Echo()], checkpointer=saver)
+        with pytest.raises(AntiphonError, match="a value of `thing`") as raised:
+            team.run({"question": "q", "thing": object()}, thread="t")
+        assert code_of(raised) == "value_unstorable"
+        assert team.history("t") == []
+        assert team.run("q", thread="t").turns == 1
+
+
+class TestLostEnds:
+    """A run whose process died when all was done but its end."""
+
+    def test_it_is_found_and_ended_without_running_anything(self, tmp_path: Path) -> None:
+        team = Orchestrator([Count(), Echo()], checkpointer=f"sqlite:{tmp_path}/runs.db")
+        team.run("q", thread="t")
+        with sqlite3.connect(tmp_path / "runs.db") as file:
+            done = file.execute("DELETE FROM entry WHERE kind = 'end'").rowcount
+            file.execute("UPDATE thread SET tip = tip - 1, last = last - 1")
+        file.close()
+        assert done == 1
+        assert team.orphans() == ["t"]
+        assert team.state("t").outcome is None
+        (result,) = team.recover()
+        assert (result.outcome, result.answer, result.turns) == ("answered", "q!", 1)
+        assert team.orphans() == []
+        assert team.state("t").outcome == "answered"

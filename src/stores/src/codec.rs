@@ -136,8 +136,16 @@ fn misfit(what: &str, name: &str) -> Fault {
 
 /// `value_unstorable`: a value that has no stored form.
 pub fn unstorable(channel: &str, problem: &str) -> Fault {
+    let (channel, problem) = within(channel, problem).unwrap_or((channel, problem));
     let message = format!("a value of `{channel}` cannot be stored: {problem}");
     Fault::new(Category::State, "value_unstorable", message)
         .with("channel", channel)
         .hint("turn it into plain data, or register its type: antiphon.checkpoint.register")
+}
+
+/// The fields of a record that its makers hide are what its users know as keys.
+fn within<'a>(channel: &str, problem: &'a str) -> Option<(&'a str, &'a str)> {
+    let place = problem.strip_prefix("key `").filter(|_| channel.starts_with("__"))?;
+    let (key, rest) = place.split_once('`')?;
+    Some((key, rest.trim_start_matches([',', ':', ' '])))
 }
