@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Saver", "Send", "Shape", "SqliteSaver", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Saver", "Send", "Shape", "SqliteSaver", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 

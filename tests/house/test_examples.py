@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -33,10 +34,16 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_run(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    given = dict(os.environ)
+    if "DATABASE_URL" in page.read_text(encoding="utf-8"):
+        given["DATABASE_URL"] = request.getfixturevalue("postgres").database()
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script(page)],
         cwd=tmp_path,
+        env=given,
         capture_output=True,
         text=True,
         check=False,
