@@ -165,10 +165,10 @@ mod answers_that_are_lost {
     async fn what_was_removed_is_told() {
         let (_schema, proxy, store) = store().await;
         // After the answers to BEGIN and to what is said before COMMIT.
-        proxy.lose_answer_after(3);
+        proxy.lose_answer_after(5);
         assert_eq!(store.remove("t", "me", ALL).await.unwrap(), 1);
         store.release("t", "me").await.unwrap();
-        proxy.lose_answer_after(4);
+        proxy.lose_answer_after(9);
         assert!(store.delete("t").await.unwrap());
         assert_eq!(proxy.lost(), 2);
         assert_eq!(store.head("t").await.unwrap(), None);

@@ -57,7 +57,10 @@ impl Group {
 
     async fn together(&mut self, link: &Link, again: bool) -> Done<()> {
         let batches: Vec<_> = self.chains.values().map(|chain| &chain.batch).collect();
-        let mut added = sql::append(link, &batches).await?;
+        let mut added = match batches.as_slice() {
+            [alone] => vec![sql::append(link, alone).await?],
+            all => sql::append_all(link, all).await?,
+        };
         if again {
             for (added, batch) in added.iter_mut().zip(batches) {
                 *added = *added || sql::is_there(link, batch).await?;

@@ -1,12 +1,13 @@
 //! One connection to a database.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::address::Address;
 use super::fault::{self, Done, Trouble};
@@ -26,6 +27,8 @@ pub(super) struct Link {
     /// A server that is silent for longer is given up.
     patience: Duration,
     used: Cell<Instant>,
+    /// What the server has planned already.
+    plans: RefCell<BTreeMap<&'static str, Statement>>,
 }
 
 impl Link {
@@ -45,7 +48,8 @@ impl Link {
         });
         let schema = format!("\"{}\"", address.schema());
         let used = Cell::new(Instant::now());
-        let link = Self { client, carrier, schema, patience, used };
+        let plans = RefCell::default();
+        let link = Self { client, carrier, schema, patience, used, plans };
         // The standard's own meaning, whatever the role's defaults are.
         let settings = format!(
             "SET search_path = pg_catalog; SET statement_timeout = {}; \
@@ -69,22 +73,50 @@ impl Link {
     }
 
     /// Asks for rows. `@` stands for the schema.
-    pub(super) async fn rows(&self, statement: &str, values: &[Bound<'_>]) -> Done<Vec<Row>> {
+    pub(super) async fn rows(
+        &self,
+        statement: &'static str,
+        values: &[Bound<'_>],
+    ) -> Done<Vec<Row>> {
+        let plan = self.plan(statement, values).await?;
+        let values: Vec<_> = values.iter().map(|(value, _)| *value).collect();
+        within(self.patience, self.client.query(&plan, &values)).await
+    }
+
+    /// As [`Self::rows`], planned for these values: where it matters how many there are.
+    pub(super) async fn rows_of(&self, statement: &str, values: &[Bound<'_>]) -> Done<Vec<Row>> {
         self.used.set(Instant::now());
         let statement = statement.replace(SCHEMA, &self.schema);
         within(self.patience, self.client.query_typed(&statement, values)).await
     }
 
     /// Asks for a row, if there is one.
-    pub(super) async fn row(&self, statement: &str, values: &[Bound<'_>]) -> Done<Option<Row>> {
+    pub(super) async fn row(
+        &self,
+        statement: &'static str,
+        values: &[Bound<'_>],
+    ) -> Done<Option<Row>> {
         Ok(self.rows(statement, values).await?.into_iter().next())
     }
 
     /// Changes rows, and says how many.
-    pub(super) async fn change(&self, statement: &str, values: &[Bound<'_>]) -> Done<u64> {
+    pub(super) async fn change(&self, statement: &'static str, values: &[Bound<'_>]) -> Done<u64> {
+        let plan = self.plan(statement, values).await?;
+        let values: Vec<_> = values.iter().map(|(value, _)| *value).collect();
+        within(self.patience, self.client.execute(&plan, &values)).await
+    }
+
+    async fn plan(&self, statement: &'static str, values: &[Bound<'_>]) -> Done<Statement> {
         self.used.set(Instant::now());
-        let statement = statement.replace(SCHEMA, &self.schema);
-        within(self.patience, self.client.execute_typed(&statement, values)).await
+        let known = self.plans.borrow().get(statement).cloned();
+        if let Some(plan) = known {
+            return Ok(plan);
+        }
+        let types: Vec<_> = values.iter().map(|(_, kind)| kind.clone()).collect();
+        let text = statement.replace(SCHEMA, &self.schema);
+        let plan = within(self.patience, self.client.prepare_typed(&text, &types)).await?;
+        self.plans.borrow_mut().insert(statement, plan.clone());
+        Ok(plan)
     }
 
     /// Says statements without values, one after the other.

@@ -8,7 +8,9 @@ use super::link::Link;
 
 /// One step for each version; the last is the present one. Names are bytes,
 /// because a text of Postgres's cannot hold every name, and are found by
-/// their hash, because an index cannot hold long ones.
+/// their hash, because an index cannot hold long ones. No reference leads from
+/// entries to threads: it would be looked up for each, and only whoever holds the
+/// row of a thread writes to it.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE @.thread (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -22,7 +24,7 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE UNIQUE INDEX thread_name ON @.thread (sha256(name));
     CREATE INDEX thread_order ON @.thread (substr(name, 1, 500));
     CREATE TABLE @.entry (
-        thread bigint NOT NULL REFERENCES @.thread (id) ON DELETE CASCADE,
+        thread bigint NOT NULL,
         seq bigint NOT NULL,
         parent bigint NOT NULL,
         base bigint NOT NULL,

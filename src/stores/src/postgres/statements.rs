@@ -51,9 +51,33 @@ pub(super) async fn release(link: &Link, thread: &str, owner: &str) -> Done<()> 
     Ok(())
 }
 
-/// Adds batches of different threads in one statement; says which of them were
-/// added. A thread that was lost, or written to by somebody else, stays as it is.
-pub(super) async fn append(link: &Link, batches: &[&Batch]) -> Done<Vec<bool>> {
+/// Adds a batch; says whether it was added. A thread that was lost, or written
+/// to by somebody else, stays as it is.
+pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
+    let append = "WITH moved AS (
+            UPDATE @.thread SET tip = $4, last = $4, at = clock_timestamp()
+            WHERE sha256(name) = sha256($1) AND owner = $2 AND last = $3
+            RETURNING id
+        ), added AS (
+            INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, body)
+            SELECT moved.id, entry.* FROM moved, unnest($5, $6, $7, $8, $9, $10, $11) AS entry
+        )
+        SELECT 1 FROM moved";
+    let (name, owner) = (batch.thread.as_bytes(), batch.owner.as_bytes());
+    let (after, last) = (number(batch.after), number(last(batch)));
+    let columns = Columns::of(&batch.entries);
+    let mut values: Vec<Bound<'_>> = vec![
+        (&name, Type::BYTEA),
+        (&owner, Type::BYTEA),
+        (&after, Type::INT8),
+        (&last, Type::INT8),
+    ];
+    values.extend(columns.bound());
+    Ok(link.row(append, &values).await?.is_some())
+}
+
+/// Adds batches of different threads in one statement; says which of them were added.
+pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool>> {
     let append = "WITH batch AS (
             SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
             WITH ORDINALITY AS batch (name, owner, after, last, place)
@@ -67,44 +91,29 @@ pub(super) async fn append(link: &Link, batches: &[&Batch]) -> Done<Vec<bool>> {
         ), added AS (
             INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, body)
             SELECT moved.id, seq, parent, base, kind, step, entry.at, body
-            FROM moved JOIN unnest(
-                $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-                $9::text[], $10::bigint[], $11::bigint[], $12::bytea[]
-            ) AS entry (place, seq, parent, base, kind, step, at, body) USING (place)
+            FROM moved JOIN unnest($5, $6, $7, $8, $9, $10, $11, $12)
+                AS entry (seq, parent, base, kind, step, at, body, place) USING (place)
         )
         SELECT place FROM moved";
     let threads = of_each(batches, |batch| batch.thread.as_bytes());
     let owners = of_each(batches, |batch| batch.owner.as_bytes());
     let afters = of_each(batches, |batch| number(batch.after));
     let lasts = of_each(batches, |batch| number(last(batch)));
-    let entries: Vec<(i64, &Entry)> = (1..)
+    let columns = Columns::of(batches.iter().flat_map(|batch| &batch.entries));
+    let places: Vec<i64> = (1..)
         .zip(batches)
-        .flat_map(|(place, batch)| batch.entries.iter().map(move |entry| (place, entry)))
+        .flat_map(|(place, batch)| batch.entries.iter().map(move |_| place))
         .collect();
-    let places = of_each(&entries, |(place, _)| *place);
-    let seqs = of_each(&entries, |(_, entry)| number(entry.seq));
-    let parents = of_each(&entries, |(_, entry)| number(entry.parent));
-    let bases = of_each(&entries, |(_, entry)| number(entry.base));
-    let kinds = of_each(&entries, |(_, entry)| entry.kind.as_str());
-    let steps = of_each(&entries, |(_, entry)| number(entry.step));
-    let ats = of_each(&entries, |(_, entry)| number(entry.at.as_micros()));
-    let bodies = of_each(&entries, |(_, entry)| entry.body.as_slice());
-    let values: [Bound<'_>; 12] = [
+    let mut values: Vec<Bound<'_>> = vec![
         (&threads, Type::BYTEA_ARRAY),
         (&owners, Type::BYTEA_ARRAY),
         (&afters, Type::INT8_ARRAY),
         (&lasts, Type::INT8_ARRAY),
-        (&places, Type::INT8_ARRAY),
-        (&seqs, Type::INT8_ARRAY),
-        (&parents, Type::INT8_ARRAY),
-        (&bases, Type::INT8_ARRAY),
-        (&kinds, Type::TEXT_ARRAY),
-        (&steps, Type::INT8_ARRAY),
-        (&ats, Type::INT8_ARRAY),
-        (&bodies, Type::BYTEA_ARRAY),
     ];
+    values.extend(columns.bound());
+    values.push((&places, Type::INT8_ARRAY));
     let mut added = vec![false; batches.len()];
-    for row in link.rows(append, &values).await? {
+    for row in link.rows_of(append, &values).await? {
         let place = usize::try_from(count(&row, 0)?).unwrap_or_default();
         if let Some(added) = added.get_mut(place.wrapping_sub(1)) {
             *added = true;
@@ -192,6 +201,10 @@ pub(super) async fn delete(link: &Link, thread: &str) -> Done<bool> {
     if let Some(busy) = held(link, thread).await? {
         return Err(busy.into());
     }
+    // What is appended has the thread locked: it is here by now, or never will be.
+    let entries = "DELETE FROM @.entry
+        WHERE thread = (SELECT id FROM @.thread WHERE sha256(name) = sha256($1))";
+    link.change(entries, &values).await?;
     let delete = "DELETE FROM @.thread WHERE sha256(name) = sha256($1)";
     Ok(link.change(delete, &values).await? > 0)
 }
@@ -258,8 +271,46 @@ fn last(batch: &Batch) -> u64 {
     batch.entries.last().map_or(batch.after, |entry| entry.seq)
 }
 
-fn of_each<'a, T, U>(all: &'a [T], part: impl Fn(&'a T) -> U) -> Vec<U> {
-    all.iter().map(part).collect()
+/// Entries as a table of theirs has them.
+struct Columns<'a> {
+    seq: Vec<i64>,
+    parent: Vec<i64>,
+    base: Vec<i64>,
+    kind: Vec<&'static str>,
+    step: Vec<i64>,
+    at: Vec<i64>,
+    body: Vec<&'a [u8]>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        let entries: Vec<_> = entries.into_iter().collect();
+        Self {
+            seq: of_each(&entries, |entry| number(entry.seq)),
+            parent: of_each(&entries, |entry| number(entry.parent)),
+            base: of_each(&entries, |entry| number(entry.base)),
+            kind: of_each(&entries, |entry| entry.kind.as_str()),
+            step: of_each(&entries, |entry| number(entry.step)),
+            at: of_each(&entries, |entry| number(entry.at.as_micros())),
+            body: of_each(&entries, |entry| entry.body.as_slice()),
+        }
+    }
+
+    fn bound(&self) -> [Bound<'_>; 7] {
+        [
+            (&self.seq, Type::INT8_ARRAY),
+            (&self.parent, Type::INT8_ARRAY),
+            (&self.base, Type::INT8_ARRAY),
+            (&self.kind, Type::TEXT_ARRAY),
+            (&self.step, Type::INT8_ARRAY),
+            (&self.at, Type::INT8_ARRAY),
+            (&self.body, Type::BYTEA_ARRAY),
+        ]
+    }
+}
+
+fn of_each<'a, T, U>(all: &[&'a T], part: impl Fn(&'a T) -> U) -> Vec<U> {
+    all.iter().map(|one| part(one)).collect()
 }
 
 /// Postgres counts with a sign; nothing of ours is ever so large.
