@@ -51,6 +51,8 @@ impl Shared {
 impl Lane {
     /// A connection that is not used for so long is closed.
     const IDLE: Duration = Duration::from_mins(5);
+    /// A server that fails over may cut two connections in a row.
+    const TRIES: u32 = 3;
 
     /// A lane with the connection that was opened for it, if one was.
     pub(super) const fn new(
@@ -106,10 +108,9 @@ impl Lane {
         group
     }
 
-    /// Does it; once more if that may help.
+    /// Does it; once more, and once again, if that may help.
     async fn carry_out(&mut self, mut work: Box<dyn Work>) {
-        let mut again = false;
-        loop {
+        for tries in 1.. {
             let link = match self.connected().await {
                 Ok(link) => link,
                 Err(fault) => {
@@ -117,10 +118,10 @@ impl Lane {
                     return self.give_up(&fault);
                 }
             };
-            match work.run(link, again).await {
+            match work.run(link, tries > 1).await {
                 Ok(()) => return,
-                Err(Trouble::Undone(_)) if !again => {}
-                Err(Trouble::Lost(_)) if !again => self.link = None,
+                Err(Trouble::Undone(_)) if tries < Self::TRIES => {}
+                Err(Trouble::Lost(_)) if tries < Self::TRIES => self.link = None,
                 Err(trouble) => {
                     if matches!(trouble, Trouble::Lost(_)) {
                         self.link = None;
@@ -128,7 +129,6 @@ impl Lane {
                     return self.put_off(work, &trouble.into_fault());
                 }
             }
-            again = true;
         }
     }
 
