@@ -22,17 +22,21 @@ def features() -> dict[str, Any]:
 
 
 class Engine:
-    """`antiphon.graph` or LangGraph, as the rows use it."""
+    """`antiphon.graph` or LangGraph, as the rows use it.
 
-    def __init__(self, name: str) -> None:
+    `quick` rows spare what takes LangGraph minutes.
+    """
+
+    def __init__(self, name: str, *, quick: bool = False) -> None:
         self.impl = Impl(name)
         self.ours = name == OURS
+        self.quick = quick
 
-    def compile(self, builder: Any) -> Any:
+    def compile(self, builder: Any, **options: Any) -> Any:
         """Compile with the features that count."""
         if self.ours:
             builder.set_node_defaults(retry_policy=self.impl.RetryPolicy())
-        return builder.compile(**(features() if self.ours else {}))
+        return builder.compile(**(features() if self.ours else {}), **options)
 
     def chain(self, schema: Any, node: Any, length: int) -> Any:
         """START -> `node` x `length`."""
@@ -64,10 +68,10 @@ class Engine:
         return self.compile(builder)
 
 
-def engines() -> dict[str, Engine]:
+def engines(*, quick: bool = False) -> dict[str, Engine]:
     """Those that are installed here."""
     return {
-        name: Engine(name)
+        name: Engine(name, quick=quick)
         for name in (OURS, THEIRS)
         if find_spec(name) and find_spec(f"{name}.graph")
     }

@@ -59,7 +59,8 @@ def make(row: Row, engines: dict[str, Engine]) -> Iterator[tuple[str, Sample]]:
     if (floor := row.floor(engines.get(OURS))) is not None:
         yield FLOOR, floor
     for name, engine in engines.items():
-        yield name, row.engine(engine)
+        if (sample := row.engine(engine)) is not None:
+            yield name, sample
 
 
 def calibrate(sample: Sample) -> int:

@@ -12,7 +12,7 @@ from bench.verdict import EXCELLENT, FAILED, PASSED, Verdict, verdicts
 
 MARKS = {EXCELLENT: "★", PASSED: "✓", FAILED: "✗"}
 HEAD = ("row", "what", "unit", "floor", "LangGraph", "antiphon", "times floor", "LG ÷ ours", "own")
-WIDTHS = (13, 44, 4, 9, 9, 9, 21, 21, 14)
+WIDTHS = (13, 48, 4, 9, 9, 9, 21, 21, 14)
 
 
 def header() -> str:

@@ -26,10 +26,10 @@ class Row:
     Attributes:
         name: the line's key, for `--rows`.
         title: what is measured.
-        unit: `µs`, `ms` or `KiB`.
+        unit: `µs`, `ms`, `KiB` or `fold`.
         per: how many units of work one call does; figures are divided by it.
         floor: the same work in bare Python, given antiphon's engine if there is one. May be None.
-        engine: the work on an engine.
+        engine: the work on an engine. May be None, if it takes that one too long.
         times_floor: at most this many times the floor.
         gain: LangGraph's figure divided by ours is at least this.
         absolute: our own figure is at most this.
@@ -42,7 +42,7 @@ class Row:
     unit: str
     per: int
     floor: Callable[[Engine | None], Sample | None]
-    engine: Callable[[Engine], Sample]
+    engine: Callable[[Engine], Sample | None]
     times_floor: Goal | None = None
     gain: Goal | None = None
     absolute: Goal | None = None

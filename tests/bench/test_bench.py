@@ -107,6 +107,6 @@ def test_row_names_are_unique_and_choose() -> None:
 def test_a_gate_without_antiphon_is_a_usage_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "engines", dict)
+    monkeypatch.setattr(command, "engines", lambda quick: {})
     assert command.main(["--gate"]) == 2
     assert OURS in capsys.readouterr().err

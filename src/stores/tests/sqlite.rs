@@ -154,7 +154,7 @@ async fn the_log_beside_a_file_becomes_part_of_it_once_nobody_waits() {
     let store = open(&path).unwrap();
     store.claim("t", "me", TERM).await.unwrap();
     let mut large = batch(0);
-    large.entries[0].body = vec![1; 5_000_000];
+    large.entries[0].body = vec![1; 10_000_000];
     let written = large.entries[0].body.len() as u64;
     store.append(large).await.unwrap();
     let is_part = || path.metadata().unwrap().len() > written;

@@ -1,7 +1,7 @@
 """All rows, in the order of the table."""
 
 from bench.row import Row
-from bench.rows import chain, concurrent, fanout, invoke, process, state, stream
+from bench.rows import chain, concurrent, fanout, invoke, kept, process, state, stream
 
 ROWS: tuple[Row, ...] = (
     *chain.ROWS,
@@ -10,5 +10,6 @@ ROWS: tuple[Row, ...] = (
     *state.ROWS,
     *stream.ROWS,
     *invoke.ROWS,
+    *kept.ROWS,
     *process.ROWS,
 )

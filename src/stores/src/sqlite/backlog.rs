@@ -10,9 +10,9 @@ use rusqlite::Connection;
 use super::fault;
 
 /// Moving so many pages is worth waiting for the disk, once nobody waits for us.
-const ENOUGH: c_int = 1000;
+const ENOUGH: c_int = 2000;
 /// So many are moved whoever waits: readers search all of the log.
-const MOST: c_int = 4000;
+const MOST: c_int = 8000;
 
 /// How many pages of the log are still to be moved. `SQLite` by itself would do
 /// that in the middle of a commit, which would then wait for the disk.
