@@ -1,15 +1,17 @@
 """The bench judges what it measured: marks, gates, exit codes. No engine is needed."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bench import command, rows
-from bench.engine import OURS, THEIRS
+from bench.engine import OURS, THEIRS, Engine
 from bench.measure import FLOOR, Result, measure
 from bench.report import document, table_line
 from bench.row import Goal, Row, awaited, sync
+from bench.thread import Grown, steps_around
 from bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
 
 ROW = Row(
@@ -66,6 +68,23 @@ def test_each_case_has_a_sample_of_each_round() -> None:
     got = measure(ROW, {}, 4)
     assert len(got.samples[FLOOR]) == 4
     assert list(got.samples) == [FLOOR]
+
+
+def test_an_engine_that_takes_a_row_too_long_is_left_out() -> None:
+    row = replace(ROW, engine=lambda engine: None)
+    assert list(measure(row, {OURS: Engine(OURS)}, 1).samples) == [FLOOR]
+
+
+def test_a_growing_thread_is_measured_at_its_beginning_and_along_its_way() -> None:
+    ticks = tuple(float(i if i < 20 else 20 + 3 * (i - 20)) for i in range(106))
+    grown = Grown(0, ticks, 212)
+    assert (grown.near(10), grown.near(70), grown.per_step) == (1, 3, 2)
+    assert len(ticks) == steps_around(70)
+
+
+def test_a_size_is_told_by_what_was_written() -> None:
+    written = len('{"role": "user", "content": "message 0 "}') + 160
+    assert Grown(0, (0.0,), 1, size=3 * written).weight == 3
 
 
 def test_an_awaited_sample_runs_the_work_as_often_as_told() -> None:
