@@ -4,10 +4,11 @@ The native half of antiphon.
 
 from _typeshed import Incomplete
 from collections.abc import Sequence
+from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "Saver", "Send", "Shape", "SqliteSaver", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -58,6 +59,55 @@ class Builder:
     def subgraph(self, /, name: str, engine: Engine, **options) -> None:
         """
         Adds a compiled graph as a node.
+        """
+
+@final
+class CheckpointSummary:
+    """
+    A checkpoint of a thread, without its state.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def at(self, /) -> datetime:
+        """
+        When it was written, in UTC.
+        """
+    @property
+    def id(self, /) -> int:
+        """
+        What it is called.
+        """
+    @property
+    def next(self, /) -> list[str]:
+        """
+        The nodes that run next.
+        """
+    @property
+    def parent(self, /) -> int | None:
+        """
+        The checkpoint before it; none for the first.
+        """
+    @property
+    def ran(self, /) -> list[str]:
+        """
+        The nodes that ran for it, as far as that is known.
+        """
+    @property
+    def size(self, /) -> int:
+        """
+        Bytes of what led to it.
+        """
+    @property
+    def source(self, /) -> str | None:
+        """
+        What led to it: `input`, `step` or `update`; none if that is not known any more.
+        """
+    @property
+    def step(self, /) -> int:
+        """
+        Supersteps of the thread so far.
         """
 
 @final
@@ -377,8 +427,10 @@ class Limits:
 class MemorySaver(Saver):
     """
     Threads in memory: they last as long as the process and the saver.
+
+    `keep_last`, `keep_for` and `keep_bytes` are those of `SqliteSaver.open`.
     """
-    def __new__(cls, /) -> MemorySaver: ...
+    def __new__(cls, /, *, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None) -> MemorySaver: ...
 
 @final
 class Model:
@@ -492,7 +544,7 @@ class PostgresSaver(Saver):
         `open` under the name that LangGraph gives it.
         """
     @staticmethod
-    def open(url: str, *, key: bytes | None = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False) -> PostgresSaver:
+    def open(url: str, *, key: bytes | None = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None) -> PostgresSaver:
         """
         Connects to a database, and makes or updates the tables.
 
@@ -504,13 +556,48 @@ class PostgresSaver(Saver):
         connections (1 to 64), each opened when it is needed first. A statement may take
         `timeout` seconds; so long a database that was there is also waited for when it is away.
         With `pickle` and a key, objects of types that are neither known nor registered are
-        pickled; whoever has the key can then run code here.
+        pickled; whoever has the key can then run code here. `keep_last`, `keep_for` and
+        `keep_bytes` are those of `SqliteSaver.open`.
 
         Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting
         cannot be used, of `store_unavailable` if the database is not there, of `store_refused`
         if it does not let the user in, of `store_read_only` if the tables may not be made, of
         `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
         has made it. None of them holds the password.
+        """
+
+@final
+class Pruned:
+    """
+    What pruning has removed, or would remove.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def busy(self, /) -> list[str]:
+        """
+        Threads that somebody writes to, left as they are.
+        """
+    @property
+    def deleted(self, /) -> int:
+        """
+        How many were removed whole.
+        """
+    @property
+    def entries(self, /) -> int:
+        """
+        How many entries were removed, those of removed threads included.
+        """
+    @property
+    def size(self, /) -> int:
+        """
+        Bytes of what they held.
+        """
+    @property
+    def threads(self, /) -> int:
+        """
+        How many threads were looked at.
         """
 
 @final
@@ -729,6 +816,60 @@ class Run:
         The state as it is now, as a dict of its own.
         """
 
+@final
+class RunSummary:
+    """
+    A run within its thread.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def at(self, /) -> datetime:
+        """
+        When it was last written to, in UTC.
+        """
+    @property
+    def began(self, /) -> datetime:
+        """
+        When it began, as far as that is kept, in UTC.
+        """
+    @property
+    def checkpoints(self, /) -> int:
+        """
+        How many of its checkpoints are kept.
+        """
+    @property
+    def detail(self, /) -> str:
+        """
+        Why, as `ThreadSummary.detail` says.
+        """
+    @property
+    def graph(self, /) -> str:
+        """
+        The name of its graph.
+        """
+    @property
+    def outcome(self, /) -> str | None:
+        """
+        How it ended, as `ThreadSummary.outcome` says.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        The run's id.
+        """
+    @property
+    def size(self, /) -> int:
+        """
+        Bytes of all that it has written and is kept.
+        """
+    @property
+    def status(self, /) -> str:
+        """
+        What it has come to, as `ThreadSummary.status` says.
+        """
+
 @disjoint_base
 class Saver:
     """
@@ -742,13 +883,48 @@ class Saver:
     def __enter__(self, /) -> Saver: ...
     def __exit__(self, /, *_error) -> None: ...
     def __repr__(self, /) -> str: ...
+    def acompact(self, /) -> Any:
+        """
+        `compact` on the caller's event loop.
+        """
+    def acopy_thread(self, /, thread_id: str, to: str, *, checkpoint: int | None = None) -> Any:
+        """
+        `copy_thread` on the caller's event loop.
+        """
     def adelete_thread(self, /, thread_id: str) -> Any:
         """
         `delete_thread` on the caller's event loop.
         """
+    def aprune(self, /, thread_id: str | None = None, *, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None, delete_after: Any | None = None, dry_run: bool = False) -> Any:
+        """
+        `prune` on the caller's event loop.
+        """
+    def athread(self, /, thread_id: str, *, limit: int = 20) -> Any:
+        """
+        `thread` on the caller's event loop.
+        """
+    def athreads(self, /, *, status: str | None = None, graph: str | None = None, after: str | None = None, limit: int = 100) -> Any:
+        """
+        `threads` on the caller's event loop.
+        """
     def close(self, /) -> None:
         """
         Lets go of what is open. Runs that are under way still end; nothing new begins.
+        """
+    def compact(self, /) -> None:
+        """
+        Gives the room of what was removed back to the disk: until then the store uses it again
+        by itself. Others may go on meanwhile.
+        """
+    def copy_thread(self, /, thread_id: str, to: str, *, checkpoint: int | None = None) -> None:
+        """
+        Makes a thread `to` of what leads to a checkpoint of another one, or to where that has
+        come to. Checkpoints keep their ids, and open questions stay open; a run that still goes
+        on there has ended here. Whatever runs on in the copy has an id of its own.
+
+        Raises a `ValidationError` with the code `thread_empty` if there is nothing to copy, and
+        with `thread_taken` if the other thread holds something; a `StateError` with
+        `checkpoint_unknown` if there is no such checkpoint.
         """
     def delete_thread(self, /, thread_id: str) -> None:
         """
@@ -760,6 +936,43 @@ class Saver:
     def name(self, /) -> str:
         """
         Where it keeps threads, without any secret: `sqlite:runs.db`.
+        """
+    def prune(self, /, thread_id: str | None = None, *, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None, delete_after: Any | None = None, dry_run: bool = False) -> Pruned:
+        """
+        Removes what is not to be kept any longer, of all threads or of `thread_id` alone.
+
+        Of each thread its last `keep_last` checkpoints stay, those that are no older than
+        `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
+        together; what is beyond any of these goes. Without any of the three, what the saver was
+        opened with counts. The last checkpoint stays always, and what a checkpoint is read from
+        stays with it: up to 64 KiB, or four times what the state weighs. With `delete_after`,
+        threads that were not written to for longer than that are removed whole, whatever they
+        wait for. With `dry_run` nothing is removed, and it is said what would be.
+
+        Threads that a run writes to are left as they are. `compact` gives the room back that
+        is free then.
+
+        Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, and
+        with `thread_empty` if there is no such thread.
+        """
+    def thread(self, /, thread_id: str, *, limit: int = 20) -> ThreadDetail:
+        """
+        A thread in detail: no more than `limit` of its runs and checkpoints, newest first, its
+        open questions, and what was written last. Its graph is not needed for it, and no type
+        but Python's own is made of what is stored.
+
+        Raises a `ValidationError` with the code `thread_empty` if it holds nothing.
+        """
+    def threads(self, /, *, status: str | None = None, graph: str | None = None, after: str | None = None, limit: int = 100) -> list[ThreadSummary]:
+        """
+        What threads there are, in the order of their names, and what their last runs have come
+        to. Their graphs are not needed for it.
+
+        `status` and `graph` leave out threads whose last run has come to something else, or is
+        one of another graph. `after` is the name of the thread after which the list begins: the
+        last name of a list of `limit` threads leads to the next one.
+
+        Raises a `ValueError` if there is no such status.
         """
 
 @final
@@ -826,6 +1039,99 @@ class Shape:
         """
 
 @final
+class Shelves:
+    """
+    Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
+    twin that is awaited.
+
+    Args:
+        saver: where they are kept.
+        registry: the types of values beyond Python's own plain ones.
+        serde: a serializer of LangGraph's, to be used for values instead.
+    """
+    def __new__(cls, /, saver: Saver, registry: Any, serde: Any | None = None) -> Shelves: ...
+    def acopy(self, /, source: str, target: str) -> Any:
+        """
+        `copy`, awaited.
+        """
+    def adelete(self, /, thread: str) -> Any:
+        """
+        `delete`, awaited.
+        """
+    def aget(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> Any:
+        """
+        `get`, awaited.
+        """
+    def akeep(self, /, thread: str, keys: set[tuple[str, str]]) -> Any:
+        """
+        `keep`, awaited.
+        """
+    def amarks(self, /, thread: str) -> Any:
+        """
+        `marks`, awaited.
+        """
+    def aput(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> Any:
+        """
+        `put`, awaited. What is to be kept has been read when this returns.
+        """
+    def aput_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> Any:
+        """
+        `put_writes`, awaited.
+        """
+    def athreads(self, /) -> Any:
+        """
+        `threads`, awaited.
+        """
+    def copy(self, /, source: str, target: str) -> None:
+        """
+        Adds all checkpoints of a thread to another one.
+        """
+    def delete(self, /, thread: str) -> None:
+        """
+        Removes a thread.
+        """
+    def get(self, /, thread: str, place: tuple[str, str | None], wanted: Any | None = None) -> tuple | None:
+        """
+        The checkpoint of a namespace and an id, or the last one of its namespace if no id is
+        given: its id, that of its parent, its head, values and writes (task, channel, value).
+        None if there is none, or if `wanted` does not want what its metadata says.
+        """
+    def keep(self, /, thread: str, keys: set[tuple[str, str]]) -> None:
+        """
+        Removes all checkpoints of a thread but those with these namespaces and ids.
+        """
+    def marks(self, /, thread: str) -> list[tuple[str, str, str | None, str | None]]:
+        """
+        Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
+        of namespaces and ids.
+        """
+    def put(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> None:
+        """
+        Keeps a checkpoint.
+
+        Args:
+            thread: the thread's id.
+            place: its namespace, its id and that of its parent.
+            head: the checkpoint without its values, and its metadata.
+            values: its values by name.
+            new: the names of those that are not the parent's.
+            about: the id of its run and the number of its superstep.
+        """
+    def put_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> None:
+        """
+        Keeps what a task wrote at a checkpoint.
+
+        Args:
+            thread: the thread's id.
+            place: the checkpoint's namespace and id, the task's id and path.
+            writes: place, channel and value of each write.
+        """
+    def threads(self, /) -> list[str]:
+        """
+        The ids of all threads.
+        """
+
+@final
 class SqliteSaver(Saver):
     """
     Threads in one SQLite file, which several processes may share.
@@ -836,7 +1142,7 @@ class SqliteSaver(Saver):
         `open` under the name that LangGraph gives it.
         """
     @staticmethod
-    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: int | None = None, pickle: bool = False) -> SqliteSaver:
+    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: int | None = None, pickle: bool = False, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None) -> SqliteSaver:
         """
         Opens a file, and makes it if there is none.
 
@@ -847,9 +1153,114 @@ class SqliteSaver(Saver):
         them there is no limit. With `pickle` and a key, objects of types that are neither known
         nor registered are pickled; whoever has the key can then run code here.
 
+        Of each thread its last `keep_last` checkpoints stay, those that are no older than
+        `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
+        together; without any of these, all stay. Threads are pruned so while they are written
+        to, when there is a snapshot to begin with; `prune` does it for the others.
+
         Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
         written it.
+        """
+
+@final
+class ThreadDetail:
+    """
+    A thread in detail, as far as it can be read without its graph.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def checkpoints(self, /) -> list[CheckpointSummary]:
+        """
+        Its checkpoints, newest first.
+        """
+    @property
+    def questions(self, /) -> list[tuple[str, list[str], Any]]:
+        """
+        The open questions: id, the nodes that lead to the one that asks, and what is asked.
+        """
+    @property
+    def runs(self, /) -> list[RunSummary]:
+        """
+        Its runs, newest first.
+        """
+    @property
+    def summary(self, /) -> ThreadSummary:
+        """
+        The thread as lists show it.
+        """
+    @property
+    def written(self, /) -> dict:
+        """
+        By key of the state: what was written to it last. Of a key with a rule of merging that
+        may be a part of what it holds.
+        """
+
+@final
+class ThreadSummary:
+    """
+    A thread, and what its last run has come to.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def at(self, /) -> datetime:
+        """
+        When the thread was last written to, in UTC.
+        """
+    @property
+    def began(self, /) -> datetime:
+        """
+        When the first run that is still kept began, in UTC.
+        """
+    @property
+    def detail(self, /) -> str:
+        """
+        Why it was cancelled, failed, or cannot be read, or which budget was spent.
+        """
+    @property
+    def graph(self, /) -> str:
+        """
+        The name of its graph.
+        """
+    @property
+    def outcome(self, /) -> str | None:
+        """
+        How the run ended: `completed`, `budget`, `cancelled` or `failed`; none if it has not.
+        """
+    @property
+    def questions(self, /) -> int:
+        """
+        How many questions are open.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        The run's id.
+        """
+    @property
+    def size(self, /) -> int:
+        """
+        Bytes of all that it holds.
+        """
+    @property
+    def status(self, /) -> str:
+        """
+        `running`: somebody writes to it. `paused`: it waits for answers, or for somebody to go
+        on with an edited state. `ended`, `failed`: its last run is over. `orphaned`: that was
+        lost. `empty`: nothing was written yet. `unreadable`: with this key at least. `foreign`:
+        it holds no runs, but what `AntiphonSaver` keeps for LangGraph.
+        """
+    @property
+    def steps(self, /) -> int:
+        """
+        Supersteps of the thread so far.
+        """
+    @property
+    def thread(self, /) -> str:
+        """
+        The thread's name.
         """
 
 @final

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._antiphon import MemorySaver, PostgresSaver, Saver, SqliteSaver
+from antiphon._antiphon import (
+    CheckpointSummary,
+    MemorySaver,
+    PostgresSaver,
+    Pruned,
+    RunSummary,
+    Saver,
+    SqliteSaver,
+    ThreadDetail,
+    ThreadSummary,
+)
 from antiphon.checkpoint._checkpoint import Checkpoint
 from antiphon.checkpoint._difference import Change, Difference
 from antiphon.checkpoint._forms.failures import StoredException
@@ -22,12 +32,17 @@ __all__ = [
     "AntiphonSaver",
     "Change",
     "Checkpoint",
+    "CheckpointSummary",
     "Difference",
     "MemorySaver",
     "PostgresSaver",
+    "Pruned",
+    "RunSummary",
     "Saver",
     "SqliteSaver",
     "StoredException",
+    "ThreadDetail",
+    "ThreadSummary",
     "register",
 ]
 
@@ -41,7 +56,9 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"langgraph", "langchain_core"}:
             raise
-        message = "`AntiphonSaver` needs LangGraph, which comes with: pip install antiphon[langgraph]"
+        message = (
+            "`AntiphonSaver` needs LangGraph, which comes with: pip install antiphon[langgraph]"
+        )
         raise ImportError(message, name=error.name) from error
     globals()[name] = AntiphonSaver
     return AntiphonSaver

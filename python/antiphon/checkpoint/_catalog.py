@@ -81,6 +81,14 @@ def form_numbered(number: int) -> Form | None:
     return None
 
 
+def package_numbered(number: int) -> str | None:
+    """The package that a number's types are from."""
+    for family in _FAMILIES:
+        if number in family.numbers:
+            return min(family.packages)
+    return None
+
+
 @cache
 def _forms(family: Family) -> dict[type, Form]:
     module, _, function = family.source.partition(".")

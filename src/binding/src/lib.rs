@@ -11,6 +11,7 @@ mod blocking;
 mod builder;
 mod call;
 mod chance;
+mod clerk;
 mod codec;
 mod command;
 mod context;
@@ -54,6 +55,7 @@ mod step;
 mod storable;
 mod stored;
 mod stream;
+mod summary;
 mod turn;
 mod update;
 mod values;
@@ -83,6 +85,7 @@ mod _antiphon {
         shape::{Shape, select},
         shelves::Shelves,
         step::{begin_inside, resume_inside},
+        summary::{CheckpointSummary, Pruned, RunSummary, ThreadDetail, ThreadSummary},
         turn::Turn,
         values::Values,
     };

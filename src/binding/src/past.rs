@@ -60,6 +60,10 @@ pub(crate) async fn entries(
         if before == 0 || found > wanted.limit.saturating_add(1) {
             return Ok(parts);
         }
+        // Whatever came before a snapshot may have been pruned.
+        if vault.store().find(&thread, before).await?.is_none() {
+            return Ok(parts);
+        }
         way = vault.way_to(&thread, Some(before)).await?;
     }
 }

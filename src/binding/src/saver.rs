@@ -1,22 +1,26 @@
 //! Where threads are kept, as Python holds it.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::Store;
-use antiphon_stores::{MemoryStore, Seal, Settings, SqliteStore, Sync, Vault};
+use antiphon_stores::clerk::Pruning;
+use antiphon_stores::{Keep, MemoryStore, Seal, Vault};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::clerk::{self, Wanted, span};
 use crate::fault::to_exception;
 use crate::stored::{awaited, waited};
+use crate::summary::{Pruned, ThreadDetail, ThreadSummary};
 
 mod postgres;
+mod sqlite;
 
 pub(crate) use postgres::PostgresSaver;
+pub(crate) use sqlite::SqliteSaver;
 
 /// Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
 /// time, those that are waited for and those that are awaited.
@@ -28,12 +32,14 @@ pub(crate) struct Saver {
     seal: Arc<Seal>,
     /// Whether what has no stored form of its own is pickled.
     pickles: bool,
+    /// What stays of threads, as they are written to and when they are pruned.
+    keep: Keep,
     held: Mutex<Option<Held>>,
     /// Opens the store anew in a process that was forked, where its thread is not.
     open: Option<Opener>,
 }
 
-type Opener = Box<dyn Fn() -> Result<Arc<dyn Store>, Fault> + Send + std::marker::Sync>;
+type Opener = Box<dyn Fn() -> Result<Arc<dyn Store>, Fault> + Send + Sync>;
 
 /// A store, and the process that has opened it.
 struct Held {
@@ -45,11 +51,17 @@ impl Saver {
     fn new(store: Arc<dyn Store>, seal: Seal, open: Option<Opener>) -> Self {
         let (name, seal) = (store.name().to_owned(), Arc::new(seal));
         let held = Held::new(Vault::new(store, Arc::clone(&seal)));
-        Self { name, seal, pickles: false, held: Mutex::new(Some(held)), open }
+        let keep = Keep::default();
+        Self { name, seal, pickles: false, keep, held: Mutex::new(Some(held)), open }
     }
 
     fn pickling(mut self, pickles: bool) -> Self {
         self.pickles = pickles;
+        self
+    }
+
+    const fn keeping(mut self, keep: Keep) -> Self {
+        self.keep = keep;
         self
     }
 
@@ -61,12 +73,27 @@ impl Saver {
     /// The store, unless it was closed.
     pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<Vault> {
         let found = self.held().map_err(|fault| to_exception(py, &fault))?;
-        found.ok_or_else(|| {
+        found.map(|vault| vault.keeping(self.keep)).ok_or_else(|| {
             let message = format!("the store was closed: {}", self.name);
             let fault = Fault::new(Category::Validation, "store_closed", message)
                 .hint("open it again, or keep it open for as long as graphs use it");
             to_exception(py, &fault)
         })
+    }
+
+    /// What is to be pruned; without limits of its own, those of the saver count.
+    fn pruning(
+        &self,
+        py: Python<'_>,
+        keep: Keep,
+        delete_after: Option<&Bound<'_, PyAny>>,
+        rehearsal: bool,
+    ) -> PyResult<Pruning> {
+        let idle = delete_after.map(|after| span("delete_after", after)).transpose()?;
+        let keep = if keep.is_all() { self.keep } else { keep };
+        let pruning = Pruning { keep, idle, rehearsal };
+        clerk::check(py, &pruning)?;
+        Ok(pruning)
     }
 
     fn held(&self) -> Result<Option<Vault>, Fault> {
@@ -129,16 +156,189 @@ impl Saver {
         self.close_now(py);
     }
 
+    /// What threads there are, in the order of their names, and what their last runs have come
+    /// to. Their graphs are not needed for it.
+    ///
+    /// `status` and `graph` leave out threads whose last run has come to something else, or is
+    /// one of another graph. `after` is the name of the thread after which the list begins: the
+    /// last name of a list of `limit` threads leads to the next one.
+    ///
+    /// Raises a `ValueError` if there is no such status.
+    #[pyo3(signature = (*, status=None, graph=None, after=None, limit=100))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn threads(
+        &self,
+        py: Python<'_>,
+        status: Option<String>,
+        graph: Option<String>,
+        after: Option<String>,
+        limit: usize,
+    ) -> PyResult<Vec<ThreadSummary>> {
+        let wanted = Wanted::read(status, graph, after, limit)?;
+        let found = waited(py, wanted.of(clerk::of(py, self.vault(py)?)?))?;
+        Ok(found.iter().map(Into::into).collect())
+    }
+
+    /// `threads` on the caller's event loop.
+    #[pyo3(signature = (*, status=None, graph=None, after=None, limit=100))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn athreads<'py>(
+        &self,
+        py: Python<'py>,
+        status: Option<String>,
+        graph: Option<String>,
+        after: Option<String>,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = Wanted::read(status, graph, after, limit)?;
+        awaited(py, wanted.of(clerk::of(py, self.vault(py)?)?), |py, found| {
+            let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
+            Ok(found.into_pyobject(py)?.unbind())
+        })
+    }
+
+    /// A thread in detail: no more than `limit` of its runs and checkpoints, newest first, its
+    /// open questions, and what was written last. Its graph is not needed for it, and no type
+    /// but Python's own is made of what is stored.
+    ///
+    /// Raises a `ValidationError` with the code `thread_empty` if it holds nothing.
+    #[pyo3(signature = (thread_id, *, limit=20))]
+    fn thread(&self, py: Python<'_>, thread_id: &str, limit: usize) -> PyResult<ThreadDetail> {
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        ThreadDetail::read(py, &waited(py, clerk.show(thread_id, limit))?)
+    }
+
+    /// `thread` on the caller's event loop.
+    #[pyo3(signature = (thread_id, *, limit=20))]
+    fn athread<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: String,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        let shown = async move { clerk.show(&thread_id, limit).await };
+        awaited(py, shown, |py, detail| {
+            Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
+    /// Removes what is not to be kept any longer, of all threads or of `thread_id` alone.
+    ///
+    /// Of each thread its last `keep_last` checkpoints stay, those that are no older than
+    /// `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
+    /// together; what is beyond any of these goes. Without any of the three, what the saver was
+    /// opened with counts. The last checkpoint stays always, and what a checkpoint is read from
+    /// stays with it: up to 64 KiB, or four times what the state weighs. With `delete_after`,
+    /// threads that were not written to for longer than that are removed whole, whatever they
+    /// wait for. With `dry_run` nothing is removed, and it is said what would be.
+    ///
+    /// Threads that a run writes to are left as they are. `compact` gives the room back that
+    /// is free then.
+    ///
+    /// Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, and
+    /// with `thread_empty` if there is no such thread.
+    #[pyo3(signature = (thread_id=None, *, keep_last=None, keep_for=None, keep_bytes=None, delete_after=None, dry_run=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn prune(
+        &self,
+        py: Python<'_>,
+        thread_id: Option<String>,
+        keep_last: Option<u64>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<u64>,
+        delete_after: Option<Bound<'_, PyAny>>,
+        dry_run: bool,
+    ) -> PyResult<Pruned> {
+        let keep = clerk::keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        waited(py, clerk::prune(clerk, thread_id, pruning)).map(Into::into)
+    }
+
+    /// `prune` on the caller's event loop.
+    #[pyo3(signature = (thread_id=None, *, keep_last=None, keep_for=None, keep_bytes=None, delete_after=None, dry_run=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn aprune<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: Option<String>,
+        keep_last: Option<u64>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<u64>,
+        delete_after: Option<Bound<'_, PyAny>>,
+        dry_run: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let keep = clerk::keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        awaited(py, clerk::prune(clerk, thread_id, pruning), |py, removed| {
+            Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
+    /// Makes a thread `to` of what leads to a checkpoint of another one, or to where that has
+    /// come to. Checkpoints keep their ids, and open questions stay open; a run that still goes
+    /// on there has ended here. Whatever runs on in the copy has an id of its own.
+    ///
+    /// Raises a `ValidationError` with the code `thread_empty` if there is nothing to copy, and
+    /// with `thread_taken` if the other thread holds something; a `StateError` with
+    /// `checkpoint_unknown` if there is no such checkpoint.
+    #[pyo3(signature = (thread_id, to, *, checkpoint=None))]
+    fn copy_thread(
+        &self,
+        py: Python<'_>,
+        thread_id: String,
+        to: String,
+        checkpoint: Option<u64>,
+    ) -> PyResult<()> {
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        let run_id = clerk::run_id(py)?;
+        waited(py, clerk::copy(clerk, (thread_id, to), checkpoint, run_id))
+    }
+
+    /// `copy_thread` on the caller's event loop.
+    #[pyo3(signature = (thread_id, to, *, checkpoint=None))]
+    fn acopy_thread<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: String,
+        to: String,
+        checkpoint: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        let run_id = clerk::run_id(py)?;
+        let copied = clerk::copy(clerk, (thread_id, to), checkpoint, run_id);
+        awaited(py, copied, |py, ()| Ok(py.None()))
+    }
+
     /// Removes a thread with all it holds; nothing happens if there is none.
     ///
     /// Raises a `StateError` with the code `thread_busy` if a run writes to it.
     fn delete_thread(&self, py: Python<'_>, thread_id: &str) -> PyResult<()> {
-        waited(py, self.vault(py)?.store().delete(thread_id)).map(|_| ())
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        waited(py, clerk.delete(thread_id)).map(|_| ())
     }
 
     /// `delete_thread` on the caller's event loop.
-    fn adelete_thread<'py>(&self, py: Python<'py>, thread_id: &str) -> PyResult<Bound<'py, PyAny>> {
-        awaited(py, self.vault(py)?.store().delete(thread_id), |py, _| Ok(py.None()))
+    fn adelete_thread<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: String,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let clerk = clerk::of(py, self.vault(py)?)?;
+        awaited(py, async move { clerk.delete(&thread_id).await }, |py, _| Ok(py.None()))
+    }
+
+    /// Gives the room of what was removed back to the disk: until then the store uses it again
+    /// by itself. Others may go on meanwhile.
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        waited(py, self.vault(py)?.store().compact())
+    }
+
+    /// `compact` on the caller's event loop.
+    fn acompact<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        awaited(py, self.vault(py)?.store().compact(), |py, ()| Ok(py.None()))
     }
 
     const fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -171,6 +371,8 @@ impl Saver {
 }
 
 /// Threads in memory: they last as long as the process and the saver.
+///
+/// `keep_last`, `keep_for` and `keep_bytes` are those of `SqliteSaver.open`.
 #[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
 #[derive(Debug)]
 pub(crate) struct MemorySaver;
@@ -178,65 +380,16 @@ pub(crate) struct MemorySaver;
 #[pymethods]
 impl MemorySaver {
     #[new]
-    fn new() -> PyClassInitializer<Self> {
+    #[pyo3(signature = (*, keep_last=None, keep_for=None, keep_bytes=None))]
+    fn new(
+        keep_last: Option<u64>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<u64>,
+    ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
         let saver = Saver::new(Arc::new(store), Seal::tagged(), None);
-        PyClassInitializer::from(saver).add_subclass(Self)
-    }
-}
-
-/// Threads in one SQLite file, which several processes may share.
-#[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
-#[derive(Debug)]
-pub(crate) struct SqliteSaver;
-
-#[pymethods]
-impl SqliteSaver {
-    /// Opens a file, and makes it if there is none.
-    ///
-    /// `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored
-    /// is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read. `sync`
-    /// says what is durable: what survives the death of the `process`, or, for one flush of
-    /// the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
-    /// them there is no limit. With `pickle` and a key, objects of types that are neither known
-    /// nor registered are pickled; whoever has the key can then run code here.
-    ///
-    /// Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
-    /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
-    /// written it.
-    #[staticmethod]
-    #[pyo3(signature = (path, *, key=None, sync="process", max_bytes=None, pickle=false))]
-    #[expect(clippy::too_many_arguments, reason = "keyword options")]
-    fn open(
-        py: Python<'_>,
-        path: PathBuf,
-        key: Option<&[u8]>,
-        sync: &str,
-        max_bytes: Option<u64>,
-        pickle: bool,
-    ) -> PyResult<Py<Self>> {
-        check_pickle(pickle, key)?;
-        let settings = Settings { sync: durable(sync)?, max_bytes };
-        let path = path
-            .to_str()
-            .and_then(|path| path.strip_prefix("sqlite:"))
-            .map(PathBuf::from)
-            .unwrap_or(path);
-        let seal = seal(key)?;
-        let open = move || -> Result<Arc<dyn Store>, Fault> {
-            let store = SqliteStore::open(&path, settings, Arc::new(SystemClock::new()))?;
-            Ok(Arc::new(store))
-        };
-        let store = py.detach(&open).map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle);
-        let base = PyClassInitializer::from(base);
-        Py::new(py, base.add_subclass(Self))
-    }
-
-    /// `open` under the name that LangGraph gives it.
-    #[staticmethod]
-    fn from_conn_string(py: Python<'_>, conn_string: PathBuf) -> PyResult<Py<Self>> {
-        Self::open(py, conn_string, None, "process", None, false)
+        let keep = clerk::keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
     }
 }
 
@@ -257,12 +410,4 @@ fn check_pickle(pickle: bool, key: Option<&[u8]>) -> PyResult<()> {
         ));
     }
     Ok(())
-}
-
-fn durable(sync: &str) -> PyResult<Sync> {
-    match sync {
-        "process" => Ok(Sync::Process),
-        "power" => Ok(Sync::Power),
-        _ => Err(PyValueError::new_err(format!("`sync` is process or power, found: {sync}"))),
-    }
 }

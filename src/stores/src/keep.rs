@@ -41,9 +41,10 @@ impl Keep {
         self.last.is_none() && self.age.is_none() && self.bytes.is_none()
     }
 
-    /// What of a thread with these entries is to be removed at the time `now`.
+    /// What of a thread with these entries is to be removed at the time `now`. Only
+    /// threads of runs can be pruned so: what else there is may be read in other ways.
     pub fn plan(&self, marks: &[Mark], now: Time) -> Plan {
-        if self.is_all() {
+        if self.is_all() || marks.iter().all(|mark| mark.kind != EntryKind::Run) {
             return Plan::default();
         }
         let mut needed = Needed::of(marks);

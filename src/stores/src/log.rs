@@ -138,8 +138,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// A snapshot is due no earlier than after so many bytes.
-    const SNAPSHOT: usize = 64 * 1024;
+    /// A snapshot is due no earlier than after so many bytes, and so many times
+    /// as many as the last one has.
+    const SNAPSHOT: (usize, usize) = (64 * 1024, 4);
+    const PRUNED_SNAPSHOT: (usize, usize) = (8 * 1024, 1);
 
     /// Takes a thread for `term`, and reads what leads to its tip.
     ///
@@ -207,9 +209,12 @@ impl Log {
 
     /// Whether so much was written since the last snapshot that another one
     /// costs little beside it. All snapshots together then weigh no more than
-    /// a quarter more than the last, however long the thread.
+    /// a quarter more than the last, however long the thread. Of a thread that
+    /// is pruned as it is written they come earlier: what goes makes up for it.
     pub fn wants_snapshot(&self) -> bool {
-        self.since > Self::SNAPSHOT.max(self.snapshot * 4)
+        let (least, times) =
+            if self.vault.keep.is_all() { Self::SNAPSHOT } else { Self::PRUNED_SNAPSHOT };
+        self.since > least.max(self.snapshot * times)
     }
 
     /// Adds entries, together or not at all. They are on their way when this

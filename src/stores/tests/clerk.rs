@@ -8,15 +8,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::budget::Spent;
+use antiphon_core::channel::{ChannelId, Merge, Write};
+use antiphon_core::checkpoint::{Change, Commit, Delta, Memory, Merged, Outlook, Source};
+use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_stores::clerk::{Copying, Pruning};
-use antiphon_stores::{Clerk, Keep, Log, MemoryStore, Seal, Settings, SqliteStore, Vault, owner};
+use antiphon_stores::{
+    Clerk, Codec, Header, JsonCodec, Keep, Log, MemoryStore, Seal, Settings, SqliteStore, Vault,
+    owner,
+};
+use serde_json::Value;
 use tempfile::TempDir;
 
 const TERM: Duration = Duration::from_secs(30);
-const KILOBYTE: [u8; 1024] = [7; 1024];
+
+#[expect(dead_code, reason = "each of the tests uses a part of it")]
+mod database;
+
+use database::Schema;
 
 /// A store under test, and whoever sees to it.
 struct Subject {
@@ -46,17 +58,20 @@ impl Subject {
         Log::open(self.vault.clone(), thread, "me", TERM).await.unwrap().0
     }
 
-    /// A superstep a second, and a snapshot after each of these.
+    /// A run of a superstep a second that is not at its end, and a snapshot after each of these.
     async fn write(&self, thread: &str, steps: u64, snapshots: &[u64]) {
+        let header = Header { run_id: "run".into(), seed: Seed::new(7), graph: "large".into() };
+        let (run, snapshot) = (header.encode(), snapshot());
         let mut log = self.log(thread).await;
-        for step in 1..=steps {
+        log.append(&[(EntryKind::Run, &run)], 0, Time::from_micros(1)).unwrap().await.unwrap();
+        for number in 1..=steps {
             self.clock.advance(Duration::from_secs(1));
-            let at = Time::from_micros(1_000_000 * step);
-            let mut entries = vec![(EntryKind::Step, &KILOBYTE[..])];
-            if snapshots.contains(&step) {
-                entries.push((EntryKind::Snapshot, &KILOBYTE[..100]));
+            let (at, step) = (Time::from_micros(1_000_000 * number), superstep(number));
+            let mut entries = vec![(EntryKind::Step, &step[..])];
+            if snapshots.contains(&number) {
+                entries.extend([(EntryKind::Snapshot, &snapshot[..]), (EntryKind::Run, &run)]);
             }
-            log.append(&entries, step, at).unwrap().await.unwrap();
+            log.append(&entries, number, at).unwrap().await.unwrap();
         }
         log.release().await.unwrap();
     }
@@ -69,6 +84,28 @@ impl Subject {
         let marks = self.store().marks(thread, Span::ALL, None).await.unwrap();
         marks.into_iter().map(|mark| mark.seq).collect()
     }
+}
+
+fn graph() -> Arc<Graph<Value>> {
+    let mut graph = Graph::builder("large");
+    graph.channel("x", Merge::Set);
+    graph.node("node");
+    graph.edge(START, "node").edge("node", "node");
+    graph.build().unwrap()
+}
+
+/// A kilobyte that is written.
+fn superstep(step: u64) -> Vec<u8> {
+    let writes = vec![Write::merge(ChannelId(0), Value::from("x".repeat(1000)))];
+    let outlook = Outlook { ready: vec![NodeId(1)], ..Outlook::default() };
+    let merges = vec![Merged { made: Vec::new(), writes }];
+    let change = Change::Step(Delta { source: Source::Step, step, merges, outlook });
+    let commit = Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change };
+    Codec::new(&graph(), &JsonCodec).encode(&commit).unwrap()
+}
+
+fn snapshot() -> Vec<u8> {
+    Codec::new(&graph(), &JsonCodec).encode_memory(&Memory::new(&graph())).unwrap()
 }
 
 fn memory() -> Subject {
@@ -92,9 +129,25 @@ fn gone() -> String {
     parts.join("/")
 }
 
-/// Runs each test against each store; that in a file is encrypted too.
+/// One whose clock cannot be set.
+fn postgres() -> Subject {
+    let schema = Schema::new();
+    Subject::new(move |_| Arc::new(schema.open()), Seal::tagged(), None)
+}
+
+/// Runs each test against each store; that in a file is encrypted too. Those
+/// after the line set the clock.
 macro_rules! each_store {
-    ($($test:ident)*) => {
+    ($($any:ident)* / $($test:ident)*) => {
+        mod in_postgres {
+            $(#[tokio::test] async fn $any() { super::$any(super::postgres()).await })*
+        }
+        mod in_memory_too {
+            $(#[tokio::test] async fn $any() { super::$any(super::memory()).await })*
+        }
+        mod in_sqlite_too {
+            $(#[tokio::test] async fn $any() { super::$any(super::sqlite()).await })*
+        }
         mod in_memory {
             $(#[tokio::test] async fn $test() { super::$test(super::memory()).await })*
         }
@@ -106,13 +159,10 @@ macro_rules! each_store {
 
 each_store! {
     the_last_checkpoints_stay_and_what_they_are_read_from
-    the_last_checkpoint_stays_whatever_the_limits
     old_checkpoints_go
     what_weighs_too_much_goes
     branches_that_nobody_wants_go
-    a_rehearsal_removes_nothing
     whoever_writes_is_not_disturbed
-    idle_threads_are_removed_whole
     a_thread_that_somebody_gone_holds_is_pruned_and_deleted
     a_copy_is_a_thread_of_its_own
     a_copy_ends_at_the_checkpoint_that_is_named
@@ -120,6 +170,11 @@ each_store! {
     a_copy_takes_no_name_that_is_taken
     what_is_not_there_is_not_copied
     threads_without_anything_are_seen_to
+    /
+    the_last_checkpoint_stays_whatever_the_limits
+    a_rehearsal_removes_nothing
+    idle_threads_are_removed_whole
+    what_another_engine_keeps_is_not_pruned
 }
 
 fn keep(last: u64) -> Pruning {
@@ -127,7 +182,7 @@ fn keep(last: u64) -> Pruning {
     Pruning { keep, ..Pruning::default() }
 }
 
-/// Steps 1 to 30 and snapshots after 10 and 20: entries 1..=32, snapshots 11 and 22.
+/// Steps 1 to 30 and snapshots after 10 and 20: entries 1..=35, snapshots 12 and 24.
 async fn thirty(subject: &Subject, thread: &str) {
     subject.write(thread, 30, &[10, 20]).await;
 }
@@ -138,18 +193,22 @@ async fn the_last_checkpoints_stay_and_what_they_are_read_from(subject: Subject)
         subject.clerk.prune("t", &keep(last)).await.unwrap();
         subject.entries("t").await
     };
-    assert_eq!(kept(30).await.len(), 32, "thirty are all there are");
-    assert_eq!(kept(20).await, (11..=32).collect::<Vec<_>>(), "the snapshot is the twentieth");
+    assert_eq!(kept(30).await.len(), 35, "thirty are all there are");
+    assert_eq!(
+        kept(20).await,
+        (12..=35).collect::<Vec<_>>(),
+        "the eleventh is read from the tenth"
+    );
     let pruned = subject.clerk.prune("t", &keep(11)).await.unwrap();
-    assert_eq!((pruned.threads, pruned.entries, pruned.deleted), (1, 11, 0));
+    assert_eq!((pruned.threads, pruned.entries, pruned.deleted), (1, 12, 0));
     assert!(pruned.bytes > 10 * 1024 && pruned.bytes < 12 * 1024, "{}", pruned.bytes);
-    assert_eq!(subject.entries("t").await, (22..=32).collect::<Vec<_>>());
-    for seq in 22..=32 {
+    assert_eq!(subject.entries("t").await, (24..=35).collect::<Vec<_>>());
+    for seq in (24..=35).filter(|seq| *seq != 25) {
         assert!(subject.vault.way_to_checkpoint("t", seq).await.is_ok(), "{seq}");
     }
-    let gone = subject.vault.way_to_checkpoint("t", 12).await.unwrap_err();
+    let gone = subject.vault.way_to_checkpoint("t", 14).await.unwrap_err();
     assert_eq!(gone.code, "checkpoint_unknown");
-    assert_eq!(subject.log("t").await.tip(), 32, "it can be gone on with");
+    assert_eq!(subject.log("t").await.tip(), 35, "it can be gone on with");
 }
 
 async fn the_last_checkpoint_stays_whatever_the_limits(subject: Subject) {
@@ -157,7 +216,7 @@ async fn the_last_checkpoint_stays_whatever_the_limits(subject: Subject) {
     subject.clock.advance(Duration::from_hours(1));
     let none = Keep { last: Some(0), age: Some(Duration::ZERO), bytes: Some(0) };
     subject.clerk.prune("t", &Pruning { keep: none, ..Pruning::default() }).await.unwrap();
-    assert_eq!(subject.entries("t").await, (22..=32).collect::<Vec<_>>());
+    assert_eq!(subject.entries("t").await, (24..=35).collect::<Vec<_>>());
     let nothing = subject.clerk.prune("t", &Pruning::default()).await.unwrap();
     assert_eq!((nothing.threads, nothing.entries), (1, 0), "no limits, no pruning");
 }
@@ -170,8 +229,8 @@ async fn old_checkpoints_go(subject: Subject) {
         Pruning { keep, ..Pruning::default() }
     };
     assert_eq!(subject.clerk.prune("t", &older(22)).await.unwrap().entries, 0);
-    assert_eq!(subject.clerk.prune("t", &older(21)).await.unwrap().entries, 10);
-    assert_eq!(subject.entries("t").await[0], 11);
+    assert_eq!(subject.clerk.prune("t", &older(21)).await.unwrap().entries, 11);
+    assert_eq!(subject.entries("t").await[0], 12);
 }
 
 async fn what_weighs_too_much_goes(subject: Subject) {
@@ -182,7 +241,7 @@ async fn what_weighs_too_much_goes(subject: Subject) {
     };
     assert_eq!(subject.clerk.prune("t", &lighter(40)).await.unwrap().entries, 0);
     subject.clerk.prune("t", &lighter(25)).await.unwrap();
-    assert_eq!(subject.entries("t").await[0], 11);
+    assert_eq!(subject.entries("t").await[0], 12);
     let size = subject.store().thread("t").await.unwrap().unwrap().size;
     assert!(size <= 25 * 1024, "{size}");
 }
@@ -190,24 +249,24 @@ async fn what_weighs_too_much_goes(subject: Subject) {
 async fn branches_that_nobody_wants_go(subject: Subject) {
     subject.write("t", 20, &[]).await;
     let mut log = subject.log("t").await;
-    log.go_back(5).await.unwrap();
+    log.go_back(6).await.unwrap();
     for step in 6..=10 {
         let at = Time::from_micros(100_000_000);
         log.append(&[(EntryKind::Step, b"x")], step, at).unwrap().await.unwrap();
     }
     log.release().await.unwrap();
     subject.clerk.prune("t", &keep(5)).await.unwrap();
-    let kept: Vec<u64> = (1..=5).chain(21..=25).collect();
-    assert_eq!(subject.entries("t").await, kept, "not the way that was left at 5");
-    assert_eq!(subject.vault.way_to("t", None).await.unwrap().len(), 10);
-    assert!(subject.vault.way_to("t", Some(3)).await.is_ok());
+    let kept: Vec<u64> = (1..=6).chain(22..=26).collect();
+    assert_eq!(subject.entries("t").await, kept, "not the way that was left at 6");
+    assert_eq!(subject.vault.way_to("t", None).await.unwrap().len(), 11);
+    assert!(subject.vault.way_to("t", Some(4)).await.is_ok());
 }
 
 async fn a_rehearsal_removes_nothing(subject: Subject) {
     thirty(&subject, "t").await;
     let rehearsal = Pruning { rehearsal: true, ..keep(1) };
     let told = subject.clerk.prune_all(&rehearsal).await.unwrap();
-    assert_eq!(subject.entries("t").await.len(), 32);
+    assert_eq!(subject.entries("t").await.len(), 35);
     assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap(), told);
     let rehearsal = Pruning { rehearsal: true, idle: Some(Duration::ZERO), ..Pruning::default() };
     subject.clock.advance(TERM);
@@ -216,15 +275,15 @@ async fn a_rehearsal_removes_nothing(subject: Subject) {
 }
 
 async fn whoever_writes_is_not_disturbed(subject: Subject) {
-    for thread in ["a", "b", "c"] {
+    for thread in ["", "b", "c"] {
         thirty(&subject, thread).await;
     }
     let held = subject.log("b").await;
     let pruned = subject.clerk.prune_all(&keep(1)).await.unwrap();
-    assert_eq!((pruned.threads, pruned.entries, pruned.busy), (3, 42, vec!["b".to_owned()]));
-    assert_eq!(subject.entries("b").await.len(), 32);
+    assert_eq!((pruned.threads, pruned.entries, pruned.busy), (3, 46, vec!["b".to_owned()]));
+    assert_eq!(subject.entries("b").await.len(), 35);
     held.release().await.unwrap();
-    assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap().entries, 21);
+    assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap().entries, 23);
     assert!(subject.clerk.prune_all(&keep(1)).await.unwrap().busy.is_empty());
 }
 
@@ -237,9 +296,9 @@ async fn idle_threads_are_removed_whole(subject: Subject) {
     subject.clock.advance(Duration::from_secs(20));
     let pruning = Pruning { idle: Some(Duration::from_hours(1)), ..Pruning::default() };
     let pruned = subject.clerk.prune_all(&pruning).await.unwrap();
-    assert_eq!((pruned.deleted, pruned.entries, pruned.busy.len()), (1, 32, 0));
+    assert_eq!((pruned.deleted, pruned.entries, pruned.busy.len()), (1, 35, 0));
     assert!(subject.store().head("old").await.unwrap().is_none());
-    assert_eq!(subject.entries("new").await.len(), 32);
+    assert_eq!(subject.entries("new").await.len(), 35);
     let at_once = Pruning { idle: Some(Duration::ZERO), ..Pruning::default() };
     let pruned = subject.clerk.prune_all(&at_once).await.unwrap();
     assert_eq!((pruned.deleted, pruned.busy), (1, vec!["held".to_owned()]));
@@ -248,7 +307,7 @@ async fn idle_threads_are_removed_whole(subject: Subject) {
 async fn a_thread_that_somebody_gone_holds_is_pruned_and_deleted(subject: Subject) {
     thirty(&subject, "t").await;
     subject.store().claim("t", &gone(), TERM).await.unwrap();
-    assert_eq!(subject.clerk.prune("t", &keep(1)).await.unwrap().entries, 21);
+    assert_eq!(subject.clerk.prune("t", &keep(1)).await.unwrap().entries, 23);
     subject.store().claim("t", &gone(), TERM).await.unwrap();
     assert!(subject.clerk.delete("t").await.unwrap());
     assert!(!subject.clerk.delete("t").await.unwrap());
@@ -259,38 +318,40 @@ async fn a_thread_that_somebody_gone_holds_is_pruned_and_deleted(subject: Subjec
 async fn a_copy_is_a_thread_of_its_own(subject: Subject) {
     thirty(&subject, "t").await;
     subject.copy("t", "a copy", None).await.unwrap();
-    let way = subject.vault.way_to("a copy", None).await.unwrap();
+    let mut way = subject.vault.way_to("a copy", None).await.unwrap();
+    let added: Vec<_> = way.split_off(12).into_iter().map(|record| record.kind).collect();
+    assert_eq!(added, [EntryKind::Run, EntryKind::End], "the copy of a run that went on is over");
     assert_eq!(way, subject.vault.way_to("t", None).await.unwrap());
-    assert_eq!(subject.entries("a copy").await, subject.entries("t").await);
+    assert_eq!(subject.entries("a copy").await, (1..=37).collect::<Vec<_>>());
     assert!(subject.clerk.delete("t").await.unwrap());
     let mut log = subject.log("a copy").await;
     log.append(&[(EntryKind::Step, b"more")], 31, Time::default()).unwrap().await.unwrap();
-    assert_eq!(log.tip(), 33);
-    assert!(subject.vault.way_to("a copy", Some(5)).await.is_ok(), "its past is there too");
+    assert_eq!(log.tip(), 38);
+    assert!(subject.vault.way_to("a copy", Some(6)).await.is_ok(), "its past is there too");
 }
 
 async fn a_copy_ends_at_the_checkpoint_that_is_named(subject: Subject) {
     subject.write("t", 20, &[8]).await;
     let mut log = subject.log("t").await;
-    log.go_back(5).await.unwrap();
-    log.append(&[(EntryKind::Step, b"branch")], 6, Time::default()).unwrap().await.unwrap();
+    log.go_back(6).await.unwrap();
+    log.append(&[(EntryKind::Step, &superstep(6))], 6, Time::default()).unwrap().await.unwrap();
     log.release().await.unwrap();
-    subject.copy("t", "early", Some(12)).await.unwrap();
-    assert_eq!(subject.entries("early").await, (1..=12).collect::<Vec<_>>());
+    subject.copy("t", "early", Some(14)).await.unwrap();
+    assert_eq!(subject.entries("early").await, (1..=16).collect::<Vec<_>>());
     subject.copy("t", "branch", None).await.unwrap();
-    assert_eq!(subject.entries("branch").await, [1, 2, 3, 4, 5, 22]);
-    let last = subject.vault.way_to("branch", None).await.unwrap().pop().unwrap();
-    assert_eq!(last.body, b"branch");
+    assert_eq!(subject.entries("branch").await, [1, 2, 3, 4, 5, 6, 24, 25, 26]);
+    let way = subject.vault.way_to("branch", None).await.unwrap();
+    assert_eq!(way[6].body, superstep(6));
     assert!(subject.clerk.prune("early", &keep(1)).await.unwrap().entries > 0);
 }
 
 async fn a_copy_of_a_pruned_thread_begins_where_that_does(subject: Subject) {
     thirty(&subject, "t").await;
     subject.clerk.prune("t", &keep(1)).await.unwrap();
-    subject.copy("t", "u", Some(25)).await.unwrap();
-    assert_eq!(subject.entries("u").await, [22, 23, 24, 25]);
+    subject.copy("t", "u", Some(27)).await.unwrap();
+    assert_eq!(subject.entries("u").await, (24..=29).collect::<Vec<_>>());
     let way = subject.vault.way_to("u", None).await.unwrap();
-    assert_eq!((way[0].parent, way.len()), (0, 4));
+    assert_eq!((way[0].parent, way.len()), (0, 6));
 }
 
 async fn a_copy_takes_no_name_that_is_taken(subject: Subject) {
@@ -302,7 +363,7 @@ async fn a_copy_takes_no_name_that_is_taken(subject: Subject) {
     }
     subject.store().claim("held", "me", TERM).await.unwrap();
     assert_eq!(subject.copy("t", "held", None).await.unwrap_err().code, "thread_busy");
-    assert_eq!(subject.entries("u").await, [1]);
+    assert_eq!(subject.entries("u").await, [1, 2]);
 }
 
 async fn what_is_not_there_is_not_copied(subject: Subject) {
@@ -321,4 +382,18 @@ async fn threads_without_anything_are_seen_to(subject: Subject) {
     assert_eq!(subject.clerk.prune("t", &keep(1)).await.unwrap().entries, 0);
     assert_eq!(subject.copy("t", "u", None).await.unwrap_err().code, "thread_empty");
     assert_eq!(subject.clerk.listed("t").await.unwrap().status.as_str(), "empty");
+}
+
+async fn what_another_engine_keeps_is_not_pruned(subject: Subject) {
+    let mut log = subject.log("t").await;
+    for kind in [EntryKind::Step, EntryKind::Step, EntryKind::Snapshot, EntryKind::Step] {
+        log.append(&[(kind, b"theirs")], 0, Time::default()).unwrap().await.unwrap();
+    }
+    log.release().await.unwrap();
+    assert_eq!(subject.clerk.listed("t").await.unwrap().status.as_str(), "foreign");
+    assert_eq!(subject.clerk.show("t", 9).await.unwrap().checkpoints, []);
+    assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap().entries, 0);
+    subject.clock.advance(TERM);
+    let idle = Pruning { idle: Some(Duration::ZERO), ..Pruning::default() };
+    assert_eq!(subject.clerk.prune_all(&idle).await.unwrap().deleted, 1);
 }

@@ -205,7 +205,7 @@ async fn a_thread_is_pruned_while_it_is_written_to() {
         keeper.settle().await.unwrap();
         let marks = store.marks("t", Span::ALL, None).await.unwrap();
         assert_eq!(marks[0].kind, EntryKind::Snapshot, "{durability:?}");
-        assert!(marks[0].seq > 100 && marks.len() < 200, "{}", marks.len());
+        assert!(marks[0].seq > 100 && marks.len() < 300, "{}", marks.len());
         keeper.close().await.unwrap();
         let (_, found) = open(store, "second", durability).await;
         let log = graph().channel_id("log").unwrap();

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::{Saver, check_pickle, seal};
+use crate::clerk::keep;
 use crate::fault::to_exception;
 
 /// Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
@@ -30,7 +31,8 @@ impl PostgresSaver {
     /// connections (1 to 64), each opened when it is needed first. A statement may take
     /// `timeout` seconds; so long a database that was there is also waited for when it is away.
     /// With `pickle` and a key, objects of types that are neither known nor registered are
-    /// pickled; whoever has the key can then run code here.
+    /// pickled; whoever has the key can then run code here. `keep_last`, `keep_for` and
+    /// `keep_bytes` are those of `SqliteSaver.open`.
     ///
     /// Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting
     /// cannot be used, of `store_unavailable` if the database is not there, of `store_refused`
@@ -38,7 +40,7 @@ impl PostgresSaver {
     /// `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
     /// has made it. None of them holds the password.
     #[staticmethod]
-    #[pyo3(signature = (url, *, key=None, schema="antiphon", pool=4, timeout=30.0, pickle=false))]
+    #[pyo3(signature = (url, *, key=None, schema="antiphon", pool=4, timeout=30.0, pickle=false, keep_last=None, keep_for=None, keep_bytes=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn open(
         py: Python<'_>,
@@ -48,8 +50,12 @@ impl PostgresSaver {
         pool: usize,
         timeout: f64,
         pickle: bool,
+        keep_last: Option<u64>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<u64>,
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key)?;
+        let keep = keep(keep_last, keep_for.as_ref(), keep_bytes)?;
         let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
             PyValueError::new_err(format!("`timeout` takes seconds, found: {timeout}"))
         })?;
@@ -59,7 +65,7 @@ impl PostgresSaver {
             Ok(Arc::new(PostgresStore::connect(&url, &settings)?))
         };
         let store = py.detach(&open).map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle);
+        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle).keeping(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 
@@ -67,6 +73,7 @@ impl PostgresSaver {
     #[staticmethod]
     fn from_conn_string(py: Python<'_>, conn_string: &str) -> PyResult<Py<Self>> {
         let PostgresSettings { schema, pool, timeout } = PostgresSettings::default();
-        Self::open(py, conn_string, None, &schema, pool, timeout.as_secs_f64(), false)
+        let timeout = timeout.as_secs_f64();
+        Self::open(py, conn_string, None, &schema, pool, timeout, false, None, None, None)
     }
 }

@@ -43,13 +43,8 @@ impl Clerk {
             return Err(taken(to));
         }
         let records = self.records(from, &way).await?;
-        let mut entries = Vec::with_capacity(records.len() + 2);
         let added = self.added(copying, &records).await?;
-        for (record, base) in records.into_iter().zip(way.iter().map(|mark| mark.base)).chain(added)
-        {
-            let parent = entries.last().map_or(0, |before: &Entry| before.seq);
-            entries.push(self.vault.close(to, Record { parent, ..record }, base)?);
-        }
+        let entries = self.sealed(to, records, &way, added)?;
         if self.claim(to).await? != Head::default() {
             self.release(to).await?;
             return Err(taken(to));
@@ -93,10 +88,10 @@ impl Clerk {
     async fn records(&self, thread: &str, way: &[Mark]) -> Result<Vec<Record>, Fault> {
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return Ok(Vec::new()) };
         let span = Span { from: first.seq, to: last.seq };
-        let wanted: Vec<_> = way.iter().map(|mark| mark.seq).collect();
-        let mut wanted = wanted.into_iter().peekable();
+        let entries = self.store().read(thread, span).await?;
+        let mut wanted = way.iter().map(|mark| mark.seq).peekable();
         let mut records = Vec::with_capacity(way.len());
-        for entry in self.store().read(thread, span).await? {
+        for entry in entries {
             if wanted.next_if_eq(&entry.seq).is_some() {
                 records.push(self.vault.open(thread, entry)?);
             }
@@ -105,6 +100,23 @@ impl Clerk {
             None => Ok(records),
             Some(gone) => Err(damaged_chain(thread, gone)),
         }
+    }
+
+    /// All of it, closed for the new thread.
+    fn sealed(
+        &self,
+        to: &str,
+        records: Vec<Record>,
+        way: &[Mark],
+        added: Vec<(Record, u64)>,
+    ) -> Result<Vec<Entry>, Fault> {
+        let mut entries: Vec<Entry> = Vec::with_capacity(records.len() + added.len());
+        let bases = way.iter().map(|mark| mark.base);
+        for (record, base) in records.into_iter().zip(bases).chain(added) {
+            let parent = entries.last().map_or(0, |before| before.seq);
+            entries.push(self.vault.close(to, Record { parent, ..record }, base)?);
+        }
+        Ok(entries)
     }
 
     /// The run under its new name, and its end if it was going on; each with the

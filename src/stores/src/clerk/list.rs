@@ -61,21 +61,32 @@ impl Clerk {
         limit: usize,
     ) -> Result<Page, Fault> {
         let mut page = Page::default();
-        let mut after = after.unwrap_or_default().to_owned();
+        let mut after = after.map(str::to_owned);
         loop {
-            let threads = self.store().threads(&after, Self::PAGE).await?;
-            let Some(last) = threads.last() else { return Ok(page) };
-            let end = last.name.clone();
+            let threads = self.after(after.as_deref()).await?;
+            if threads.is_empty() {
+                return Ok(page);
+            }
             for thread in &threads {
                 if page.threads.len() >= limit {
-                    page.next = Some(after);
+                    page.next = after;
                     return Ok(page);
                 }
-                after.clone_from(&thread.name);
+                after = Some(thread.name.clone());
                 page.threads.extend(self.matching(thread, filter).await?);
             }
-            after = end;
         }
+    }
+
+    /// Some threads; the first ones include that without a name.
+    pub(super) async fn after(&self, name: Option<&str>) -> Result<Vec<Thread>, Fault> {
+        let first = match name {
+            Some(_) => None,
+            None => self.store().thread("").await?,
+        };
+        let mut threads = self.store().threads(name.unwrap_or_default(), Self::PAGE).await?;
+        threads.splice(0..0, first);
+        Ok(threads)
     }
 
     /// One thread as lists show it.
@@ -99,13 +110,14 @@ impl Clerk {
     async fn told(&self, thread: &Thread, runs: &[Mark]) -> Result<Listed, Fault> {
         let Tail { mut status, asking } = match thread.head.tip {
             0 => Tail { status: Status::Empty, asking: Vec::new() },
+            _ if runs.is_empty() => Tail { status: Status::Foreign, asking: Vec::new() },
             tip => self.tail(&thread.name, tip).await?,
         };
         let header = match runs.last() {
             Some(run) => self.header(&thread.name, run.seq).await?,
             None => None,
         };
-        if self.is_held(thread.held.as_ref()) {
+        if !matches!(status, Status::Foreign) && self.is_held(thread.held.as_ref()) {
             status = Status::Running;
         }
         let tip = Span { from: thread.head.tip, to: thread.head.tip };

@@ -56,11 +56,11 @@ impl Clerk {
     /// Those of the store; threads that were pruned until then stay so.
     pub async fn prune_all(&self, pruning: &Pruning) -> Result<Pruned, Fault> {
         let mut pruned = Pruned::default();
-        let mut after = String::new();
+        let mut after: Option<String> = None;
         loop {
-            let page = self.store().threads(&after, Self::PAGE).await?;
+            let page = self.after(after.as_deref()).await?;
             let Some(last) = page.last() else { return Ok(pruned) };
-            after.clone_from(&last.name);
+            after = Some(last.name.clone());
             for thread in &page {
                 self.prune_one(thread, pruning, &mut pruned).await?;
             }

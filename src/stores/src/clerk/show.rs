@@ -81,6 +81,10 @@ impl Clerk {
     /// `thread_empty` if there is none, and those of reading entries.
     pub async fn show(&self, thread: &str, limit: usize) -> Result<Detail, Fault> {
         let listed = self.listed(thread).await?;
+        if matches!(listed.status, Status::Foreign) {
+            let (turns, checkpoints) = (Vec::new(), Vec::new());
+            return Ok(Detail { listed, turns, checkpoints, written: BTreeMap::new() });
+        }
         let marks = self.store().marks(thread, Span::ALL, None).await?;
         Ok(Detail {
             turns: self.turns(&listed, &marks, limit).await?,

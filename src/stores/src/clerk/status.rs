@@ -28,12 +28,14 @@ pub enum Status {
     Empty,
     /// What was written cannot be read, with the key at hand at least.
     Unreadable(Fault),
+    /// It holds no runs of ours, but what another engine keeps there.
+    Foreign,
 }
 
 impl Status {
     /// All names of [`Status::as_str`].
-    pub const NAMES: [&'static str; 7] =
-        ["running", "paused", "ended", "failed", "orphaned", "empty", "unreadable"];
+    pub const NAMES: [&'static str; 8] =
+        ["running", "paused", "ended", "failed", "orphaned", "empty", "unreadable", "foreign"];
 
     /// The name in lists.
     pub const fn as_str(&self) -> &'static str {
@@ -45,6 +47,7 @@ impl Status {
             Self::Orphaned => "orphaned",
             Self::Empty => "empty",
             Self::Unreadable(_) => "unreadable",
+            Self::Foreign => "foreign",
         }
     }
 

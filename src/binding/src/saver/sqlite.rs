@@ -1,0 +1,86 @@
+//! Threads in one file, as Python holds it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_runtime::SystemClock;
+use antiphon_runtime::store::Store;
+use antiphon_stores::{Settings, SqliteStore, Sync};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::{Saver, check_pickle, seal};
+use crate::clerk::keep;
+use crate::fault::to_exception;
+
+/// Threads in one SQLite file, which several processes may share.
+#[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
+#[derive(Debug)]
+pub(crate) struct SqliteSaver;
+
+#[pymethods]
+impl SqliteSaver {
+    /// Opens a file, and makes it if there is none.
+    ///
+    /// `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored
+    /// is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read. `sync`
+    /// says what is durable: what survives the death of the `process`, or, for one flush of
+    /// the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
+    /// them there is no limit. With `pickle` and a key, objects of types that are neither known
+    /// nor registered are pickled; whoever has the key can then run code here.
+    ///
+    /// Of each thread its last `keep_last` checkpoints stay, those that are no older than
+    /// `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
+    /// together; without any of these, all stay. Threads are pruned so while they are written
+    /// to, when there is a snapshot to begin with; `prune` does it for the others.
+    ///
+    /// Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
+    /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
+    /// written it.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, key=None, sync="process", max_bytes=None, pickle=false, keep_last=None, keep_for=None, keep_bytes=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        key: Option<&[u8]>,
+        sync: &str,
+        max_bytes: Option<u64>,
+        pickle: bool,
+        keep_last: Option<u64>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<u64>,
+    ) -> PyResult<Py<Self>> {
+        check_pickle(pickle, key)?;
+        let keep = keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        let settings = Settings { sync: durable(sync)?, max_bytes };
+        let path = path
+            .to_str()
+            .and_then(|path| path.strip_prefix("sqlite:"))
+            .map(PathBuf::from)
+            .unwrap_or(path);
+        let seal = seal(key)?;
+        let open = move || -> Result<Arc<dyn Store>, Fault> {
+            let store = SqliteStore::open(&path, settings, Arc::new(SystemClock::new()))?;
+            Ok(Arc::new(store))
+        };
+        let store = py.detach(&open).map_err(|fault| to_exception(py, &fault))?;
+        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle).keeping(keep);
+        Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
+    }
+
+    /// `open` under the name that LangGraph gives it.
+    #[staticmethod]
+    fn from_conn_string(py: Python<'_>, conn_string: PathBuf) -> PyResult<Py<Self>> {
+        Self::open(py, conn_string, None, "process", None, false, None, None, None)
+    }
+}
+
+fn durable(sync: &str) -> PyResult<Sync> {
+    match sync {
+        "process" => Ok(Sync::Process),
+        "power" => Ok(Sync::Power),
+        _ => Err(PyValueError::new_err(format!("`sync` is process or power, found: {sync}"))),
+    }
+}
