@@ -145,6 +145,7 @@ impl Going<'_> {
         let Found { mut memory, header: stored, .. } = found;
         if let Some(stored) = stored {
             options.seed = stored.seed;
+            options.mark = keeper.mark(stored.mark);
             if !named {
                 options.run_id = stored.run_id;
             }
@@ -219,7 +220,8 @@ fn ids(given: &Bound<'_, PyAny>) -> Option<Vec<(String, Object)>> {
 
 fn header(engine: &Engine, options: &Options) -> Header {
     let graph = engine.graph.name().to_owned();
-    Header { run_id: options.run_id.clone(), seed: Seed::new(options.seed.number()), graph }
+    let seed = Seed::new(options.seed.number());
+    Header { run_id: options.run_id.clone(), seed, graph, mark: options.mark }
 }
 
 fn nothing() -> Fault {

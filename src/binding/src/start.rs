@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::Limits;
+use antiphon_core::checkpoint::mark;
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::prelude::*;
@@ -71,12 +72,15 @@ impl Request {
             thread: place.map(|place| place.thread.clone()),
         };
         let events = stream.wants_events();
+        let run_id = match place {
+            Some(_) => id.foreseen(),
+            None if events => id.get().to_string(),
+            None => String::new(),
+        };
         let settings = Options {
-            run_id: match place {
-                Some(_) => id.foreseen(),
-                None if events => id.get().to_string(),
-                None => String::new(),
-            },
+            // A run that is kept nowhere does not go on, and need not have an id.
+            mark: place.map_or_else(|| now.as_micros(), |_| mark(&run_id)),
+            run_id,
             seed,
             limits: self.limits,
             max_concurrency: self.max_concurrency,

@@ -93,6 +93,20 @@ impl Spent {
     /// Nothing.
     pub const ZERO: Self =
         Self { supersteps: 0, model_calls: 0, tool_calls: 0, retries: 0, usage: Usage::ZERO };
+
+    /// The larger of each count.
+    pub(crate) fn or_more(self, other: Self) -> Self {
+        Self {
+            supersteps: self.supersteps.max(other.supersteps),
+            model_calls: self.model_calls.max(other.model_calls),
+            tool_calls: self.tool_calls.max(other.tool_calls),
+            retries: self.retries.max(other.retries),
+            usage: Usage {
+                input_tokens: self.usage.input_tokens.max(other.usage.input_tokens),
+                output_tokens: self.usage.output_tokens.max(other.usage.output_tokens),
+            },
+        }
+    }
 }
 
 /// Something a task wants to do that costs.

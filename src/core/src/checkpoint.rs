@@ -14,11 +14,14 @@ use crate::fault::Fault;
 use crate::graph::NodeId;
 
 mod image;
+mod journal;
 mod memory;
 mod outward;
 
 pub use image::Image;
 pub(crate) use image::Merging;
+pub use journal::{Call, Callee, Came, Journal, Made, digest, mark};
+pub(crate) use journal::{diverged, key, unknown_outcome};
 pub use memory::{Kept, KeptState, Memory, Nested};
 pub use outward::Outward;
 
@@ -59,6 +62,8 @@ pub enum Change<V> {
     Asked(TaskKey, Box<Question<V>>),
     /// A task was given one more answer.
     Answered(TaskKey, V),
+    /// An attempt of a task, by its number, has begun a call, or knows what came of it.
+    Called(TaskKey, u32, Box<Made<V>>),
     /// The run is over. Whatever was not merged could be taken up again.
     Ended(Result<Ending, Fault>),
 }

@@ -28,11 +28,13 @@ use crate::value::Value;
 mod agenda;
 mod agent;
 mod barrier;
+mod calls;
 mod claim;
 mod conflict;
 mod desk;
 mod failure;
 mod frame;
+mod ledger;
 mod log;
 mod memory;
 mod nested;
@@ -44,6 +46,7 @@ mod tell;
 mod timeout;
 mod unit;
 
+pub use calls::{Begun, Due};
 use conflict::mistyped;
 use desk::Desk;
 use frame::{Frame, Status};
@@ -57,6 +60,9 @@ pub struct Options {
     pub run_id: String,
     /// Where ids and jitter come from.
     pub seed: Seed,
+    /// What the keys of its calls derive from beside the seed: the same for a run
+    /// that goes on, and another for one that begins where another one was.
+    pub mark: u64,
     /// What the run may spend.
     pub limits: Limits,
     /// How many tasks may be under way at once; none for no bound.
@@ -104,6 +110,7 @@ impl<V: Value> Run<V> {
         }
         let mut desk = Desk::new(Budget::new(limits), deadline);
         desk.commits = options.commits;
+        desk.mark = options.mark;
         desk.max_concurrency = options.max_concurrency.map(|most| most.max(1));
         desk.log.recording = options.events;
         desk.step_timeout = options.step_timeout;
@@ -192,8 +199,7 @@ impl<V: Value> Run<V> {
     /// if the attempt is over or is being stopped.
     pub fn request(&mut self, id: TaskId, intent: Intent) -> Result<(), Fault> {
         if !self.is_running(id) {
-            let fault = Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
-            return Err(fault.hint("end the task: nobody waits for its answer"));
+            return Err(calls::cancelled());
         }
         self.spend(id.unit, id.slot, intent)
     }

@@ -61,6 +61,11 @@ impl ToolSpec {
     /// Characters of a result that a model sees unless the tool says otherwise.
     pub const MAX_RESULT: usize = 20_000;
 
+    /// Whether calling it twice does no harm: it says so, or changes nothing.
+    pub const fn is_repeatable(&self) -> bool {
+        self.idempotent || matches!(self.side_effect, SideEffect::None | SideEffect::Read)
+    }
+
     /// A tool of that name, with no limit beyond the defaults.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Json) -> Self {
         Self {

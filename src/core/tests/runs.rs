@@ -12,9 +12,11 @@ mod agent {
     mod conversation;
     mod model;
     mod output;
+    mod replays;
     mod tools;
 }
 mod engine {
+    mod calls;
     mod cancels;
     mod commits;
     mod conflicts;

@@ -23,7 +23,7 @@ pub mod watch;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use host::{Host, NodeCall, Notes, Snapshot};
 pub use native::{Begin, Begun, Driver, Rest};
-pub use place::{Hold, Opened, Past, Place};
+pub use place::{Hold, Opened, Origin, Past, Place};
 pub use port::{CallContext, Chunk, Model, Tool};
 pub use stop::Stop;
 pub use store::Store;

@@ -33,8 +33,19 @@ pub struct Opened {
 pub struct Past {
     /// What the commits of its last run add up to.
     pub memory: Memory<Json>,
-    /// That run: its id, and where its ids come from.
-    pub run: Option<(String, Seed)>,
+    /// That run.
+    pub run: Option<Origin>,
+}
+
+/// What a run that goes on has from when it began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its id.
+    pub run_id: String,
+    /// Where its ids come from.
+    pub seed: Seed,
+    /// What the keys of its calls derive from.
+    pub mark: u64,
 }
 
 /// The right to write to a thread, for one run. Dropping it keeps what was
@@ -42,7 +53,7 @@ pub struct Past {
 pub trait Hold: Send {
     /// Says which run begins or goes on. It is written together with what that
     /// commits first.
-    fn begin(&mut self, run_id: &str, seed: Seed);
+    fn begin(&mut self, run: &Origin);
 
     /// Keeps a commit. What is returned has to be waited for before the run
     /// may go on. `image` is what the run's own graph holds now.

@@ -4,10 +4,11 @@
 //! types named here and calls nothing by name. Nodes and channels are stored by
 //! name, so that a graph may gain some; what names one that is gone is refused.
 
-use antiphon_core::checkpoint::{Commit, Image, Memory};
+use antiphon_core::checkpoint::{Change, Commit, Image, Memory};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault};
 
+mod called;
 mod change;
 mod glance;
 mod names;
@@ -24,8 +25,11 @@ pub use writer::{Open, Writer};
 
 use names::Names;
 
-/// The first byte of everything that is stored.
-const VERSION: u64 = 1;
+/// The formats that can be read. Each thing is written in the first that has
+/// it, so that files without it are still those of an earlier antiphon.
+const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_CALLS;
+const FORMAT: u64 = 1;
+const WITH_CALLS: u64 = 2;
 
 /// Turns what a run of one graph stores into bytes, and back.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +51,8 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     pub fn encode(&self, commit: &Commit<V>) -> Result<Vec<u8>, Fault> {
         let mut out = Writer::new();
         out.array(5);
-        out.number(VERSION);
+        let calls = matches!(commit.change, Change::Called(..));
+        out.number(if calls { WITH_CALLS } else { FORMAT });
         let names = Names::within(self.graph, &commit.within)?;
         out.levels(self.graph, &commit.within);
         out.spent(&commit.spent);
@@ -81,7 +86,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         let names = Names::of(self.graph);
         let mut out = Writer::new();
         out.array(6);
-        out.number(VERSION);
+        out.number(FORMAT);
         out.spent(&memory.spent);
         out.number(memory.events);
         out.number(memory.root.step);

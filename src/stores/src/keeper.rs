@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::checkpoint::{Change, Commit, Image, Memory};
+use antiphon_core::checkpoint::{Change, Commit, Image, Memory, mark};
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
 use antiphon_core::{Fault, Seed, Time};
@@ -22,10 +22,12 @@ use crate::tidy::Tidy;
 pub enum Durability {
     /// Before the run goes on.
     Sync,
-    /// While the run goes on, in order, and before it ends or pauses.
+    /// While the run goes on, in order, and before it ends or pauses. A call
+    /// that may not be made twice waits until it is known that it begins.
     #[default]
     Async,
-    /// Only when the run ends, fails or pauses.
+    /// Only when the run ends, fails or pauses. Calls are not known again if the
+    /// process ends before that.
     Exit,
 }
 
@@ -38,6 +40,10 @@ pub struct Header {
     pub seed: Seed,
     /// The name of its graph.
     pub graph: String,
+    /// What the keys of its calls derive from: [`Options::mark`].
+    ///
+    /// [`Options::mark`]: antiphon_core::run::Options::mark
+    pub mark: u64,
 }
 
 /// What a thread holds.
@@ -70,6 +76,8 @@ pub struct Keeper<V, C> {
     step: u64,
     checkpoint: u64,
     tidy: Tidy,
+    /// The entry from which what follows is a branch, if it is one.
+    branch: Option<u64>,
 }
 
 impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
@@ -103,6 +111,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             step: 0,
             checkpoint: 0,
             tidy,
+            branch: None,
         };
         match keeper.found(&way) {
             Ok(found) => Ok((keeper, found)),
@@ -143,7 +152,14 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     /// Those of [`Log::go_back`], and of reading what it finds.
     pub async fn go_back(&mut self, seq: u64) -> Result<Option<Found<V>>, Fault> {
         let way = self.log.go_back(seq).await?;
+        self.branch = Some(self.log.last());
         self.found(&way)
+    }
+
+    /// The [mark](Header::mark) of whoever goes on from a stored run: the run's
+    /// own; on a branch another, because what it does is not done yet.
+    pub fn mark(&self, stored: u64) -> u64 {
+        self.branch.map_or(stored, |last| Seed::new(stored).child(last).number())
     }
 
     fn found(&mut self, way: &[Record]) -> Result<Option<Found<V>>, Fault> {
@@ -211,7 +227,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             entries.push((EntryKind::Run, self.header.clone()));
         }
         let answer = self.append(&entries, at)?;
-        if self.durability == Durability::Sync {
+        if self.durability == Durability::Sync || precedes_effect(&commit.change) {
             return Ok(Some(answer));
         }
         self.set_off(&entries, answer);
@@ -367,18 +383,31 @@ fn kind<V>(commit: &Commit<V>) -> EntryKind {
     }
 }
 
+/// Whether something may follow that must not happen twice.
+fn precedes_effect<V>(change: &Change<V>) -> bool {
+    matches!(change, Change::Called(_, _, made) if made.came.is_none())
+}
+
 fn memory<V: Value>(commit: &Commit<V>, image: Image<V>) -> Memory<V> {
     Memory { spent: commit.spent, events: commit.events, ..Memory::at(image) }
 }
 
 impl Header {
+    /// The same run under another id and in another thread: what it does from
+    /// there on is not done yet.
+    #[must_use]
+    pub fn copied(self, run_id: &str) -> Self {
+        Self { run_id: run_id.to_owned(), mark: mark(run_id), ..self }
+    }
+
     /// What an entry of [`EntryKind::Run`] holds.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
-        out.array(3);
+        out.array(4);
         out.text(&self.run_id);
         out.number(self.seed.number());
         out.text(&self.graph);
+        out.number(self.mark);
         out.into_bytes()
     }
 
@@ -388,8 +417,11 @@ impl Header {
     /// `checkpoint_corrupt` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
         let mut from = Reader::new(bytes);
-        from.array()?;
+        let length = from.array()?;
         let run_id = from.text()?.to_owned();
-        Ok(Self { run_id, seed: Seed::new(from.number()?), graph: from.text()?.to_owned() })
+        let (seed, graph) = (Seed::new(from.number()?), from.text()?.to_owned());
+        // Runs of an earlier antiphon had none, and had called nothing under it.
+        let mark = if length > 3 { from.number()? } else { 0 };
+        Ok(Self { run_id, seed, graph, mark })
     }
 }

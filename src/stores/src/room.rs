@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_core::checkpoint::{Commit, Image};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_runtime::place::{Hold, Opened, Past, Place};
+use antiphon_runtime::place::{Hold, Opened, Origin, Past, Place};
 use antiphon_runtime::store::{Answer, Store};
 use serde_json::Value as Json;
 
@@ -62,13 +62,17 @@ impl Place for Room {
             claim.is_open = true;
             let (keeper, found) = taken?;
             let lease = Some(Lease::keep(vault, claim.thread.clone(), claim.owner.clone()));
-            let past = found.map(|found| Past {
-                memory: found.memory,
-                run: found.header.map(|header| (header.run_id, header.seed)),
-            });
+            let past = found
+                .map(|found| Past { memory: found.memory, run: found.header.map(Origin::from) });
             let hold = Box::new(Tenant { keeper: Some(keeper), graph: name, lease });
             Ok(Opened { hold, past })
         })
+    }
+}
+
+impl From<Header> for Origin {
+    fn from(Header { run_id, seed, mark, .. }: Header) -> Self {
+        Self { run_id, seed, mark }
     }
 }
 
@@ -112,10 +116,10 @@ impl Tenant {
 }
 
 impl Hold for Tenant {
-    fn begin(&mut self, run_id: &str, seed: Seed) {
+    fn begin(&mut self, run: &Origin) {
         if let Some(keeper) = &mut self.keeper {
-            let graph = self.graph.clone();
-            keeper.begin(&Header { run_id: run_id.to_owned(), seed, graph });
+            let Origin { run_id, seed, mark } = run.clone();
+            keeper.begin(&Header { run_id, seed, graph: self.graph.clone(), mark });
         }
     }
 

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use antiphon_core::budget::{Dimension, Spent};
 use antiphon_core::channel::{ChannelId, Merge, Op, Write};
 use antiphon_core::checkpoint::{
-    Change, Commit, Delta, Level, Memory, Merged, Outlook, Source, TaskKey,
+    Call, Callee, Came, Change, Commit, Delta, Level, Made, Memory, Merged, Outlook, Source,
+    TaskKey,
 };
 use antiphon_core::command::{Choice, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
-use antiphon_core::model::Usage;
-use antiphon_core::{Category, Fault};
+use antiphon_core::model::{FinishReason, ModelReply, Usage};
+use antiphon_core::{Category, Fault, ToolCall};
 use antiphon_stores::codec::{Glance, Note, Reader, ValueCodec};
 use antiphon_stores::{Codec, JsonCodec};
 use proptest::prelude::*;
@@ -145,7 +146,41 @@ fn changes() -> impl Strategy<Value = Change<Value>> {
         (task(), question).prop_map(|(task, question)| Change::Asked(task, Box::new(question))),
         (task(), values()).prop_map(|(task, value)| Change::Answered(task, value)),
         ended.prop_map(Change::Ended),
+        (task(), 1_u32..9, calls()).prop_map(|(task, attempt, made)| Change::Called(
+            task,
+            attempt,
+            Box::new(made)
+        )),
     ]
+}
+
+fn calls() -> impl Strategy<Value = Made<Value>> {
+    let reply = ".{0,20}".prop_map(|text| ModelReply {
+        text,
+        tool_calls: vec![ToolCall { id: "1".into(), name: "pay".into(), arguments: "{".into() }],
+        finish: FinishReason::ToolCalls,
+        usage: Usage { input_tokens: 7, output_tokens: 1 },
+        model: "scripted".into(),
+        attempts: 2,
+        latency: std::time::Duration::from_millis(12),
+    });
+    let came = prop_oneof![
+        values().prop_map(Came::Value),
+        values().prop_map(Came::Raised),
+        reply.prop_map(|reply| Came::Reply(Box::new(reply))),
+        values().prop_map(Came::Json),
+        Just(Came::Failed(Fault::new(Category::Tool, "broken", "it broke"))),
+        Just(Came::Left),
+    ];
+    let call = (prop::sample::select(&Callee::ALL), ".{0,9}", any::<u64>(), any::<bool>());
+    let call = call.prop_map(|(callee, name, digest, repeatable)| Call {
+        callee,
+        name,
+        digest,
+        repeatable,
+    });
+    (any::<u32>(), any::<bool>(), call, prop::option::of(came))
+        .prop_map(|(index, alone, call, came)| Made { index, alone, call, came })
 }
 
 fn commits() -> impl Strategy<Value = Commit<Value>> {
@@ -197,6 +232,7 @@ proptest! {
                 prop_assert_eq!(&question.value, &value);
             }
             (Change::Ended(ended), Note::Ended(seen)) => prop_assert_eq!(ended, &seen),
+            (Change::Called(..), Note::Other) => {}
             (change, note) => prop_assert!(false, "{change:?} seen as {note:?}"),
         }
     }

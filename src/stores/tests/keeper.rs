@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use antiphon_core::budget::Spent;
 use antiphon_core::channel::{Merge, Write};
-use antiphon_core::checkpoint::{Change, Commit, Memory, TaskKey};
+use antiphon_core::checkpoint::{Call, Callee, Came, Change, Commit, Made, Memory, TaskKey};
 use antiphon_core::command::{Choice, Choices, Update};
 use antiphon_core::effect::Effect;
 use antiphon_core::graph::{Graph, START};
@@ -54,7 +54,7 @@ impl Rules<Value> for Again {
 }
 
 fn header() -> Header {
-    Header { run_id: "run".into(), seed: Seed::new(7), graph: "counting".into() }
+    Header { run_id: "run".into(), seed: Seed::new(7), graph: "counting".into(), mark: 3 }
 }
 
 /// Drives a run until it ends or `crash` commits have been kept; says how
@@ -284,4 +284,55 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     waits.await.unwrap();
     assert!(keep(10).is_none(), "they have arrived");
     keeper.settle().await.unwrap();
+}
+
+fn called(came: Option<Came<Value>>) -> Commit<Value> {
+    let call = Call { callee: Callee::Tool, name: "pay".into(), digest: 1, repeatable: false };
+    let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
+    let made = Made { index: 0, alone: true, call, came };
+    let change = Change::Called(task, 1, Box::new(made));
+    Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
+}
+
+#[tokio::test]
+async fn what_must_not_happen_twice_waits_until_it_is_known_that_it_begins() {
+    for (durability, begun, ended) in [
+        (Durability::Sync, true, true),
+        (Durability::Async, true, false),
+        (Durability::Exit, false, false),
+    ] {
+        let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+        let (mut keeper, _) = open(store.clone(), "first", durability).await;
+        keeper.begin(&header());
+        let mut waits = |came| {
+            let kept = keeper.keep(&called(came), || None, Time::default());
+            kept.unwrap().is_some()
+        };
+        assert_eq!(waits(None), begun, "{durability:?}");
+        assert_eq!(waits(Some(Came::Json(Value::Null))), ended, "{durability:?}");
+        keeper.settle().await.unwrap();
+        keeper.close().await.unwrap();
+        let (_, found) = open(store, "second", durability).await;
+        let journals = found
+            .map_or(0, |found| found.tasks.values().filter(|kept| kept.journal.is_some()).count());
+        assert_eq!(journals, usize::from(durability != Durability::Exit));
+    }
+}
+
+#[tokio::test]
+async fn a_branch_marks_its_calls_as_its_own() {
+    let (_, vault) = pruned_after(1000);
+    let (mut keeper, _) = open_in(vault.clone(), "first", Durability::Sync).await;
+    keeper.begin(&header());
+    let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+    drive(&mut run, &mut keeper, 5).await;
+    let last = keeper.checkpoint();
+    assert_eq!(keeper.mark(3), 3, "a run that goes on is the same");
+    let found = keeper.go_back(last - 2).await.unwrap().unwrap();
+    let first = keeper.mark(3);
+    assert_ne!(first, 3);
+    let mut run = Run::resume(graph(), found.memory, options(), Time::default());
+    drive(&mut run, &mut keeper, 1).await;
+    keeper.go_back(last - 2).await.unwrap();
+    assert_ne!(keeper.mark(3), first, "another branch from the same place");
 }

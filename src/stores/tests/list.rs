@@ -56,7 +56,8 @@ impl Subject {
         let place = (self.vault(), thread);
         let (mut writer, found) =
             Keeper::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
-        let header = Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into() };
+        let header =
+            Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
         writer.begin(&header);
         let source = if found.is_some() { Source::Turn } else { Source::Begin };
         self.keep(&mut writer, step(source, &[1])).await;
@@ -353,7 +354,8 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
         let place = (subject.vault(), "t");
         let (mut writer, _) =
             Keeper::open(place, ("me", TERM), values, Durability::Exit).await.unwrap();
-        let header = Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into() };
+        let header =
+            Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
         writer.begin(&header);
         subject.keep(&mut writer, step(Source::Begin, &[1])).await;
         subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;

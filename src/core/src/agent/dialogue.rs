@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{AgentSpec, Conclusion, Repair, ToolUse, feedback};
+use crate::checkpoint::{Call, Callee, digest, key};
 use crate::fault::{Category, Fault};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
@@ -289,8 +290,10 @@ impl Dialogue {
     /// The place in the conversation alone would not do: an agent that is
     /// tried again may ask for something else there.
     fn key(&self, position: usize, call: &ToolCall) -> String {
-        let seed = self.seed.child(position as u64).named(&call.name).named(&call.arguments);
-        format!("{:016x}", seed.number())
+        let digest = digest(call.arguments.as_bytes());
+        let name = call.name.clone();
+        let call = Call { callee: Callee::Tool, name, digest, repeatable: false };
+        key(self.seed, &call, position as u64)
     }
 
     fn calls_of(&self, name: &str) -> usize {

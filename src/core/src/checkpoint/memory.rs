@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::image::misfit;
-use super::{Change, Commit, Delta, Image, Level, Source, TaskKey};
+use super::{Change, Commit, Delta, Image, Journal, Level, Source, TaskKey};
 use crate::budget::Spent;
 use crate::command::Update;
 use crate::effect::{Ending, Question};
@@ -50,6 +50,8 @@ pub struct Kept<V> {
     pub answers: Vec<V>,
     /// What it waits for or has answered; nothing if it has begun again.
     pub state: Option<KeptState<V>>,
+    /// What is known of the calls it has made.
+    pub journal: Option<Box<Journal<V>>>,
 }
 
 /// What a task waits for, or has answered.
@@ -85,13 +87,18 @@ impl<V: Value> Memory<V> {
     /// A `State` fault if what was stored does not fit the graph.
     pub fn fold(&mut self, graph: &Arc<Graph<V>>, commit: Commit<V>) -> Result<(), Fault> {
         let Commit { within, spent, events, change, .. } = commit;
+        for level in &within {
+            self.begin_attempt(level);
+        }
         self.spend(spent, &within, &change);
-        self.events = events;
+        self.count(events, &within, &change);
         self.ended = None;
         match change {
             Change::Step(delta) => self.fold_step(graph, &within, delta)?,
             Change::Finished(task, update) => {
-                self.kept(within, task).state = Some(KeptState::Finished(update));
+                let kept = self.kept(within, task);
+                kept.state = Some(KeptState::Finished(update));
+                kept.journal = None;
             }
             Change::Asked(task, question) => {
                 self.kept(within, task).state = Some(KeptState::Asked(question));
@@ -101,19 +108,45 @@ impl<V: Value> Memory<V> {
                 kept.answers.push(value);
                 kept.state = None;
             }
-            Change::Ended(ended) => self.ended = Some(ended),
+            Change::Called(task, attempt, made) => {
+                let journal = &mut self.kept(within, task).journal;
+                journal.get_or_insert_with(|| Box::new(Journal::new(attempt))).note(attempt, *made);
+            }
+            Change::Ended(ended) => {
+                if ended.is_err() {
+                    let journals = self.tasks.values_mut().filter_map(|kept| kept.journal.as_mut());
+                    journals.for_each(|journal| journal.fail());
+                }
+                self.ended = Some(ended);
+            }
         }
         Ok(())
     }
 
-    /// Supersteps that are open count again when the run is taken up.
+    /// Another attempt of a nested graph begins from nothing.
+    fn begin_attempt(&mut self, present: &Level) {
+        let is_past = |level: &Level| level.key == present.key && level.attempt < present.attempt;
+        self.nested.retain(|_, nested| !nested.within.iter().any(is_past));
+        self.tasks.retain(|_, kept| !kept.within.iter().any(is_past));
+    }
+
+    /// Supersteps that are open count again when the run is taken up. Only
+    /// those of the run's own graph come strictly in order: a call is stored
+    /// while other commits wait.
     fn spend(&mut self, spent: Spent, within: &[Level], change: &Change<V>) {
-        let supersteps = match change {
-            Change::Step(_) if within.is_empty() => spent.supersteps,
-            Change::Step(delta) => self.spent.supersteps + u64::from(delta.source == Source::Step),
-            _ => self.spent.supersteps,
+        self.spent = match change {
+            Change::Step(_) if within.is_empty() => spent,
+            Change::Step(delta) => {
+                let supersteps = self.spent.supersteps + u64::from(delta.source == Source::Step);
+                Spent { supersteps, ..self.spent.or_more(spent) }
+            }
+            _ => Spent { supersteps: self.spent.supersteps, ..self.spent.or_more(spent) },
         };
-        self.spent = Spent { supersteps, ..spent };
+    }
+
+    fn count(&mut self, events: u64, within: &[Level], change: &Change<V>) {
+        let in_order = matches!(change, Change::Step(_)) && within.is_empty();
+        self.events = if in_order { events } else { self.events.max(events) };
     }
 
     /// The open questions, in the order of their tasks.
@@ -159,6 +192,7 @@ impl<V: Value> Memory<V> {
             task,
             answers: Vec::new(),
             state: None,
+            journal: None,
         })
     }
 

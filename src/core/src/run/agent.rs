@@ -3,16 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value as Json;
-
 use super::Run;
 use super::frame::Status;
 use super::stop::Patience;
-use super::unit::{Body, Doom, Unit, Units, sooner, span};
+use super::unit::{Doom, Units, sooner};
 use crate::agent::{AgentSpec, Dialogue, Turn};
 use crate::budget::{Intent, exhausted};
 use crate::command::Update;
-use crate::event::{Event, EventKind, Level};
+use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::NodeId;
 use crate::message::ToolCall;
@@ -23,6 +21,9 @@ use crate::time::Time;
 use crate::tool::ToolOutcome;
 use crate::value::Value;
 
+mod calls;
+mod trace;
+
 #[derive(Debug)]
 pub(super) struct AgentUnit<V> {
     spec: Arc<AgentSpec>,
@@ -31,6 +32,8 @@ pub(super) struct AgentUnit<V> {
     open: usize,
     result: Option<Result<Update<V>, Fault>>,
     doom: Option<Doom<V>>,
+    /// What is taken over now was made by an earlier drive of the run.
+    replays: bool,
 }
 
 /// A task of the loop that the driver has.
@@ -42,6 +45,10 @@ struct Call {
     timeout: Option<Duration>,
     deadline: Option<Time>,
     cancelling: bool,
+    /// Which call of its node's task it is, if it is stored.
+    index: Option<u32>,
+    /// How many calls it has made by itself.
+    inner: u64,
 }
 
 /// Where in the loop a call is: the model's turn, and which of that turn's
@@ -62,7 +69,15 @@ enum CallKind {
 
 impl<V> AgentUnit<V> {
     pub(super) const fn new(spec: Arc<AgentSpec>) -> Self {
-        Self { spec, dialogue: None, calls: Vec::new(), open: 0, result: None, doom: None }
+        Self {
+            spec,
+            dialogue: None,
+            calls: Vec::new(),
+            open: 0,
+            result: None,
+            doom: None,
+            replays: false,
+        }
     }
 
     /// What the ids of one of its tasks derive from.
@@ -147,18 +162,20 @@ impl<V: Value> Run<V> {
     }
 
     fn ask_model(&mut self, unit: u32, request: Box<crate::model::ModelRequest>) {
+        if self.knows_reply(unit) {
+            return self.wake_agent(unit);
+        }
         if let Err(fault) = self.spend(unit, 0, Intent::Model) {
             return self.conclude_agent(unit, Doom::Fault(fault));
         }
-        let turn = self.units.agent_mut(unit).map(|agent| agent.turn());
-        let call = (CallKind::Model, EventKind::ModelCall, Level::Info);
-        self.log_call(unit, call, |event| {
-            event.data.insert("turn".into(), turn.into());
-        });
+        self.log_model_call(unit);
         self.hand_out_call(unit, CallKind::Model, Work::Model(request), None);
     }
 
     fn call_tool(&mut self, unit: u32, position: usize, invocation: crate::task::Invocation) {
+        if self.knows_result(unit, position, &invocation) {
+            return;
+        }
         let denied = self.spend(unit, 0, Intent::Tool).is_err();
         let Some(agent) = self.units.agent_mut(unit) else { return };
         if denied {
@@ -194,13 +211,23 @@ impl<V: Value> Run<V> {
         if let Some(own) = own {
             self.desk.wake(own);
         }
+        let index = self.open_call(unit, kind);
         let Some(agent) = self.units.agent_mut(unit) else { return };
         if agent.open == 0 {
             agent.calls.clear();
         }
         let slot = u32::try_from(agent.calls.len()).unwrap_or(u32::MAX);
         let place = agent.place(kind);
-        agent.calls.push(Call { serial, kind, place, timeout, deadline: own, cancelling: false });
+        agent.calls.push(Call {
+            serial,
+            kind,
+            place,
+            timeout,
+            deadline: own,
+            cancelling: false,
+            index,
+            inner: 0,
+        });
         agent.open += 1;
         self.desk.running += 1;
         let id = TaskId { unit, slot, serial };
@@ -216,10 +243,11 @@ impl<V: Value> Run<V> {
             return false;
         }
         let kind = std::mem::replace(&mut call.kind, CallKind::Over);
-        let cancelled = call.cancelling;
+        let (cancelled, index) = (call.cancelling, call.index);
         agent.open -= 1;
         self.desk.running -= 1;
         if !cancelled {
+            self.close_call(id.unit, index, &outcome);
             self.take_answer(id.unit, kind, outcome);
         }
         self.wake_agent(id.unit);
@@ -238,6 +266,7 @@ impl<V: Value> Run<V> {
             }
             (CallKind::Open, Outcome::Opened(messages)) => {
                 let seed = self.units.get(unit).map(|unit| unit.seed).unwrap_or_default();
+                let seed = seed.child(self.desk.mark);
                 if let Some(agent) = self.units.agent_mut(unit) {
                     let spec = Arc::clone(&agent.spec);
                     agent.dialogue = Some(Dialogue::new(spec, messages, seed));
@@ -251,8 +280,10 @@ impl<V: Value> Run<V> {
     }
 
     fn take_reply(&mut self, unit: u32, reply: ModelReply) {
-        self.units.charge(unit, 0, |budget| budget.charge_usage(reply.usage));
-        self.desk.budget.charge_usage(reply.usage);
+        if self.units.agent_mut(unit).is_some_and(|agent| !agent.replays) {
+            self.units.charge(unit, 0, |budget| budget.charge_usage(reply.usage));
+            self.desk.budget.charge_usage(reply.usage);
+        }
         let call = (CallKind::Model, EventKind::ModelReply, Level::Info);
         self.log_call(unit, call, |event| {
             event.name = reply.model.as_str().into();
@@ -309,14 +340,16 @@ impl<V: Value> Run<V> {
                 continue;
             }
             call.kind = CallKind::Over;
-            late.push((TaskId { unit, slot, serial: call.serial }, position, call.cancelling));
+            let id = TaskId { unit, slot, serial: call.serial };
+            late.push((id, position, call.index.filter(|_| !call.cancelling), call.cancelling));
         }
         agent.open -= late.len();
-        for (id, position, cancelling) in late {
+        for (id, position, index, cancelling) in late {
             self.desk.running -= 1;
             if !cancelling {
                 self.desk.stop(id);
                 let fault = self.tool_timeout(unit, position);
+                self.close_call(unit, index, &Outcome::Returned(Err(fault.clone())));
                 self.take_result(unit, position, &Err(fault));
             }
         }
@@ -388,63 +421,6 @@ impl<V: Value> Run<V> {
 
     fn call_of(&mut self, unit: u32, position: usize) -> Option<&ToolCall> {
         self.units.agent_mut(unit)?.call_of(position)
-    }
-
-    fn log_refusal(&mut self, unit: u32, position: usize) {
-        let arguments = self.call_of(unit, position).map(|call| call.arguments.clone());
-        self.log_tool_call(unit, position, || arguments.into());
-        self.log_tool_result(unit, position, false, None);
-    }
-
-    fn log_tool_call(&mut self, unit: u32, position: usize, arguments: impl FnOnce() -> Json) {
-        let call = (CallKind::Tool(position), EventKind::ToolCall, Level::Info);
-        self.log_call(unit, call, |event| {
-            event.data.insert("arguments".into(), arguments());
-        });
-    }
-
-    fn log_tool_result(&mut self, unit: u32, position: usize, cut: bool, fault: Option<&Fault>) {
-        let complaint = if self.desk.log.recording { self.complaint(unit, position) } else { None };
-        let level = if complaint.is_none() { Level::Info } else { Level::Warning };
-        let call = (CallKind::Tool(position), EventKind::ToolResult, level);
-        self.log_call(unit, call, |event| {
-            event.data.insert("ok".into(), complaint.is_none().into());
-            event.data.insert("truncated".into(), cut.into());
-            if let Some(fault) = fault {
-                event.data.insert("code".into(), fault.code.as_str().into());
-                event.data.insert("message".into(), fault.message.as_str().into());
-            } else if let Some(complaint) = complaint {
-                event.data.insert("message".into(), complaint.into());
-            }
-        });
-    }
-
-    fn complaint(&mut self, unit: u32, position: usize) -> Option<String> {
-        let dialogue = self.units.agent_mut(unit)?.dialogue.as_ref()?;
-        dialogue.complaint(position).map(str::to_owned)
-    }
-
-    fn log_call(
-        &mut self,
-        unit: u32,
-        (call, kind, level): (CallKind, EventKind, Level),
-        fill: impl FnOnce(&mut Event),
-    ) {
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
-            let mut event = units.event(unit, 0, kind, level);
-            if let Some(Unit { seed, body: Body::Agent(agent), .. }) = units.get(unit) {
-                event.span_id = span(agent.place(call).seed(*seed));
-                if let CallKind::Tool(position) = call
-                    && let Some(call) = agent.call_of(position)
-                {
-                    event.name = call.name.as_str().into();
-                    event.data.insert("call_id".into(), call.id.as_str().into());
-                }
-            }
-            fill(&mut event);
-            event
-        });
     }
 }
 

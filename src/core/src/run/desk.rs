@@ -19,6 +19,8 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(super) struct Desk<V> {
     pub(super) serial: u64,
+    /// What the keys of calls derive from beside the seed.
+    pub(super) mark: u64,
     /// Units that can go on.
     pub(super) active: VecDeque<u32>,
     pub(super) starts: SmallVec<[Task<V>; 1]>,
@@ -54,6 +56,7 @@ impl<V> Desk<V> {
     pub(super) fn new(budget: Budget, deadline: Option<Time>) -> Self {
         Self {
             serial: 0,
+            mark: 0,
             active: VecDeque::from([0]),
             starts: SmallVec::new(),
             cancels: Vec::new(),

@@ -19,6 +19,7 @@ use crate::value::Value;
 
 use super::agenda::Agenda;
 use super::claim::Claims;
+use super::ledger::Ledger;
 use super::route::Hop;
 use super::unit::Doom;
 
@@ -87,6 +88,8 @@ pub(super) struct Extra<V> {
     /// When all attempts are given up.
     pub(super) expires: Option<Time>,
     pub(super) watch: Option<Watch>,
+    /// What it has called.
+    pub(super) ledger: Option<Box<Ledger<V>>>,
     /// The failure that this node handles in another's place.
     pub(super) handles: Option<(NodeId, Fault)>,
 }
@@ -276,6 +279,13 @@ impl<V> Record<V> {
 
 impl<V> Default for Extra<V> {
     fn default() -> Self {
-        Self { answers: Vec::new(), budget: None, expires: None, watch: None, handles: None }
+        Self {
+            answers: Vec::new(),
+            budget: None,
+            expires: None,
+            watch: None,
+            ledger: None,
+            handles: None,
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::frame::{Frame, Status};
+use super::ledger::Ledger;
 use super::{Options, Run};
 use crate::checkpoint::{
     Change, Commit, Delta, Image, Kept, KeptState, Level, Memory, Nested, Outlook, Source, TaskKey,
@@ -74,16 +75,16 @@ impl<V: Value> Run<V> {
 
     /// Has something stored before anything else is handed out.
     pub(super) fn store(&mut self, unit: u32, change: Change<V>) -> u64 {
-        let id = self.desk.next_commit();
-        let commit = Commit {
-            id,
-            within: self.within(unit),
-            spent: *self.desk.budget.spent(),
-            events: self.desk.log.seq,
-            change,
-        };
-        self.desk.due.push_back(Box::new(commit));
+        let commit = self.commit_with(unit, change);
+        let id = commit.id;
+        self.desk.due.push_back(commit);
         id
+    }
+
+    fn commit_with(&mut self, unit: u32, change: Change<V>) -> Box<Commit<V>> {
+        let id = self.desk.next_commit();
+        let (spent, events) = (*self.desk.budget.spent(), self.desk.log.seq);
+        Box::new(Commit { id, within: self.within(unit), spent, events, change })
     }
 
     /// Has something stored about a task, if commits are wanted.
@@ -93,13 +94,23 @@ impl<V: Value> Run<V> {
         slot: u32,
         change: impl FnOnce(TaskKey) -> Change<V>,
     ) {
-        if self.desk.commits
-            && let Some(record) = self.units.record(unit, slot)
-        {
-            let node = record.node;
-            let key = self.units.task_seed(unit, slot).number();
-            self.store(unit, change(TaskKey { key, slot, node }));
+        let commit = self.commit_of(unit, slot, change);
+        self.desk.due.extend(commit);
+    }
+
+    /// What is to be stored about a task, if commits are wanted.
+    pub(super) fn commit_of(
+        &mut self,
+        unit: u32,
+        slot: u32,
+        change: impl FnOnce(TaskKey) -> Change<V>,
+    ) -> Option<Box<Commit<V>>> {
+        if !self.desk.commits {
+            return None;
         }
+        let node = self.units.record(unit, slot)?.node;
+        let key = self.units.task_seed(unit, slot).number();
+        Some(self.commit_with(unit, change(TaskKey { key, slot, node })))
     }
 
     /// Has a task's end stored, unless that of its superstep follows at once.
@@ -132,21 +143,28 @@ impl<V: Value> Run<V> {
         let key = self.units.task_seed(unit, slot).number();
         let past = self.desk.past.as_mut();
         let Some(kept) = past.and_then(|past| past.tasks.remove(&key)) else { return false };
-        let Kept { answers, state, .. } = kept;
+        let Kept { answers, state, journal, .. } = kept;
         let Some(frame) = self.units.frame_mut(unit) else { return false };
         let Some(record) = frame.records.get_mut(slot as usize) else { return false };
         if !answers.is_empty() {
             record.extra().answers = answers;
         }
+        // One that asks begins again at the same attempt once it is answered.
+        record.attempt = journal.as_ref().map_or(1, |journal| journal.attempt);
+        if let Some(journal) = journal {
+            record.extra().ledger = Some(Box::new(Ledger::of(*journal)));
+        }
         record.status = match state {
-            None => return false,
+            None => {
+                record.attempt -= 1;
+                return false;
+            }
             Some(KeptState::Finished(update)) => Status::Done(update),
             Some(KeptState::Asked(question)) => {
                 frame.paused += 1;
                 Status::Paused(question)
             }
         };
-        record.attempt = 1;
         self.close(unit);
         true
     }
@@ -154,11 +172,15 @@ impl<V: Value> Run<V> {
     /// Takes up what is known of the nested graph of a task.
     pub(super) fn recall_graph(&mut self, unit: u32, slot: u32) -> Option<Image<V>> {
         let key = self.units.task_seed(unit, slot).number();
-        let nested = self.desk.past.as_mut()?.nested.remove(&key)?;
-        if let (Some(record), Some(level)) = (self.units.record(unit, slot), nested.within.last()) {
-            record.attempt = level.attempt;
+        let past = self.desk.past.as_mut()?;
+        let nested = past.nested.remove(&key);
+        let tasks = past.tasks.values().flat_map(|kept| &kept.within);
+        let mut levels = nested.iter().flat_map(|nested| &nested.within).chain(tasks);
+        let attempt = levels.find(|level| level.key == key).map(|level| level.attempt);
+        if let (Some(record), Some(attempt)) = (self.units.record(unit, slot), attempt) {
+            record.attempt = attempt;
         }
-        Some(nested.image)
+        nested.map(|nested| nested.image)
     }
 }
 

@@ -73,6 +73,7 @@ impl<V: Value> Run<V> {
         let Some(node) = graph.node(record.node) else { return };
         record.serial = serial;
         record.attempt += 1;
+        record.begin_again();
         if node.policy.is_limited() && record.budget().is_none() {
             record.limit(&node.policy.limits, now);
         }

@@ -8,7 +8,7 @@ use antiphon_core::event::{Event, EventKind};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::engine::random::plans;
+use crate::engine::random::{Done, plans};
 use crate::support::{Finish, Play};
 
 /// The events of each span, without when and in which place of the run.
@@ -92,14 +92,26 @@ proptest! {
         plan in plans(),
         seed in any::<u64>(),
         lost in any::<prop::sample::Index>(),
+        late in any::<bool>(),
     ) {
         let (play, end) = plan.play(Finish::Shuffled(seed));
         let kept = lost.index(play.commits.len()) + 1;
+        // What follows the last commit may have been done, or not yet.
+        plan.world.keep(|done| done.after < kept || late && done.after == kept);
+        let before = plan.world.done();
         let (resumed, other) = plan.resume(&play.commits[..kept], Finish::Shuffled(seed ^ 1));
         prop_assert_eq!(&other, &end);
         prop_assert_eq!(resumed.state(), play.state());
         // Those of an attempt that failed before it was stored are not known any more.
         let supersteps = |play: &Play| play.run.budget().spent().supersteps;
         prop_assert!(supersteps(&resumed) <= supersteps(&play));
+        let tried_again = play.of_kind(EventKind::Retry);
+        let tried_again = tried_again.iter().any(|event| event.name.starts_with('n'));
+        for done in plan.world.done()[before.len()..].iter().filter(|done| !(done.within && tried_again)) {
+            let same = |other: &&Done| (&other.key, other.attempt) == (&done.key, done.attempt);
+            let twice = before.iter().find(same);
+            let twice = twice.filter(|earlier| earlier.after < kept || !earlier.repeatable);
+            prop_assert!(twice.is_none() || kept == play.commits.len(), "{:?}", done);
+        }
     }
 }

@@ -1,19 +1,20 @@
 //! Graphs and hosts made of small numbers, for properties.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use antiphon_core::channel::{ChannelId, Merge};
-use antiphon_core::checkpoint::{Commit, Memory};
+use antiphon_core::checkpoint::{Call as Wanted, Commit, Memory};
 use antiphon_core::command::Route;
 use antiphon_core::graph::{Graph, Policy, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::Outcome;
-use antiphon_core::{Category, Jitter, RetryPolicy};
+use antiphon_core::{Category, Fault, Jitter, RetryPolicy};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::{
     Call, End, Finish, Play, Script, chain, choose, fault, ms, name, nested, options, policy, send,
+    tool,
 };
 
 /// One node: where it leads and how it behaves.
@@ -29,6 +30,8 @@ pub(crate) struct Step {
     deferred: bool,
     nested: bool,
     also: bool,
+    /// So many calls, of which every other one may be made twice.
+    calls: u8,
 }
 
 /// A graph of at most eight nodes, and what its host says.
@@ -36,11 +39,70 @@ pub(crate) struct Step {
 pub(crate) struct Plan {
     steps: Vec<Step>,
     joins: Vec<(Vec<usize>, usize)>,
+    pub(crate) world: World,
+}
+
+/// What was done to the world.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct World(Arc<Mutex<Vec<Done>>>);
+
+/// One thing that was done.
+#[derive(Clone, Debug)]
+pub(crate) struct Done {
+    pub(crate) key: String,
+    pub(crate) attempt: u32,
+    pub(crate) repeatable: bool,
+    /// In a nested graph, of which there may be several attempts.
+    pub(crate) within: bool,
+    /// How many commits there were then.
+    pub(crate) after: usize,
+}
+
+impl World {
+    /// What was done, in order.
+    pub(crate) fn done(&self) -> Vec<Done> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Goes back to what had been done by then.
+    pub(crate) fn keep(&self, done: impl Fn(&Done) -> bool) {
+        self.0.lock().unwrap().retain(done);
+    }
+
+    /// Makes a call. Of one of which nobody knows what came it looks whether it was made.
+    fn makes(&self, call: &mut Call<'_>, wanted: &Wanted) -> Value {
+        let fault = match self.acts(call, wanted) {
+            Ok(value) => return value,
+            Err(fault) => fault,
+        };
+        if ["task_cancelled", "budget_exhausted"].contains(&fault.code.as_str()) {
+            return Value::Null;
+        }
+        assert_eq!(fault.code, "unknown_outcome");
+        let key = fault.details["idempotency_key"].as_str().unwrap();
+        let of = call.task.attempt;
+        if !self.done().iter().any(|done| (done.key.as_str(), done.attempt) == (key, of)) {
+            let again = Wanted { name: format!("{} again", wanted.name), ..wanted.clone() };
+            self.acts(call, &again).unwrap();
+        }
+        json!(wanted.name)
+    }
+
+    fn acts(&self, call: &mut Call<'_>, wanted: &Wanted) -> Result<Value, Fault> {
+        let (attempt, repeatable) = (call.task.attempt, wanted.repeatable);
+        let within = call.task.id.unit != 0;
+        let after = call.commits.len() + usize::from(!repeatable);
+        call.makes(wanted, |key| {
+            let key = key.to_owned();
+            self.0.lock().unwrap().push(Done { key, attempt, repeatable, within, after });
+            Ok(json!(wanted.name))
+        })
+    }
 }
 
 pub(crate) fn plans() -> impl Strategy<Value = Plan> {
     let place = || 0_usize..8;
-    let behaviour = (0_u8..3, 0_u32..3, 0_usize..3, prop::bool::weighted(0.15));
+    let behaviour = (0_u8..3, 0_u32..3, 0_usize..3, prop::bool::weighted(0.15), 0_u8..4);
     let kind = (prop::bool::weighted(0.15), prop::bool::weighted(0.2), any::<bool>());
     let ways = (prop::collection::vec(place(), 0..3), prop::collection::vec(place(), 0..3));
     let step = (ways, behaviour, kind).prop_map(|(ways, behaviour, kind)| Step {
@@ -53,10 +115,11 @@ pub(crate) fn plans() -> impl Strategy<Value = Plan> {
         deferred: kind.0,
         nested: kind.1,
         also: kind.2,
+        calls: behaviour.4,
     });
     let join = (prop::collection::vec(place(), 1..4), place());
     (prop::collection::vec(step, 1..8), prop::collection::vec(join, 0..3))
-        .prop_map(|(steps, joins)| Plan { steps, joins })
+        .prop_map(|(steps, joins)| Plan { steps, joins, world: World::default() })
 }
 
 impl Plan {
@@ -72,10 +135,11 @@ impl Plan {
             deferred: false,
             nested: false,
             also: true,
+            calls: 2,
         };
         let within = Step { nested: true, ..step(&[3], &[]) };
         let steps = vec![step(&[1, 2], &[]), step(&[3], &[0, 1]), within, step(&[], &[0, 2])];
-        Self { steps, joins: vec![(vec![1, 2], 3)] }
+        Self { steps, joins: vec![(vec![1, 2], 3)], world: World::default() }
     }
 
     fn name(&self, place: usize) -> String {
@@ -142,7 +206,11 @@ impl Plan {
                 choose(targets.get(chosen).filter(|_| count < 20).map(|to| name(to)))
             });
             let (step, target) = (step.clone(), self.after(place, 0));
-            let acts = move |call: &mut Call<'_>| step.act(call, place, target.as_deref());
+            let world = self.world.clone();
+            let acts = move |call: &mut Call<'_>| {
+                let done: Vec<_> = (0..step.calls).map(|n| step.calls(call, n, &world)).collect();
+                step.act(call, place, (target.as_deref(), done))
+            };
             script =
                 script.node(&self.name(place), acts.clone()).node(&format!("deep {place}"), acts);
         }
@@ -202,7 +270,18 @@ fn inner(place: usize) -> Arc<Graph<Value>> {
 }
 
 impl Step {
-    fn act(&self, call: &Call<'_>, place: usize, target: Option<&str>) -> Outcome<Value> {
+    fn calls(&self, call: &mut Call<'_>, which: u8, world: &World) -> Value {
+        // What is sent differs, and so does what is done with it.
+        let wanted = tool(&format!("tool {which}"), &json!([call.sent(), self.failures]));
+        world.makes(call, &Wanted { repeatable: which % 2 == 1, ..wanted })
+    }
+
+    fn act(
+        &self,
+        call: &Call<'_>,
+        place: usize,
+        (target, done): (Option<&str>, Vec<Value>),
+    ) -> Outcome<Value> {
         if call.answers().len() < self.questions && call.sent().is_none() {
             return Outcome::Ask(json!([place, call.answers().len()]));
         }
@@ -212,7 +291,8 @@ impl Step {
         if self.fails {
             return Outcome::failed(fault(Category::Tool));
         }
-        let mut update = call.update([("log", json!([place, call.sent()])), ("count", json!(1))]);
+        let mut update =
+            call.update([("log", json!([place, call.sent(), done])), ("count", json!(1))]);
         let alone = call.sent().is_none() && call.task.id.unit == 0;
         if alone {
             let own = ChannelId(3 + u32::try_from(place).unwrap());

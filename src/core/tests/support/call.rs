@@ -2,9 +2,10 @@
 
 use antiphon_core::budget::Intent;
 use antiphon_core::channel::{Op, Write};
+use antiphon_core::checkpoint::{Call as Wanted, Callee, Came, Commit, digest};
 use antiphon_core::command::{Choice, Choices, Route, Send, Update};
 use antiphon_core::model::{FinishReason, ModelReply, Usage};
-use antiphon_core::run::Run;
+use antiphon_core::run::{Begun, Due, Run};
 use antiphon_core::task::{Input, Outcome, Task, Work};
 use antiphon_core::{Fault, Message, Role};
 use serde_json::Value;
@@ -12,6 +13,8 @@ use serde_json::Value;
 pub(crate) struct Call<'a> {
     pub(crate) run: &'a mut Run<Value>,
     pub(crate) task: &'a Task<Value>,
+    /// What was handed out to be stored so far.
+    pub(crate) commits: &'a mut Vec<Commit<Value>>,
 }
 
 impl Call<'_> {
@@ -52,6 +55,38 @@ impl Call<'_> {
         self.run.request(self.task.id, Intent::Tool)
     }
 
+    /// Makes a call as a host does: what it is known for is stored around it.
+    pub(crate) fn makes(
+        &mut self,
+        wanted: &Wanted,
+        effect: impl FnOnce(&str) -> Result<Value, Fault>,
+    ) -> Result<Value, Fault> {
+        let Due { index, key, intent } = match self.run.begin_call(self.task.id, wanted)? {
+            Begun::Known(Came::Value(value)) => return Ok(value),
+            Begun::Known(Came::Failed(fault)) => return Err(fault),
+            Begun::Known(other) => panic!("no host has said that: {other:?}"),
+            Begun::Due(due) => due,
+        };
+        self.commits.extend(intent.map(|intent| *intent));
+        let came = effect(&key);
+        self.ends(index, came.clone().map_or_else(Came::Failed, Came::Value));
+        came
+    }
+
+    /// Begins a call that is ended later.
+    pub(crate) fn begins(&mut self, wanted: &Wanted) -> Result<Begun<Value>, Fault> {
+        let mut begun = self.run.begin_call(self.task.id, wanted)?;
+        if let Begun::Due(due) = &mut begun {
+            self.commits.extend(due.intent.take().map(|intent| *intent));
+        }
+        Ok(begun)
+    }
+
+    pub(crate) fn ends(&mut self, index: u32, came: Came<Value>) {
+        let commit = self.run.end_call(self.task.id, index, came);
+        self.commits.extend(commit.map(|commit| *commit));
+    }
+
     pub(crate) fn update<const N: usize>(&self, writes: [(&str, Value); N]) -> Update<Value> {
         let mut update = Update::default();
         for (key, value) in writes {
@@ -79,6 +114,12 @@ impl Call<'_> {
         let unit = self.run.home(self.task.id.unit);
         self.run.graph(unit).unwrap().channel_id(key).unwrap()
     }
+}
+
+/// A call of a tool that may not be called twice.
+pub(crate) fn tool(name: &str, arguments: &Value) -> Wanted {
+    let digest = digest(arguments.to_string().as_bytes());
+    Wanted { callee: Callee::Tool, name: name.to_owned(), digest, repeatable: false }
 }
 
 pub(crate) fn name(name: &str) -> Choice<Value> {

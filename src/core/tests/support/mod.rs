@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 
 mod call;
 
-pub(crate) use call::{Call, agent, choose, name, reply, send};
+pub(crate) use call::{Call, agent, choose, name, reply, send, tool};
 
 /// What a node does: it is called once per attempt.
 type Body = Arc<dyn Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync>;
@@ -359,7 +359,7 @@ impl Play {
     pub(crate) fn outcome(&mut self, task: &Task<Value>) -> Outcome<Value> {
         let name = self.run.node(task.id.unit, task.node).map(|node| node.name.to_string());
         let body = self.script.nodes.get(&name.unwrap_or_default()).cloned();
-        let mut call = Call { run: &mut self.run, task };
+        let mut call = Call { run: &mut self.run, task, commits: &mut self.commits };
         match body {
             Some(body) => body(&mut call),
             None => call.done([]),

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory};
+use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory, mark};
 use antiphon_core::command::Update;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::{Options, Run};
 use antiphon_core::{Category, Fault, Time};
 use serde_json::Value as Json;
 
-use crate::place::{Hold, Opened, Past};
+use crate::place::{Hold, Opened, Origin, Past};
 
 /// What is wanted of a thread.
 #[derive(Clone, Debug)]
@@ -40,6 +40,7 @@ impl Begun {
         now: Time,
     ) -> Self {
         let run_id = options.run_id.clone();
+        let options = Options { mark: mark(&run_id), ..options };
         Self { run: Run::new(Arc::clone(graph), input, options, now), run_id, hold: None }
     }
 
@@ -57,14 +58,15 @@ impl Begun {
         now: Time,
     ) -> Result<Self, Fault> {
         let Opened { mut hold, past } = opened;
-        let options = Options { commits: true, ..options };
+        let mark = mark(&options.run_id);
+        let options = Options { commits: true, mark, ..options };
         match (begin, past) {
             (Begin::Resume(_), None) => Err(nothing()),
             (Begin::Resume(answers), Some(past)) => {
                 Self::resume((hold, past), answers, (graph, options), now).await
             }
             (Begin::Turn(input), past) => {
-                hold.begin(&options.run_id, options.seed);
+                hold.begin(&origin(&options));
                 let (graph, run_id) = (Arc::clone(graph), options.run_id.clone());
                 let run = match past {
                     None => Run::new(graph, input, options, now),
@@ -82,10 +84,10 @@ impl Begun {
         now: Time,
     ) -> Result<Self, Fault> {
         let Past { mut memory, run } = past;
-        if let Some((run_id, seed)) = run {
-            (options.run_id, options.seed) = (run_id, seed);
+        if let Some(Origin { run_id, seed, mark }) = run {
+            (options.run_id, options.seed, options.mark) = (run_id, seed, mark);
         }
-        hold.begin(&options.run_id, options.seed);
+        hold.begin(&origin(&options));
         for (id, answer) in answers {
             let commit = answered(&memory, &id, answer)?;
             if let Some(durable) = hold.keep(&commit, &|| None, now)? {
@@ -133,6 +135,10 @@ fn answered(memory: &Memory<Json>, id: &str, answer: Json) -> Result<Commit<Json
         events: memory.events,
         change: Change::Answered(kept.task, answer),
     })
+}
+
+fn origin(options: &Options) -> Origin {
+    Origin { run_id: options.run_id.clone(), seed: options.seed, mark: options.mark }
 }
 
 fn nothing() -> Fault {

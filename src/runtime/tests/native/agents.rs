@@ -47,7 +47,7 @@ async fn an_agent_asks_its_tools_and_concludes() {
     assert_eq!(asked[1].messages.last().unwrap().content, "520000");
     let seen = seen.lock().unwrap();
     assert_eq!(seen[0].0, json!({"city": "Lyon"}));
-    assert_eq!(seen[0].1.as_ref().unwrap().len(), 16);
+    assert_eq!(seen[0].1.as_ref().unwrap().len(), 32);
     assert_eq!(run.budget().spent().model_calls, 2);
     assert_eq!(run.budget().spent().usage.output_tokens, 4);
     let events = run.take_events();

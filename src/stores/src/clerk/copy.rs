@@ -129,7 +129,7 @@ impl Clerk {
         let header = records.iter().rev().find(|record| record.kind == EntryKind::Run);
         let (Some(last), Some(header)) = (records.last(), header) else { return Ok(Vec::new()) };
         let header = Header::decode(&header.body)?;
-        let run = Header { run_id: copying.run_id.to_owned(), ..header };
+        let run = header.copied(copying.run_id);
         let mut bodies = vec![(EntryKind::Run, run.encode())];
         match self.tail(copying.from, last.seq).await?.status {
             Status::Unreadable(fault) => return Err(fault),

@@ -51,6 +51,11 @@ impl Writer {
                 self.number(4);
                 self.ending(ended)?;
             }
+            Change::Called(task, attempt, made) => {
+                self.number(5);
+                self.task(names, *task);
+                self.called(values, *attempt, made)?;
+            }
         }
         Ok(())
     }
@@ -169,8 +174,7 @@ impl Writer {
             }
             Err(fault) => {
                 self.number(3);
-                let fault = serde_json::to_string(fault);
-                self.text(&fault.map_err(|_| corrupt("a failure that has no text"))?);
+                self.serialized(fault)?;
             }
         }
         Ok(())
@@ -201,6 +205,11 @@ impl Reader<'_> {
             }
             3 => Change::Answered(self.task(names)?, values.read(self)?),
             4 => Change::Ended(self.ending()?),
+            5 => {
+                let task = self.task(names)?;
+                let (attempt, made) = self.called(values)?;
+                Change::Called(task, attempt, Box::new(made))
+            }
             _ => return Err(corrupt("an unknown kind of change")),
         })
     }
@@ -290,8 +299,7 @@ impl Reader<'_> {
             }
             1 => Ok(Ending::Budget(self.dimension()?)),
             2 => Ok(Ending::Cancelled(self.text()?.to_owned())),
-            3 => Err(serde_json::from_str(self.text()?)
-                .map_err(|_| corrupt("a failure that cannot be read"))?),
+            3 => Err(self.deserialized()?),
             _ => return Err(corrupt("an unknown ending")),
         })
     }

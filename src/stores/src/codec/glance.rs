@@ -7,7 +7,7 @@ use antiphon_core::checkpoint::Source;
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::END;
 
-use super::VERSION;
+use super::FORMAT;
 use super::change::source_of;
 use super::reader::Reader;
 use super::writer::Writer;
@@ -125,7 +125,7 @@ pub(crate) fn end(
 ) -> Result<Vec<u8>, Fault> {
     let mut out = Writer::new();
     out.array(5);
-    out.number(VERSION);
+    out.number(FORMAT);
     out.array(0);
     out.spent(spent);
     out.number(events);

@@ -3,7 +3,7 @@
 use antiphon_core::Fault;
 use rmp::Marker;
 
-use super::{VERSION, corrupt};
+use super::{FORMATS, corrupt};
 
 /// What a length may claim before there is anything to show for it.
 const ROOM: usize = 1024;
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn expect_version(&mut self) -> Result<(), Fault> {
         match self.number()? {
-            VERSION => Ok(()),
+            format if FORMATS.contains(&format) => Ok(()),
             other => Err(super::version(other)),
         }
     }

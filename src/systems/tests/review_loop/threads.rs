@@ -8,7 +8,7 @@ use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_models::{ScriptedModel, ScriptedReply};
 use antiphon_runtime::store::{Answer as Stored, Store};
-use antiphon_runtime::{Hold, ManualClock, Opened, Place, Stop, SystemClock};
+use antiphon_runtime::{Hold, ManualClock, Opened, Origin, Place, Stop, SystemClock};
 use antiphon_stores::{Durability, MemoryStore, Room, Seal, Settings, SqliteStore, Vault};
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::{Answer, Outcome, Session};
@@ -95,8 +95,8 @@ impl Place for Doomed {
 }
 
 impl Hold for Fatal {
-    fn begin(&mut self, run_id: &str, seed: Seed) {
-        self.hold.begin(run_id, seed);
+    fn begin(&mut self, run: &Origin) {
+        self.hold.begin(run);
     }
 
     fn keep(

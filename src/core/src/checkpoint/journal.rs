@@ -1,0 +1,194 @@
+//! The calls that a task makes, so that none that has come to an end is made again.
+//!
+//! An attempt that was cut short begins again, and its calls are answered from
+//! what is known of them. They are recognised by what they call and with what,
+//! in the order they were begun; calls that were open side by side may come in
+//! another order.
+
+use serde_json::Value as Json;
+
+use crate::fault::{Category, Fault};
+use crate::model::ModelReply;
+use crate::seed::Seed;
+
+/// One call, as it is recognised when its task begins again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What is called.
+    pub callee: Callee,
+    /// Its name.
+    pub name: String,
+    /// What it is given, as [`digest`] makes it.
+    pub digest: u64,
+    /// Whether it does no harm to make it twice.
+    pub repeatable: bool,
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// A model.
+    Model,
+    /// A tool.
+    Tool,
+    /// A function of the host's own.
+    Step,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub enum Came<V> {
+    /// A value of the host.
+    Value(V),
+    /// A failure of the host's own, as a value.
+    Raised(V),
+    /// What a model said.
+    Reply(Box<ModelReply>),
+    /// What a tool of a declared agent returned.
+    Json(Json),
+    /// A failure.
+    Failed(Fault),
+    /// Nothing yet: it asked somebody outside, and is made again after the answer.
+    Left,
+}
+
+/// A call that a task has begun, and what came of it, if that is known.
+#[derive(Clone, Debug)]
+pub struct Made<V> {
+    /// Counts the calls of an attempt from 0, in the order they were begun.
+    pub index: u32,
+    /// No other call of the task was open when it began.
+    pub alone: bool,
+    /// What was called.
+    pub call: Call,
+    /// What came of it.
+    pub came: Option<Came<V>>,
+}
+
+/// What is known of the calls of one attempt.
+#[derive(Clone, Debug)]
+pub struct Journal<V> {
+    /// Which attempt; the first is 1.
+    pub attempt: u32,
+    /// The calls in the order they were begun; some may be missing.
+    pub made: Vec<Made<V>>,
+    /// The attempt has failed, so that another one may go another way.
+    pub failed: bool,
+}
+
+impl Call {
+    /// Whether this is the same call as another one.
+    pub fn is(&self, other: &Self) -> bool {
+        (self.digest, self.callee, &self.name) == (other.digest, other.callee, &other.name)
+    }
+}
+
+impl Callee {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Model, Self::Tool, Self::Step];
+
+    /// The name in a store and for readers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Tool => "tool",
+            Self::Step => "step",
+        }
+    }
+}
+
+impl<V> Came<V> {
+    /// Whether it is what was wanted of the call.
+    pub const fn is_success(&self) -> bool {
+        matches!(self, Self::Value(_) | Self::Reply(_) | Self::Json(_))
+    }
+}
+
+impl<V> Journal<V> {
+    /// Nothing known yet.
+    pub const fn new(attempt: u32) -> Self {
+        Self { attempt, made: Vec::new(), failed: false }
+    }
+
+    /// Takes over that a call of an attempt was begun, or what came of it. A
+    /// later attempt begins from nothing.
+    pub fn note(&mut self, attempt: u32, made: Made<V>) {
+        if attempt < self.attempt {
+            return;
+        }
+        if attempt > self.attempt {
+            *self = Self::new(attempt);
+        }
+        let left = matches!(made.came, Some(Came::Left));
+        let found = self.made.binary_search_by_key(&made.index, |made| made.index);
+        if let Ok(place) = found {
+            self.made.remove(place);
+        }
+        if !left {
+            let (Ok(place) | Err(place)) = found;
+            self.made.insert(place, made);
+        }
+    }
+
+    /// The run has failed. Whoever takes it up wants another outcome: what
+    /// failed is made again, and so is what may be made twice.
+    pub(crate) fn fail(&mut self) {
+        let stays = |made: &Made<V>| {
+            !made.call.repeatable && made.came.as_ref().is_none_or(Came::is_success)
+        };
+        self.made.retain(stays);
+        self.attempt = 1;
+        self.failed = true;
+    }
+}
+
+/// A digest of what a call is given: the same for the same bytes, on any
+/// machine and in any version.
+pub fn digest(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+    let words = words.iter().chain(std::iter::once(&last)).map(|word| u64::from_le_bytes(*word));
+    words.fold(Seed::new(bytes.len() as u64), Seed::child).number()
+}
+
+/// What the keys of a run's calls derive from beside its seed, so that runs of
+/// one seed have their own: [`crate::run::Options::mark`].
+pub fn mark(run_id: &str) -> u64 {
+    digest(run_id.as_bytes())
+}
+
+/// What a call is known by to whoever is called: the same each time the task
+/// makes it, in every attempt and after a restart, and that of no other call.
+/// `nth` tells the same calls of one attempt apart. 32 hexadecimal digits.
+pub(crate) fn key(task: Seed, call: &Call, nth: u64) -> String {
+    let named = task.named(call.callee.as_str()).child(u64::MAX).named(&call.name);
+    let seed = named.child(call.digest).child(nth);
+    format!("{:016x}{:016x}", seed.child(1).number(), seed.child(2).number())
+}
+
+/// `unknown_outcome`: a call that may or may not have been made.
+pub(crate) fn unknown_outcome(call: &Call, key: &str) -> Fault {
+    let Call { callee, name, .. } = call;
+    let callee = callee.as_str();
+    let message = format!("it is not known what came of the call of the {callee}: {name}");
+    Fault::new(Category::Tool, "unknown_outcome", message)
+        .with(callee, name.as_str())
+        .with("idempotency_key", key)
+        .hint("find out whether it was made; declare what may be made twice as `idempotent`")
+}
+
+/// `replay_diverged`: a task that begins again and does something else.
+pub(crate) fn diverged(before: &Call, now: &Call) -> Fault {
+    let shown = |call: &Call| format!("{} {}", call.callee.as_str(), call.name);
+    let (was, is) = (shown(before), shown(now));
+    let message = if was == is {
+        format!("a node that was taken up again called the same with something else: {is}")
+    } else {
+        format!("a node that was taken up again called `{is}` where it had called: {was}")
+    };
+    Fault::new(Category::State, "replay_diverged", message)
+        .with("before", was)
+        .with("now", is)
+        .hint("let `ctx.step` give the node its times and random numbers, and change the code of nodes only while none of them is open")
+}

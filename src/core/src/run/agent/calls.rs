@@ -1,0 +1,164 @@
+//! The calls of an agent loop, as its node's task knows them.
+
+use super::super::Run;
+use super::super::frame::Record;
+use super::super::ledger::Known;
+use super::{AgentUnit, CallKind, misplaced};
+use crate::checkpoint::{Call, Callee, Came, digest, diverged, unknown_outcome};
+use crate::message::ToolCall;
+use crate::task::{Failure, Invocation, Outcome};
+use crate::value::Value;
+
+impl<V> AgentUnit<V> {
+    /// One more call that one of its tools makes by itself: how many there were before.
+    pub(in crate::run) fn count_inner(&mut self, slot: u32) -> u64 {
+        let Some(call) = self.calls.get_mut(slot as usize) else { return 0 };
+        call.inner += 1;
+        call.inner - 1
+    }
+
+    /// A call as it is recognised. What the model is asked may have changed
+    /// since it was: the loop that led there has not.
+    fn as_call(&self, kind: CallKind) -> Option<Call> {
+        let CallKind::Tool(position) = kind else {
+            let (callee, name) = (Callee::Model, String::new());
+            let call = Call { callee, name, digest: self.turn().into(), repeatable: true };
+            return (kind == CallKind::Model).then_some(call);
+        };
+        let asked = self.call_of(position)?;
+        let tool = self.spec.tools.iter().find(|tool| tool.spec.name == asked.name);
+        let repeatable = tool.is_some_and(|tool| tool.spec.is_repeatable());
+        Some(Call { repeatable, ..asked.as_call() })
+    }
+}
+
+impl<V: Value> Run<V> {
+    /// Takes over what the model said, if that is known.
+    pub(super) fn knows_reply(&mut self, unit: u32) -> bool {
+        match self.look_up_call(unit, CallKind::Model) {
+            Known::Came(came) => {
+                self.set_replays(unit, true);
+                self.log_model_call(unit);
+                self.replay(unit, CallKind::Model, came);
+            }
+            Known::Other(before) => self.diverge(unit, &before, CallKind::Model),
+            Known::Nothing | Known::Begun => return false,
+        }
+        true
+    }
+
+    /// Takes over what came of a tool call, or that nobody knows.
+    pub(super) fn knows_result(&mut self, unit: u32, position: usize, asked: &Invocation) -> bool {
+        let kind = CallKind::Tool(position);
+        match self.look_up_call(unit, kind) {
+            Known::Came(came) => {
+                self.set_replays(unit, true);
+                self.log_tool_call(unit, position, || asked.arguments.clone());
+                self.replay(unit, kind, came);
+            }
+            Known::Begun => {
+                let fault = unknown_outcome(&asked.call.as_call(), &asked.idempotency_key);
+                self.set_result(unit, Err(fault));
+            }
+            Known::Other(before) => self.diverge(unit, &before, kind),
+            Known::Nothing => return false,
+        }
+        true
+    }
+
+    /// Begins a call that is to be made; one that may not be made twice is
+    /// stored first. Gives which of its task's calls it is, if they are stored.
+    pub(super) fn open_call(&mut self, unit: u32, kind: CallKind) -> Option<u32> {
+        let (parent, slot) = self.units.get(unit)?.parent.filter(|_| self.desk.commits)?;
+        let call = self.units.agent_mut(unit)?.as_call(kind)?;
+        let made = self.units.record(parent, slot)?.ledger().open(&call);
+        let index = made.index;
+        if !call.repeatable {
+            let commit = self.called(parent, slot, made);
+            self.desk.due.extend(commit);
+        }
+        Some(index)
+    }
+
+    /// Stores what came of a call.
+    pub(super) fn close_call(&mut self, unit: u32, index: Option<u32>, outcome: &Outcome<V>) {
+        let (Some(index), Some(came)) = (index, came(outcome)) else { return };
+        let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) else {
+            return;
+        };
+        let record = self.units.record(parent, slot);
+        if let Some(made) = record.and_then(|record| record.ledger().close(index, came)) {
+            let commit = self.called(parent, slot, made);
+            self.desk.due.extend(commit);
+        }
+    }
+
+    fn look_up_call(&mut self, unit: u32, kind: CallKind) -> Known<V> {
+        let stores = self.desk.commits;
+        let Some(parent) = self.units.get(unit).and_then(|unit| unit.parent) else {
+            return Known::Nothing;
+        };
+        let record = self.units.record(parent.0, parent.1);
+        if !record.is_some_and(|record| stores || record.has_ledger()) {
+            return Known::Nothing;
+        }
+        let call = self.units.agent_mut(unit).and_then(|agent| agent.as_call(kind));
+        let record = self.units.record(parent.0, parent.1);
+        let found = record.zip(call).map(|(record, call)| record.ledger().look_up(&call));
+        found.unwrap_or(Known::Nothing)
+    }
+
+    fn replay(&mut self, unit: u32, kind: CallKind, came: Came<V>) {
+        self.take_answer(unit, kind, outcome(kind, came));
+        self.set_replays(unit, false);
+    }
+
+    fn diverge(&mut self, unit: u32, before: &Call, kind: CallKind) {
+        let call = self.units.agent_mut(unit).and_then(|agent| agent.as_call(kind));
+        if let Some(call) = call {
+            self.set_result(unit, Err(diverged(before, &call)));
+        }
+    }
+
+    /// What is taken over from now on was made before, or is made now.
+    fn set_replays(&mut self, unit: u32, replays: bool) {
+        if let Some(agent) = self.units.agent_mut(unit) {
+            agent.replays = replays;
+        }
+    }
+}
+
+impl<V> Record<V> {
+    fn has_ledger(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.ledger.is_some())
+    }
+}
+
+impl ToolCall {
+    /// The call as it is recognised; what the tool declares is not known here.
+    fn as_call(&self) -> Call {
+        let (callee, name) = (Callee::Tool, self.name.clone());
+        Call { callee, name, digest: digest(self.arguments.as_bytes()), repeatable: false }
+    }
+}
+
+/// What is stored of an outcome; none if it is not that of a model or a tool.
+fn came<V>(outcome: &Outcome<V>) -> Option<Came<V>> {
+    match outcome {
+        Outcome::Replied(reply) => Some(Came::Reply(reply.clone())),
+        Outcome::Returned(Ok(value)) => Some(Came::Json(value.clone())),
+        Outcome::Returned(Err(fault)) => Some(Came::Failed(fault.clone())),
+        Outcome::Failed(failure) => Some(Came::Failed(failure.fault.clone())),
+        Outcome::Done(_) | Outcome::Escalate(_) | Outcome::Ask(_) | Outcome::Opened(_) => None,
+    }
+}
+
+fn outcome<V>(kind: CallKind, came: Came<V>) -> Outcome<V> {
+    match (kind, came) {
+        (CallKind::Model, Came::Reply(reply)) => Outcome::Replied(reply),
+        (CallKind::Tool(_), Came::Json(value)) => Outcome::Returned(Ok(value)),
+        (CallKind::Tool(_), Came::Failed(fault)) => Outcome::Returned(Err(fault)),
+        (_, Came::Failed(fault)) => Outcome::Failed(Box::new(Failure::from(fault))),
+        _ => Outcome::failed(misplaced()),
+    }
+}

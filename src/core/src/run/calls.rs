@@ -1,0 +1,135 @@
+//! Calls that a task makes while it runs: looked up, counted and stored, so that
+//! none that has come to an end is made again (`systems/common.md` 3.13).
+
+use super::Run;
+use super::frame::{Record, Status};
+use super::ledger::{Known, Ledger};
+use crate::budget::Intent;
+use crate::checkpoint::{Call, Callee, Came, Change, Commit, Made, diverged, key, unknown_outcome};
+use crate::fault::{Category, Fault};
+use crate::task::TaskId;
+use crate::value::Value;
+
+/// What a task is to do about a call.
+#[derive(Debug)]
+pub enum Begun<V> {
+    /// Nothing: it was made before, and this came of it.
+    Known(Came<V>),
+    /// To make it, and then to say what came of it with [`Run::end_call`].
+    Due(Due<V>),
+}
+
+/// A call to be made.
+#[derive(Debug)]
+pub struct Due<V> {
+    /// Which call of its task it is.
+    pub index: u32,
+    /// For whoever is called: the same each time the task makes this call, in
+    /// every attempt and after a restart, and that of no other call.
+    pub key: String,
+    /// To be durable before the call is made, if anything is. It need not be
+    /// acknowledged, and may overtake commits that wait to be handed out.
+    pub intent: Option<Box<Commit<V>>>,
+}
+
+impl<V: Value> Run<V> {
+    /// Asks whether a task may make a call, and what is known of it. One that
+    /// is to be made is counted against the budgets.
+    ///
+    /// Calls of a tool of a declared agent are counted, but not known again: the
+    /// agent's call of the tool is, as a whole.
+    ///
+    /// # Errors
+    /// `unknown_outcome` if it was begun, may not be made twice and nobody knows
+    /// what came of it; `replay_diverged` if the task does something else than it
+    /// did before it began again; and as [`Run::request`].
+    pub fn begin_call(&mut self, id: TaskId, call: &Call) -> Result<Begun<V>, Fault> {
+        if !self.is_running(id) {
+            return Err(cancelled());
+        }
+        let TaskId { unit, slot, .. } = id;
+        let task = self.units.task_seed(unit, slot).child(self.desk.mark);
+        if let Some(agent) = self.units.agent_mut(unit) {
+            let nth = agent.count_inner(slot);
+            self.spend_call(id, call)?;
+            return Ok(Begun::Due(Due { index: 0, key: key(task, call, nth), intent: None }));
+        }
+        let ledger = self.units.record(unit, slot).map(Record::ledger);
+        let known = ledger.map_or(Known::Nothing, |ledger| ledger.look_up(call));
+        match known {
+            Known::Came(came) => return Ok(Begun::Known(came)),
+            Known::Other(before) => return Err(diverged(&before, call)),
+            Known::Begun => return Err(unknown_outcome(call, &self.key_of(id, call))),
+            Known::Nothing => {}
+        }
+        self.spend_call(id, call)?;
+        let made = self.units.record(unit, slot).map(|record| record.ledger().open(call));
+        let Some(made) = made else { return Err(cancelled()) };
+        let (index, key) = (made.index, self.key_of(id, call));
+        let intent = (!call.repeatable).then(|| self.called(unit, slot, made)).flatten();
+        Ok(Begun::Due(Due { index, key, intent }))
+    }
+
+    /// Says what came of a call of an attempt that is not over. Gives what is to
+    /// be stored of it, in the order of these calls; see [`Due::intent`].
+    pub fn end_call(&mut self, id: TaskId, index: u32, came: Came<V>) -> Option<Box<Commit<V>>> {
+        let TaskId { unit, slot, serial } = id;
+        let record = self.units.record(unit, slot).filter(|record| record.serial == serial)?;
+        if !matches!(record.status, Status::Running | Status::Cancelling) {
+            return None;
+        }
+        let made = record.ledger().close(index, came)?;
+        // Of one that may be made twice there is nothing to take back.
+        let stored = !(made.call.repeatable && matches!(made.came, Some(Came::Left)));
+        if stored { self.called(unit, slot, made) } else { None }
+    }
+
+    fn spend_call(&mut self, id: TaskId, call: &Call) -> Result<(), Fault> {
+        match call.callee {
+            Callee::Model => self.spend(id.unit, id.slot, Intent::Model),
+            Callee::Tool => self.spend(id.unit, id.slot, Intent::Tool),
+            Callee::Step => Ok(()),
+        }
+    }
+
+    /// The key of a call that has just been begun.
+    fn key_of(&mut self, id: TaskId, call: &Call) -> String {
+        let task = self.units.task_seed(id.unit, id.slot).child(self.desk.mark);
+        let record = self.units.record(id.unit, id.slot);
+        let begun = record.map_or(1, |record| record.ledger().count(call));
+        key(task, call, begun.saturating_sub(1))
+    }
+
+    /// A call of a task as it is stored, if anything is.
+    pub(super) fn called(&mut self, unit: u32, slot: u32, made: Made<V>) -> Option<Box<Commit<V>>> {
+        let attempt = self.units.attempt(unit, slot);
+        let change = |task| Change::Called(task, attempt, Box::new(made));
+        self.commit_of(unit, slot, change)
+    }
+}
+
+impl<V: Clone> Record<V> {
+    /// An attempt begins: what is known of its calls is to be come to again.
+    pub(super) fn begin_again(&mut self) {
+        let attempt = self.attempt;
+        if let Some(ledger) = self.extra.as_mut().and_then(|extra| extra.ledger.as_mut()) {
+            ledger.begin(attempt);
+        }
+    }
+
+    /// What the present attempt has called.
+    pub(super) fn ledger(&mut self) -> &mut Ledger<V> {
+        let attempt = self.attempt;
+        let ledger = &mut self.extra().ledger;
+        let ledger = ledger.get_or_insert_with(|| Box::new(Ledger::new(attempt)));
+        if ledger.attempt() != attempt {
+            ledger.begin(attempt);
+        }
+        ledger
+    }
+}
+
+pub(super) fn cancelled() -> Fault {
+    Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled")
+        .hint("end the task: nobody waits for its answer")
+}

@@ -1,0 +1,242 @@
+//! Agents whose process is gone: what the model said and what tools did is
+//! taken up, not done again.
+
+use std::sync::{Arc, Mutex};
+
+use antiphon_core::SideEffect::{External, Read};
+use antiphon_core::agent::AgentTool;
+use antiphon_core::checkpoint::{Change, Commit, Memory};
+use antiphon_core::effect::Effect;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::Graph;
+use antiphon_core::run::Options;
+use antiphon_core::task::Work;
+use antiphon_core::{Category, Fault};
+use serde_json::{Value, json};
+
+use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
+use crate::support::{End, Play, Script, options};
+
+type Called = Arc<Mutex<Vec<String>>>;
+
+/// An agent that calls two tools one after the other, and what they were called by.
+fn two(tools: Vec<AgentTool>) -> (Arc<Graph<Value>>, Script, Called) {
+    let called = Called::default();
+    let seen = Arc::clone(&called);
+    let script = script(vec![asks(&["one", "two"]), says("done")], move |invocation| {
+        seen.lock().unwrap().push(invocation.call.name.clone());
+        Ok(json!({"from": invocation.call.name}))
+    });
+    (graph(with(tools)).build().unwrap(), script, called)
+}
+
+fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
+}
+
+fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value> {
+    let mut memory = Memory::new(graph);
+    for commit in commits {
+        memory.fold(graph, commit.clone()).unwrap();
+    }
+    memory
+}
+
+/// The places of commits about calls, by name, and whether it is known what came of them.
+fn calls(play: &Play) -> Vec<(usize, String, bool)> {
+    let call = |(place, commit): (usize, &Commit<Value>)| match &commit.change {
+        Change::Called(_, _, made) => Some((place, made.call.name.clone(), made.came.is_some())),
+        _ => None,
+    };
+    play.commits.iter().enumerate().filter_map(call).collect()
+}
+
+fn after(play: &Play, name: &str, came: bool) -> usize {
+    let found = calls(play).into_iter().find(|call| (call.1.as_str(), call.2) == (name, came));
+    found.unwrap().0 + 1
+}
+
+#[test]
+fn a23_after_the_first_tool_of_two_it_is_not_called_again_nor_the_model_asked() {
+    let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
+    let mut play = stored(&graph, script.clone());
+    let state = play.complete();
+    let lost = folded(&graph, &play.commits[..after(&play, "one", true)]);
+    assert_eq!((lost.spent.model_calls, lost.spent.tool_calls), (1, 1));
+    called.lock().unwrap().clear();
+    let mut resumed = Play::resume(&graph, script, lost);
+    assert_eq!(resumed.complete(), state);
+    assert_eq!(*called.lock().unwrap(), ["two"]);
+    let asked = requests(&resumed);
+    assert_eq!(asked.len(), 1, "only what comes after the tools");
+    assert_eq!(results(&asked[0]), results(&requests(&play)[1]));
+    let spent = resumed.run.budget().spent();
+    assert_eq!((spent.model_calls, spent.tool_calls), (2, 2));
+    assert_eq!(spent.usage, play.run.budget().spent().usage);
+}
+
+#[test]
+fn what_is_taken_up_is_shown_as_such() {
+    let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
+    let mut play = stored(&graph, script.clone());
+    play.complete();
+    let lost = folded(&graph, &play.commits[..after(&play, "one", true)]);
+    let mut resumed = Play::resume(&graph, script, lost);
+    resumed.complete();
+    let replayed = |kind| -> Vec<bool> {
+        let events = resumed.of_kind(kind);
+        events.iter().map(|event| event.data.contains_key("replayed")).collect()
+    };
+    for kind in
+        [EventKind::ModelCall, EventKind::ModelReply, EventKind::ToolCall, EventKind::ToolResult]
+    {
+        assert_eq!(replayed(kind), [true, false], "{kind:?}");
+    }
+    assert!(play.events.iter().all(|event| !event.data.contains_key("replayed")));
+    assert_eq!(resumed.of_kind(EventKind::ToolCall)[0].data["arguments"]["city"], "Lyon");
+}
+
+#[test]
+fn a_tool_that_changes_something_is_stored_before_it_is_called() {
+    let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
+    let mut play = stored(&graph, script);
+    play.acknowledges = false;
+    let mut begun = false;
+    loop {
+        match play.step() {
+            Effect::Commit(commit) => {
+                begun |=
+                    matches!(&commit.change, Change::Called(_, _, made) if made.call.name == "one");
+                assert!(!begun || invocations(&play).is_empty());
+                if begun {
+                    break;
+                }
+                play.run.committed(commit.id);
+            }
+            Effect::Wait(_) => assert!(play.answer_one()),
+            Effect::Start(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(matches!(play.step(), Effect::Wait(_)), "nothing happens before it is durable");
+    play.run.committed(play.commits.last().unwrap().id);
+    assert!(matches!(play.step(), Effect::Start(_)));
+    assert_eq!(invocations(&play).len(), 1);
+}
+
+#[test]
+fn e12_a_tool_of_which_nobody_knows_what_came_fails_the_agent() {
+    let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
+    let mut play = stored(&graph, script.clone());
+    play.complete();
+    let lost = folded(&graph, &play.commits[..after(&play, "two", false)]);
+    called.lock().unwrap().clear();
+    let mut resumed = Play::resume(&graph, script, lost);
+    let fault = resumed.fails();
+    assert_eq!((fault.category, fault.code.as_str()), (Category::Tool, "unknown_outcome"));
+    assert_eq!(fault.details["tool"], "two");
+    assert_eq!(fault.details["idempotency_key"], invocations(&play)[1].idempotency_key);
+    assert!(called.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_tool_that_may_be_called_twice_is_called_again_under_its_key() {
+    let mut again = tool("one", External);
+    again.spec.idempotent = true;
+    let (graph, script, called) = two(vec![again, tool("two", Read)]);
+    let mut play = stored(&graph, script.clone());
+    let state = play.complete();
+    assert!(calls(&play).iter().all(|(_, _, came)| *came), "only what came is stored");
+    let lost = folded(&graph, &play.commits[..after(&play, "one", true) - 1]);
+    let mut resumed = Play::resume(&graph, script, lost);
+    assert_eq!(resumed.complete(), state);
+    assert_eq!(*called.lock().unwrap(), ["one", "two", "one", "two"]);
+    assert_eq!(invocations(&resumed)[0].idempotency_key, invocations(&play)[0].idempotency_key);
+}
+
+#[test]
+fn what_a_tool_failed_with_is_what_the_model_reads_again() {
+    let graph = graph(with(vec![tool("one", External)])).build().unwrap();
+    let script = |ok: bool| {
+        script(vec![asks(&["one"]), says("done")], move |_| {
+            if ok {
+                Ok(json!("fine"))
+            } else {
+                Err(Fault::new(Category::Tool, "closed", "it is closed"))
+            }
+        })
+    };
+    let mut play = stored(&graph, script(false));
+    play.complete();
+    let lost = folded(&graph, &play.commits[..after(&play, "one", true)]);
+    let mut resumed = Play::resume(&graph, script(true), lost);
+    resumed.complete();
+    assert_eq!(results(&requests(&resumed)[0]), ["error: it is closed"]);
+    assert_eq!(resumed.of_kind(EventKind::ToolResult)[0].data["code"], "closed");
+}
+
+#[test]
+fn of_an_agent_that_has_failed_the_model_is_asked_again_and_the_tools_are_not_called() {
+    let graph = graph(with(vec![tool("one", External)])).build().unwrap();
+    let called = Called::default();
+    let seen = Arc::clone(&called);
+    let answers = move |last: &'static str| {
+        let seen = Arc::clone(&seen);
+        script(vec![asks(&["one"]), says(last)], move |invocation| {
+            seen.lock().unwrap().push(invocation.call.name.clone());
+            Ok(json!("paid"))
+        })
+    };
+    let mut play = stored(&graph, answers(""));
+    assert_eq!(play.fails().code, "model_reply_empty");
+    let mut resumed = Play::resume(&graph, answers("done"), folded(&graph, &play.commits));
+    assert_eq!(resumed.complete()["text"], "done");
+    assert_eq!(*called.lock().unwrap(), ["one"]);
+    assert_eq!(requests(&resumed).len(), 2);
+}
+
+#[test]
+fn an_agent_that_is_lost_after_any_commit_ends_like_one_that_is_not() {
+    let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
+    let mut play = stored(&graph, script.clone());
+    let state = play.complete();
+    for kept in 1..play.commits.len() {
+        called.lock().unwrap().clear();
+        let lost = &play.commits[..kept];
+        let known = lost.iter().filter_map(|commit| match &commit.change {
+            Change::Called(_, _, made) => Some((made.call.name.as_str(), made.came.is_some())),
+            _ => None,
+        });
+        let known: Vec<_> = known.collect();
+        let open = known.last().is_some_and(|(_, came)| !came);
+        let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, lost));
+        match resumed.go() {
+            End::Failed(fault) => assert!(open, "{fault:?}"),
+            _ => assert_eq!(resumed.state(), state),
+        }
+        let called = called.lock().unwrap();
+        assert!(called.iter().all(|name| !known.contains(&(name.as_str(), true))), "{called:?}");
+    }
+}
+
+#[test]
+fn a_tool_of_a_tool_is_counted_and_has_a_key_of_its_own() {
+    let (graph, script, _) = two(vec![tool("one", External), tool("two", External)]);
+    let mut play = stored(&graph, script);
+    while invocations(&play).is_empty() {
+        play.step();
+        if invocations(&play).is_empty() {
+            play.answer_one();
+        }
+    }
+    let task = play.tasks.iter().find(|task| matches!(task.work, Work::Tool(_))).unwrap().id;
+    let wanted = crate::support::tool("inner", &json!({}));
+    let keys: Vec<_> = (0..2)
+        .map(|_| match play.run.begin_call(task, &wanted).unwrap() {
+            antiphon_core::run::Begun::Due(due) => due.key,
+            known @ antiphon_core::run::Begun::Known(_) => panic!("{known:?}"),
+        })
+        .collect();
+    assert_ne!(keys[0], keys[1]);
+    assert_eq!(play.run.budget().spent().tool_calls, 3);
+}

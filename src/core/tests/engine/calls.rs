@@ -1,0 +1,497 @@
+//! Calls of nodes: none that has come to an end is made again.
+
+use std::sync::{Arc, Mutex};
+
+use antiphon_core::checkpoint::{Call as Wanted, Came, Change, Commit, Memory};
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::{Graph, Policy, START};
+use antiphon_core::run::{Begun, Options};
+use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Call, End, Play, Script, chain, fan, fault, nested, options, play, policy, tool,
+};
+
+/// What was done to the world, in order: what, and under which key.
+#[derive(Clone, Default)]
+struct World(Arc<Mutex<Vec<(String, String)>>>);
+
+impl World {
+    fn done(&self) -> Vec<String> {
+        self.0.lock().unwrap().iter().map(|(what, _)| what.clone()).collect()
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.0.lock().unwrap().iter().map(|(_, key)| key.clone()).collect()
+    }
+
+    /// Calls a tool that does something to the world and says what.
+    fn does(&self, call: &mut Call<'_>, wanted: &Wanted) -> Result<Value, Fault> {
+        call.makes(wanted, |key| {
+            self.0.lock().unwrap().push((wanted.name.clone(), key.to_owned()));
+            Ok(json!(wanted.name))
+        })
+    }
+
+    /// A node that does each of these and logs what came of it.
+    fn node(
+        &self,
+        names: &'static [&'static str],
+    ) -> impl Fn(&mut Call<'_>) -> Outcome<Value> + use<> {
+        let world = self.clone();
+        move |call| {
+            let mut came = Vec::new();
+            for name in names {
+                match world.does(call, &tool(name, &json!({}))) {
+                    Ok(value) => came.push(value),
+                    Err(fault) => return Outcome::failed(fault),
+                }
+            }
+            call.done([("log", json!(came))])
+        }
+    }
+}
+
+fn repeatable(wanted: Wanted) -> Wanted {
+    Wanted { repeatable: true, ..wanted }
+}
+
+fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
+}
+
+fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value> {
+    let mut memory = Memory::new(graph);
+    for commit in commits {
+        memory.fold(graph, commit.clone()).unwrap();
+    }
+    memory
+}
+
+/// How many commits there were when the calls with these names were known.
+fn known(play: &Play, name: &str, came: bool) -> usize {
+    let is = |commit: &Commit<Value>| match &commit.change {
+        Change::Called(_, _, made) => made.call.name == name && made.came.is_some() == came,
+        _ => false,
+    };
+    play.commits.iter().position(is).unwrap() + 1
+}
+
+#[test]
+fn a_call_that_has_come_to_an_end_is_not_made_again() {
+    let graph = chain(&["a"]).build().unwrap();
+    let world = World::default();
+    let script = Script::new().node("a", world.node(&["one", "two"]));
+    let mut play = stored(&graph, script.clone());
+    let state = play.complete();
+    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let mut resumed = Play::resume(&graph, script, memory);
+    assert_eq!(resumed.complete(), state);
+    assert_eq!(world.done(), ["one", "two", "two"], "the second had not been begun");
+}
+
+#[test]
+fn e12_a_call_of_which_nobody_knows_what_came_is_not_made_again() {
+    let graph = chain(&["a"]).build().unwrap();
+    let world = World::default();
+    let script = Script::new().node("a", world.node(&["one", "two"]));
+    let mut play = stored(&graph, script.clone());
+    play.complete();
+    let memory = folded(&graph, &play.commits[..known(&play, "two", false)]);
+    let mut resumed = Play::resume(&graph, script.clone(), memory);
+    let fault = resumed.fails();
+    assert_eq!((fault.category, fault.code.as_str()), (Category::Tool, "unknown_outcome"));
+    assert_eq!(fault.details["tool"], "two");
+    assert_eq!(fault.details["idempotency_key"], world.keys()[1].as_str());
+    assert_eq!(world.done(), ["one", "two"]);
+    play.commits.truncate(known(&play, "two", false));
+    play.commits.append(&mut resumed.commits);
+    let mut again = Play::resume(&graph, script, folded(&graph, &play.commits));
+    assert_eq!(again.fails().code, "unknown_outcome", "nothing is known of it yet");
+}
+
+#[test]
+fn an_unknown_outcome_is_for_the_node_or_the_graph_to_decide() {
+    let mut graph = chain(&[]);
+    let errors = graph.channel("errors", antiphon_core::channel::Merge::Append);
+    let retry = Some(RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() });
+    graph.add_node(policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.edge(START, "a");
+    graph.on_error_record("a", errors);
+    let graph = graph.build().unwrap();
+    let world = World::default();
+    let script = Script::new().node("a", world.node(&["one"]));
+    let mut play = stored(&graph, script.clone());
+    play.complete();
+    let lost = &play.commits[..known(&play, "one", false)];
+
+    let mut recorded = Play::resume(&graph, script, folded(&graph, lost));
+    let state = recorded.complete();
+    assert_eq!(state["errors"][0]["code"], "unknown_outcome");
+    assert!(recorded.of_kind(EventKind::Retry).is_empty());
+
+    let caught = Script::new().node("a", |call| {
+        let came = call.makes(&tool("one", &json!({})), |_| panic!("it was made"));
+        let looked = call.makes(&tool("look", &json!({})), |_| Ok(json!("it was done")));
+        call.done([("log", json!([came.unwrap_err().code, looked.unwrap()]))])
+    });
+    let mut caught = Play::resume(&graph, caught, folded(&graph, lost));
+    assert_eq!(caught.complete()["log"], json!([["unknown_outcome", "it was done"]]));
+}
+
+#[test]
+fn what_may_be_made_twice_is_stored_once_and_repeated_under_its_key() {
+    let graph = chain(&["a"]).build().unwrap();
+    let world = World::default();
+    let acts = world.clone();
+    let script = Script::new().node("a", move |call| {
+        acts.does(call, &repeatable(tool("look", &json!({})))).unwrap();
+        call.done([])
+    });
+    let mut play = stored(&graph, script.clone());
+    play.complete();
+    let calls = play.commits.iter().filter(|commit| matches!(commit.change, Change::Called(..)));
+    assert_eq!(calls.count(), 1);
+    let before = known(&play, "look", true) - 1;
+    Play::resume(&graph, script, folded(&graph, &play.commits[..before])).complete();
+    assert_eq!(world.done(), ["look", "look"]);
+    assert_eq!(world.keys()[0], world.keys()[1]);
+}
+
+/// Resumes after the call of `one` with another node.
+fn after_one(wanted: Wanted, now: Wanted) -> (Result<Value, String>, World) {
+    let graph = chain(&["a"]).build().unwrap();
+    let acts = World::default();
+    let script = Script::new().node("a", move |call| {
+        acts.does(call, &wanted).unwrap();
+        call.done([])
+    });
+    let mut play = stored(&graph, script);
+    play.complete();
+    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let world = World::default();
+    let acts = world.clone();
+    let script = Script::new().node("a", move |call| match acts.does(call, &now) {
+        Ok(_) => call.done([]),
+        Err(fault) => Outcome::failed(fault),
+    });
+    let mut resumed = Play::resume(&graph, script, memory);
+    let came = match resumed.go() {
+        End::Failed(fault) => Err(format!("{}: {}", fault.code, fault.message)),
+        _ => Ok(resumed.state()),
+    };
+    (came, world)
+}
+
+#[test]
+fn a_node_that_does_something_else_is_stopped_before_it_does() {
+    let one = || tool("one", &json!({"cents": 1}));
+    let (came, world) = after_one(one(), tool("two", &json!({})));
+    let message = came.unwrap_err();
+    assert!(message.starts_with("replay_diverged: ") && message.contains("tool two"), "{message}");
+    assert!(message.ends_with("tool one"), "{message}");
+    assert!(world.done().is_empty());
+    let (came, world) = after_one(one(), tool("one", &json!({"cents": 2})));
+    assert!(came.unwrap_err().ends_with("with something else: tool one"));
+    assert!(world.done().is_empty());
+}
+
+#[test]
+fn another_question_to_what_may_be_asked_twice_does_no_harm() {
+    let asked = |text: &str| repeatable(tool("one", &json!(text)));
+    let (came, world) = after_one(asked("on Monday"), asked("on Tuesday"));
+    assert!(came.is_ok());
+    assert_eq!(world.done(), ["one"]);
+}
+
+#[test]
+fn calls_side_by_side_may_come_in_another_order() {
+    let graph = chain(&["a"]).build().unwrap();
+    let beside = |names: [&'static str; 2]| {
+        Script::new().node("a", move |call| {
+            let mut open = Vec::new();
+            let mut came = Vec::new();
+            for name in names {
+                match call.begins(&tool(name, &json!({}))).unwrap() {
+                    Begun::Due(due) => open.push((due.index, name)),
+                    Begun::Known(Came::Value(value)) => came.push(format!("known {value}")),
+                    Begun::Known(other) => panic!("{other:?}"),
+                }
+            }
+            for (index, name) in open.into_iter().rev() {
+                call.ends(index, Came::Value(json!(name)));
+                came.push(name.to_owned());
+            }
+            call.done([("log", json!(came))])
+        })
+    };
+    let mut play = stored(&graph, beside(["x", "y"]));
+    assert_eq!(play.complete()["log"], json!([["y", "x"]]));
+    let memory = folded(&graph, &play.commits[..known(&play, "x", true)]);
+    let mut resumed = Play::resume(&graph, beside(["y", "x"]), memory);
+    assert_eq!(resumed.complete()["log"], json!([["known \"y\"", "known \"x\""]]));
+}
+
+#[test]
+fn tasks_side_by_side_and_in_nested_graphs_know_their_own_calls() {
+    let mut graph = fan(&["a"], &[("log", antiphon_core::channel::Merge::Append)]);
+    graph.add_node(nested("sub", chain(&["x", "y"]).build().unwrap()));
+    graph.edge(START, "sub");
+    let graph = graph.build().unwrap();
+    let world = World::default();
+    let script = Script::new()
+        .node("a", world.node(&["same"]))
+        .node("x", world.node(&["same"]))
+        .node("y", world.node(&["same", "more"]));
+    let mut play = stored(&graph, script.clone());
+    let state = play.complete();
+    for kept in 1..=play.commits.len() {
+        let lost = &play.commits[..kept];
+        let begun = lost.iter().filter(
+            |commit| matches!(&commit.change, Change::Called(_, _, made) if made.came.is_none()),
+        );
+        let came = lost.iter().filter(
+            |commit| matches!(&commit.change, Change::Called(_, _, made) if made.came.is_some()),
+        );
+        let (begun, came) = (begun.count(), came.count());
+        let before = world.done().len();
+        let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, lost));
+        if let End::Failed(fault) = resumed.go() {
+            assert_eq!((fault.code.as_str(), begun), ("unknown_outcome", came + 1));
+            continue;
+        }
+        assert_eq!(resumed.state(), state, "lost after {kept} commits");
+        assert_eq!(world.done().len() - before, 4 - came, "lost after {kept} commits");
+    }
+    let mut keys = world.keys()[..4].to_vec();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), 4, "the same call of three tasks, and another");
+}
+
+#[test]
+fn a_further_attempt_makes_its_calls_again_under_the_same_keys() {
+    let mut graph = chain(&[]);
+    let retry = Some(RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() });
+    graph.add_node(policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.edge(START, "a");
+    let graph = graph.build().unwrap();
+    let world = World::default();
+    let acts = world.clone();
+    let script = Script::new().node("a", move |call| {
+        acts.does(call, &tool("one", &json!({}))).unwrap();
+        acts.does(call, &tool("one", &json!({}))).unwrap();
+        match call.task.attempt {
+            1 => Outcome::failed(fault(Category::Timeout)),
+            _ => call.done([]),
+        }
+    });
+    let mut play = stored(&graph, script.clone());
+    play.complete();
+    let keys = world.keys();
+    assert_eq!(keys.len(), 4);
+    assert_ne!(keys[0], keys[1], "two calls of one attempt");
+    assert_eq!(keys[..2], keys[2..]);
+    let last = play.commits.iter().rposition(|commit| matches!(commit.change, Change::Called(..)));
+    let memory = folded(&graph, &play.commits[..=last.unwrap()]);
+    let mut resumed = Play::resume(&graph, script, memory);
+    resumed.complete();
+    assert_eq!(world.done().len(), 4, "the second attempt is known, and goes on as such");
+    assert_eq!(resumed.tasks[0].attempt, 2);
+}
+
+#[test]
+fn a_node_that_was_answered_does_not_do_again_what_it_did_before_it_asked() {
+    let graph = chain(&["a"]).build().unwrap();
+    let world = World::default();
+    let acts = world.clone();
+    let script = Script::new().node("a", move |call| {
+        acts.does(call, &tool("before", &json!({}))).unwrap();
+        let Some(answer) = call.answers().pop() else { return Outcome::Ask(json!("may I?")) };
+        acts.does(call, &tool("after", &json!({}))).unwrap();
+        call.done([("log", answer)])
+    });
+    for mut play in [play(&graph, script.clone()), stored(&graph, script.clone())] {
+        world.0.lock().unwrap().clear();
+        let asked = play.pauses();
+        play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
+        play.complete();
+        assert_eq!(world.done(), ["before", "after"]);
+    }
+    world.0.lock().unwrap().clear();
+    let mut play = stored(&graph, script.clone());
+    let asked = play.pauses();
+    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    assert_eq!(resumed.pauses(), asked);
+    resumed.run.answer(&asked[0].id, json!("yes"), resumed.now).unwrap();
+    resumed.complete();
+    assert_eq!(world.done(), ["before", "after"]);
+}
+
+#[test]
+fn a_call_that_asked_is_made_again_after_the_answer() {
+    let graph = chain(&["a"]).build().unwrap();
+    let script = Script::new().node("a", |call| {
+        let begun = call.begins(&tool("approve", &json!({}))).unwrap();
+        let Begun::Due(due) = begun else { panic!("nothing came of it") };
+        if call.answers().is_empty() {
+            call.ends(due.index, Came::Left);
+            return Outcome::Ask(json!("may I?"));
+        }
+        call.ends(due.index, Came::Value(json!("done")));
+        call.done([("log", json!("done"))])
+    });
+    let mut play = stored(&graph, script.clone());
+    let asked = play.pauses();
+    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    resumed.pauses();
+    resumed.run.answer(&asked[0].id, json!("yes"), resumed.now).unwrap();
+    assert_eq!(resumed.complete()["log"], json!(["done"]));
+}
+
+#[test]
+fn a_failure_that_the_node_went_on_after_is_known_too() {
+    let graph = chain(&["a"]).build().unwrap();
+    let script = |result: Result<Value, Fault>| {
+        Script::new().node("a", move |call| {
+            let result = result.clone();
+            let came = call.makes(&tool("one", &json!({})), move |_| result);
+            call.done([("log", json!(came.map_err(|fault| fault.code.clone()).unwrap_err()))])
+        })
+    };
+    let mut play = stored(&graph, script(Err(fault(Category::Tool))));
+    play.complete();
+    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    let mut resumed = Play::resume(&graph, script(Ok(json!("now it works"))), memory);
+    assert_eq!(resumed.complete()["log"], json!(["tool"]));
+}
+
+#[test]
+fn of_a_run_that_has_failed_what_failed_is_made_again_and_what_was_done_is_not() {
+    let graph = chain(&["a"]).build().unwrap();
+    let world = World::default();
+    let acts = world.clone();
+    let broken = Arc::new(Mutex::new(true));
+    let breaks = Arc::clone(&broken);
+    let script = Script::new().node("a", move |call| {
+        acts.does(call, &repeatable(tool("look", &json!({})))).unwrap();
+        acts.does(call, &tool("pay", &json!({}))).unwrap();
+        let (acts, is_broken) = (acts.clone(), *breaks.lock().unwrap());
+        let sent = call.makes(&tool("send", &json!({})), move |key| {
+            acts.0.lock().unwrap().push(("send".into(), key.to_owned()));
+            if is_broken { Err(fault(Category::Tool)) } else { Ok(json!("sent")) }
+        });
+        match sent {
+            Ok(value) => call.done([("log", value)]),
+            Err(fault) => Outcome::failed(fault),
+        }
+    });
+    let mut play = stored(&graph, script.clone());
+    play.fails();
+    *broken.lock().unwrap() = false;
+    let mut resumed = Play::resume(&graph, script, folded(&graph, &play.commits));
+    assert_eq!(resumed.complete()["log"], json!(["sent"]));
+    assert_eq!(world.done(), ["look", "pay", "send", "look", "send"]);
+    assert_eq!(world.keys()[2], world.keys()[4]);
+}
+
+#[test]
+fn a_known_call_is_not_counted_again() {
+    let graph = chain(&["a"]).build().unwrap();
+    let world = World::default();
+    let script = Script::new().node("a", world.node(&["one", "two"]));
+    let mut play = stored(&graph, script.clone());
+    play.complete();
+    let memory = folded(&graph, &play.commits[..known(&play, "one", true)]);
+    assert_eq!(memory.spent.tool_calls, 1);
+    let mut resumed = Play::resume(&graph, script, memory);
+    resumed.complete();
+    assert_eq!(resumed.run.budget().spent().tool_calls, 2);
+}
+
+#[test]
+fn what_is_known_of_calls_is_forgotten_with_their_superstep() {
+    let graph =
+        fan(&["a", "b"], &[("log", antiphon_core::channel::Merge::Append)]).build().unwrap();
+    let world = World::default();
+    let script = Script::new().node("a", world.node(&["one"])).node("b", world.node(&["two"]));
+    let mut play = stored(&graph, script);
+    play.complete();
+    let mut memory = Memory::new(&graph);
+    for commit in &play.commits {
+        let finished = matches!(commit.change, Change::Finished(..));
+        memory.fold(&graph, commit.clone()).unwrap();
+        let journals = memory.tasks.values().filter(|kept| kept.journal.is_some()).count();
+        assert!(!finished || journals == 0, "the end of a task says all there is to know");
+    }
+    assert!(memory.tasks.is_empty());
+}
+
+#[test]
+fn commits_of_calls_may_overtake_others_and_lose_nothing() {
+    let graph = chain(&["a"]).build().unwrap();
+    let world = World::default();
+    let mut play = stored(&graph, Script::new().node("a", world.node(&["one", "two"])));
+    play.complete();
+    let calls: Vec<_> = play
+        .commits
+        .iter()
+        .filter(|commit| matches!(commit.change, Change::Called(..)))
+        .cloned()
+        .collect();
+    let mut memory = folded(&graph, &play.commits[..1]);
+    for commit in calls.iter().rev() {
+        memory.fold(&graph, commit.clone()).unwrap();
+    }
+    assert_eq!(memory.spent.tool_calls, 2);
+    assert_eq!(memory.events, calls.iter().map(|commit| commit.events).max().unwrap());
+}
+
+#[test]
+fn keys_differ_by_what_is_called_and_by_the_run() {
+    let keys = |seed: u64| {
+        let graph = chain(&["a"]).build().unwrap();
+        let world = World::default();
+        let acts = world.clone();
+        let script = Script::new().node("a", move |call| {
+            for wanted in [tool("one", &json!(1)), tool("one", &json!(2)), tool("two", &json!(1))] {
+                acts.does(call, &wanted).unwrap();
+            }
+            call.done([])
+        });
+        let options = Options { seed: Seed::new(seed), ..options() };
+        Play::with(&graph, script, json!({}), options).complete();
+        world.keys()
+    };
+    let (one, two) = (keys(1), keys(2));
+    let mut all: Vec<_> = one.iter().chain(&two).collect();
+    assert!(
+        all.iter().all(|key| key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    );
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 6);
+    assert_eq!(one, keys(1));
+}
+
+#[test]
+fn a_call_that_ends_while_its_task_is_stopped_is_known() {
+    let graph = chain(&["a"]).build().unwrap();
+    let mut play = stored(&graph, Script::new());
+    while play.tasks.is_empty() {
+        play.step();
+    }
+    let id = play.tasks[0].id;
+    let Begun::Due(due) = play.run.begin_call(id, &tool("one", &json!({}))).unwrap() else {
+        panic!()
+    };
+    play.run.cancel("the user left", play.now);
+    assert_eq!(
+        play.run.begin_call(id, &tool("two", &json!({}))).unwrap_err().code,
+        "task_cancelled"
+    );
+    assert!(play.run.end_call(id, due.index, Came::Value(json!(1))).is_some());
+    assert!(play.run.end_call(id, due.index, Came::Value(json!(1))).is_none(), "it has ended");
+}

@@ -1,0 +1,115 @@
+//! The calls of tasks, as bytes.
+
+use antiphon_core::Fault;
+use antiphon_core::checkpoint::{Call, Callee, Came, Made};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::corrupt;
+use super::reader::Reader;
+use super::value::{JsonCodec, ValueCodec};
+use super::writer::Writer;
+
+impl Writer {
+    pub(super) fn called<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        attempt: u32,
+        made: &Made<V>,
+    ) -> Result<(), Fault> {
+        let Made { index, alone, call, came } = made;
+        self.array(8);
+        self.number(attempt.into());
+        self.number((*index).into());
+        self.flag(*alone);
+        self.text(call.callee.as_str());
+        self.text(&call.name);
+        self.number(call.digest);
+        self.flag(call.repeatable);
+        if let Some(came) = came {
+            return self.came(values, &call.name, came);
+        }
+        self.nil();
+        Ok(())
+    }
+
+    fn came<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+        name: &str,
+        came: &Came<V>,
+    ) -> Result<(), Fault> {
+        self.array(2);
+        match came {
+            Came::Value(value) => {
+                self.number(0);
+                self.value(values, name, value)
+            }
+            Came::Raised(error) => {
+                self.number(1);
+                self.value(values, name, error)
+            }
+            Came::Reply(reply) => {
+                self.number(2);
+                self.serialized(reply)
+            }
+            Came::Json(json) => {
+                self.number(3);
+                self.value(&JsonCodec, name, json)
+            }
+            Came::Failed(fault) => {
+                self.number(4);
+                self.serialized(fault)
+            }
+            Came::Left => {
+                self.number(5);
+                self.nil();
+                Ok(())
+            }
+        }
+    }
+
+    /// What has a text of its own.
+    pub(super) fn serialized(&mut self, value: &impl Serialize) -> Result<(), Fault> {
+        let text = serde_json::to_string(value).map_err(|_| corrupt("something without a text"))?;
+        self.text(&text);
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn called<V>(
+        &mut self,
+        values: &impl ValueCodec<V>,
+    ) -> Result<(u32, Made<V>), Fault> {
+        self.expect_array(8)?;
+        let (attempt, index, alone) = (self.small()?, self.small()?, self.flag()?);
+        let callee = self.text()?;
+        let callee = Callee::ALL.into_iter().find(|known| known.as_str() == callee);
+        let callee = callee.ok_or_else(|| corrupt("a call of an unknown kind"))?;
+        let name = self.text()?.to_owned();
+        let call = Call { callee, name, digest: self.number()?, repeatable: self.flag()? };
+        let came = self.optional(|from| from.came(values))?;
+        Ok((attempt, Made { index, alone, call, came }))
+    }
+
+    fn came<V>(&mut self, values: &impl ValueCodec<V>) -> Result<Came<V>, Fault> {
+        self.expect_array(2)?;
+        Ok(match self.number()? {
+            0 => Came::Value(values.read(self)?),
+            1 => Came::Raised(values.read(self)?),
+            2 => Came::Reply(self.deserialized()?),
+            3 => Came::Json(JsonCodec.read(self)?),
+            4 => Came::Failed(self.deserialized()?),
+            5 => {
+                self.optional(|_| Err::<(), _>(corrupt("nothing with a value")))?;
+                Came::Left
+            }
+            _ => return Err(corrupt("an unknown outcome of a call")),
+        })
+    }
+
+    pub(super) fn deserialized<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
+        serde_json::from_str(self.text()?).map_err(|_| corrupt("a text that is not what it was"))
+    }
+}

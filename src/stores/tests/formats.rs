@@ -1,0 +1,101 @@
+//! Bytes that earlier versions have written, which have to stay readable.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::sync::Arc;
+
+use antiphon_core::Seed;
+use antiphon_core::budget::Spent;
+use antiphon_core::channel::{ChannelId, Merge, Write};
+use antiphon_core::checkpoint::{
+    Call, Callee, Came, Change, Commit, Delta, Made, Memory, Merged, Outlook, Source, TaskKey,
+};
+use antiphon_core::graph::{Graph, NodeId, START};
+use antiphon_stores::{Codec, Header, JsonCodec};
+use serde_json::{Value, json};
+
+fn graph() -> Arc<Graph<Value>> {
+    let mut graph = Graph::builder("pays");
+    graph.channel("log", Merge::Append);
+    graph.node("a");
+    graph.edge(START, "a");
+    graph.build().unwrap()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits = (0..hex.len()).step_by(2);
+    digits.map(|place| u8::from_str_radix(&hex[place..place + 2], 16).unwrap()).collect()
+}
+
+fn commit(change: Change<Value>) -> Commit<Value> {
+    let spent = Spent { supersteps: 1, tool_calls: 2, ..Spent::ZERO };
+    Commit { id: 0, within: Vec::new(), spent, events: 9, change }
+}
+
+fn step() -> Commit<Value> {
+    let writes = vec![Write::merge(ChannelId(0), json!("x"))];
+    let merges = vec![Merged { made: Vec::new(), writes }];
+    let outlook = Outlook { ready: vec![NodeId(1)], ..Outlook::default() };
+    commit(Change::Step(Delta { source: Source::Step, step: 3, merges, outlook }))
+}
+
+fn called(came: Option<Came<Value>>) -> Commit<Value> {
+    let call =
+        Call { callee: Callee::Tool, name: "pay".into(), digest: 0x0102_0304, repeatable: false };
+    let made = Made { index: 1, alone: true, call, came };
+    let task = TaskKey { key: 5, slot: 0, node: NodeId(1) };
+    commit(Change::Called(task, 2, Box::new(made)))
+}
+
+const STEP: &str =
+    "950190960100020000000992009402039192909193a36c6f6700a1789991a161909090c29090c0c0";
+const SNAPSHOT: &str = "96019601000200000009039192a36c6f6791a1789991a161909090c29090c0c0";
+const CALLED: &str = "95029096010002000000099205940500a161980201c3a4746f6f6ca3706179ce01020304c2c0";
+const CAME: &str =
+    "95029096010002000000099205940500a161980201c3a4746f6f6ca3706179ce01020304c292039107";
+
+#[test]
+fn the_first_format_is_read_and_still_written() {
+    let graph = graph();
+    let codec = Codec::new(&graph, &JsonCodec);
+    let read = codec.decode(&bytes(STEP)).unwrap();
+    assert_eq!(format!("{read:?}"), format!("{:?}", step()));
+    assert_eq!(hex(&codec.encode(&step()).unwrap()), STEP, "an earlier antiphon can read it");
+    let mut memory = Memory::new(&graph);
+    memory.fold(&graph, step()).unwrap();
+    assert_eq!(hex(&codec.encode_memory(&memory).unwrap()), SNAPSHOT);
+    let read = codec.decode_memory(&bytes(SNAPSHOT)).unwrap();
+    assert_eq!(read.root.state.get(ChannelId(0)), Some(&json!(["x"])));
+}
+
+#[test]
+fn calls_are_of_the_second_format() {
+    let graph = graph();
+    let codec = Codec::new(&graph, &JsonCodec);
+    for (stored, meant) in [(CALLED, called(None)), (CAME, called(Some(Came::Json(json!([7])))))] {
+        let read = codec.decode(&bytes(stored)).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{meant:?}"));
+        assert_eq!(hex(&codec.encode(&meant).unwrap()), stored);
+        assert_eq!(bytes(stored)[1], 2, "an earlier antiphon says that it is too old");
+    }
+}
+
+#[test]
+fn a_digest_is_the_same_in_every_version() {
+    use antiphon_core::checkpoint::digest;
+    let digests =
+        [&b""[..], b"{}", b"{\"cents\": 1200}"].map(|bytes| format!("{:x}", digest(bytes)));
+    assert_eq!(digests, ["48218226ff3cd4bf", "ef13a0669f031202", "e6252ea0315a0699"]);
+}
+
+#[test]
+fn a_run_of_an_earlier_antiphon_has_no_mark() {
+    let header = |mark| Header { run_id: "r".into(), seed: Seed::new(7), graph: "g".into(), mark };
+    assert_eq!(Header::decode(&bytes("93a17207a167")).unwrap(), header(0));
+    assert_eq!(hex(&header(5).encode()), "94a17207a16705");
+    assert_eq!(Header::decode(&header(5).encode()).unwrap(), header(5));
+    assert_ne!(header(5).copied("other").mark, 5, "its calls are others");
+}
