@@ -60,7 +60,8 @@ impl Subject {
 
     /// A run of a superstep a second that is not at its end, and a snapshot after each of these.
     async fn write(&self, thread: &str, steps: u64, snapshots: &[u64]) {
-        let header = Header { run_id: "run".into(), seed: Seed::new(7), graph: "large".into() };
+        let header =
+            Header { run_id: "run".into(), seed: Seed::new(7), graph: "large".into(), mark: 3 };
         let (run, snapshot) = (header.encode(), snapshot());
         let mut log = self.log(thread).await;
         log.append(&[(EntryKind::Run, &run)], 0, Time::from_micros(1)).unwrap().await.unwrap();
