@@ -1,4 +1,4 @@
-"""The command line: ``antiphon ask``, ``antiphon models``."""
+"""The command line: ``antiphon ask``, ``antiphon models``, ``antiphon runs``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import antiphon
 from antiphon._command.exits import Exit, failed
 from antiphon._command.output import abandon, prepare, tell
 from antiphon._command.plain import safe
+from antiphon._command.runs_options import add_runs
 from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._command.choices import choices
 
         return choices()
+    if options.command == "runs":
+        from antiphon._command.runs import runs
+
+        return runs(options)
     from antiphon._command.ask import ask
 
     return ask(options)
@@ -78,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--json", action="store_true", help="write one JSON object")
     ask.add_argument("--trace", action="store_true", help="write the events too")
     commands.add_parser("models", help="list what could answer")
+    add_runs(
+        commands.add_parser("runs", help="see to threads that are kept", epilog=_EXITS), _EXITS
+    )
     return parser
 
 

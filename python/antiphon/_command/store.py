@@ -1,0 +1,70 @@
+"""The store that a command is about."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from re import fullmatch
+
+from antiphon._saver import saver_of
+from antiphon.checkpoint import PostgresSaver, Saver, SqliteSaver
+from antiphon.errors import StateError, ValidationError
+
+__all__ = ["KEY", "STORE", "opened"]
+
+STORE = "ANTIPHON_CHECKPOINTER"
+"""The variable that names the store if no option does."""
+KEY = "ANTIPHON_CHECKPOINTER_KEY"
+"""The variable that holds the key of an encrypted store: 64 hexadecimal digits."""
+
+
+def opened(given: str | None) -> Saver:
+    """Opens the store that is there: nothing is made.
+
+    Args:
+        given: its URL, or the path of a SQLite file. Default: ``ANTIPHON_CHECKPOINTER``.
+
+    Raises:
+        ValidationError: nothing names a store (``store_missing``), or what does is no URL
+            of one; or the key is none (``call_invalid``).
+        StateError: it cannot be opened.
+    """
+    url = given or os.environ.get(STORE, "").strip()
+    if not url:
+        raise ValidationError(
+            f"nothing says where the threads are kept: {STORE} is not set",
+            code="store_missing",
+            hint="pass --store sqlite:runs.db, or set the variable",
+        )
+    file = Path(url.removeprefix("sqlite:"))
+    if url.startswith("sqlite:") or file.exists():
+        if not file.exists():
+            raise StateError(
+                f"there is no such file: {file}",
+                code="store_unavailable",
+                hint="check the path; antiphon makes the file when the first run is kept",
+            )
+        return SqliteSaver.open(file, key=_key())
+    if url.startswith(("postgres:", "postgresql:")):
+        return PostgresSaver.open(url, key=_key())
+    try:
+        saver = saver_of(url)
+    except ValueError as error:
+        raise ValidationError(str(error), code="call_invalid") from error
+    if saver is None or url.startswith("memory:"):
+        raise ValidationError(
+            f"a store in memory has no threads for others to see: {url}", code="call_invalid"
+        )
+    return saver
+
+
+def _key() -> bytes | None:
+    given = os.environ.get(KEY, "").strip()
+    if not given:
+        return None
+    if not fullmatch("[0-9A-Fa-f]{64}", given):
+        raise ValidationError(
+            f"`{KEY}` takes 64 hexadecimal digits, found so many characters: {len(given)}",
+            code="call_invalid",
+        )
+    return bytes.fromhex(given)

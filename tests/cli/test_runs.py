@@ -1,0 +1,253 @@
+"""``antiphon runs`` as a person and a script meet it, over a file that a process has left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import pytest
+
+from antiphon.checkpoint import SqliteSaver
+from cli.team import HOSTILE
+
+PYTHON = str(Path(__file__).parents[2] / "python")
+TEAM = Path(__file__).with_name("team.py")
+
+
+class Shell:
+    """A folder with a file of threads, and the module of the team that has written it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        copy(TEAM, folder / "team.py")
+        self._run([sys.executable, "team.py"]).check_returncode()
+
+    def runs(
+        self, *arguments: str, store: str | None = "sqlite:runs.db", **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        named = {} if store is None else {"ANTIPHON_CHECKPOINTER": store}
+        command = [sys.executable, "-m", "antiphon", "runs", *arguments]
+        return self._run(command, **named, **more)
+
+    def json(self, *arguments: str) -> Any:
+        done = self.runs(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("\n") == 1
+        return json.loads(done.stdout)
+
+    def _run(self, command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
+        kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**kept, "PYTHONPATH": PYTHON, "PYTHONIOENCODING": "utf-8", **more},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+class TestList:
+    """What there is."""
+
+    def test_a_line_for_each_thread(self, shell: Shell) -> None:
+        done = shell.runs("list")
+        assert (done.returncode, done.stderr) == (0, "")
+        heads, hostile, plain = done.stdout.splitlines()
+        assert heads.split() == ["THREAD", "STATUS", "GRAPH", "STEPS", "SIZE", "WRITTEN"]
+        assert hostile.startswith("-t[31m red  paused (2 questions)  graph ")
+        assert plain.split()[:5] == ["t", "paused", "(1", "question)", "team"]
+
+    def test_nothing_of_a_name_reaches_the_terminal_as_a_command(self, shell: Shell) -> None:
+        for arguments in (("list",), ("show", "--", HOSTILE), ("fork", "--", HOSTILE)):
+            done = shell.runs(*arguments)
+            assert done.returncode == 0, done.stderr
+            assert not {"\x1b", "\u202e"} & set(done.stdout + done.stderr)
+        told = shell.json("list")
+        assert HOSTILE in [one["thread"] for one in told["threads"]]
+
+    def test_filters_and_pages(self, shell: Shell) -> None:
+        def names(*arguments: str) -> list[str]:
+            return [one["thread"] for one in shell.json("list", *arguments)["threads"]]
+
+        assert names("--graph", "team") == ["t"]
+        assert names("--status", "ended") == []
+        assert names(f"--after={HOSTILE}") == ["t"]
+        first = shell.json("list", "--limit", "1")
+        assert ([one["thread"] for one in first["threads"]], first["after"]) == ([HOSTILE], HOSTILE)
+        assert shell.json("list", "--limit", "2")["after"] is None
+        done = shell.runs("list", "--limit", "1")
+        assert done.stderr == "there are more: --after=-t[31m red\n"
+        assert names("--graph", "' OR '1'='1") == []
+
+    def test_the_store_may_be_named_in_any_way(self, shell: Shell) -> None:
+        told = shell.runs("list").stdout
+        for store in ("sqlite:runs.db", "runs.db", str(shell.folder / "runs.db")):
+            assert shell.runs("list", "--store", store, store=None).stdout.startswith(told[:60])
+
+    @pytest.mark.parametrize(
+        ("store", "code", "told"),
+        [
+            (None, 2, "ANTIPHON_CHECKPOINTER is not set"),
+            ("", 2, "ANTIPHON_CHECKPOINTER is not set"),
+            ("sqlite:other.db", 1, "there is no such file: other.db"),
+            ("nonsense", 2, "found: no scheme"),
+            ("memory:", 2, "no threads for others to see"),
+            ("sqlite:team.py", 1, "the store is damaged"),
+            ("sqlite:.", 1, "store"),
+        ],
+    )
+    def test_a_store_that_is_none_is_an_error(
+        self, shell: Shell, store: str | None, code: int, told: str
+    ) -> None:
+        done = shell.runs("list", store=store)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert told in done.stderr
+        assert "Traceback" not in done.stderr
+        assert sorted(path.name for path in shell.folder.glob("*.db*")) == ["runs.db"]
+
+    def test_an_encrypted_store_takes_its_key_from_the_environment(self, shell: Shell) -> None:
+        with SqliteSaver.open(shell.folder / "secret.db", key=b"k" * 32) as saver:
+            with SqliteSaver.open(shell.folder / "runs.db") as plain:
+                assert len(plain.threads()) == 2
+            assert saver.threads() == []
+        good = shell.runs("list", store="secret.db", ANTIPHON_CHECKPOINTER_KEY="6b" * 32)
+        assert (good.returncode, good.stdout) == (0, "no threads\n")
+        bad = shell.runs("list", store="secret.db", ANTIPHON_CHECKPOINTER_KEY="6b6c6d" * 8)
+        assert bad.returncode == 2
+        assert "6b6c" not in bad.stderr
+
+
+class TestShow:
+    """One thread."""
+
+    def test_its_questions_runs_checkpoints_and_values(self, shell: Shell) -> None:
+        done = shell.runs("show", "t")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("t: paused (1 question), graph team, 0 steps, ")
+        for told in ("of greeter: your name?", "RUN ", "CHECKPOINT ", "question = greet"):
+            assert told in done.stdout
+        told = shell.json("show", "t")
+        assert [one["value"] for one in told["questions"]] == ["your name?"]
+        assert told["checkpoints"][0]["next"] == ["greeter"]
+        assert told["written"]["question"] == "greet"
+
+    def test_a_thread_that_is_not_there_is_an_error(self, shell: Shell) -> None:
+        for arguments in (
+            ("show", "x"),
+            ("fork", "x"),
+            ("delete", "x"),
+            ("prune", "--thread", "x"),
+        ):
+            more = ("--keep-last", "1") if arguments[0] == "prune" else ()
+            done = shell.runs(*arguments, *more)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert "the thread holds nothing: x" in done.stderr
+
+
+class TestResume:
+    """Going on with the code of the run."""
+
+    def test_a_team_goes_on_with_an_answer(self, shell: Shell) -> None:
+        done = shell.runs("resume", "t", "--team", "team:team", "--answer", "Ada")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "hello Ada\n", "")
+        again = shell.json("resume", "t", "--team", "team:Holder.inner")
+        assert (again["answer"], again["outcome"]) == ("hello Ada", "answered")
+        (one,) = shell.json("list", "--graph", "team")["threads"]
+        assert (one["status"], one["outcome"]) == ("ended", "completed")
+
+    def test_what_still_asks_is_told_and_has_no_answer(self, shell: Shell) -> None:
+        done = shell.runs("resume", "t", "--team", "team:team")
+        assert done.returncode == 3
+        assert "of greeter: your name?" in done.stderr
+
+    def test_a_graph_goes_on_question_by_question(self, shell: Shell) -> None:
+        named = ("--team", "team:graph", "--", HOSTILE)
+        ids = [one["id"] for one in _questions(shell)]
+        half = shell.runs("resume", "--answer", f"{ids[0]}=[1, 2]", *named)
+        assert half.returncode == 3
+        assert f"question {ids[1]} of two" in half.stderr
+        assert "\x1b" not in half.stderr
+        done = shell.runs("resume", "--json", "--answer", f"{ids[1]}=yes", *named)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {"state": {"log": [1, [1, 2], "yes"]}, "questions": []}
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            (("--team", "team"), "`module:attribute`: team"),
+            (("--team", "nowhere:team"), "nowhere"),
+            (("--team", "team:nothing"), "nothing"),
+            (("--team", "team:other"), "is no team"),
+            (("--team", "team:team", "--answer", "1", "--answer", "2"), "`id=answer`: 1"),
+            (("--team", "team:team", "--answer", f"{'a' * 32}=1"), "a" * 32),
+        ],
+    )
+    def test_what_cannot_be_is_a_mistake_of_the_caller(
+        self, shell: Shell, arguments: tuple[str, ...], told: str
+    ) -> None:
+        done = shell.runs("resume", "t", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert told in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def _questions(shell: Shell) -> list[Any]:
+    done = shell.runs("show", "--json", "--", HOSTILE)
+    questions: list[Any] = json.loads(done.stdout)["questions"]
+    return questions
+
+
+class TestChange:
+    """Copying and removing."""
+
+    def test_a_fork_is_a_thread_of_its_own(self, shell: Shell) -> None:
+        assert shell.runs("fork", "t", "--to", "u").stdout == "u\n"
+        name = shell.runs("fork", "t", "--checkpoint", "2").stdout.strip()
+        threads = {one["thread"]: one for one in shell.json("list")["threads"]}
+        assert (threads["u"]["status"], threads[name]["outcome"]) == ("paused", "cancelled")
+        assert shell.runs("resume", "u", "--team", "team:team", "--answer", "Eve").returncode == 0
+        assert shell.json("show", "t")["status"] == "paused"
+        taken = shell.runs("fork", "t", "--to", "u")
+        assert (taken.returncode, taken.stdout) == (2, "")
+        assert shell.runs("fork", "t", "--checkpoint", "99").returncode == 1
+
+    def test_old_threads_are_removed(self, shell: Shell) -> None:
+        pruned = shell.json("prune", "--delete-after", "0s", "--dry-run")
+        assert (pruned["threads"], pruned["deleted"], pruned["busy"]) == (2, 2, [])
+        assert len(shell.json("list")["threads"]) == 2
+        done = shell.runs("prune", "--keep-last", "1", "--compact")
+        assert done.stdout == "removed: 0 entries, 0 B, of 2 threads; 0 of them whole\n"
+        done = shell.runs("prune", "--thread", "t", "--delete-after", "0s")
+        assert done.stdout.endswith("of 1 threads; 1 of them whole\n")
+        assert shell.runs("delete", "--", HOSTILE).returncode == 0
+        assert shell.runs("list").stdout == "no threads\n"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("prune",),
+            ("prune", "--keep-last", "0"),
+            ("prune", "--keep-for", "30"),
+            ("prune", "--keep-bytes", "lots"),
+            ("list", "--limit", "-1"),
+            ("list", "--status", "'; DROP TABLE thread; --"),
+            ("delete",),
+            (),
+        ],
+    )
+    def test_what_is_typed_wrong_is_said(self, shell: Shell, arguments: tuple[str, ...]) -> None:
+        done = shell.runs(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert len(shell.json("list")["threads"]) == 2
