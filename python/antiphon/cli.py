@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import antiphon
+from antiphon._command.batch_options import add_batch, misused
 from antiphon._command.exits import Exit, failed
 from antiphon._command.output import abandon, prepare, tell
 from antiphon._command.plain import safe
@@ -35,7 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     prepare()
     try:
-        code = _run(_parser().parse_args(arguments))
+        parser = _parser()
+        options = parser.parse_args(arguments)
+        if problem := misused(options):
+            parser.error(problem)
+        code = _run(options)
         sys.stdout.flush()
     except AntiphonError as error:
         tell(safe(f"error: {error}"))
@@ -61,6 +66,10 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._command.runs import runs
 
         return runs(options)
+    if options.batch is not None:
+        from antiphon._command.batch import batch
+
+        return batch(options)
     from antiphon._command.ask import ask
 
     return ask(options)
@@ -70,8 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="antiphon", description=antiphon.__doc__, epilog=_EXITS)
     parser.add_argument("--version", action=_Version, help="write the version and leave")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    ask = commands.add_parser("ask", help="answer a question", epilog=_EXITS)
-    ask.add_argument("question")
+    ask = commands.add_parser("ask", help="answer a question, or a file of them", epilog=_EXITS)
+    ask.add_argument("question", nargs="?")
     ask.add_argument(
         "--model", help="provider:model, local:1.5b, local:0.5b, or the path of a .gguf file"
     )
@@ -82,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     ask.add_argument("--json", action="store_true", help="write one JSON object")
     ask.add_argument("--trace", action="store_true", help="write the events too")
+    add_batch(ask.add_argument_group("a file of questions"))
     commands.add_parser("models", help="list what could answer")
     add_runs(
         commands.add_parser("runs", help="see to threads that are kept", epilog=_EXITS), _EXITS

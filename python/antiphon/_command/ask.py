@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from antiphon.errors import AntiphonError
 
-__all__ = ["ask"]
+__all__ = ["ask", "checked_settings"]
 
 _ARGUMENTS = set(inspect.signature(ReviewLoop).parameters)
 
@@ -35,11 +35,7 @@ def ask(options: argparse.Namespace) -> Exit:
     Raises:
         AntiphonError: nothing could be asked.
     """
-    settings = dict(map(_setting, options.set or ()))
-    # What is wrong with settings and file is said before a model costs anything.
-    for name in settings.keys() & _ARGUMENTS:
-        raise ValidationError(f"this is no setting: {name}", code="system_setting_invalid")
-    ReviewLoop(Model.scripted([]), **settings)
+    settings = checked_settings(options)
     attached = read_file(options.file)
     _require_question(options.question)
     choice = choose(options.model, os.environ)
@@ -52,6 +48,20 @@ def ask(options: argparse.Namespace) -> Exit:
     sys.stdout.write(_told(result, options) + "\n")
     sys.stdout.flush()
     return after(result)
+
+
+def checked_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of a command; what is wrong with them is said before a model costs anything.
+
+    Raises:
+        ValidationError: one cannot be used (``command_setting_malformed``,
+            ``system_setting_invalid``).
+    """
+    settings = dict(map(_setting, options.set or ()))
+    for name in settings.keys() & _ARGUMENTS:
+        raise ValidationError(f"this is no setting: {name}", code="system_setting_invalid")
+    ReviewLoop(Model.scripted([]), **settings)
+    return settings
 
 
 def _require_question(question: str) -> None:

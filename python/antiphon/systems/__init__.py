@@ -17,6 +17,7 @@ Example:
     '42'
 """
 
+from antiphon._lines import BatchReport, LineProblem
 from antiphon._role import RoleContext
 from antiphon.systems.result import ReviewLoopResult
 from antiphon.systems.review_loop import ReviewLoop
@@ -24,6 +25,8 @@ from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
 
 __all__ = [
     "AsyncReviewLoopStream",
+    "BatchReport",
+    "LineProblem",
     "ReviewLoop",
     "ReviewLoopResult",
     "ReviewLoopStream",

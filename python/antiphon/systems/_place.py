@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from antiphon._antiphon import Place
+from antiphon._saver import saver_of
 from antiphon._thread import fresh_name, thread_name
-from antiphon.errors import ValidationError
+from antiphon.errors import AntiphonError, ValidationError
+from antiphon.graph import Durability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon.checkpoint import Saver
+    from antiphon._lines import Task
 
-__all__ = ["Durability", "Places", "thread_of"]
-
-Durability = Literal["sync", "async", "exit"]
-"""When what happened is safe."""
+__all__ = ["Places", "thread_of"]
 
 
 class Places:
     """Threads of a store, if there is one.
 
     Args:
-        saver: the store.
+        checkpointer: the store.
         durability: when what happens there is safe.
 
     Raises:
-        ValidationError: the durability is none (``system_setting_invalid``).
+        ValidationError: the checkpointer is neither a saver nor the URL of one, or the
+            durability is unknown, or means nothing without a checkpointer
+            (``system_setting_invalid``).
     """
 
-    def __init__(self, saver: Saver | None, durability: Durability | None) -> None:
-        if durability not in (None, *get_args(Durability)):
-            raise ValidationError(
-                f"`durability` is sync, async or exit, found: {durability}",
-                code="system_setting_invalid",
-            )
-        if durability is not None and saver is None:
-            raise ValidationError(
-                f"`durability` needs a checkpointer, and there is none: {durability}",
-                code="system_setting_invalid",
-                hint="pass `checkpointer`, for instance `sqlite:runs.db`",
-            )
-        self._saver = saver
+    def __init__(self, checkpointer: Any, durability: Any) -> None:
+        if durability not in get_args(Durability):
+            raise _refused(f"`durability` is sync, async or exit, found: {durability!r}")
+        try:
+            self._saver = saver_of(checkpointer)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, AntiphonError):
+                raise
+            raise _refused(str(error)) from None
+        if self._saver is None and durability != "async":
+            raise _refused(f"`durability` means nothing without a `checkpointer`: {durability}")
         self._durability = durability
 
     def put(self, thread: str | None) -> dict[str, Any]:
@@ -59,6 +58,12 @@ class Places:
         run_id = fresh_name()
         return {**self._named(run_id), "run_id": run_id}
 
+    def task(self, task: Task) -> dict[str, Any]:
+        """How the engine keeps a question of a file: it goes on where it was."""
+        if self._saver is None:
+            return {}
+        return {**self._named(task.task_id), "how": "again" if task.again else "once"}
+
     def old(self, thread: str) -> dict[str, Any]:
         """How the engine goes on with the question in a thread.
 
@@ -67,19 +72,22 @@ class Places:
         """
         return {**self._named(thread), "how": "resume"}
 
-    def _named(self, thread: Any) -> dict[str, Any]:
-        thread = thread_name(thread)
+    def _named(self, thread: str) -> dict[str, Any]:
+        name = thread_name(thread)
         if self._saver is None:
             raise ValidationError(
-                f"there is no checkpointer to keep the thread in: {thread}",
+                f"there is no checkpointer to keep a thread in: {name}",
                 code="thread_unkept",
-                details={"thread": thread},
-                hint="pass `checkpointer`, for instance `sqlite:runs.db`",
+                hint='add one: `checkpointer="sqlite:runs.db"`',
             )
-        return {"place": Place(self._saver, thread, durability=self._durability)}
+        return {"place": Place(self._saver, name, durability=self._durability)}
 
 
 def thread_of(put: Mapping[str, Any]) -> str | None:
     """The thread that a question was put in."""
     place = put.get("place")
     return None if place is None else str(place.thread)
+
+
+def _refused(message: str) -> ValidationError:
+    return ValidationError(message, code="system_setting_invalid")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import ReviewLoop as Native
+from antiphon._antiphon import Stopper
 from antiphon._choice import standing
 from antiphon._role import Question, aask_all, as_role, ask_all
-from antiphon._saver import saver_of
 from antiphon.event import Event
 from antiphon.models import Model, scripted
+from antiphon.systems._batch import FileBatches
 from antiphon.systems._cast import everyone, played, tools_of
 from antiphon.systems._file import read_file
 from antiphon.systems._parts import parts
@@ -22,16 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from antiphon._antiphon import Event as NativeEvent
+    from antiphon._lines import Task
     from antiphon.checkpoint import Saver
+    from antiphon.graph import Durability
     from antiphon.systems._file import FileGiven
-    from antiphon.systems._place import Durability
 
     _Show = Callable[[NativeEvent], None]
 
 __all__ = ["ReviewLoop"]
 
 
-class ReviewLoop:
+class ReviewLoop(FileBatches):
     """Answers one question at a time with a planner, a researcher, an expert and a critic.
 
     The planner splits the question into research steps and expert steps. Each piece of work
@@ -101,10 +104,10 @@ class ReviewLoop:
         research_tools: Iterable[Any] | None = None,
         expert_tools: Iterable[Any] | None = None,
         checkpointer: Saver | str | None = None,
-        durability: Durability | None = None,
+        durability: Durability = "async",
         **settings: Any,
     ) -> None:
-        self._places = Places(saver_of(checkpointer), durability)
+        self._places = Places(checkpointer, durability)
         given = {
             "planner": planner,
             "critic": critic,
@@ -275,6 +278,10 @@ class ReviewLoop:
         """
         return await aask_all(self.arun, questions, concurrency=concurrency, label=_LABEL)
 
+    async def _settle(self, task: Task) -> ReviewLoopResult:
+        put = {"file": read_file(task.file), **self._places.task(task)}
+        return await self._await(task.question, put)
+
     def __repr__(self) -> str:
         return "ReviewLoop()"
 
@@ -285,8 +292,19 @@ class ReviewLoop:
     async def _await(
         self, question: str, put: dict[str, Any], show: _Show | None = None
     ) -> ReviewLoopResult:
-        about = Question(asyncio.get_running_loop())
-        native: Any = await self._native.aask(question, watch=show, about=about, **put)
+        about, stopper = Question(asyncio.get_running_loop()), Stopper()
+        asked: Any = self._native.aask(question, watch=show, about=about, stop=stopper, **put)
+        try:
+            native = await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            stopper.stop("cancelled")
+            # Its thread is free once it has ended, which does not take long. A loop that is
+            # being closed cancels twice.
+            while not asked.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([asked])
+            asked.exception()  # what it came to nobody wants any more
+            raise
         return ReviewLoopResult.of(native, thread_of(put))
 
 

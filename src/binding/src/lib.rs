@@ -52,6 +52,7 @@ mod shelves;
 mod show;
 mod start;
 mod step;
+mod stopper;
 mod storable;
 mod stored;
 mod stream;
@@ -85,6 +86,7 @@ mod _antiphon {
         shape::{Shape, select},
         shelves::Shelves,
         step::{begin_inside, resume_inside},
+        stopper::Stopper,
         summary::{CheckpointSummary, Pruned, RunSummary, ThreadDetail, ThreadSummary},
         turn::Turn,
         values::Values,

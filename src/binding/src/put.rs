@@ -17,9 +17,10 @@ use crate::fault::to_exception;
 use crate::options::Keywords;
 use crate::place::Place;
 use crate::role_call::{Carried, Keeper};
+use crate::stopper::Stopper;
 
 /// What a question may be put with.
-const OPTIONS: [&str; 7] = ["place", "how", "file", "run_id", "seed", "watch", "about"];
+const OPTIONS: [&str; 8] = ["place", "how", "stop", "file", "run_id", "seed", "watch", "about"];
 
 /// A question as it is put.
 pub(crate) struct Put {
@@ -35,6 +36,8 @@ pub(crate) enum Wanted {
     Answer(Asked),
     /// The same, unless its thread holds the question already.
     AnswerOnce(Asked),
+    /// The same, unless it holds the question and that is not over.
+    AnswerAgain(Asked),
     /// The answer to the question that a thread holds.
     GoOn(Arc<dyn Port>),
 }
@@ -44,6 +47,7 @@ impl Wanted {
         match self {
             Self::Answer(asked) => system.ask(asked, session).await,
             Self::AnswerOnce(asked) => system.ask_once(asked, session).await,
+            Self::AnswerAgain(asked) => system.ask_again(asked, session).await,
             Self::GoOn(place) => system.go_on(place, session).await,
         }
     }
@@ -62,6 +66,7 @@ pub(crate) fn put<'py>(
     let wanted = match (how.as_deref(), &place) {
         (None, _) => Wanted::Answer(read()?),
         (Some("once"), _) => Wanted::AnswerOnce(read()?),
+        (Some("again"), _) => Wanted::AnswerAgain(read()?),
         (Some("resume"), Some(place)) => Wanted::GoOn(Arc::clone(place)),
         (Some(how), _) => {
             return Err(PyValueError::new_err(format!("a question cannot be put so: {how}")));
@@ -74,7 +79,8 @@ pub(crate) fn put<'py>(
     let seed = chance::seed(py, options.get("seed")?)?;
     let run_id = options.get("run_id")?.unwrap_or_else(|| seed.uuid(clock.now()));
     let plain = Session::new(Arc::new(clock));
-    let session = Session { seed, run_id, luggage: Some(luggage), place, ..plain };
+    let stop = options.get::<Bound<'_, Stopper>>("stop")?.map(|stop| stop.get().0.clone());
+    let session = Session { seed, run_id, luggage: Some(luggage), place, stop, ..plain };
     Ok(Put { wanted, session, carried: Keeper(carried), watch: options.get("watch")? })
 }
 

@@ -60,7 +60,7 @@ impl ReviewLoop {
 
     /// Answers a question and waits for it. Ctrl-C stops it. Options: `place`
     /// (where it is kept), `how` (`once`: a question that `place` holds is not
-    /// begun again; `resume`: the question in `place` goes on, whichever it
+    /// begun again; `again`: unless it is over; `resume`: the question in `place` goes on, whichever it
     /// is, and the one that is given does not count), `file`, `run_id`, `seed`, `watch` (called with each event), and `about` (what
     /// the Python code of roles gets to see of the caller).
     #[pyo3(signature = (question, **options))]
@@ -76,8 +76,7 @@ impl ReviewLoop {
         if watch.is_some() {
             session.watchers.push(Arc::new(Passing(sender.clone())));
         }
-        let stop = Stop::new();
-        session.stop = Some(stop.clone());
+        let stop = session.stop.get_or_insert_with(Stop::new).clone();
         let system = Arc::clone(&self.system);
         crate::native_runtime::for_python(py)?.spawn(async move {
             let answer = wanted.of(&system, session).await;
@@ -88,7 +87,8 @@ impl ReviewLoop {
         as_dict(py, answer, &carried.0)
     }
 
-    /// Answers a question, awaited. Cancelling the caller's task stops it.
+    /// Answers a question, awaited. Cancelling the caller's task drops it at
+    /// once; `stop`, a `Stopper`, has it end in order.
     /// Options as for `ask`; `watch` is called on threads of its own, one
     /// event after the other.
     #[pyo3(signature = (question, **options))]

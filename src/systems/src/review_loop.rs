@@ -141,6 +141,20 @@ impl ReviewLoop {
         self.play(Course::AskOnce(json!(asked)), session).await
     }
 
+    /// As [`ReviewLoop::ask_once`], but a question that is over is asked anew.
+    ///
+    /// # Errors
+    /// As [`ReviewLoop::ask`].
+    pub async fn ask_again(
+        &self,
+        asked: impl Into<Asked>,
+        session: Session,
+    ) -> Result<Answer, Fault> {
+        let asked: Asked = asked.into();
+        asked.read()?;
+        self.play(Course::AskAgain(json!(asked)), session).await
+    }
+
     /// Goes on with the question in a thread, after a crash or
     /// a cancellation: nothing that was stored is done again. One that is over
     /// is answered with what it came to. Its time begins anew, and the trace has

@@ -27,6 +27,8 @@ pub(super) enum Course {
     Ask(Json),
     /// From nothing, unless the thread holds it already.
     AskOnce(Json),
+    /// From nothing, unless the thread holds it already and it is not over.
+    AskAgain(Json),
     /// From what the thread holds.
     GoOn,
     /// From a state that came from elsewhere.
@@ -79,6 +81,10 @@ impl ReviewLoop {
         let held = opened.past.as_ref();
         let goes_on = match &course {
             Course::AskOnce(asked) => held.is_some_and(|past| self.asked(past) == Some(asked)),
+            Course::AskAgain(asked) => held.is_some_and(|past| {
+                let is_over = matches!(past.memory.ended, Some(Ok(Ending::Completed)));
+                !is_over && self.asked(past) == Some(asked)
+            }),
             course => matches!(course, Course::GoOn),
         };
         let begin = if goes_on {
@@ -109,7 +115,7 @@ impl ReviewLoop {
     /// What a question begins with. What a thread held before is not for it.
     fn input(&self, course: Course, is_held: bool) -> Update<Json> {
         let fields = match course {
-            Course::Ask(asked) | Course::AskOnce(asked) => {
+            Course::Ask(asked) | Course::AskOnce(asked) | Course::AskAgain(asked) => {
                 Map::from_iter([(channels::INPUT.to_owned(), asked)])
             }
             Course::State(Json::Object(fields)) => fields,

@@ -1,0 +1,134 @@
+"""Files of questions, for the systems that answer one at a time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from antiphon._lines import Batch, Shown, abatch_file, batch_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon._lines import BatchReport, Task
+    from antiphon.event import Event
+    from antiphon.systems.result import ReviewLoopResult
+
+__all__ = ["FileBatches"]
+
+_PathGiven = str | os.PathLike[str]
+
+
+class FileBatches:
+    """Answers what a file has, and adds the answers to another as they come."""
+
+    if TYPE_CHECKING:
+
+        async def _settle(self, task: Task) -> ReviewLoopResult:
+            """Answers a question of a file, or goes on with it."""
+
+    def batch_file(
+        self,
+        questions: _PathGiven,
+        output: _PathGiven,
+        *,
+        files: _PathGiven | None = None,
+        concurrency: int = 8,
+        redo_failed: bool = False,
+        watch: Callable[[Event], None] | None = None,
+    ) -> BatchReport:
+        """Answers the questions of a file, with a progress bar for whoever watches.
+
+        A line of it is a JSON object with ``task_id``, ``question`` and, if a file comes with
+        it, ``file_name``; blank lines and other fields do not count. As each question ends,
+        the output gets a line with its ``task_id``, ``model_answer``, ``reasoning_trace``,
+        ``outcome`` and what else is known. Started again with the same output, a batch skips
+        what has a line there; with a checkpointer it also goes on with questions that were
+        under way, each in the thread of its id. Ctrl-C stops it; what is finished stays.
+
+        A line that cannot be asked is told of and gets no line in the output. All others do,
+        however their question ends.
+
+        Args:
+            questions: the file.
+            output: the file of answers; it is made if there is none.
+            files: the folder of attached files. Default: that of the questions.
+            concurrency: how many are under way at a time. Default: 8.
+            redo_failed: whether a question is asked again whose line in the output says that
+                it was not answered. Default: no.
+            watch: called on this thread with the events of the batch: ``batch_started``,
+                ``torn_line_dropped``, ``line_refused``, ``question_finished``.
+
+        Raises:
+            ValidationError: the questions cannot be read (``batch_input_unreadable``), the
+                output holds something else (``batch_output_invalid``), or `concurrency` is no
+                number above 0 (``agent_invalid``). Nothing has been asked.
+            StateError: another batch writes to the output (``batch_busy``), or it cannot be
+                written (``batch_output_failed``), or the store of the threads fails.
+            AuthError: the model refuses its key: the next question would fare no better.
+        """
+        batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
+        with Shown(_LABEL, watch) as shown:
+            return batch_file(batch, shown)
+
+    async def abatch_file(
+        self,
+        questions: _PathGiven,
+        output: _PathGiven,
+        *,
+        files: _PathGiven | None = None,
+        concurrency: int = 8,
+        redo_failed: bool = False,
+        watch: Callable[[Event], None] | None = None,
+    ) -> BatchReport:
+        """`batch_file` on the caller's event loop.
+
+        Args:
+            questions: as in `batch_file`.
+            output: as in `batch_file`.
+            files: as in `batch_file`.
+            concurrency: as in `batch_file`.
+            redo_failed: as in `batch_file`.
+            watch: as in `batch_file`.
+
+        Raises:
+            ValidationError: as in `batch_file`.
+            StateError: as in `batch_file`.
+            AuthError: as in `batch_file`.
+        """
+        batch = self._batch((questions, output, files), concurrency, redo_failed=redo_failed)
+        with Shown(_LABEL, watch) as shown:
+            return await abatch_file(batch, shown)
+
+    def _batch(
+        self,
+        paths: tuple[_PathGiven, _PathGiven, _PathGiven | None],
+        concurrency: int,
+        *,
+        redo_failed: bool,
+    ) -> Batch[ReviewLoopResult]:
+        questions, output, files = paths
+        return Batch(
+            questions=Path(questions),
+            output=Path(output),
+            answer=self._settle,
+            record=_record,
+            files=None if files is None else Path(files),
+            concurrency=concurrency,
+            redo_failed=redo_failed,
+        )
+
+
+def _record(result: ReviewLoopResult) -> dict[str, Any]:
+    """A line of the output."""
+    told = result.to_dict(trace=False)
+    del told["state"], told["trace_dropped"]
+    return {
+        "model_answer": told.pop("final_answer"),
+        "reasoning_trace": told.pop("final_reasoning_trace"),
+        **told,
+    }
+
+
+_LABEL = "review loop"
