@@ -342,3 +342,16 @@ async fn an_empty_thread_has_nothing_to_go_on_from() {
     assert!(model.requests().is_empty());
     assert_eq!(store.threads("", 1).await.unwrap().pop().unwrap().held, None);
 }
+
+#[tokio::test]
+async fn a_question_that_is_over_is_asked_anew_where_that_is_wanted() {
+    let store = memory();
+    let session = || within(room(&store, Durability::Sync));
+    let (system, model) = stage();
+    assert!(die_after(&system, room(&store, Durability::Sync), 8).await);
+    assert_eq!(system.ask_again("q", session()).await.unwrap().outcome, Outcome::Answered);
+    assert_eq!(model.remaining(), 0, "what was under way goes on");
+    let (system, model) = stage();
+    assert_eq!(system.ask_again("q", session()).await.unwrap().outcome, Outcome::Answered);
+    assert_eq!(model.remaining(), 0, "what is over begins from nothing");
+}
