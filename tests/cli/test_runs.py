@@ -104,7 +104,7 @@ class TestList:
             ("sqlite:other.db", 1, "there is no such file: other.db"),
             ("nonsense", 2, "found: no scheme"),
             ("memory:", 2, "no threads for others to see"),
-            ("sqlite:team.py", 1, "the store is damaged"),
+            ("sqlite:team.py", 1, "is damaged"),
             ("sqlite:.", 1, "store"),
         ],
     )

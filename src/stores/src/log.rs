@@ -85,6 +85,10 @@ impl Vault {
             }
             wanted = entry.parent;
             let is_base = entry.seq == last.base;
+            if is_base && entry.kind != EntryKind::Snapshot {
+                // Where a way begins is not sealed; that it is a snapshot is.
+                return Err(damaged_chain(thread, seq));
+            }
             way.push(self.open(thread, entry)?);
             if is_base {
                 wanted = 0;

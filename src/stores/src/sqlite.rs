@@ -12,6 +12,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread};
 
+mod anchor;
 mod backlog;
 mod compact;
 mod fault;

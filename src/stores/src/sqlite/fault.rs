@@ -24,6 +24,26 @@ pub(super) fn of(error: &rusqlite::Error) -> Fault {
     }
 }
 
+/// The same, with the name of the file that it is about.
+pub(super) fn about(fault: Fault, file: &str) -> Fault {
+    if !fault.code.starts_with("store_") || fault.details.contains_key("store") {
+        return fault;
+    }
+    let message = fault.message.replacen("the store", &format!("the store {file}"), 1);
+    let named = Fault::new(fault.category, fault.code.as_str(), message).with("store", file);
+    match &fault.hint {
+        Some(hint) => named.hint(hint),
+        None => named,
+    }
+}
+
+/// The file of that name is another one by now, or none.
+pub(super) fn moved() -> Fault {
+    let message = "the store does not work: its file was moved, replaced or deleted";
+    Fault::new(Category::State, "store_unavailable", message)
+        .hint("put the file back, or open the store again")
+}
+
 pub(super) fn corrupt(problem: &str) -> Fault {
     Fault::new(Category::State, "store_corrupt", format!("the store is damaged: {problem}"))
         .hint("name another file, or restore this one from a copy")

@@ -1,6 +1,7 @@
 //! The thread that owns a connection.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 
@@ -9,6 +10,7 @@ use antiphon_runtime::store::Answer;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::oneshot;
 
+use super::anchor::Anchor;
 use super::backlog::Backlog;
 use super::{Settings, fault, schema};
 
@@ -21,34 +23,41 @@ type Reply = Box<dyn FnOnce(Result<(), Fault>) + Send>;
 /// Makes one change, or hears why there is no transaction to make it in.
 type Change = Box<dyn FnOnce(Result<&Connection, &Fault>) -> Reply + Send>;
 
+/// Looks something up, or hears why it cannot.
+type Look = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
+
 enum Job {
-    Read(Box<dyn FnOnce(&Connection) + Send>),
+    Read(Look),
     Write(Change),
 }
 
 pub(super) struct Writer {
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
+    /// What the file is called in messages.
+    name: Arc<str>,
 }
 
 impl Writer {
     pub(super) fn start(path: &Path, settings: Settings) -> Result<Self, Fault> {
         let (jobs, queue) = channel();
         let (opened, answer) = channel();
+        let name: Arc<str> = path.display().to_string().into();
         let path = path.to_owned();
         let work = move || {
             let file = open(&path, settings);
             let failed = file.as_ref().err().cloned();
             // Nobody listens any more if the opener was interrupted.
             let _ = opened.send(failed.map_or(Ok(()), Err));
-            if let Ok((file, backlog)) = file {
-                serve(file, &backlog, &queue);
+            if let Ok((file, anchor, backlog)) = file {
+                serve(file, &anchor, &backlog, &queue);
             }
         };
         let thread = std::thread::Builder::new().name("antiphon-sqlite".into()).spawn(work);
         let thread = thread.map_err(|error| unstarted(&error))?;
-        answer.recv().map_err(|_| fault::gone())??;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+        let opened = answer.recv().unwrap_or_else(|_| Err(fault::gone()));
+        opened.map_err(|fault| fault::about(fault, &name))?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), name })
     }
 
     pub(super) fn read<T: Send + 'static>(
@@ -58,9 +67,9 @@ impl Writer {
         let (sender, answer) = oneshot::channel();
         self.send(Job::Read(Box::new(move |file| {
             // Whoever asked may have gone.
-            let _ = sender.send(work(file));
+            let _ = sender.send(file.and_then(work));
         })));
-        answered(answer)
+        self.answered(answer)
     }
 
     pub(super) fn write<T: Send + 'static>(
@@ -74,7 +83,18 @@ impl Writer {
                 let _ = sender.send(done.and_then(|done| held.map(|()| done)));
             })
         })));
-        answered(answer)
+        self.answered(answer)
+    }
+
+    fn answered<T: Send + 'static>(
+        &self,
+        answer: oneshot::Receiver<Result<T, Fault>>,
+    ) -> Answer<T> {
+        let name = Arc::clone(&self.name);
+        Box::pin(async move {
+            let answer = answer.await.unwrap_or_else(|_| Err(fault::gone()));
+            answer.map_err(|fault| fault::about(fault, &name))
+        })
     }
 
     fn send(&self, job: Job) {
@@ -95,18 +115,14 @@ impl Drop for Writer {
     }
 }
 
-fn answered<T: Send + 'static>(answer: oneshot::Receiver<Result<T, Fault>>) -> Answer<T> {
-    Box::pin(async move { answer.await.unwrap_or_else(|_| Err(fault::gone())) })
-}
-
-fn open(path: &PathBuf, settings: Settings) -> Result<(Connection, Backlog), Fault> {
+fn open(path: &PathBuf, settings: Settings) -> Result<(Connection, Anchor, Backlog), Fault> {
     let mut file = Connection::open(path).map_err(|error| fault::of(&error))?;
     schema::prepare(&mut file, settings)?;
     let backlog = Backlog::of(&mut file)?;
-    Ok((file, backlog))
+    Ok((file, Anchor::of(path), backlog))
 }
 
-fn serve(mut file: Connection, backlog: &Backlog, queue: &Receiver<Job>) {
+fn serve(mut file: Connection, anchor: &Anchor, backlog: &Backlog, queue: &Receiver<Job>) {
     let mut waiting = None;
     let next = |file: &Connection| match queue.try_recv() {
         Err(TryRecvError::Empty) => {
@@ -117,8 +133,11 @@ fn serve(mut file: Connection, backlog: &Backlog, queue: &Receiver<Job>) {
     };
     while let Some(job) = waiting.take().or_else(|| next(&file)) {
         match job {
-            Job::Read(work) => work(&file),
-            Job::Write(work) => waiting = write(&mut file, work, queue),
+            Job::Read(work) => work(anchor.check().map(|()| &file)),
+            Job::Write(work) => match anchor.check() {
+                Ok(()) => waiting = write(&mut file, work, queue),
+                Err(fault) => work(Err(&fault))(Ok(())),
+            },
         }
     }
 }

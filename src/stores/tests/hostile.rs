@@ -1,0 +1,276 @@
+//! Bytes that somebody has made up: they are refused, or mean something harmless,
+//! and cost no more than they weigh.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::process::Command;
+use std::sync::Arc;
+
+use antiphon_core::budget::Spent;
+use antiphon_core::channel::{ChannelId, Merge, Op, Write};
+use antiphon_core::checkpoint::{Call, Callee, Came, Made};
+use antiphon_core::checkpoint::{
+    Change, Commit, Delta, Level, Memory, Merged, Outlook, Source, TaskKey,
+};
+use antiphon_core::command::{Choice, Route, Send, Update};
+use antiphon_core::effect::{Ending, Question};
+use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
+use antiphon_core::{Category, Fault, Seed, Time};
+use antiphon_runtime::store::EntryKind;
+use antiphon_stores::codec::Glance;
+use antiphon_stores::keeper::read;
+use antiphon_stores::{Codec, Header, JsonCodec, Place, Record, Seal};
+use serde_json::{Value, json};
+
+const CASES: usize = 102_400;
+/// Kilobytes that a process may map; it takes a tenth of that to start.
+const ROOM: u32 = 1_000_000;
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        usize::try_from(self.0 >> 33).unwrap() % end.max(1)
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::try_from(self.below(256)).unwrap()
+    }
+}
+
+fn graph() -> Arc<Graph<Value>> {
+    let mut inner = Graph::builder("inner");
+    inner.channel("log", Merge::Append);
+    inner.node("deep");
+    inner.edge(START, "deep");
+    let mut graph = Graph::builder("outer");
+    graph.channel("log", Merge::Append);
+    graph.channel("x", Merge::Set);
+    graph.channel("sum", Merge::Sum);
+    graph.channel("fields", Merge::Record);
+    graph.channel("people", Merge::Upsert { key: "id".into() });
+    graph.channel("messages", Merge::Messages);
+    graph.channel("slots", Merge::Put);
+    for name in ["a", "b", "c"] {
+        graph.node(name);
+    }
+    graph.add_node(Node {
+        name: "sub".into(),
+        work: NodeWork::Graph(inner.build().unwrap()),
+        policy: Policy::default(),
+    });
+    graph.edge(START, "a").edge(START, "b").join(&["a", "b"], "c").edge("c", "sub");
+    graph.build().unwrap()
+}
+
+fn commit(within: Vec<Level>, change: Change<Value>) -> Commit<Value> {
+    Commit { id: 0, within, spent: Spent::ZERO, events: 3, change }
+}
+
+fn commits() -> Vec<Commit<Value>> {
+    let value = json!({"list": [1, -2, 2.5, null, true], "text": "a text", "deep": [[[["x"]]]]});
+    let write = |channel, op| Write { channel: ChannelId(channel), op };
+    let writes = vec![
+        write(0, Op::Merge(value.clone())),
+        write(1, Op::Replace(json!("y"))),
+        write(2, Op::Merge(json!(4))),
+        write(3, Op::Merge(json!({"a": 1}))),
+        write(4, Op::Merge(json!({"id": "1", "name": "n"}))),
+        write(5, Op::Merge(json!([{"role": "user", "content": "hi", "id": "m"}]))),
+        write(6, Op::Merge(json!([2, "slot"]))),
+        write(1, Op::Reset),
+    ];
+    let send = Send { node: "a".into(), input: json!([1]), timeout: None };
+    let outlook = Outlook {
+        ready: vec![NodeId(1), NodeId(2)],
+        sends: vec![send.clone()],
+        arrived: vec![(0, vec![NodeId(1)])],
+        grace: Some(2),
+        ..Outlook::default()
+    };
+    let delta =
+        |source, merges| Change::Step(Delta { source, step: 1, merges, outlook: outlook.clone() });
+    let merged = Merged { made: vec![(ChannelId(1), value.clone())], writes: writes.clone() };
+    let task = TaskKey { key: 7, slot: 0, node: NodeId(1) };
+    let level = Level { node: graph().node_id("sub").unwrap(), attempt: 1, key: 9 };
+    let route = Route::Also(vec![Choice::Node(NodeId(2)), Choice::Send(send)]);
+    let question = Question { id: "0".repeat(32), path: vec!["a".into()], value: value.clone() };
+    let inner = Merged { made: Vec::new(), writes: vec![write(0, Op::Merge(json!(1)))] };
+    let nested = Delta {
+        source: Source::Begin,
+        step: 0,
+        merges: vec![inner],
+        outlook: Outlook { ready: vec![NodeId(1)], ..Outlook::default() },
+    };
+    let call = Call { callee: Callee::Tool, name: "t".into(), digest: 9, repeatable: true };
+    let made = Made { index: 0, alone: true, call, came: Some(Came::Value(value.clone())) };
+    vec![
+        commit(Vec::new(), Change::Called(task, 1, Box::new(made))),
+        commit(Vec::new(), delta(Source::Begin, vec![merged.clone()])),
+        commit(Vec::new(), delta(Source::Step, vec![merged.clone(), merged])),
+        commit(vec![level], Change::Step(nested)),
+        commit(Vec::new(), Change::Finished(task, Update { writes: writes.into(), route })),
+        commit(Vec::new(), Change::Asked(task, Box::new(question))),
+        commit(Vec::new(), Change::Answered(task, value)),
+        commit(Vec::new(), Change::Ended(Ok(Ending::Cancelled("enough".into())))),
+        commit(Vec::new(), Change::Ended(Err(Fault::new(Category::Tool, "broken", "it broke")))),
+    ]
+}
+
+/// What is stored, by kind.
+fn stored() -> Vec<(EntryKind, Vec<u8>)> {
+    let graph = graph();
+    let codec = Codec::new(&graph, &JsonCodec);
+    let mut memory = Memory::new(&graph);
+    let mut stored: Vec<_> = commits()
+        .into_iter()
+        .map(|commit| {
+            let bytes = codec.encode(&commit).unwrap();
+            memory.fold(&graph, commit).unwrap();
+            (EntryKind::Step, bytes)
+        })
+        .collect();
+    stored.push((EntryKind::Snapshot, codec.encode_memory(&memory).unwrap()));
+    let header =
+        Header { run_id: "run".into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
+    stored.push((EntryKind::Run, header.encode()));
+    stored
+}
+
+/// Lengths that promise more than there is.
+const PROMISES: [&[u8]; 8] = [
+    &[0xDD, 0xFF, 0xFF, 0xFF, 0xFF],
+    &[0xDF, 0xFF, 0xFF, 0xFF, 0xFF],
+    &[0xDB, 0xFF, 0xFF, 0xFF, 0xFF],
+    &[0xC6, 0xFF, 0xFF, 0xFF, 0xFF],
+    &[0xC9, 0xFF, 0xFF, 0xFF, 0xFF, 0x07],
+    &[0xDC, 0xFF, 0xFF],
+    &[0xDE, 0xFF, 0xFF],
+    &[0xCF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
+];
+
+fn forge(chance: &mut Chance, bytes: &mut Vec<u8>) {
+    for _ in 0..=chance.below(3) {
+        let place = chance.below(bytes.len());
+        let promise = PROMISES.get(chance.below(PROMISES.len())).unwrap().to_vec();
+        match chance.below(7) {
+            0 => bytes.truncate(place),
+            1 => drop(bytes.splice(place..place, promise)),
+            2 if place < bytes.len() => drop(bytes.splice(place..=place, promise)),
+            3 => {
+                let end = place + chance.below(bytes.len() - place);
+                let copy = bytes.get(place..end).unwrap_or_default().to_vec();
+                let to = chance.below(bytes.len());
+                drop(bytes.splice(to..to, copy));
+            }
+            4 => {
+                let end = place + chance.below(bytes.len() - place);
+                drop(bytes.drain(place..end));
+            }
+            5 => drop(bytes.splice(place..place, vec![0x91; chance.below(400)])),
+            _ => {
+                let byte = chance.byte();
+                if let Some(at) = bytes.get_mut(place) {
+                    *at = byte;
+                }
+            }
+        }
+    }
+}
+
+fn expect_refused(fault: &Fault) {
+    let known = ["checkpoint_corrupt", "checkpoint_misfit", "store_version"];
+    assert!(known.contains(&fault.code.as_str()), "{fault:?}");
+    assert!(fault.message.len() < 2_000, "{}", fault.message.len());
+}
+
+/// Reads forged bytes in every way there is; says whether they mean nothing.
+fn look_at(about: &(Arc<Graph<Value>>, Vec<u8>), kind: EntryKind, bytes: &[u8]) -> bool {
+    let (graph, before) = about;
+    let record = |kind, body: &[u8], seq| Record {
+        seq,
+        parent: seq - 1,
+        kind,
+        step: seq,
+        at: Time::default(),
+        body: body.to_vec(),
+    };
+    let alone = read(graph, &JsonCodec, &[record(kind, bytes, 1)]);
+    let way = [record(EntryKind::Step, before, 1), record(kind, bytes, 2)];
+    let further = read(graph, &JsonCodec, &way);
+    let glanced = match kind {
+        EntryKind::Snapshot => Glance::at_memory(bytes).map(|_| ()),
+        EntryKind::Run => Header::decode(bytes).map(|_| ()),
+        _ => Glance::at_commit(bytes).map(|_| ()),
+    };
+    let found = [alone.map(|_| ()), further.map(|_| ()), glanced];
+    found.iter().filter_map(|found| found.as_ref().err()).for_each(expect_refused);
+    found[..2].iter().all(Result::is_err)
+}
+
+/// The graph, and what was stored first.
+fn about() -> (Arc<Graph<Value>>, Vec<u8>) {
+    let first = commits().into_iter().find(|commit| matches!(commit.change, Change::Step(_)));
+    let bytes = Codec::new(&graph(), &JsonCodec).encode(&first.unwrap()).unwrap();
+    (graph(), bytes)
+}
+
+#[test]
+fn forged_bytes_are_refused_or_harmless_within_little_memory() {
+    if std::env::var_os("ANTIPHON_FORGED").is_none() {
+        let itself = std::env::current_exe().unwrap();
+        let name = "forged_bytes_are_refused_or_harmless_within_little_memory";
+        let script = format!("ulimit -v {ROOM} && exec \"$0\" --exact {name} --nocapture");
+        let done = Command::new("sh")
+            .args(["-c", &script, &itself.to_string_lossy()])
+            .env("ANTIPHON_FORGED", "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{told}");
+        return;
+    }
+    let (about, stored, mut chance) = (about(), stored(), Chance(5));
+    let mut refused = 0;
+    for case in 0..CASES {
+        let (kind, original) = &stored[case % stored.len()];
+        let mut bytes = original.clone();
+        forge(&mut chance, &mut bytes);
+        refused += usize::from(look_at(&about, *kind, &bytes));
+    }
+    assert!(refused > CASES / 2, "most of them mean nothing: {refused}");
+    assert!(refused < CASES, "some of them are other values");
+}
+
+#[test]
+fn what_is_stored_is_read_in_every_way() {
+    let about = about();
+    for (kind, bytes) in stored() {
+        assert!(!look_at(&about, kind, &bytes), "{kind:?}");
+        for end in 0..bytes.len() {
+            let cut = &bytes[..end];
+            let is_short_header = kind == EntryKind::Run && Header::decode(cut).is_ok();
+            assert!(look_at(&about, kind, cut) || is_short_header, "{kind:?} cut at {end}");
+        }
+    }
+}
+
+#[test]
+fn noise_opens_no_seal() {
+    let place = Place { thread: "t", seq: 1, parent: 0, kind: EntryKind::Step };
+    let mut chance = Chance(6);
+    for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
+        let sealed = seal.close(place, &[1; 100]).unwrap();
+        for _ in 0..5_000 {
+            let mut forged = sealed.clone();
+            forge(&mut chance, &mut forged);
+            if forged != sealed {
+                let fault = seal.open(place, &forged).unwrap_err();
+                assert!(fault.code.starts_with("checkpoint_"), "{fault:?}");
+            }
+        }
+    }
+}
