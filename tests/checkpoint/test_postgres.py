@@ -15,12 +15,12 @@ import pytest
 from antiphon.checkpoint import PostgresSaver, Saver
 from antiphon.errors import AntiphonError
 from antiphon.graph import START, StateGraph
+from support.postgres import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from antiphon.graph import CompiledGraph
-    from support.postgres import Server
 
 ONE: Any = {"configurable": {"thread_id": "1"}}
 
@@ -35,6 +35,13 @@ class Log(TypedDict, total=False):
 def database(postgres: Server) -> str:
     """The URL of a database for one test alone."""
     return postgres.database()
+
+
+@pytest.fixture
+def own() -> Iterator[Server]:
+    """A server that this test alone may stop."""
+    with Server() as server:
+        yield server
 
 
 def chain(saver: Saver | str, *acts: Callable[[], object]) -> CompiledGraph:
@@ -126,51 +133,47 @@ class TestLosses:
         assert cut[0] > 0
         assert graph.get_state(ONE).values == {"log": [0, 1, 2]}
 
-    def test_a_server_that_starts_again_is_waited_for(
-        self, postgres: Server, database: str
-    ) -> None:
-        graph = chain(database, postgres.stop, nothing, nothing)
+    def test_a_server_that_starts_again_is_waited_for(self, own: Server) -> None:
+        stopped = threading.Event()
+
+        def stop() -> None:
+            own.stop()
+            stopped.set()
+
+        graph = chain(own.database(), stop, nothing, nothing)
         with ThreadPoolExecutor() as pool:
             done = pool.submit(graph.invoke, {}, ONE, durability="sync")
+            assert stopped.wait(60)
             with pytest.raises(TimeoutError):
                 done.result(0.3)
-            postgres.start()
+            own.start()
             assert done.result(60) == {"log": [0, 1, 2]}
         assert graph.get_state(ONE).values == {"log": [0, 1, 2]}
 
-    def test_a_server_that_stays_away_ends_the_run_where_it_can_go_on(
-        self, postgres: Server, database: str
-    ) -> None:
+    def test_a_server_that_stays_away_ends_the_run_where_it_can_go_on(self, own: Server) -> None:
         ran: list[int] = []
 
         def stop() -> None:
             if 1 not in ran:
-                postgres.stop()
+                own.stop()
             ran.append(1)
 
         acts = [lambda: ran.append(0), stop, lambda: ran.append(2)]
-        graph = chain(PostgresSaver.open(database, timeout=0.3), *acts)
-        try:
-            with pytest.raises(AntiphonError) as raised:
-                graph.invoke({}, ONE, durability="sync")
-        finally:
-            postgres.start()
+        graph = chain(PostgresSaver.open(own.database(), timeout=0.5), *acts)
+        with pytest.raises(AntiphonError) as raised:
+            graph.invoke({}, ONE, durability="sync")
         assert raised.value.code == "store_unavailable"
+        own.start()
         held = graph.get_state(ONE)
         assert (held.values, held.next) == ({"log": [0]}, ("n1",))
         assert graph.invoke(None, ONE) == {"log": [0, 1, 2]}
         assert ran == [0, 1, 1, 2], "what was committed is not done again"
 
-    def test_closing_does_not_wait_for_a_server_that_is_away(
-        self, postgres: Server, database: str
-    ) -> None:
-        saver = PostgresSaver.open(database, timeout=600)
+    def test_closing_does_not_wait_for_a_server_that_is_away(self, own: Server) -> None:
+        saver = PostgresSaver.open(own.database(), timeout=600)
         chain(saver, nothing).invoke({}, ONE)
-        postgres.stop()
-        try:
-            saver.close()
-        finally:
-            postgres.start()
+        own.stop()
+        saver.close()
 
 
 HOLDER = """
