@@ -123,3 +123,19 @@ def test_ctrl_c_keeps_what_is_finished_and_the_rest_goes_on_later(tmp_path: Path
         done = antiphon(*given, url=server.url)
     assert (done.returncode, done.stdout) == (0, "1 answered, 0 failed, 1 done before\n")
     assert not (tmp_path / "out.jsonl.threads").exists()
+
+
+def test_a_store_that_is_named_keeps_the_questions(tmp_path: Path) -> None:
+    questions, store = write(tmp_path, "a"), f"sqlite:{tmp_path / 'runs.db'}"
+    given = ["ask", "--batch", str(questions), "--out"]
+    with RoleServer() as server:
+        done = antiphon(*given, str(tmp_path / "one.jsonl"), "--store", store, url=server.url)
+        asked = len(server.bodies)
+        # The answer is in the store already.
+        variable = {"ANTIPHON_CHECKPOINTER": store}
+        again = antiphon(*given, str(tmp_path / "two.jsonl"), url=server.url, **variable)
+        assert len(server.bodies) == asked
+        wrong = antiphon(*given, str(tmp_path / "one.jsonl"), "--store", "memory:", url=server.url)
+    assert done.stdout == again.stdout == "1 answered, 0 failed, 0 done before\n"
+    assert outcomes(tmp_path / "two.jsonl") == {"id-a": "answered"}
+    assert (wrong.returncode, not (tmp_path / "one.jsonl.threads").exists()) == (2, True)

@@ -14,6 +14,7 @@ from antiphon._command.ask import checked_settings
 from antiphon._command.exits import Exit
 from antiphon._command.plain import safe
 from antiphon._command.progress import ProgressView
+from antiphon._command.store import made
 from antiphon._lines import open_questions
 from antiphon.checkpoint import SqliteSaver
 from antiphon.local import ProgressBar
@@ -44,7 +45,7 @@ def batch(options: argparse.Namespace) -> Exit:
     # A local model answers one question after the other.
     usual = _AT_A_TIME if choice.weights is None else 1
     concurrency = usual if options.concurrency is None else options.concurrency
-    with ProgressView(sys.stderr) as view, _kept(options.checkpointer, output) as saver:
+    with ProgressView(sys.stderr) as view, _kept(options.store, output) as saver:
         view.say(f"model: {choice.description}")
         with ProgressBar() as bar, opened(choice, bar) as model:
             report = ReviewLoop(model, **settings, checkpointer=saver).batch_file(
@@ -61,13 +62,15 @@ def batch(options: argparse.Namespace) -> Exit:
 
 
 @contextmanager
-def _kept(checkpointer: str | None, output: Path) -> Iterator[Saver | str]:
+def _kept(store: str | None, output: Path) -> Iterator[Saver]:
     """Where questions are kept that are under way.
 
     Without a word it is a file beside the output, which goes once all of them have ended.
     """
-    if checkpointer is not None:
-        yield checkpointer
+    named = made(store)
+    if named is not None:
+        with named:
+            yield named
         return
     path = output.with_name(f"{output.name}.threads")
     with SqliteSaver.open(path) as saver:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_batch", "misused"]
 
-_OF_BATCH = ("out", "files", "concurrency", "redo_failed", "checkpointer")
+_OF_BATCH = ("out", "files", "concurrency", "redo_failed", "store")
 _OF_ONE = ("question", "file", "trace")
 
 
@@ -25,10 +25,10 @@ def add_batch(group: argparse._ArgumentGroup) -> None:
         "--redo-failed", action="store_true", help="ask again what was not answered before"
     )
     group.add_argument(
-        "--checkpointer",
+        "--store",
         metavar="URL",
-        help="where questions under way are kept, `sqlite:` and a file for instance; by default "
-        "in a file beside the answers, until all have ended",
+        help="where questions are kept: sqlite:FILE or postgres://…; else the variable "
+        "ANTIPHON_CHECKPOINTER; else, until all have ended, a file beside the answers",
     )
 
 

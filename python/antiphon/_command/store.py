@@ -10,7 +10,7 @@ from antiphon._saver import saver_of
 from antiphon.checkpoint import PostgresSaver, Saver, SqliteSaver
 from antiphon.errors import StateError, ValidationError
 
-__all__ = ["KEY", "STORE", "opened"]
+__all__ = ["KEY", "STORE", "made", "opened"]
 
 STORE = "ANTIPHON_CHECKPOINTER"
 """The variable that names the store if no option does."""
@@ -56,6 +56,31 @@ def opened(given: str | None) -> Saver:
             f"a store in memory has no threads for others to see: {url}", code="call_invalid"
         )
     return saver
+
+
+def made(given: str | None) -> Saver | None:
+    """Opens the store that is named, and makes it if there is none yet.
+
+    Args:
+        given: its URL. Default: ``ANTIPHON_CHECKPOINTER``; nothing is opened without either.
+
+    Raises:
+        ValidationError: it is the URL of no store that lasts, or the key is none
+            (``call_invalid``).
+        StateError: it cannot be opened.
+    """
+    url = given or os.environ.get(STORE, "").strip()
+    if not url:
+        return None
+    if url.startswith("sqlite:"):
+        return SqliteSaver.open(url, key=_key())
+    if url.startswith(("postgres:", "postgresql:")):
+        return PostgresSaver.open(url, key=_key())
+    raise ValidationError(
+        f"a store that lasts is named `sqlite:` and a file, or `postgres://` and a database, "
+        f"found: {url.partition(':')[0]}",
+        code="call_invalid",
+    )
 
 
 def _key() -> bytes | None:
