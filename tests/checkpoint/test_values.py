@@ -159,7 +159,8 @@ def unpacked_or_refused(data: bytes) -> None:
     try:
         VALUES.unpack(data)
     except StateError as error:
-        assert error.code == "checkpoint_corrupt"  # noqa: PT017
+        # A misfit is what would have been well if its type were known here, or pickle allowed.
+        assert error.code in {"checkpoint_corrupt", "checkpoint_misfit"}  # noqa: PT017
 
 
 @given(st.binary())

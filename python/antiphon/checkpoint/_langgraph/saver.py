@@ -298,7 +298,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
             # What a clone has read of threads is worth keeping.
             clone: Any = super().with_allowlist(extra_allowlist)
             if clone is not self:
-                clone._shelves = clone._shelves_of(is_foreign=True)
+                clone._shelves = clone._shelves_of(is_foreign=True)  # noqa: SLF001 - its own
             self._clones[key] = clone
         return self._clones[key]
 
