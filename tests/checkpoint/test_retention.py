@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import pytest
 
-from antiphon.checkpoint import MemorySaver, Pruned, Saver, SqliteSaver, ThreadSummary, register
+from antiphon.checkpoint import (
+    MemorySaver,
+    PostgresSaver,
+    Pruned,
+    Saver,
+    SqliteSaver,
+    ThreadSummary,
+    register,
+)
 from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.graph import END, START, Command, CompiledGraph, StateGraph, interrupt
 
@@ -75,11 +83,18 @@ def asking(saver: Saver) -> CompiledGraph:
     return builder.add_edge(START, "ask").compile(saver)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saver]:
-    opened = MemorySaver() if request.param == "memory" else SqliteSaver.open(tmp_path / "runs.db")
-    with opened:
+    with _opened(request, tmp_path) as opened:
         yield opened
+
+
+def _opened(request: pytest.FixtureRequest, folder: Path) -> Saver:
+    if request.param == "memory":
+        return MemorySaver()
+    if request.param == "sqlite":
+        return SqliteSaver.open(folder / "runs.db")
+    return PostgresSaver.open(request.getfixturevalue("postgres").database())
 
 
 def checkpoints(saver: Saver, thread: str = "t") -> int:

@@ -1,0 +1,65 @@
+"""A process that keeps runs under hardship, and says on its output what came of it.
+
+Arguments: what it has to bear (``unprivileged``, ``little-disk`` or ``nothing``), the file, and
+so many steps.
+"""
+
+import operator
+import os
+import resource
+import signal
+import sys
+from typing import Annotated, Any, TypedDict
+
+from antiphon.checkpoint import MemorySaver, Saver, SqliteSaver
+from antiphon.errors import AntiphonError
+from antiphon.graph import END, START, RunnableConfig, StateGraph
+
+NOBODY = 65534
+ROOM = 400_000
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}, "recursion_limit": 100_000}
+
+
+class State(TypedDict, total=False):
+    """What a run has done."""
+
+    log: Annotated[list[Any], operator.add]
+    until: int
+
+
+def kept(saver: Saver, steps: int) -> int:
+    """Goes on with the thread until its list has so many items; how many there are."""
+
+    def add(state: State) -> State:
+        print("step", len(state.get("log", [])), flush=True)
+        return {"log": ["x" * 2_000]}
+
+    builder = StateGraph(State).add_node("add", add).add_edge(START, "add")
+    builder.add_conditional_edges(
+        "add", lambda state: "add" if len(state["log"]) < state["until"] else END
+    )
+    graph = builder.compile(saver)
+    begun = graph.get_state(CONFIG).metadata is not None
+    return len(graph.invoke(None if begun else {"until": steps}, CONFIG, durability="sync")["log"])
+
+
+def main(hardship: str, path: str, steps: int) -> None:
+    """Bears it."""
+    with MemorySaver() as saver:
+        # All that is imported late is imported now.
+        kept(saver, 1)
+    print("begin", flush=True)
+    if hardship == "unprivileged" and os.getuid() == 0:
+        os.setuid(NOBODY)
+    if hardship == "little-disk":
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
+    try:
+        with SqliteSaver.open(path) as saver:
+            print("end", kept(saver, steps), flush=True)
+    except AntiphonError as error:
+        print("error", error.code, flush=True)
+        print(error.message, error.hint, flush=True)
+
+
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
