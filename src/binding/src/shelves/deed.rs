@@ -84,6 +84,9 @@ impl Checkpoint {
                 slot.lists.insert((self.space.clone(), name), Known { stamp, items });
             }
         }
+        if let Some((wrote, before)) = slot.wrote.get_mut(&self.space).zip(before) {
+            wrote.retain(|id, _| *id > before);
+        }
         Ok(())
     }
 
@@ -119,8 +122,8 @@ impl Checkpoint {
         let key = (self.space.clone(), name);
         let known = slot.lists.remove(&key);
         let (_, name) = key;
-        let wrote = slot.wrote.get(&self.space).filter(|wrote| Some(&*wrote.id) == before);
-        let wrote = wrote.and_then(|wrote| wrote.items.get(&name));
+        let wrote = slot.wrote.get(&self.space).zip(before);
+        let wrote = wrote.and_then(|(wrote, before)| wrote.get(before)?.get(&name));
         let known = known.filter(|known| Some(known.stamp) == stored.map(|(stamp, _)| stamp));
         let (change, items) = match (known, wrote) {
             (Some(known), Some(wrote)) => spliced(form, &name, list, (known.items, wrote))?,
@@ -198,19 +201,16 @@ impl Writes {
         }
         let Some(shelf) = &mut slot.shelf else { return Ok(()) };
         shelf.put_writes(&self.space, &self.id, writes);
-        let is_last = shelf.last(&self.space).is_none_or(|last| last <= self.id.as_str());
-        if is_last {
-            self.remember(py, slot.wrote.entry(self.space.clone()).or_default());
+        if shelf.last(&self.space).is_none_or(|last| last <= self.id.as_str()) {
+            let wrote = slot.wrote.entry(self.space.clone()).or_default();
+            self.remember(py, wrote.entry(self.id.clone()).or_default());
         }
         Ok(())
     }
 
     fn remember(&self, py: Python<'_>, wrote: &mut Wrote) {
-        if wrote.id != self.id {
-            *wrote = Wrote { id: self.id.clone(), ..Wrote::default() };
-        }
         for (_, channel, value) in &self.all {
-            let items = wrote.items.entry(channel.clone()).or_default();
+            let items = wrote.entry(channel.clone()).or_default();
             match value.bind(py).cast_exact::<PyList>() {
                 Ok(list) => items.extend(list.iter().map(Bound::unbind)),
                 Err(_) => items.push(value.clone_ref(py)),

@@ -22,8 +22,9 @@ pub(super) struct Slot {
     is_claimed: bool,
     /// Lists as they were stored or read last, by namespace and channel.
     pub(super) lists: BTreeMap<(String, String), Known>,
-    /// What tasks wrote at the last checkpoint of each namespace.
-    pub(super) wrote: BTreeMap<String, Wrote>,
+    /// What tasks wrote at the last checkpoints of each namespace: those that were not
+    /// merged yet, as far as is known.
+    pub(super) wrote: BTreeMap<String, BTreeMap<String, Wrote>>,
 }
 
 /// A list whose items are those of a stored value.
@@ -34,12 +35,8 @@ pub(super) struct Known {
     pub(super) items: Items,
 }
 
-/// What tasks wrote at a checkpoint, item by item where that was a list.
-#[derive(Debug, Default)]
-pub(super) struct Wrote {
-    pub(super) id: String,
-    pub(super) items: BTreeMap<String, Vec<Py<PyAny>>>,
-}
+/// What tasks wrote at a checkpoint by channel, item by item where that was a list.
+pub(super) type Wrote = BTreeMap<String, Vec<Py<PyAny>>>;
 
 /// Something on its way to the store.
 pub(super) struct Sent {
@@ -84,7 +81,8 @@ impl Slot {
     }
 
     pub(super) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        let wrote = self.wrote.values().flat_map(|wrote| wrote.items.values().flatten());
+        let wrote = self.wrote.values().flat_map(BTreeMap::values);
+        let wrote = wrote.flat_map(BTreeMap::values).flatten();
         let lists = self.lists.values().flat_map(|known| &known.items.items);
         wrote.chain(lists).try_for_each(|item| visit.call(item))
     }

@@ -1,7 +1,7 @@
 //! The tables, and how those of earlier versions become them.
 
 use antiphon_core::{Category, Fault};
-use rusqlite::Connection;
+use rusqlite::{Connection, TransactionBehavior};
 
 use super::{Settings, Sync, fault};
 
@@ -68,7 +68,11 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
     if version == latest {
         return Ok(());
     }
-    let migration = file.transaction().map_err(failed)?;
+    let migration =
+        file.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    // Whoever opened the file at the same time may have been first.
+    let version: i64 =
+        migration.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
     for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
         migration.execute_batch(step).map_err(failed)?;
     }
