@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -169,6 +169,16 @@ class Context:
         """
         1 for the first attempt.
         """
+    def begin_call(self, /, kind: str, name: str, given: Any, repeatable: bool) -> Effect:
+        """
+        Begins a call of a `tool`, a `model` or a `step`, unless it is known what came of it.
+        `given` is what it is given: a node that begins again gives it the same. It counts
+        against the budgets when it is made. `repeatable` says that it may be made twice.
+
+        Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
+        nobody knows what came of it; of `replay_diverged` if the node does something else than
+        it had; and as `request`.
+        """
     def charge(self, /, input_tokens: int, output_tokens: int) -> None:
         """
         Counts what a call of a model cost against the budgets.
@@ -261,6 +271,56 @@ class Context:
     def watched(self, /) -> bool:
         """
         Whether somebody wants to see events while the node runs.
+        """
+
+@final
+class Effect:
+    """
+    One call that a node wants to make. What is known of it is told; one that is
+    to be made is begun here, and says with `returned`, `raised` or `left` how it
+    came out. Before it is made, and after, what is stored of it may have to be
+    waited for.
+    """
+    def __repr__(self, /) -> str: ...
+    def arrive(self, /) -> Any:
+        """
+        `wait`, awaited.
+        """
+    @property
+    def key(self, /) -> str:
+        """
+        For whoever is called: the same each time the node makes this call, in each attempt
+        and after a restart, and that of no other call. Empty if it was made before.
+        """
+    @property
+    def known(self, /) -> bool:
+        """
+        Whether it was made before: `result` is what came of it.
+        """
+    @property
+    def pending(self, /) -> bool:
+        """
+        Whether something has to be durable before the node goes on.
+        """
+    def raised(self, /, error: Any) -> None:
+        """
+        The call has raised an exception. One that only stops the node, and says nothing about
+        the call, leaves open what came of it.
+        """
+    def result(self, /) -> Any:
+        """
+        What came of a call that was made before, returned or raised.
+        """
+    def returned(self, /, value: Any) -> None:
+        """
+        The call has returned a value.
+
+        Raises the `antiphon.errors` class of `value_unstorable` if it cannot be stored and
+        the run is kept.
+        """
+    def wait(self, /) -> None:
+        """
+        Waits until it is.
         """
 
 @final
@@ -635,8 +695,7 @@ class ReviewLoop:
     def __repr__(self, /) -> str: ...
     def aask(self, /, question: Any, **options) -> Any:
         """
-        Answers a question, awaited. Cancelling the caller's task drops it at
-        once; `stop`, a `Stopper`, has it end in order.
+        Answers a question, awaited. Cancelling the caller's task stops it.
         Options as for `ask`; `watch` is called on threads of its own, one
         event after the other.
         """
@@ -644,7 +703,7 @@ class ReviewLoop:
         """
         Answers a question and waits for it. Ctrl-C stops it. Options: `place`
         (where it is kept), `how` (`once`: a question that `place` holds is not
-        begun again; `again`: unless it is over; `resume`: the question in `place` goes on, whichever it
+        begun again; `resume`: the question in `place` goes on, whichever it
         is, and the one that is given does not count), `file`, `run_id`, `seed`, `watch` (called with each event), and `about` (what
         the Python code of roles gets to see of the caller).
         """
@@ -664,6 +723,10 @@ class RoleCall:
     def attempt(self, /) -> int:
         """
         1 for the first attempt.
+        """
+    def begin_call(self, /, kind: str, name: str, given: Any, repeatable: bool) -> Effect:
+        """
+        Begins a call, unless it is known what came of it; as `Context.begin_call`.
         """
     def charge(self, /, input_tokens: int, output_tokens: int) -> None:
         """
@@ -1162,18 +1225,6 @@ class SqliteSaver(Saver):
         Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
         written it.
-        """
-
-@final
-class Stopper:
-    """
-    Stops the question that it was put with: what it did until then stays in
-    its thread, which is free once the question has ended.
-    """
-    def __new__(cls, /) -> Stopper: ...
-    def stop(self, /, reason: str) -> None:
-        """
-        Stops the question; the first reason counts.
         """
 
 @final

@@ -20,13 +20,18 @@ _DEFECTS = (
 )
 
 
+# A further attempt would do again what may not be done twice.
+_ONCE = ("unknown_outcome", "replay_diverged")
+
+
 def is_transient(error: BaseException) -> bool:
     """Say whether the same work may well succeed when it is tried again.
 
     Connections and time-outs do; answers of a server with status 4xx and
-    exceptions that point at a defect in the code do not.
+    exceptions that point at a defect in the code do not, nor do calls of which
+    nobody knows what came.
     """
-    if not isinstance(error, Exception):
+    if not isinstance(error, Exception) or getattr(error, "code", None) in _ONCE:
         return False
     if isinstance(error, ConnectionError | TimeoutError):
         return True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
+from antiphon._effect import call_of, perform, perform_async
+from antiphon._step import Step
 from antiphon._team.ask import Inquiry
 from antiphon._team.use import find_tool, use, use_async
 from antiphon.budget import Budget
@@ -15,7 +16,7 @@ from antiphon.errors import ValidationError
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Context
     from antiphon._team.roster import Roster
@@ -29,7 +30,9 @@ class AgentContext:
 
     The verbs `goto`, `send` and `end` say where the run goes next, instead of the way that
     was laid out; return what they return. `ask` pauses the run for a person. `call` and
-    `model` count against the budgets, and have twins to be awaited: `acall`, `amodel`.
+    `model` count against the budgets. They and `step` are made once: if ``run`` begins again,
+    after an answer or on a thread after the process had died, they give what they had given.
+    Each has a twin to be awaited: `acall`, `amodel`, `astep`.
     """
 
     __slots__ = ("_calls", "_ctx", "_errors", "_roster", "_spec")
@@ -163,21 +166,80 @@ class AgentContext:
             **arguments: by name.
 
         Returns:
-            What the tool returned.
+            What the tool returned; or had returned, if ``run`` begins again after the question
+            of an `ask`, or on a thread after the process had died.
 
         Raises:
             ValidationError: there is no such tool (``tool_unknown``), or an argument does not
                 fit (``invalid_value``).
             BudgetError: the tool, or the run, has no call left (``budget_exhausted``).
             RunTimeout: the call took longer than the tool may take (``tool_timeout``).
+            ToolError: it was begun before the process died, and nobody knows what came of it
+                (``unknown_outcome``); not of a tool that says it is ``idempotent``.
+            StateError: ``run`` began again and does something else than it had
+                (``replay_diverged``); or the run is kept in a thread and what the tool returned
+                cannot be stored (``value_unstorable``).
         """
-        found, context = self._tool_call(tool)
-        return use(found, arguments, context)
+        found = find_tool(tool, self._spec.tools, self.agent)
+        about = self._about(found)
+        return perform(
+            self._ctx, call_of(found, arguments), lambda key: use(found, arguments, about(key))
+        )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
         """`call`, awaited."""
-        found, context = self._tool_call(tool)
-        return await use_async(found, arguments, context)
+        found = find_tool(tool, self._spec.tools, self.agent)
+        about = self._about(found)
+        return await perform_async(
+            self._ctx,
+            call_of(found, arguments),
+            lambda key: use_async(found, arguments, about(key)),
+        )
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        idempotent: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Calls a function once, also if ``run`` begins again: what it returned is known then.
+
+        For whatever changes the world, and for what is another each time: the time, random
+        numbers. On a thread, what it returns is stored.
+
+        Args:
+            name: what the step is called in the trace and in errors.
+            function: sync or async. A parameter ``idempotency_key`` of its gets a text that is
+                the same each time the step is taken, and that of no other step.
+            *args: for the function.
+            idempotent: whether it does no harm to call it twice. Default: it does.
+            **kwargs: for the function.
+
+        Returns:
+            What the function returned, or had returned.
+
+        Raises:
+            ToolError: it was begun before the process died, and nobody knows what came of it
+                (``unknown_outcome``); not if it is ``idempotent``.
+            StateError: as `call`.
+        """
+        return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
+
+    async def astep(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        idempotent: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """`step`, awaited; a function that is not async runs on a thread."""
+        taken = Step(name, function, idempotent=idempotent)
+        return await taken.take_async(self._ctx, args, kwargs)
 
     def model(
         self,
@@ -208,11 +270,15 @@ class AgentContext:
         """
         options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         inquiry = self._inquiry(prompt, model, output, options)
-        try:
-            inquiry.drain()
-        finally:
-            self._pay(inquiry)
-        return inquiry.answer
+
+        def ask(_key: str) -> Any:
+            try:
+                inquiry.drain()
+            finally:
+                self._pay(inquiry)
+            return inquiry.said
+
+        return inquiry.read(perform(self._ctx, inquiry.call, ask))
 
     async def amodel(
         self,
@@ -226,30 +292,33 @@ class AgentContext:
         """`model`, awaited."""
         options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         inquiry = self._inquiry(prompt, model, output, options)
-        try:
-            await inquiry.arrive()
-        finally:
-            self._pay(inquiry)
-        return inquiry.answer
+
+        async def ask(_key: str) -> Any:
+            try:
+                await inquiry.arrive()
+            finally:
+                self._pay(inquiry)
+            return inquiry.said
+
+        return inquiry.read(await perform_async(self._ctx, inquiry.call, ask))
 
     def __repr__(self) -> str:
         return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
 
-    def _tool_call(self, wanted: Any) -> tuple[Tool, ToolContext]:
-        tool = find_tool(wanted, self._spec.tools, self.agent)
-        self._ctx.request("tool")
-        # One number per tool and call, the same in each attempt at this step.
+    def _about(self, tool: Tool) -> Callable[[str], ToolContext]:
+        """What a tool is told about the call that comes now, given its idempotency key."""
         number = self._calls[tool.name] = self._calls.get(tool.name, 0) + 1
-        place = f"{self.run_id}/{'/'.join(self._ctx.path)}/{self._ctx.step}/{tool.name}/{number}"
-        key = hashlib.sha256(place.encode()).hexdigest()[:32]
-        context = ToolContext(
-            name=tool.name,
-            call_id=f"call_{number}",
-            idempotency_key=key,
-            attempt=self.attempt,
-            deadline=self.deadline,
-        )
-        return tool, context
+
+        def about(key: str) -> ToolContext:
+            return ToolContext(
+                name=tool.name,
+                call_id=f"call_{number}",
+                idempotency_key=key,
+                attempt=self.attempt,
+                deadline=self.deadline,
+            )
+
+        return about
 
     def _inquiry(self, prompt: Any, model: Any, output: Any, options: dict[str, Any]) -> Inquiry:
         asked = self._spec.model if model is None else model
@@ -259,7 +328,6 @@ class AgentContext:
                 code="model_invalid",
                 hint="pass `model=`, or give the agent one",
             )
-        self._ctx.request("model")
         own = {key: self._spec.limits.get(key) for key in options}
         given = {key: value for key, value in options.items() if value is not None}
         options = {**own, **given}

@@ -21,6 +21,7 @@ _SETTINGS = (
     "base_url",
     "extra_body",
     "headers",
+    "idempotency_header",
     "idle_timeout",
     "max_attempts",
     "timeout",
@@ -40,7 +41,9 @@ def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
             variables that the provider's own client reads), ``timeout`` (seconds one attempt
             may take), ``idle_timeout`` (seconds without a new piece of the reply),
             ``max_attempts`` (how often a failed connection, 429 or 5xx is tried), ``headers``
-            and ``extra_body`` (added to each request).
+            and ``extra_body`` (added to each request), ``idempotency_header`` (whether requests
+            carry the key of their call as ``Idempotency-Key``, the same when a run that was lost
+            makes them again; default: no).
 
     Returns:
         The model. Its repr shows its name and no key; that of a list shows all names.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, Shape
+from antiphon._effect import Call
 from antiphon._model.choice import as_model
 from antiphon._team.messages import listed, wire
 from antiphon._team.output import Output
@@ -34,6 +35,9 @@ class Inquiry:
         self._ctx = ctx
         where = f"agent `{agent}`"
         messages = [wire(message, agent) for message in listed(prompt)]
+        given = {"messages": messages, "options": {**options}}
+        self.call = Call("model", agent, given, repeatable=True)
+        """The question as it is known when the agent begins again."""
         self._output = None if output is None else Output(output, f"the answer that {where} wants")
         builder = Builder(agent)
         builder.channel(_MESSAGES)
@@ -64,8 +68,8 @@ class Inquiry:
             self._show(event)
 
     @property
-    def answer(self) -> Any:
-        """What came of it, once the run is over.
+    def said(self) -> Any:
+        """What came of it as it can be stored, once the run is over.
 
         Raises:
             RunCancelled: nobody waits for it any more (``run_cancelled``).
@@ -75,7 +79,11 @@ class Inquiry:
                 f"the question to a model was cancelled: {self.run.detail}", code="run_cancelled"
             )
         came = self.run.values[_CAME]
-        return came["text"] if self._output is None else self._output.construct(came["value"])
+        return came["text"] if self._output is None else came["value"]
+
+    def read(self, said: Any) -> Any:
+        """The answer, given what was `said`."""
+        return said if self._output is None else self._output.construct(said)
 
     def _show(self, event: Event) -> None:
         if event.kind == "chunk":

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from antiphon._antiphon import Context, current_context
+from antiphon._effect import call_of, perform, perform_async
 from antiphon._pause import Interrupted
+from antiphon._step import Step
+from antiphon._team.use import use, use_async
 from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._langchain import settings_of
+from antiphon.tools import Tool, ToolContext
 
 __all__ = [
     "ExecutionInfo",
@@ -105,12 +110,105 @@ class Runtime(Generic[_ContextT]):
         stream_writer: sends a value to whoever streams in mode ``custom``.
         execution_info: which attempt of which run this is.
         heartbeat: says that the node is alive, which puts its ``idle_timeout`` off.
+
+    `step` and `call` are beyond LangGraph: what they do is done once, whatever happens.
     """
 
     context: _ContextT
     stream_writer: StreamWriter
     execution_info: ExecutionInfo
     heartbeat: Callable[[], None]
+    _ctx: Context = field(repr=False, compare=False)
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        idempotent: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Calls a function once, also if the node begins again: what it returned is known then.
+
+        A node begins again when its `interrupt` is answered, and, with a checkpointer, when its
+        run goes on after the process had died or the run had failed.
+
+        Args:
+            name: what the step is called in the trace and in errors.
+            function: sync or async. A parameter ``idempotency_key`` of its gets a text that is
+                the same each time the step is taken, and that of no other step.
+            *args: for the function.
+            idempotent: whether it does no harm to call it twice. Default: it does.
+            **kwargs: for the function.
+
+        Returns:
+            What the function returned, or had returned.
+
+        Raises:
+            ToolError: it was begun before the process died, and nobody knows what came of it
+                (``unknown_outcome``); not if it is ``idempotent``.
+            StateError: the node began again and does something else than it had
+                (``replay_diverged``); or there is a checkpointer and what the function returned
+                cannot be stored (``value_unstorable``).
+        """
+        return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
+
+    async def astep(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        idempotent: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """`step`, awaited; a function that is not async runs on a thread."""
+        taken = Step(name, function, idempotent=idempotent)
+        return await taken.take_async(self._ctx, args, kwargs)
+
+    def call(self, tool: Any, /, **arguments: Any) -> Any:
+        """Calls a tool once, as `step` calls a function.
+
+        Args:
+            tool: a `Tool`, a function or a LangChain tool. One that is declared ``idempotent``,
+                or has no side effects, may be called again.
+            **arguments: by name; checked and converted as those of a model's call.
+
+        Returns:
+            What the tool returned, or had returned.
+
+        Raises:
+            ValidationError: an argument does not fit (``invalid_value``).
+            RunTimeout: it took longer than it may (``tool_timeout``).
+            ToolError: as `step`.
+            StateError: as `step`.
+        """
+        found = Tool.from_any(tool)
+        return perform(
+            self._ctx,
+            call_of(found, arguments),
+            lambda key: use(found, arguments, self._about(found, key)),
+        )
+
+    async def acall(self, tool: Any, /, **arguments: Any) -> Any:
+        """`call`, awaited; a tool that is not async runs on a thread."""
+        found = Tool.from_any(tool)
+        return await perform_async(
+            self._ctx,
+            call_of(found, arguments),
+            lambda key: use_async(found, arguments, self._about(found, key)),
+        )
+
+    def _about(self, tool: Tool, key: str) -> ToolContext:
+        at = self._ctx.deadline
+        return ToolContext(
+            name=tool.name,
+            call_id=key,
+            idempotency_key=key,
+            attempt=self._ctx.attempt,
+            deadline=None if at is None else datetime.fromtimestamp(at, UTC),
+        )
 
 
 def interrupt(value: Any) -> Any:
@@ -169,7 +267,7 @@ def get_stream_writer() -> StreamWriter:
 def runtime_of(ctx: Context) -> Runtime[Any]:
     """The runtime as seen by the node of `ctx`."""
     info = ExecutionInfo(ctx.run_id, ctx.attempt)
-    return Runtime(ctx.context, ctx.emit, info, ctx.heartbeat)
+    return Runtime(ctx.context, ctx.emit, info, ctx.heartbeat, ctx)
 
 
 def config_of(ctx: Context) -> RunnableConfig:

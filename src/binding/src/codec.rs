@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::object::Object;
 
+mod digest;
 mod form;
 mod keys;
 mod kind;
@@ -28,6 +29,12 @@ pub(crate) struct ObjectCodec(Arc<Py<PyAny>>);
 impl ObjectCodec {
     pub(crate) fn new(registry: Py<PyAny>) -> Self {
         Self(Arc::new(registry))
+    }
+
+    /// With the types that are registered for all.
+    pub(crate) fn shared(py: Python<'_>) -> PyResult<Self> {
+        let registry = py.import("antiphon.checkpoint._registry")?.getattr("GLOBAL")?;
+        Ok(Self::new(registry.unbind()))
     }
 
     pub(crate) fn registry(&self) -> &Py<PyAny> {

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::effect::Effect;
 use crate::fault::to_exception;
 use crate::inbox::{Emitted, Told};
 use crate::object::Object;
@@ -252,6 +253,23 @@ impl Context {
             core.machine.charge(self.errand.id, usage);
             Ok(())
         })
+    }
+
+    /// Begins a call of a `tool`, a `model` or a `step`, unless it is known what came of it.
+    /// `given` is what it is given: a node that begins again gives it the same. It counts
+    /// against the budgets when it is made. `repeatable` says that it may be made twice.
+    ///
+    /// Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
+    /// nobody knows what came of it; of `replay_diverged` if the node does something else than
+    /// it had; and as `request`.
+    fn begin_call(
+        slf: &Bound<'_, Self>,
+        kind: &str,
+        name: String,
+        given: &Bound<'_, PyAny>,
+        repeatable: bool,
+    ) -> PyResult<Effect> {
+        Effect::begin(slf, (kind, name), given, repeatable)
     }
 
     /// Counts a call of a model or tool against the budgets.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::checkpoint::Came;
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::graph::Sign;
 use antiphon_core::run::Run as Machine;
@@ -377,6 +378,11 @@ impl Core {
             questions.iter().try_for_each(|question| visit.call(&question.value.0))?;
         }
         self.stream.traverse(visit)?;
+        for came in self.machine.known_calls() {
+            if let Came::Value(value) | Came::Raised(value) = came {
+                visit.call(&value.0)?;
+            }
+        }
         let slots = self.machine.state().snapshot();
         slots.iter().flatten().try_for_each(|value| visit.call(&value.0))
     }

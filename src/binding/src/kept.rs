@@ -10,6 +10,7 @@ use antiphon_core::Fault;
 use antiphon_core::checkpoint::{Change, Commit};
 use antiphon_core::effect::Ending;
 use antiphon_core::run::Options;
+use antiphon_runtime::Clock;
 use antiphon_runtime::store::Answer;
 use antiphon_stores::{Found, Keeper, Lease, Vault, owner};
 use pyo3::prelude::*;
@@ -269,6 +270,21 @@ impl Core {
             Ok(Some(answer)) => *waiting = Some(Awaited { answer, commit: Some(commit.id) }),
             Err(fault) => self.give_up(Some(commit.id), fault),
         }
+    }
+
+    /// Takes over what is to be stored of a call, of whatever thread; says what
+    /// that has to wait for.
+    ///
+    /// # Errors
+    /// Why nothing can be kept any more.
+    pub(crate) fn keep_call(
+        &mut self,
+        commit: &Commit<Object>,
+    ) -> Result<Option<Answer<()>>, Fault> {
+        let Some(kept) = self.kept.as_deref_mut() else { return Ok(None) };
+        let Stage::Open(keeper, _) = &mut kept.stage else { return Ok(None) };
+        let answer = keeper.keep(commit, || None, self.clock.now());
+        answer.inspect_err(|fault| self.give_up(None, fault.clone()))
     }
 
     /// Nothing can be kept any more, so nothing more is to happen.

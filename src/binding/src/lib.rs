@@ -18,6 +18,7 @@ mod context;
 mod core;
 mod coroutine;
 mod drive;
+mod effect;
 mod engine;
 mod event;
 mod fault;
@@ -44,6 +45,7 @@ mod put;
 mod review_loop;
 mod role;
 mod role_call;
+mod role_effect;
 mod run;
 mod run_id;
 mod saver;
@@ -72,6 +74,7 @@ mod _antiphon {
         codec::Form,
         command::{Command, Overwrite, Send},
         context::{Context, current_context, enclosing_context},
+        effect::Effect,
         engine::Engine,
         event::Event,
         fault::Retry,

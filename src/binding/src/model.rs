@@ -21,8 +21,16 @@ pub(crate) struct Model {
     scripted: Option<Arc<ScriptedModel>>,
 }
 
-const SETTINGS: [&str; 7] =
-    ["base_url", "api_key", "timeout", "idle_timeout", "max_attempts", "headers", "extra_body"];
+const SETTINGS: [&str; 8] = [
+    "base_url",
+    "api_key",
+    "timeout",
+    "idle_timeout",
+    "max_attempts",
+    "headers",
+    "extra_body",
+    "idempotency_header",
+];
 
 /// A tag's key and value, and the replies to requests that carry it.
 type LaneGiven<'py> = (String, String, Vec<Bound<'py, PyAny>>);
@@ -155,6 +163,7 @@ fn settings(options: &Keywords<'_, '_>) -> PyResult<Settings> {
         }
         settings.retry.max_attempts = attempts;
     }
+    settings.idempotency_header = options.get("idempotency_header")?.unwrap_or(false);
     if let Some(headers) = options.get::<BTreeMap<String, String>>("headers")? {
         settings.headers =
             headers.into_iter().map(|(key, value)| (key, Secret::new(value))).collect();

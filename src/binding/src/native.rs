@@ -28,7 +28,6 @@ pub(crate) fn ask(
     request: &ModelRequest,
 ) {
     let port = Arc::clone(&model.get().port);
-    let request = request.clone();
     let clock: Arc<dyn Clock> = Arc::<antiphon_runtime::SystemClock>::clone(&core.clock);
     let (chunks, pieces) = mpsc::unbounded_channel();
     let watched = run.get().live;
@@ -36,8 +35,10 @@ pub(crate) fn ask(
         deadline: task.deadline,
         chunks: watched.then_some(chunks),
         seed: Seed::new(task.id.serial),
+        idempotency_key: Some(core.machine.model_key(task.id, request)),
         ..CallContext::new(clock)
     };
+    let request = request.clone();
     let (id, owner) = (task.id, run.clone().unbind());
     let runtime = match native_runtime() {
         Ok(runtime) => runtime,

@@ -94,7 +94,7 @@ impl Value for Object {
 }
 
 /// Whether a value is made of exact JSON types, so that `==` runs no code of a user.
-fn is_json(value: &Bound<'_, PyAny>, depth: u8) -> bool {
+pub(crate) fn is_json(value: &Bound<'_, PyAny>, depth: u8) -> bool {
     if depth > 64 {
         return false;
     }

@@ -12,8 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use serde_json::json;
 
+use crate::effect::Effect;
 use crate::fault::to_exception;
 use crate::leash::Leash;
+use crate::role_effect::Asking;
 
 /// The detail of a fault that holds the number of its exception.
 pub(crate) const RAISED: &str = "raised";
@@ -139,6 +141,17 @@ impl RoleCall {
     /// Counts what a call of a model cost against the budgets.
     fn charge(&self, input_tokens: u64, output_tokens: u64) {
         self.cx.notes.charge(Usage { input_tokens, output_tokens });
+    }
+
+    /// Begins a call, unless it is known what came of it; as `Context.begin_call`.
+    fn begin_call(
+        &self,
+        kind: &str,
+        name: String,
+        given: &Bound<'_, PyAny>,
+        repeatable: bool,
+    ) -> PyResult<Effect> {
+        Asking::begin(&self.cx.notes, (kind, name), given, repeatable)
     }
 
     /// Counts a call of a model or tool against the budgets.

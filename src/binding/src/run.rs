@@ -1,8 +1,8 @@
 //! One run of a compiled graph, as Python holds it.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use antiphon_core::budget::Intent;
 use antiphon_core::effect::Ending;
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     id: RunId,
     thread: Option<String>,
     core: Mutex<Core>,
+    /// The thread that works on the core, by its [`here`]; 0 if none does.
+    holder: AtomicUsize,
     pub(crate) inbox: Inbox,
     pub(crate) calls: Calls,
     /// The caller's context variables; each attempt of a node gets a copy.
@@ -88,6 +90,30 @@ impl Drop for Driving<'_> {
     }
 }
 
+/// Says which thread works on a core, until it is dropped.
+struct Held<'a>(&'a AtomicUsize);
+
+impl<'a> Held<'a> {
+    fn mark(holder: &'a AtomicUsize) -> Self {
+        holder.store(here(), Ordering::Relaxed);
+        Self(holder)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What no other thread of the process has: the address of something of its own.
+fn here() -> usize {
+    thread_local! {
+        static PLACE: u8 = const { 0 };
+    }
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
+}
+
 fn copy_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
     static COPY: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
     COPY.import(py, "contextvars", "copy_context")?.call0().map(Bound::unbind)
@@ -105,6 +131,7 @@ impl Run {
             id,
             thread,
             core: Mutex::new(core),
+            holder: AtomicUsize::new(0),
             inbox: Inbox::default(),
             calls: Calls::default(),
             variables: copy_context(py)?,
@@ -135,11 +162,22 @@ impl Run {
         self.id.say(id);
     }
 
-    /// Works on the core. Routers and merge rules are called meanwhile, so
-    /// whoever comes in between is turned away: nobody ever waits for the lock.
+    /// Works on the core. Routers, merge rules and what stores values are called
+    /// meanwhile: they are turned away, and other threads wait, without the
+    /// interpreter.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Core) -> PyResult<T>) -> PyResult<T> {
-        let mut core = self.core.try_lock().map_err(|_| busy())?;
-        work(&mut core)
+        loop {
+            match self.core.try_lock() {
+                Ok(mut core) => {
+                    let _held = Held::mark(&self.holder);
+                    return work(&mut core);
+                }
+                Err(TryLockError::WouldBlock) if self.holder.load(Ordering::Relaxed) != here() => {
+                    Python::attach(|py| py.detach(|| drop(self.core.lock())));
+                }
+                Err(_) => return Err(busy()),
+            }
+        }
     }
 
     pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<Driving<'_>> {

@@ -55,6 +55,10 @@ pub(crate) fn fits<'a>(
     value: &Object,
     key: impl Fn() -> &'a str,
 ) -> Result<(), Fault> {
-    let written = values.write(value, &mut Writer::new());
-    written.map_err(|problem| unstorable(key(), &problem))
+    problem(values, value).map_or(Ok(()), |problem| Err(unstorable(key(), &problem)))
+}
+
+/// Why a value cannot be stored.
+pub(crate) fn problem(values: &ObjectCodec, value: &Object) -> Option<String> {
+    values.write(value, &mut Writer::new()).err()
 }

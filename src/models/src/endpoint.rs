@@ -23,6 +23,8 @@ pub struct Endpoint {
     pub headers: Vec<(String, Secret)>,
     /// Fields to send along in every body.
     pub extra_body: Map<String, Json>,
+    /// Whether requests carry the key of their call.
+    pub idempotency_header: bool,
     /// How replies are asked for.
     pub dialect: Dialect,
     /// The longest one attempt may take.
@@ -90,6 +92,7 @@ impl Endpoint {
             url: chat_url(base),
             headers,
             extra_body: settings.extra_body.clone(),
+            idempotency_header: settings.idempotency_header,
             dialect: Dialect {
                 structured,
                 stream_options: provider.stream_options,

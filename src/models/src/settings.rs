@@ -30,6 +30,10 @@ pub struct Settings {
     pub headers: BTreeMap<String, Secret>,
     /// Fields to send along in the body, for what only one provider knows.
     pub extra_body: Map<String, Json>,
+    /// Whether each request carries the key of its call in the header
+    /// `Idempotency-Key`, so that a server that knows such keys does the same
+    /// request only once. It does not.
+    pub idempotency_header: bool,
     /// The most bytes a reply may have; 16 MiB.
     pub max_reply_bytes: usize,
     /// Connections to share with other models; none for own ones.
@@ -46,6 +50,7 @@ impl Default for Settings {
             retry: RetryPolicy::default(),
             headers: BTreeMap::new(),
             extra_body: Map::new(),
+            idempotency_header: false,
             max_reply_bytes: 16 << 20,
             http: None,
         }

@@ -13,13 +13,14 @@ use serde_json::Value as Json;
 
 use crate::port::{Model, Tool};
 
+mod asked;
 mod call;
 mod notes;
 mod snapshot;
 
 pub use call::NodeCall;
 pub use notes::Notes;
-pub(crate) use notes::{Signal, cancelled};
+pub(crate) use notes::{Begins, Signal, cancelled};
 pub use snapshot::Snapshot;
 
 /// Answers what a graph asks of its builder. One host serves all runs of its

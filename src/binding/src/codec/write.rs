@@ -152,7 +152,22 @@ impl<'a, 'py> Writing<'a, 'py> {
         // A copy, for the reason that a dict is copied.
         let items = set.try_iter().and_then(Iterator::collect::<PyResult<Vec<_>>>);
         let items = items.map_err(|error| Problem::raised(set.py(), &error))?;
-        self.items(kind, items.into_iter())
+        // In an order of their own, because that of the set changes from process to process.
+        let mut written = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let mut out = Writer::new();
+            let mut apart = Writing { out: &mut out, registry: self.registry, depth: self.depth };
+            apart.value(item).map_err(|problem| problem.in_item(index))?;
+            written.push(out.into_bytes());
+        }
+        written.sort_unstable();
+        let open = self.out.open(kind);
+        for item in written {
+            self.fits(item.len())?;
+            self.out.raw(&item);
+        }
+        self.out.close(open);
+        Ok(())
     }
 
     fn items<'v>(&mut self, kind: i8, items: impl Iterator<Item = Bound<'v, PyAny>>) -> Written {

@@ -30,6 +30,8 @@ pub struct Due<V> {
     /// To be durable before the call is made, if anything is. It need not be
     /// acknowledged, and may overtake commits that wait to be handed out.
     pub intent: Option<Box<Commit<V>>>,
+    /// Whether what comes of it is to be stored.
+    pub stored: bool,
 }
 
 impl<V: Value> Run<V> {
@@ -52,7 +54,8 @@ impl<V: Value> Run<V> {
         if let Some(agent) = self.units.agent_mut(unit) {
             let nth = agent.count_inner(slot);
             self.spend_call(id, call)?;
-            return Ok(Begun::Due(Due { index: 0, key: key(task, call, nth), intent: None }));
+            let key = key(task, call, nth);
+            return Ok(Begun::Due(Due { index: 0, key, intent: None, stored: false }));
         }
         let ledger = self.units.record(unit, slot).map(Record::ledger);
         let known = ledger.map_or(Known::Nothing, |ledger| ledger.look_up(call));
@@ -67,7 +70,7 @@ impl<V: Value> Run<V> {
         let Some(made) = made else { return Err(cancelled()) };
         let (index, key) = (made.index, self.key_of(id, call));
         let intent = (!call.repeatable).then(|| self.called(unit, slot, made)).flatten();
-        Ok(Begun::Due(Due { index, key, intent }))
+        Ok(Begun::Due(Due { index, key, intent, stored: self.desk.commits }))
     }
 
     /// Says what came of a call of an attempt that is not over. Gives what is to
@@ -84,6 +87,14 @@ impl<V: Value> Run<V> {
         if stored { self.called(unit, slot, made) } else { None }
     }
 
+    /// What came of the calls that are known, for whoever collects garbage.
+    pub fn known_calls(&self) -> impl Iterator<Item = &Came<V>> {
+        let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
+        let records = frames.flat_map(|frame| &frame.records);
+        let ledgers = records.filter_map(|record| record.extra.as_ref()?.ledger.as_ref());
+        ledgers.flat_map(|ledger| ledger.known())
+    }
+
     fn spend_call(&mut self, id: TaskId, call: &Call) -> Result<(), Fault> {
         match call.callee {
             Callee::Model => self.spend(id.unit, id.slot, Intent::Model),
@@ -95,8 +106,10 @@ impl<V: Value> Run<V> {
     /// The key of a call that has just been begun.
     fn key_of(&mut self, id: TaskId, call: &Call) -> String {
         let task = self.units.task_seed(id.unit, id.slot).child(self.desk.mark);
-        let record = self.units.record(id.unit, id.slot);
-        let begun = record.map_or(1, |record| record.ledger().count(call));
+        let Some(record) = self.units.record(id.unit, id.slot) else { return String::new() };
+        let (attempt, begun) = (record.attempt, record.ledger().count(call));
+        // A model that is asked again in another attempt is to say something else.
+        let task = if call.callee == Callee::Model { task.child(attempt.into()) } else { task };
         key(task, call, begun.saturating_sub(1))
     }
 

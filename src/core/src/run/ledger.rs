@@ -111,6 +111,11 @@ impl<V: Clone> Ledger<V> {
         Some(made)
     }
 
+    /// What came of all that are known.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Came<V>> {
+        self.entries.iter().filter_map(|entry| entry.made.came.as_ref())
+    }
+
     /// How many of the same calls the attempt has begun.
     pub(super) fn count(&self, call: &Call) -> u64 {
         let same = |entry: &&Entry<V>| entry.begun && entry.made.call.is(call);

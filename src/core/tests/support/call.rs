@@ -61,7 +61,7 @@ impl Call<'_> {
         wanted: &Wanted,
         effect: impl FnOnce(&str) -> Result<Value, Fault>,
     ) -> Result<Value, Fault> {
-        let Due { index, key, intent } = match self.run.begin_call(self.task.id, wanted)? {
+        let Due { index, key, intent, .. } = match self.run.begin_call(self.task.id, wanted)? {
             Begun::Known(Came::Value(value)) => return Ok(value),
             Begun::Known(Came::Failed(fault)) => return Err(fault),
             Begun::Known(other) => panic!("no host has said that: {other:?}"),

@@ -71,9 +71,10 @@ impl OpenAiChat {
         streamed: bool,
     ) -> Result<HttpRequest, Fault> {
         let body = request::encode(request, &self.endpoint, streamed);
+        let with_key = self.endpoint.idempotency_header;
         let build = || {
             let mut message = HttpRequest::post_json(self.endpoint.url.clone(), body.to_string());
-            if let Some(key) = &cx.idempotency_key {
+            if let Some(key) = cx.idempotency_key.as_ref().filter(|_| with_key) {
                 message = message.header("idempotency-key", key)?;
             }
             for (name, value) in &self.endpoint.headers {

@@ -24,7 +24,7 @@ async fn a_whole_reply_is_read() {
 
 #[tokio::test]
 async fn the_request_says_what_was_asked_and_opens_with_the_key() {
-    let server = Server::start([says("42")]).await;
+    let server = Server::start([says("42"), says("42")]).await;
     let request = ModelRequest {
         messages: vec![Message::system("be brief"), Message::user("how many?")],
         temperature: Some(0.5),
@@ -34,7 +34,11 @@ async fn the_request_says_what_was_asked_and_opens_with_the_key() {
     };
     let mut cx = cx();
     cx.idempotency_key = Some("run-1/node-2/3".to_owned());
-    opened(&settings(&server)).call(&request, &cx).await.unwrap();
+    let settings = Settings { idempotency_header: true, ..settings(&server) };
+    opened(&settings).call(&request, &cx).await.unwrap();
+    let settings = Settings { idempotency_header: false, ..settings };
+    opened(&settings).call(&request, &cx).await.unwrap();
+    assert!(!server.seen()[1].head.contains("idempotency-key"), "only where it is asked for");
 
     let seen = &server.seen()[0];
     assert!(seen.head.starts_with("POST /v1/chat/completions HTTP/1.1"), "{}", seen.head);

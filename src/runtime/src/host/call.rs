@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon_core::budget::Intent;
+use antiphon_core::checkpoint::{Callee, Came};
 use antiphon_core::command::Update;
 use antiphon_core::event::EventKind;
+use antiphon_core::run::Begun;
 use antiphon_core::task::{Input, TaskId};
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
 use serde_json::{Value as Json, json};
 
+use super::asked::{Asked, unsuitable};
 use super::{Notes, Snapshot};
 use crate::clock::Clock;
 use crate::port::{CallContext, Model, Tool};
@@ -108,53 +111,70 @@ impl NodeCall {
         self.state.update(fields)
     }
 
-    /// Calls a model once: within the budget, in the trace, and paid for.
+    /// Calls a model once: within the budget, in the trace, and paid for. What it
+    /// said before the node began again is not asked for twice.
     ///
     /// # Errors
-    /// A `Budget` fault if no call is left, else the model's own.
+    /// A `Budget` fault if no call is left, `replay_diverged` if the node did
+    /// something else before, else the model's own.
     pub async fn ask(
         &self,
         model: &dyn Model,
         request: &ModelRequest,
     ) -> Result<ModelReply, Fault> {
-        self.request(Intent::Model).await?;
+        let seed = self.next_seed();
+        let asked = Asked { notes: &self.notes, name: model.name(), callee: Callee::Model };
+        let due = match asked.begin(request, true).await? {
+            Begun::Known(Came::Reply(reply)) => return Ok(asked.replied(*reply, true)),
+            Begun::Known(came) => return Err(unsuitable(came)),
+            Begun::Due(due) => due,
+        };
         self.notes.note(EventKind::ModelCall, model.name(), json!({}));
-        let cx = CallContext { seed: self.next_seed(), ..self.cx.clone() };
-        let reply = model.call(request, &cx).await?;
-        let ModelReply { finish, usage, attempts, .. } = &reply;
-        let data = json!({"finish": finish, "usage": usage, "attempts": attempts});
-        self.notes.note(EventKind::ModelReply, reply.model.as_str(), data);
-        self.charge(reply.usage);
-        Ok(reply)
+        let idempotency_key = Some(due.key.clone());
+        let cx = CallContext { idempotency_key, seed, ..self.cx.clone() };
+        let came = model.call(request, &cx).await;
+        if let Ok(reply) = &came {
+            self.charge(reply.usage);
+        }
+        asked.end(&due, || came.clone().map(|reply| Came::Reply(Box::new(reply)))).await?;
+        Ok(asked.replied(came?, false))
     }
 
     /// Calls a tool once, with arguments that satisfy its schema: within the
     /// budget, in the trace, and no longer than the tool's own time-out or
-    /// what is left for the node, whichever is shorter.
+    /// what is left for the node, whichever is shorter. One that has returned
+    /// before the node began again is not called twice.
     ///
     /// # Errors
     /// A `Budget` fault if no call is left, a `Timeout` fault `tool_timeout`,
-    /// else the tool's own.
+    /// `unknown_outcome` if nobody knows what came of it, `replay_diverged` if
+    /// the node did something else before, else the tool's own.
     pub async fn invoke(&self, tool: &dyn Tool, arguments: Json) -> ToolOutcome {
-        self.request(Intent::Tool).await?;
-        let spec = tool.spec();
-        let seed = self.next_seed();
-        let key = format!("{:016x}", seed.number());
-        let data = json!({"call_id": key, "arguments": arguments});
-        self.notes.note(EventKind::ToolCall, spec.name.as_str(), data);
+        let (spec, seed) = (tool.spec(), self.next_seed());
+        let asked = Asked { notes: &self.notes, name: &spec.name, callee: Callee::Tool };
+        let due = match asked.begin(&arguments, spec.is_repeatable()).await? {
+            Begun::Known(came) => {
+                let outcome = match came {
+                    Came::Json(value) => Ok(value),
+                    came => Err(unsuitable(came)),
+                };
+                asked.called("", &arguments, true);
+                asked.returned("", &outcome, true);
+                return outcome;
+            }
+            Begun::Due(due) => due,
+        };
+        asked.called(&due.key, &arguments, false);
         let own = spec.timeout.map(|timeout| self.cx.clock.now() + timeout);
         let cx = CallContext {
             deadline: earlier(own, self.deadline),
-            idempotency_key: Some(key.clone()),
+            idempotency_key: Some(due.key.clone()),
             seed,
             ..self.cx.clone()
         };
         let outcome = within(spec.timeout, &cx, tool.call(arguments, &cx)).await;
-        let mut data = json!({"call_id": key, "ok": outcome.is_ok()});
-        if let (Err(fault), Some(fields)) = (&outcome, data.as_object_mut()) {
-            fields.insert("code".to_owned(), fault.code.as_str().into());
-        }
-        self.notes.note(EventKind::ToolResult, spec.name.as_str(), data);
+        asked.end(&due, || outcome.clone().map(Came::Json)).await?;
+        asked.returned(&due.key, &outcome, false);
         outcome
     }
 

@@ -1,15 +1,18 @@
 //! The way from a task that is under way back to the run it belongs to.
 
 use antiphon_core::budget::Intent;
+use antiphon_core::checkpoint::{Call, Came};
 use antiphon_core::event::EventKind;
+use antiphon_core::run::{Begun, Due};
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault, Usage};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use crate::store::Answer as Stored;
+
 /// What a task says while it works.
-#[derive(Debug)]
 pub(crate) enum Signal {
     /// Something for the trace.
     Note(TaskId, EventKind, String, Json),
@@ -17,7 +20,14 @@ pub(crate) enum Signal {
     Request(TaskId, Intent, oneshot::Sender<Result<(), Fault>>),
     /// What a call of its own has cost.
     Charge(TaskId, Usage),
+    /// What is known of a call that it wants to make?
+    Begin(TaskId, Call, oneshot::Sender<Begins>),
+    /// What came of one.
+    End(TaskId, u32, Box<Came<Json>>, oneshot::Sender<Option<Stored<()>>>),
 }
+
+/// A call that may be made once something is durable, or what is known of it.
+pub(crate) type Begins = Result<(Begun<Json>, Option<Stored<()>>), Fault>;
 
 /// What a task may tell its run while it works: events, calls it wants to
 /// make, and what they cost.
@@ -60,6 +70,40 @@ impl Notes {
         let (answer, answered) = oneshot::channel();
         self.send(Signal::Request(self.id, intent, answer));
         answered.await.unwrap_or_else(|_| Err(cancelled()))
+    }
+
+    /// Asks what is known of a call that the task wants to make; one that is to
+    /// be made is counted, and known to have begun when this returns.
+    ///
+    /// # Errors
+    /// As [`Run::begin_call`](antiphon_core::run::Run::begin_call), and those of
+    /// the store.
+    pub async fn begin_call(&self, call: Call) -> Result<Begun<Json>, Fault> {
+        if self.signals.is_none() {
+            let due = Due { index: 0, key: "detached".to_owned(), intent: None, stored: false };
+            return Ok(Begun::Due(due));
+        }
+        let (answer, answered) = oneshot::channel();
+        self.send(Signal::Begin(self.id, call, answer));
+        let (begun, durable) = answered.await.unwrap_or_else(|_| Err(cancelled()))?;
+        if let Some(durable) = durable {
+            durable.await?;
+        }
+        Ok(begun)
+    }
+
+    /// Says what came of a call that was to be made.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn end_call(&self, index: u32, came: Came<Json>) -> Result<(), Fault> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Signal::End(self.id, index, Box::new(came), answer));
+        match answered.await {
+            Ok(Some(durable)) => durable.await,
+            // A run that is gone has nothing to remember.
+            Ok(None) | Err(_) => Ok(()),
+        }
     }
 
     fn send(&self, signal: Signal) {

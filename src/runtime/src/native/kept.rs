@@ -38,6 +38,19 @@ impl Kept {
         }
     }
 
+    /// Takes over what is to be stored of a call; what is returned has to be
+    /// waited for before the call is made, or its task goes on.
+    pub(super) fn keep_call(
+        &mut self,
+        run: &mut Run<Json>,
+        commit: &Commit<Json>,
+        now: Time,
+    ) -> Result<Option<Answer<()>>, Fault> {
+        let hold = self.hold.as_mut().filter(|_| self.failed.is_none());
+        let kept = hold.map_or(Ok(None), |hold| hold.keep(commit, &|| None, now));
+        kept.inspect_err(|fault| self.heed(run, (0, Err(fault.clone())), now))
+    }
+
     /// Whether the run cannot go on before the store has answered.
     pub(super) const fn waits(&self) -> bool {
         self.awaited.is_some()

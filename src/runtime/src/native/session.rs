@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use antiphon_core::checkpoint::{Call, Commit};
 use antiphon_core::effect::Effect;
-use antiphon_core::run::Run;
+use antiphon_core::run::{Begun, Run};
 use antiphon_core::task::{Outcome, Task, TaskId};
 use antiphon_core::{Category, Fault, Time};
 use serde_json::Value as Json;
@@ -17,7 +18,8 @@ use super::contain::HostRules;
 use super::kept::Kept;
 use super::work::{Desk, may_hang};
 use super::{Driver, Rest};
-use crate::host::{Host, Signal, cancelled};
+use crate::host::{Begins, Host, Signal, cancelled};
+use crate::store::Answer as Stored;
 
 pub(super) struct Session<'d, H: ?Sized> {
     driver: &'d Driver<H>,
@@ -211,9 +213,34 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                 // Whoever asked may have been stopped meanwhile.
                 let _ = answer.send(answered);
             }
+            Signal::Begin(id, call, answer) => {
+                let live = self.is_live(id);
+                let begins = if live { self.begin_call(id, &call) } else { Err(cancelled()) };
+                let _ = answer.send(begins);
+            }
+            Signal::End(id, index, came, answer) if self.is_live(id) => {
+                let commit = self.run.end_call(id, index, *came);
+                let kept = commit.map_or(Ok(None), |commit| self.keep_call(&commit));
+                // Why it could not be stored ends the run, and says so there.
+                let _ = answer.send(kept.unwrap_or_default());
+            }
             // The task is over, and its place may be another's by now.
-            Signal::Note(..) | Signal::Charge(..) => {}
+            Signal::Note(..) | Signal::Charge(..) | Signal::End(..) => {}
         }
+    }
+
+    fn begin_call(&mut self, id: TaskId, call: &Call) -> Begins {
+        let mut begun = self.run.begin_call(id, call)?;
+        let intent = match &mut begun {
+            Begun::Due(due) => due.intent.take(),
+            Begun::Known(_) => None,
+        };
+        let durable = intent.map_or(Ok(None), |intent| self.keep_call(&intent))?;
+        Ok((begun, durable))
+    }
+
+    fn keep_call(&mut self, commit: &Commit<Json>) -> Result<Option<Stored<()>>, Fault> {
+        self.kept.keep_call(self.run, commit, self.driver.clock.now())
     }
 
     fn is_live(&self, id: TaskId) -> bool {

@@ -53,9 +53,11 @@ impl Desk {
         let mut cx = CallContext::new(Arc::clone(&self.clock));
         cx.deadline = task.deadline;
         cx.seed = run.seed_of(id);
-        if let Work::Tool(invocation) = &task.work {
-            cx.idempotency_key = Some(invocation.idempotency_key.clone());
-        }
+        cx.idempotency_key = match &task.work {
+            Work::Tool(invocation) => Some(invocation.idempotency_key.clone()),
+            Work::Model(request) => Some(run.model_key(id, request)),
+            Work::Node(_) | Work::Open(_) | Work::Close(_) => None,
+        };
         Some(NodeCall {
             node: graph.node_name(Some(task.node)),
             path: run.path(id),

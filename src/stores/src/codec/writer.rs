@@ -53,6 +53,11 @@ impl Writer {
         done(put::write_bin(&mut self.0, value));
     }
 
+    /// What was written elsewhere.
+    pub fn raw(&mut self, written: &[u8]) {
+        self.0.extend_from_slice(written);
+    }
+
     /// What there is, or nothing.
     pub fn optional<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         match value {

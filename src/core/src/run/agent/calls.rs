@@ -4,9 +4,12 @@ use super::super::Run;
 use super::super::frame::Record;
 use super::super::ledger::Known;
 use super::{AgentUnit, CallKind, misplaced};
-use crate::checkpoint::{Call, Callee, Came, digest, diverged, unknown_outcome};
+use crate::checkpoint::{Call, Callee, Came, digest, diverged, key, unknown_outcome};
+use crate::fault::Category;
 use crate::message::ToolCall;
-use crate::task::{Failure, Invocation, Outcome};
+use crate::model::ModelRequest;
+use crate::seed::Seed;
+use crate::task::{Failure, Invocation, Outcome, TaskId};
 use crate::value::Value;
 
 impl<V> AgentUnit<V> {
@@ -64,6 +67,21 @@ impl<V: Value> Run<V> {
             Known::Nothing => return false,
         }
         true
+    }
+
+    /// What a request of an agent's model is known by to the model's server: the
+    /// same each time the attempt makes it, and that of no other request.
+    pub fn model_key(&self, id: TaskId, request: &ModelRequest) -> String {
+        let parent = self.units.get(id.unit).and_then(|unit| unit.parent);
+        let attempt = parent.map_or(1, |(unit, slot)| self.units.attempt(unit, slot));
+        let told = request
+            .messages
+            .iter()
+            .fold(Seed::default(), |seed, message| seed.child(digest(message.content.as_bytes())));
+        let (callee, name) = (Callee::Model, String::new());
+        let call = Call { callee, name, digest: told.number(), repeatable: true };
+        let task = self.units.task_seed(id.unit, id.slot).child(self.desk.mark);
+        key(task.child(attempt.into()), &call, 0)
     }
 
     /// Begins a call that is to be made; one that may not be made twice is
@@ -148,7 +166,11 @@ fn came<V>(outcome: &Outcome<V>) -> Option<Came<V>> {
         Outcome::Replied(reply) => Some(Came::Reply(reply.clone())),
         Outcome::Returned(Ok(value)) => Some(Came::Json(value.clone())),
         Outcome::Returned(Err(fault)) => Some(Came::Failed(fault.clone())),
-        Outcome::Failed(failure) => Some(Came::Failed(failure.fault.clone())),
+        // What was stopped has not come to an end.
+        Outcome::Failed(failure) => {
+            let stopped = matches!(failure.fault.category, Category::Cancelled | Category::Budget);
+            (!stopped).then(|| Came::Failed(failure.fault.clone()))
+        }
         Outcome::Done(_) | Outcome::Escalate(_) | Outcome::Ask(_) | Outcome::Opened(_) => None,
     }
 }

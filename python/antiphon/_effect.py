@@ -1,0 +1,86 @@
+"""Calls of a node that are known when it begins again: none is made twice that has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from antiphon._antiphon import Context
+    from antiphon.tools import Tool
+
+__all__ = ["Call", "call_of", "perform", "perform_async"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that a node wants to make.
+
+    Attributes:
+        kind: ``tool``, ``model`` or ``step``.
+        name: of what is called.
+        given: what it is given: the same each time the node makes the call.
+        repeatable: whether it does no harm to make it twice.
+    """
+
+    kind: str
+    name: str
+    given: Any
+    repeatable: bool
+
+
+def call_of(tool: Tool, arguments: dict[str, Any]) -> Call:
+    """A call of a tool, which may be made twice if the tool says so or changes nothing."""
+    repeatable = tool.idempotent or tool.side_effect in {"none", "read"}
+    return Call("tool", tool.name, arguments, repeatable)
+
+
+def perform(ctx: Context, call: Call, effect: Callable[[str], Any]) -> Any:
+    """Makes a call, or gives what came of it before the node began again.
+
+    Args:
+        ctx: of the node.
+        call: what is called.
+        effect: calls it, given the idempotency key.
+
+    Raises:
+        ToolError: nobody knows what came of it (``unknown_outcome``).
+        StateError: the node had called something else (``replay_diverged``), or what came of it
+            cannot be stored (``value_unstorable``).
+        BudgetError: the run may not make it (``budget_exhausted``).
+    """
+    made = ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
+    if made.known:
+        return made.result()
+    made.wait()
+    try:
+        value = effect(made.key)
+    except BaseException as error:
+        made.raised(error)
+        made.wait()
+        raise
+    made.returned(value)
+    made.wait()
+    return value
+
+
+async def perform_async(ctx: Context, call: Call, effect: Callable[[str], Awaitable[Any]]) -> Any:
+    """`perform` on the caller's event loop."""
+    made = ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
+    if made.known:
+        return made.result()
+    if made.pending:
+        await made.arrive()
+    try:
+        value = await effect(made.key)
+    except BaseException as error:
+        made.raised(error)
+        if made.pending:
+            await made.arrive()
+        raise
+    made.returned(value)
+    if made.pending:
+        await made.arrive()
+    return value

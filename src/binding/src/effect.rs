@@ -1,0 +1,310 @@
+//! Calls of a node: what is known of them, and what is stored around them.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use antiphon_core::checkpoint::{Call, Callee, Came};
+use antiphon_core::event::EventKind;
+use antiphon_core::run::Begun;
+use antiphon_core::task::TaskId;
+use antiphon_core::value::Value;
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::store::Answer;
+use antiphon_stores::codec::unstorable;
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use serde_json::{Value as Json, json};
+
+use crate::codec::ObjectCodec;
+use crate::context::Context;
+use crate::core::Core;
+use crate::fault::{known, to_exception};
+use crate::object::Object;
+use crate::role_effect::Asking;
+use crate::storable;
+use crate::stored::{awaited, waited};
+
+/// One call that a node wants to make. What is known of it is told; one that is
+/// to be made is begun here, and says with `returned`, `raised` or `left` how it
+/// came out. Before it is made, and after, what is stored of it may have to be
+/// waited for.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Effect {
+    owner: Owner,
+    call: Call,
+    stage: Stage,
+    waits: Waits,
+}
+
+/// Whose call it is.
+#[derive(Debug)]
+pub(crate) enum Owner {
+    /// The context and not its errand: of that, garbage collection must see one owner alone.
+    Node(Py<Context>),
+    Role(Asking),
+}
+
+#[derive(Debug)]
+enum Stage {
+    Known(Came<Object>),
+    Due { index: u32, key: String },
+}
+
+/// What has to be durable before the node goes on.
+#[derive(Default)]
+struct Waits(Mutex<Option<Answer<()>>>);
+
+impl Waits {
+    fn lock(&self) -> MutexGuard<'_, Option<Answer<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Waits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Waits").field(&self.lock().is_some()).finish()
+    }
+}
+
+impl Effect {
+    /// Begins a call of a node: of what `kind` says; `given` is what it is given.
+    pub(crate) fn begin(
+        context: &Bound<'_, Context>,
+        (kind, name): (&str, String),
+        given: &Bound<'_, PyAny>,
+        repeatable: bool,
+    ) -> PyResult<Self> {
+        let py = given.py();
+        let callee = Self::callee(kind)?;
+        let errand = &context.get().errand;
+        let run = errand.run.get();
+        let values = run.with(|core| Ok(core.values_of_thread()))?;
+        let digest = match (values, callee) {
+            (Some(values), _) => values.digest(given),
+            // What a function is given may be anything; elsewhere it is as good as JSON.
+            (None, Callee::Step) => 0,
+            (None, Callee::Model | Callee::Tool) => ObjectCodec::shared(py)?.digest(given),
+        };
+        let call = Call { callee, name, digest, repeatable };
+        let begun = run.with(|core| Ok(core.begin_call(errand.id, &call)))?;
+        let (stage, waits) = begun.map_err(|fault| to_exception(py, &fault))?;
+        let owner = Owner::Node(context.clone().unbind());
+        Ok(Self { owner, call, stage, waits: Waits(Mutex::new(waits)) })
+    }
+
+    /// A call of a role that was made before.
+    pub(crate) fn known_to(role: Asking, call: Call, came: Came<Object>) -> Self {
+        let (owner, stage) = (Owner::Role(role), Stage::Known(came));
+        Self { owner, call, stage, waits: Waits::default() }
+    }
+
+    /// A call of a role that is to be made.
+    pub(crate) fn due_to(role: Asking, call: Call, (index, key): (u32, String)) -> Self {
+        let (owner, stage) = (Owner::Role(role), Stage::Due { index, key });
+        Self { owner, call, stage, waits: Waits::default() }
+    }
+
+    /// What is called, by its name.
+    pub(crate) fn callee(kind: &str) -> PyResult<Callee> {
+        let found = Callee::ALL.into_iter().find(|callee| callee.as_str() == kind);
+        found.ok_or_else(|| {
+            PyValueError::new_err(format!("a call is `model`, `tool` or `step`, found: {kind}"))
+        })
+    }
+
+    /// A call as the trace shows it; a step as a tool that no model has asked for.
+    pub(crate) fn shown(call: &Call, mut data: Json, ended: bool) -> (EventKind, Json) {
+        let kind = match (call.callee, ended) {
+            (Callee::Model, false) => EventKind::ModelCall,
+            (Callee::Model, true) => EventKind::ModelReply,
+            (Callee::Tool | Callee::Step, false) => EventKind::ToolCall,
+            (Callee::Tool | Callee::Step, true) => EventKind::ToolResult,
+        };
+        if let (Callee::Step, Some(fields)) = (call.callee, data.as_object_mut()) {
+            fields.insert("step".to_owned(), true.into());
+        }
+        (kind, data)
+    }
+
+    fn end(&self, py: Python<'_>, came: Came<Object>) -> PyResult<()> {
+        let Stage::Due { index, key } = &self.stage else {
+            return Err(PyRuntimeError::new_err("the call was made before"));
+        };
+        let errand = match &self.owner {
+            Owner::Node(context) => &context.get().errand,
+            Owner::Role(role) => return role.end(py, (&self.call, *index, key), came),
+        };
+        let about = (&self.call, key.as_str());
+        errand.run.get().with(|core| {
+            *self.waits.lock() = core.end_call(errand.id, *index, came, about);
+            Ok(())
+        })
+    }
+
+    /// Why a value cannot be stored, if it is going to be.
+    fn problem(&self, py: Python<'_>, value: &Object) -> PyResult<Option<String>> {
+        let values = match &self.owner {
+            Owner::Node(context) => {
+                let run = context.get().errand.run.get();
+                run.with(|core| Ok(core.values_of_thread()))?
+            }
+            Owner::Role(role) => role.values(py)?,
+        };
+        Ok(values.and_then(|values| storable::problem(&values, value)))
+    }
+}
+
+#[pymethods]
+impl Effect {
+    /// Whether it was made before: `result` is what came of it.
+    #[getter]
+    const fn known(&self) -> bool {
+        matches!(self.stage, Stage::Known(_))
+    }
+
+    /// For whoever is called: the same each time the node makes this call, in each attempt
+    /// and after a restart, and that of no other call. Empty if it was made before.
+    #[getter]
+    fn key(&self) -> &str {
+        match &self.stage {
+            Stage::Known(_) => "",
+            Stage::Due { key, .. } => key,
+        }
+    }
+
+    /// What came of a call that was made before, returned or raised.
+    fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match &self.stage {
+            Stage::Known(Came::Value(value)) => Ok(value.fresh().0),
+            Stage::Known(Came::Raised(error)) => Err(PyErr::from_value(error.0.bind(py).clone())),
+            Stage::Known(Came::Failed(fault)) => Err(to_exception(py, fault)),
+            Stage::Known(Came::Reply(_) | Came::Json(_) | Came::Left) | Stage::Due { .. } => {
+                Err(PyRuntimeError::new_err("nothing is known of the call"))
+            }
+        }
+    }
+
+    /// Whether something has to be durable before the node goes on.
+    #[getter]
+    fn pending(&self) -> bool {
+        self.waits.lock().is_some()
+    }
+
+    /// Waits until it is.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        let waits = self.waits.lock().take();
+        waits.map_or(Ok(()), |answer| waited(py, answer))
+    }
+
+    /// `wait`, awaited.
+    fn arrive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let waits = self.waits.lock().take();
+        let answer = waits.unwrap_or_else(|| Box::pin(std::future::ready(Ok(()))));
+        awaited(py, answer, |py, ()| Ok(py.None()))
+    }
+
+    /// The call has returned a value.
+    ///
+    /// Raises the `antiphon.errors` class of `value_unstorable` if it cannot be stored and
+    /// the run is kept.
+    fn returned(&self, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
+        let value = Object(value).fresh();
+        if let Some(problem) = self.problem(py, &value)? {
+            let fault = unstorable(&self.call.name, &problem);
+            self.end(py, Came::Failed(fault.clone()))?;
+            return Err(to_exception(py, &fault));
+        }
+        self.end(py, Came::Value(value))
+    }
+
+    /// The call has raised an exception. One that only stops the node, and says nothing about
+    /// the call, leaves open what came of it.
+    fn raised(&self, error: &Bound<'_, PyAny>, py: Python<'_>) -> PyResult<()> {
+        let asks = error.hasattr(intern!(py, "__antiphon_question__"))?
+            || error.hasattr(intern!(py, "__antiphon_command__"))?;
+        match known(error).map(|(category, _)| category) {
+            // It was to ask, or had no budget left: it is made again.
+            Some(Category::Budget) => return self.end(py, Came::Left),
+            _ if asks => return self.end(py, Came::Left),
+            Some(Category::Cancelled) => return Ok(()),
+            _ if !error.is_instance_of::<PyException>() => return Ok(()),
+            _ => {}
+        }
+        let raised = Object::of(error);
+        let came = match self.problem(py, &raised)? {
+            None => Came::Raised(raised),
+            Some(_) => Came::Failed(described(error)),
+        };
+        self.end(py, came)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Effect({:?}, known={})", self.call.name, self.known())
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        if let Owner::Node(context) = &self.owner {
+            visit.call(context)?;
+        }
+        match &self.stage {
+            Stage::Known(Came::Value(value) | Came::Raised(value)) => visit.call(&value.0),
+            Stage::Known(_) | Stage::Due { .. } => Ok(()),
+        }
+    }
+}
+
+/// An exception that has no stored form of its own.
+fn described(error: &Bound<'_, PyAny>) -> Fault {
+    let kind = error.get_type().name().map_or_else(|_| "Exception".into(), |it| it.to_string());
+    let (category, code) =
+        known(error).unwrap_or_else(|| (Category::Tool, "tool_failed".to_owned()));
+    Fault::new(category, code, format!("{kind}: {error}")).with("type", kind)
+}
+
+impl Core {
+    /// How values are stored, if they are.
+    fn values_of_thread(&self) -> Option<ObjectCodec> {
+        self.kept.as_deref().map(|kept| kept.values().clone())
+    }
+
+    fn begin_call(
+        &mut self,
+        id: TaskId,
+        call: &Call,
+    ) -> Result<(Stage, Option<Answer<()>>), Fault> {
+        let due = match self.machine.begin_call(id, call)? {
+            Begun::Known(came) => {
+                let data = json!({"ok": came.is_success(), "replayed": true});
+                self.note_call(id, call, data, true);
+                return Ok((Stage::Known(came), None));
+            }
+            Begun::Due(due) => due,
+        };
+        let waits = due.intent.map_or(Ok(None), |intent| self.keep_call(&intent))?;
+        self.note_call(id, call, json!({"call_id": due.key}), false);
+        Ok((Stage::Due { index: due.index, key: due.key }, waits))
+    }
+
+    fn end_call(
+        &mut self,
+        id: TaskId,
+        index: u32,
+        came: Came<Object>,
+        (call, key): (&Call, &str),
+    ) -> Option<Answer<()>> {
+        let (ok, left) = (came.is_success(), matches!(came, Came::Left));
+        let commit = self.machine.end_call(id, index, came);
+        if !left {
+            self.note_call(id, call, json!({"call_id": key, "ok": ok}), true);
+        }
+        // Why it could not be stored ends the run, and says so there.
+        let commit = commit?;
+        self.keep_call(&commit).unwrap_or_default()
+    }
+
+    fn note_call(&mut self, id: TaskId, call: &Call, data: Json, ended: bool) {
+        let (kind, data) = Effect::shown(call, data, ended);
+        self.machine.note(id, kind, &call.name, data);
+    }
+}

@@ -1,0 +1,134 @@
+//! Calls of a role in a thread whose values are JSON: what JSON has not is
+//! stored there as the text of its bytes.
+
+use antiphon_core::checkpoint::{Call, Came};
+use antiphon_core::run::{Begun, Due};
+use antiphon_runtime::Notes;
+use antiphon_stores::ValueCodec;
+use antiphon_stores::codec::{Reader, Writer};
+use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde_json::{Value as Json, json};
+
+use crate::codec::ObjectCodec;
+use crate::effect::Effect;
+use crate::fault::to_exception;
+use crate::object::{Object, is_json};
+use crate::wait::blocked;
+
+/// What a role has to say about a call, and whether anything is stored of it.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    notes: Notes,
+    stored: bool,
+}
+
+impl Asking {
+    /// Begins a call of a role.
+    pub(crate) fn begin(
+        notes: &Notes,
+        (kind, name): (&str, String),
+        given: &Bound<'_, PyAny>,
+        repeatable: bool,
+    ) -> PyResult<Effect> {
+        let py = given.py();
+        let values = ObjectCodec::shared(py)?;
+        let callee = Effect::callee(kind)?;
+        let call = Call { callee, name, digest: values.digest(given), repeatable };
+        let (asks, wanted) = (notes.clone(), call.clone());
+        let begun = blocked(py, async move { asks.begin_call(wanted).await })?;
+        let begun = begun.map_err(|fault| to_exception(py, &fault))?;
+        let asking = |stored| Self { notes: notes.clone(), stored };
+        match begun {
+            Begun::Known(came) => {
+                let came = read(&values, came)?;
+                let asking = asking(true);
+                asking.note(&call, json!({"ok": came.is_success(), "replayed": true}), true);
+                Ok(Effect::known_to(asking, call, came))
+            }
+            Begun::Due(Due { index, key, stored, .. }) => {
+                let asking = asking(stored);
+                asking.note(&call, json!({"call_id": key}), false);
+                Ok(Effect::due_to(asking, call, (index, key)))
+            }
+        }
+    }
+
+    /// How what comes of it is stored, if it is.
+    pub(crate) fn values(&self, py: Python<'_>) -> PyResult<Option<ObjectCodec>> {
+        self.stored.then(|| ObjectCodec::shared(py)).transpose()
+    }
+
+    /// Says how a call came out.
+    pub(crate) fn end(
+        &self,
+        py: Python<'_>,
+        (call, index, key): (&Call, u32, &str),
+        came: Came<Object>,
+    ) -> PyResult<()> {
+        if !matches!(came, Came::Left) {
+            self.note(call, json!({"call_id": key, "ok": came.is_success()}), true);
+        }
+        if !self.stored {
+            return Ok(());
+        }
+        let came = written(&ObjectCodec::shared(py)?, came);
+        let notes = self.notes.clone();
+        let ended = blocked(py, async move { notes.end_call(index, came).await })?;
+        ended.map_err(|fault| to_exception(py, &fault))
+    }
+
+    fn note(&self, call: &Call, data: Json, ended: bool) {
+        let (kind, data) = Effect::shown(call, data, ended);
+        self.notes.note(kind, call.name.as_str(), data);
+    }
+}
+
+/// What JSON has goes as it is, the rest by its stored form. That it has one was
+/// looked at before.
+fn written(values: &ObjectCodec, came: Came<Object>) -> Came<Json> {
+    let text = |value: &Object| {
+        let mut out = Writer::new();
+        values.write(value, &mut out).ok()?;
+        let bytes = out.into_bytes();
+        Some(bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")).into())
+    };
+    let stored = match &came {
+        Came::Value(value) => match as_json(value) {
+            Some(json) => return Came::Json(json),
+            None => text(value).map(Came::Value),
+        },
+        Came::Raised(error) => text(error).map(Came::Raised),
+        Came::Failed(fault) => return Came::Failed(fault.clone()),
+        Came::Left | Came::Reply(_) | Came::Json(_) => None,
+    };
+    stored.unwrap_or(Came::Left)
+}
+
+fn read(values: &ObjectCodec, came: Came<Json>) -> PyResult<Came<Object>> {
+    let object = |text: &Json| {
+        let text = text.as_str().unwrap_or_default();
+        let digits = text.as_bytes().as_chunks::<2>().0.iter();
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Vec<u8> = digits.filter_map(byte).collect();
+        let read = values.read(&mut Reader::new(&bytes));
+        read.map_err(|fault| Python::attach(|py| to_exception(py, &fault)))
+    };
+    Ok(match came {
+        Came::Value(text) => Came::Value(object(&text)?),
+        Came::Raised(text) => Came::Raised(object(&text)?),
+        Came::Json(json) => Came::Value(Object(Python::attach(|py| {
+            Ok::<_, PyErr>(pythonize(py, &json)?.unbind())
+        })?)),
+        Came::Failed(fault) => Came::Failed(fault),
+        Came::Reply(_) | Came::Left => Came::Left,
+    })
+}
+
+/// The value as JSON, if that is all it is.
+fn as_json(value: &Object) -> Option<Json> {
+    Python::attach(|py| {
+        let value = value.0.bind(py);
+        if is_json(value, 0) { crate::json::read(value).ok() } else { None }
+    })
+}

@@ -1,0 +1,83 @@
+//! A call that a node makes by itself, on its way to the run and the trace.
+
+use antiphon_core::checkpoint::{Call, Callee, Came, digest};
+use antiphon_core::event::EventKind;
+use antiphon_core::run::{Begun, Due};
+use antiphon_core::{Category, Fault, ModelReply, ToolOutcome};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::Notes;
+
+/// What is called, by whom.
+pub(super) struct Asked<'a> {
+    pub(super) notes: &'a Notes,
+    pub(super) name: &'a str,
+    pub(super) callee: Callee,
+}
+
+impl Asked<'_> {
+    pub(super) async fn begin(
+        &self,
+        given: &impl Serialize,
+        repeatable: bool,
+    ) -> Result<Begun<Json>, Fault> {
+        let given = serde_json::to_vec(given).unwrap_or_default();
+        let (callee, name) = (self.callee, self.name.to_owned());
+        self.notes.begin_call(Call { callee, name, digest: digest(&given), repeatable }).await
+    }
+
+    /// Says what came of it; what was only stopped has not come to an end.
+    pub(super) async fn end(
+        &self,
+        due: &Due<Json>,
+        came: impl FnOnce() -> Result<Came<Json>, Fault>,
+    ) -> Result<(), Fault> {
+        if !due.stored {
+            return Ok(());
+        }
+        let came = match came() {
+            Ok(came) => came,
+            Err(fault) if fault.category == Category::Cancelled => return Ok(()),
+            Err(fault) => Came::Failed(fault),
+        };
+        self.notes.end_call(due.index, came).await
+    }
+
+    pub(super) fn replied(&self, reply: ModelReply, replayed: bool) -> ModelReply {
+        let ModelReply { finish, usage, attempts, .. } = &reply;
+        let data = json!({"finish": finish, "usage": usage, "attempts": attempts});
+        self.note(EventKind::ModelReply, reply.model.clone(), (data, replayed));
+        reply
+    }
+
+    pub(super) fn called(&self, key: &str, arguments: &Json, replayed: bool) {
+        let data = json!({"call_id": key, "arguments": arguments});
+        self.note(EventKind::ToolCall, self.name.to_owned(), (data, replayed));
+    }
+
+    pub(super) fn returned(&self, key: &str, outcome: &ToolOutcome, replayed: bool) {
+        let mut data = json!({"call_id": key, "ok": outcome.is_ok()});
+        if let (Err(fault), Some(fields)) = (outcome, data.as_object_mut()) {
+            fields.insert("code".to_owned(), fault.code.as_str().into());
+        }
+        self.note(EventKind::ToolResult, self.name.to_owned(), (data, replayed));
+    }
+
+    fn note(&self, kind: EventKind, name: String, (mut data, replayed): (Json, bool)) {
+        if let (true, Some(fields)) = (replayed, data.as_object_mut()) {
+            fields.insert("replayed".to_owned(), true.into());
+        }
+        self.notes.note(kind, name, data);
+    }
+}
+
+/// What is known is the failure, or nothing that this kind of call could give.
+pub(super) fn unsuitable(came: Came<Json>) -> Fault {
+    if let Came::Failed(fault) = came {
+        return fault;
+    }
+    let message = "what is known of a call is not what such a call gives";
+    Fault::new(Category::State, "checkpoint_misfit", message)
+        .hint("the code of the node has changed since it was stored")
+}
