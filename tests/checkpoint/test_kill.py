@@ -1,4 +1,4 @@
-"""Processes that are killed at random instants, over one SQLite file (E11)."""
+"""Processes that are killed at random instants, over each store that outlives them (E11, E12)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 VICTIM = Path(__file__).with_name("victim.py")
-KILLS = int(os.environ.get("ANTIPHON_KILLS", "20")) // 2
+# Of all the cases together.
+KILLS = int(os.environ.get("ANTIPHON_KILLS", "52")) // 4
 # So many that most of them come before the end.
 STEPS = 20 * KILLS
 
@@ -42,31 +43,32 @@ class Journal:
             time.sleep(0.002)
 
 
-def start(folder: Path, durability: str) -> subprocess.Popen[bytes]:
-    arguments = [f"sqlite:{folder}/runs.db", str(folder / "journal"), durability, str(STEPS)]
+def start(folder: Path, url: str, durability: str) -> subprocess.Popen[bytes]:
+    arguments = [url, str(folder / "journal"), durability, str(STEPS)]
     return subprocess.Popen([sys.executable, str(VICTIM), *arguments])
 
 
 @pytest.mark.parametrize("durability", ["sync", "async"])
 def test_e11_whatever_was_committed_stays_and_is_not_done_again(
-    tmp_path: Path, durability: str
+    tmp_path: Path, url: str, durability: str
 ) -> None:
     journal = Journal(tmp_path / "journal")
     chance = random.Random(KILLS)
     for _ in range(KILLS):
         before = len(journal.lines())
-        victim = start(tmp_path, durability)
+        victim = start(tmp_path, url, durability)
         try:
             journal.wait_for_more(before)
             time.sleep(chance.uniform(0, 0.08))
         finally:
             victim.kill()
             victim.wait()
-    assert start(tmp_path, durability).wait(120) == 0
+    assert start(tmp_path, url, durability).wait(120) == 0
     lines = journal.lines()
     assert lines[-1] == ["end", str(STEPS + 1), str(STEPS), str(STEPS)]
     assert [line[0] for line in lines].count("begin") == KILLS + 1
     check(lines, is_sync=durability == "sync")
+    check_payments(lines)
     ends = [place for place, line in enumerate(lines) if line[0] == "end"]
     hit = [line[0] for line in lines[: ends[0]]].count("begin")
     assert hit > KILLS / 4, "most processes were killed after the end"
@@ -90,8 +92,18 @@ def check(lines: list[list[str]], *, is_sync: bool) -> None:
             count, done = held, {"left": left, "right": right}
             continue
         number = int(rest[0])
+        if word in {"pay", "unknown"}:
+            continue
         if word == "count":
             assert number >= count, f"the count goes back from {count} to {number}"
         else:
             assert number > done[word], f"{word} is done again: {number}"
         begun[word] = max(begun[word], number)
+
+
+def check_payments(lines: list[list[str]]) -> None:
+    """Each was made once, or nobody knows: then the node was told so."""
+    paid = [int(line[1]) for line in lines if line[0] == "pay"]
+    unknown = {int(line[1]) for line in lines if line[0] == "unknown"}
+    assert len(paid) == len(set(paid)), "something was paid twice"
+    assert set(paid) | unknown == set(range(STEPS + 1))

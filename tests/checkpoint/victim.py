@@ -11,7 +11,8 @@ import sys
 import time
 from typing import Annotated, TypedDict, cast
 
-from antiphon.graph import END, START, Durability, RunnableConfig, StateGraph
+from antiphon.errors import ToolError
+from antiphon.graph import END, START, Durability, RunnableConfig, Runtime, StateGraph
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "victim"}, "recursion_limit": 100_000}
 
@@ -34,10 +35,16 @@ class Victim:
         """Writes a line that survives the death of the process."""
         os.write(self._journal, (" ".join(map(str, words)) + "\n").encode())
 
-    def count(self, state: State) -> State:
-        """One superstep of its own."""
+    def count(self, state: State, runtime: Runtime[None]) -> State:
+        """One superstep of its own, which does something that must not happen twice."""
         done = state.get("count", 0)
         self.note("count", done)
+        try:
+            runtime.step("pay", self.note, "pay", done)
+        except ToolError as error:
+            if error.code != "unknown_outcome":
+                raise
+            self.note("unknown", done)
         time.sleep(random.uniform(0, 0.002))
         return {"count": done + 1}
 
