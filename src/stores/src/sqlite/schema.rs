@@ -1,7 +1,7 @@
 //! The tables, and how those of earlier versions become them.
 
 use antiphon_core::{Category, Fault};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{Settings, Sync, fault};
 
@@ -38,21 +38,8 @@ const MIGRATIONS: [&str; 1] = ["
 pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), Fault> {
     let failed = |error: rusqlite::Error| fault::of(&error);
     file.busy_timeout(std::time::Duration::from_secs(5)).map_err(failed)?;
-    let version: i64 =
-        file.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-    let application: i64 =
-        file.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(failed)?;
-    let tables: i64 = file
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(failed)?;
-    if application != APPLICATION && tables > 0 {
-        return Err(fault::corrupt("the file is a database of another program"));
-    }
-    let latest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    if version > latest {
-        return Err(too_new(version));
-    }
-    if tables == 0 {
+    let found = Found::of(&file.transaction().map_err(failed)?)?;
+    if found.tables == 0 {
         // Before anything is written: later it takes a file written anew.
         file.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
     }
@@ -65,20 +52,48 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
         let pages = i64::try_from(most).unwrap_or(i64::MAX) / page.max(1);
         file.pragma_update(None, "max_page_count", pages.max(1)).map_err(failed)?;
     }
-    if version == latest {
+    if found.version == latest() {
         return Ok(());
     }
     let migration =
         file.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    // Whoever opened the file at the same time may have been first.
-    let version: i64 =
-        migration.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-    for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or_default()) {
+    // Others may have opened the file at the same time, and been faster.
+    let found = Found::of(&migration)?;
+    for step in MIGRATIONS.iter().skip(usize::try_from(found.version).unwrap_or_default()) {
         migration.execute_batch(step).map_err(failed)?;
     }
     migration.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
-    migration.pragma_update(None, "user_version", latest).map_err(failed)?;
+    migration.pragma_update(None, "user_version", latest()).map_err(failed)?;
     migration.commit().map_err(failed)
+}
+
+fn latest() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// What a file is before it is ours and up to date.
+struct Found {
+    version: i64,
+    tables: i64,
+}
+
+impl Found {
+    /// Reads it, and refuses files that are not ours to change.
+    fn of(file: &Transaction<'_>) -> Result<Self, Fault> {
+        let number = |query: &str| {
+            let number = file.query_row(query, [], |row| row.get::<_, i64>(0));
+            number.map_err(|error| fault::of(&error))
+        };
+        let version = number("PRAGMA user_version")?;
+        let tables = number("SELECT count(*) FROM sqlite_schema")?;
+        if tables > 0 && number("PRAGMA application_id")? != APPLICATION {
+            return Err(fault::corrupt("the file is a database of another program"));
+        }
+        if version > latest() {
+            return Err(too_new(version));
+        }
+        Ok(Self { version, tables })
+    }
 }
 
 fn too_new(version: i64) -> Fault {
