@@ -116,6 +116,7 @@ struct Album<'a> {
 #[derive(Default)]
 struct Last {
     seq: u64,
+    step: u64,
     /// The nodes that were to run next.
     next: Vec<NodeId>,
 }
@@ -134,7 +135,8 @@ impl Album<'_> {
 
     /// A snapshot takes the place of the superstep that it repeats.
     fn add_snapshot(&mut self, record: &Record) -> Result<(), Fault> {
-        let repeats = self.last.seq != 0 && self.last.seq == record.parent;
+        let Last { seq, step, .. } = self.last;
+        let repeats = seq != 0 && (seq, step) == (record.parent, record.step);
         if !repeats {
             self.finish();
         }
@@ -176,11 +178,15 @@ impl Album<'_> {
     fn begin(&mut self, record: &Record, source: Source) {
         let next = next(self.graph, &self.memory.root);
         let wrote = match source {
-            Source::Step => std::mem::take(&mut self.last.next),
+            Source::Step if record.step == self.last.step + 1 => {
+                std::mem::take(&mut self.last.next)
+            }
             Source::Begin | Source::Turn => vec![NodeId::START],
-            Source::Edit => Vec::new(),
+            // A run that is kept when it rests does not tell of the steps before that.
+            Source::Step | Source::Edit => Vec::new(),
         };
-        let parent = std::mem::replace(&mut self.last, Last { seq: record.seq, next }).seq;
+        let last = Last { seq: record.seq, step: record.step, next };
+        let parent = std::mem::replace(&mut self.last, last).seq;
         if self.skipped > 0 {
             self.skipped -= 1;
             return;

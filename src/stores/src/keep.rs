@@ -64,16 +64,18 @@ impl Keep {
 /// The checkpoints that entries hold, newest first; a snapshot stands for the
 /// superstep that it repeats.
 pub fn checkpoints(marks: &[Mark]) -> impl Iterator<Item = &Mark> {
-    let snapshots = marks.iter().filter(|mark| mark.kind == EntryKind::Snapshot);
-    let repeated: BTreeSet<_> = snapshots.map(|mark| mark.parent).collect();
+    let repeated = repeated(marks);
     let is_shown = move |mark: &&Mark| is_checkpoint(mark.kind) && !repeated.contains(&mark.seq);
     marks.iter().rev().filter(is_shown)
 }
 
-/// What snapshots follow.
+/// The supersteps that snapshots repeat. A run that is kept when it rests leaves
+/// snapshots that follow an earlier superstep.
 fn repeated(marks: &[Mark]) -> BTreeSet<u64> {
-    let snapshots = marks.iter().filter(|mark| mark.kind == EntryKind::Snapshot);
-    snapshots.map(|mark| mark.parent).collect()
+    let of = |kind| marks.iter().filter(move |mark| mark.kind == kind);
+    let steps: BTreeSet<_> = of(EntryKind::Step).map(|mark| (mark.seq, mark.step)).collect();
+    let before = of(EntryKind::Snapshot).map(|mark| (mark.parent, mark.step));
+    before.filter(|before| steps.contains(before)).map(|(seq, _)| seq).collect()
 }
 
 /// The entries that kept checkpoints are read from.

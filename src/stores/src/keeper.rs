@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::budget::Spent;
 use antiphon_core::checkpoint::{Change, Commit, Image, Memory, mark};
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
@@ -16,6 +17,7 @@ use crate::lease::TERM;
 use crate::log::{Log, Record, Vault};
 use crate::owner;
 use crate::tidy::Tidy;
+use crate::withheld::{Body, Withheld};
 
 /// When a commit is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,12 +69,13 @@ pub struct Keeper<V, C> {
     under_way: VecDeque<(usize, Answer<()>)>,
     /// The bytes of all of them.
     weight: usize,
-    /// With [`Durability::Exit`]: what happened since the last superstep.
-    parts: Vec<(EntryKind, Vec<u8>)>,
+    /// With [`Durability::Exit`]: what is not written yet.
+    withheld: Withheld,
     /// The run, so that each snapshot can be followed by it.
     header: Vec<u8>,
     /// Whether the run is still to be written, together with what it commits first.
     begins: bool,
+    has_begun: bool,
     step: u64,
     checkpoint: u64,
     tidy: Tidy,
@@ -105,9 +108,10 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             durability,
             under_way: VecDeque::new(),
             weight: 0,
-            parts: Vec::new(),
+            withheld: Withheld::default(),
             header: Vec::new(),
             begins: false,
+            has_begun: false,
             step: 0,
             checkpoint: 0,
             tidy,
@@ -166,14 +170,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         let found = read(&self.graph, &*self.values, way)?;
         self.step = found.as_ref().map_or(0, |found| found.memory.root.step);
         self.checkpoint = found.as_ref().map_or(0, |found| found.checkpoint);
-        self.parts.clear();
-        if self.durability == Durability::Exit {
-            // The next snapshot stands before them.
-            let open = way.iter().rev().take_while(|record| !is_checkpoint(record.kind));
-            let parts = open.filter(|record| record.kind == EntryKind::Part);
-            self.parts = parts.map(|record| (record.kind, record.body.clone())).collect();
-            self.parts.reverse();
-        }
+        self.withheld = Withheld::after(found.is_some());
         Ok(found)
     }
 
@@ -186,7 +183,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
 
     /// Whether the run has committed anything yet.
     pub const fn has_begun(&self) -> bool {
-        !self.begins
+        self.has_begun
     }
 
     /// The entry of the last superstep that was kept or found; 0 if there is none.
@@ -209,22 +206,13 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         if let (EntryKind::Step, Change::Step(delta)) = (kind, &commit.change) {
             self.step = delta.step;
         }
-        if self.durability == Durability::Exit {
-            return self.keep_for_exit(kind, commit, image, at);
-        }
-        let codec = Codec::new(&self.graph, &*self.values);
-        let body = codec.encode(commit)?;
-        let mut entries = Vec::new();
-        if std::mem::take(&mut self.begins) {
-            entries.push((EntryKind::Run, self.header.clone()));
-        }
-        entries.push((kind, body));
-        if kind == EntryKind::Step
-            && self.log.wants_snapshot()
-            && let Some(image) = image()
-        {
-            entries.push((EntryKind::Snapshot, codec.encode_memory(&memory(commit, image))?));
-            entries.push((EntryKind::Run, self.header.clone()));
+        let entries = match self.durability {
+            Durability::Exit => self.entries_at_rest(kind, commit, image)?,
+            Durability::Sync | Durability::Async => self.entries(kind, commit, image)?,
+        };
+        self.has_begun = true;
+        if entries.is_empty() {
+            return Ok(None);
         }
         let answer = self.append(&entries, at)?;
         if self.durability == Durability::Sync || precedes_effect(&commit.change) {
@@ -274,31 +262,63 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         })
     }
 
-    fn keep_for_exit(
+    fn entries(
         &mut self,
         kind: EntryKind,
         commit: &Commit<V>,
         image: impl Fn() -> Option<Image<V>>,
-        at: Time,
-    ) -> Result<Option<Answer<()>>, Fault> {
-        if kind == EntryKind::Step {
-            self.parts.clear();
-            return Ok(None);
-        }
+    ) -> Result<Vec<Body>, Fault> {
         let codec = Codec::new(&self.graph, &*self.values);
-        self.parts.push((kind, codec.encode(commit)?));
-        let rests = matches!(commit.change, Change::Ended(_) | Change::Asked(..));
-        let Some(image) = image().filter(|_| rests) else { return Ok(None) };
-        let snapshot = codec.encode_memory(&memory(commit, image))?;
-        let mut entries =
-            vec![(EntryKind::Snapshot, snapshot), (EntryKind::Run, self.header.clone())];
-        entries.append(&mut self.parts);
-        let answer = self.append(&entries, at)?;
-        self.set_off(&entries, answer);
-        Ok(None)
+        let body = codec.encode(commit)?;
+        let mut entries = Vec::new();
+        if std::mem::take(&mut self.begins) {
+            entries.push((EntryKind::Run, self.header.clone()));
+        }
+        entries.push((kind, body));
+        if kind == EntryKind::Step
+            && self.log.wants_snapshot()
+            && let Some(image) = image()
+        {
+            let memory = memory(commit, commit.spent.supersteps, image);
+            entries.push((EntryKind::Snapshot, codec.encode_memory(&memory)?));
+            entries.push((EntryKind::Run, self.header.clone()));
+        }
+        Ok(entries)
     }
 
-    fn append(&mut self, entries: &[(EntryKind, Vec<u8>)], at: Time) -> Result<Answer<()>, Fault> {
+    /// What is to be written of a run that is kept when it rests: nothing, as long
+    /// as it does not.
+    fn entries_at_rest(
+        &mut self,
+        kind: EntryKind,
+        commit: &Commit<V>,
+        image: impl Fn() -> Option<Image<V>>,
+    ) -> Result<Vec<Body>, Fault> {
+        if kind == EntryKind::Step {
+            self.withheld = Withheld::merged(commit.spent.supersteps);
+            return Ok(Vec::new());
+        }
+        let codec = Codec::new(&self.graph, &*self.values);
+        let rests = matches!(commit.change, Change::Ended(_) | Change::Asked(..));
+        self.withheld.add((kind, codec.encode(commit)?), rests);
+        if !self.withheld.is_due() {
+            return Ok(Vec::new());
+        }
+        let mut entries = Vec::new();
+        if let Some(supersteps) = self.withheld.before() {
+            let Some(image) = image() else { return Ok(Vec::new()) };
+            let memory = memory(commit, supersteps, image);
+            entries.push((EntryKind::Snapshot, codec.encode_memory(&memory)?));
+            self.begins = true;
+        }
+        if std::mem::take(&mut self.begins) {
+            entries.push((EntryKind::Run, self.header.clone()));
+        }
+        entries.append(&mut self.withheld.take());
+        Ok(entries)
+    }
+
+    fn append(&mut self, entries: &[Body], at: Time) -> Result<Answer<()>, Fault> {
         let entries: Vec<_> = entries.iter().map(|(kind, body)| (*kind, body.as_slice())).collect();
         let first = self.log.last() + 1;
         if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
@@ -322,7 +342,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         Ok(())
     }
 
-    fn set_off(&mut self, entries: &[(EntryKind, Vec<u8>)], answer: Answer<()>) {
+    fn set_off(&mut self, entries: &[Body], answer: Answer<()>) {
         let weight = entries.iter().map(|(_, body)| body.len()).sum();
         self.weight += weight;
         self.under_way.push_back((weight, answer));
@@ -388,8 +408,10 @@ fn precedes_effect<V>(change: &Change<V>) -> bool {
     matches!(change, Change::Called(_, _, made) if made.came.is_none())
 }
 
-fn memory<V: Value>(commit: &Commit<V>, image: Image<V>) -> Memory<V> {
-    Memory { spent: commit.spent, events: commit.events, ..Memory::at(image) }
+/// `supersteps` are those that were spent when the image was made.
+fn memory<V: Value>(commit: &Commit<V>, supersteps: u64, image: Image<V>) -> Memory<V> {
+    let spent = Spent { supersteps, ..commit.spent };
+    Memory { spent, events: commit.events, ..Memory::at(image) }
 }
 
 impl Header {

@@ -29,6 +29,7 @@ pub mod seal;
 pub mod shelf;
 pub mod sqlite;
 mod tidy;
+mod withheld;
 
 pub use clerk::Clerk;
 pub use codec::{Codec, JsonCodec, ValueCodec};

@@ -208,7 +208,8 @@ impl Clerk {
         // The superstep that it repeats says what led there.
         let span = Span { from: mark.parent, to: mark.parent };
         let repeated = self.store().marks(thread, span, Some(EntryKind::Step)).await?;
-        let Some(step) = repeated.first() else { return Ok((None, next)) };
+        let repeated = repeated.first().filter(|step| step.step == mark.step);
+        let Some(step) = repeated else { return Ok((None, next)) };
         let body = self.body(thread, step.seq).await?;
         match note(step.kind, &body)? {
             Note::Checkpoint { source, .. } => Ok((source, next)),

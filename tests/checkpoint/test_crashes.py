@@ -1,0 +1,84 @@
+"""A run that ends after any of its commits: whoever takes it up comes to the same end (E11)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from antiphon.checkpoint import SqliteSaver
+from antiphon.graph import Command, Durability, RunnableConfig
+from checkpoint.random_graph import Plan, World
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}, "recursion_limit": 500}
+GRAPHS = int(os.environ.get("ANTIPHON_GRAPHS", "8"))
+
+
+def finish(world: World, graph: Any, durability: str, chance: random.Random | None) -> Any:
+    """Takes up what is there, or begins, and answers until nothing is asked; some of it at a time
+    if there is a chance."""
+    kept = cast("Durability", durability)
+    for _ in range(100):
+        state = graph.get_state(CONFIG)
+        answers = {asked.id: asked.value.upper() for asked in state.interrupts}
+        if chance is not None and answers:
+            some = chance.sample(sorted(answers), chance.randint(0, len(answers)))
+            answers = {asked: answers[asked] for asked in some}
+        begins = state.metadata is None
+        given = {"log": ["in"]} if begins else Command(resume=answers) if answers else None
+        if world.awaited:
+            done = asyncio.run(graph.ainvoke(given, CONFIG, durability=kept))
+        else:
+            done = graph.invoke(given, CONFIG, durability=kept)
+        if "__interrupt__" not in done:
+            return done
+    raise AssertionError("it asks without end")
+
+
+def entries(path: Path) -> list[tuple[int, str]]:
+    """The numbers and kinds of what a closed file holds."""
+    with sqlite3.connect(path) as file:
+        return file.execute("SELECT seq, kind FROM entry ORDER BY seq").fetchall()
+
+
+def cut(path: Path, copy: Path, last: int) -> Path:
+    """The same file as it would be if its process had ended after an entry."""
+    shutil.copy(path, copy)
+    file = sqlite3.connect(copy)
+    with file:
+        file.execute("DELETE FROM entry WHERE seq > ?", (last,))
+        file.execute("UPDATE thread SET tip = ?, last = ?, owner = NULL", (last, last))
+    file.close()
+    return copy
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS))
+def test_e11_any_graph_comes_to_the_same_end_after_any_commit(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    plan, awaited = Plan.draw(chance), chance.random() < 0.3
+    path = tmp_path / "whole.db"
+    with SqliteSaver.open(path) as saver:
+        whole = World(awaited)
+        durability = chance.choice(("sync", "async"))
+        wanted = finish(whole, whole.build(plan, saver), durability, chance)
+    left: Counter[Any] = whole.done
+    for seq, kind in entries(path):
+        # A run's name never comes without what it committed first.
+        if kind == "run":
+            continue
+        durability = chance.choice(("sync", "async", "exit"))
+        with SqliteSaver.open(cut(path, tmp_path / f"{seq}.db", seq)) as saver:
+            again = World(awaited)
+            done = finish(again, again.build(plan, saver), durability, chance)
+        where = f"{durability} after {kind} {seq} of {plan}"
+        assert done == wanted, where
+        assert not again.done - left, f"done twice: {where}"
+        left = again.done
+    assert not left, "the last commit is the end"
