@@ -255,6 +255,7 @@ impl Shelf {
         if let Some(shot) = self.shot(&space, Some(&id)) {
             self.values.keep_all(flats, &shot, before.as_ref());
         }
+        self.weigh(&space);
         Ok(())
     }
 
@@ -272,6 +273,7 @@ impl Shelf {
         let wrote = Wrote { space: space.to_owned(), id: id.to_owned(), writes };
         self.draft(EntryKind::Part, 0, wrote.encode());
         self.add_writes(wrote, self.head.last);
+        self.weigh(space);
     }
 
     fn shot(&self, space: &str, id: Option<&str>) -> Option<Shot> {
@@ -309,7 +311,6 @@ impl Shelf {
         let mark = Mark { seq, parent: put.parent, run: put.run, wrote };
         held.marks.insert(put.id.clone(), mark);
         held.shots.insert(put.id, Shot { head, values });
-        self.weigh(&put.space);
         Ok(())
     }
 
@@ -320,7 +321,13 @@ impl Shelf {
             None => held.early.entry(wrote.id.clone()).or_default().push(seq),
         }
         merge(held.writes.entry(wrote.id).or_default(), wrote.writes);
-        self.weigh(&wrote.space);
+    }
+
+    fn weigh_all(&mut self) {
+        let spaces: Vec<_> = self.spaces.keys().cloned().collect();
+        for space in &spaces {
+            self.weigh(space);
+        }
     }
 
     /// Sums up what of a namespace is needed to go on.

@@ -82,6 +82,7 @@ impl Shelf {
         for record in way {
             shelf.apply(record)?;
         }
+        shelf.settle(way.last());
         Ok(shelf)
     }
 
@@ -110,6 +111,7 @@ impl Shelf {
                 return Ok(false);
             }
         }
+        let mut last = None;
         for entry in entries {
             if entry.seq <= self.head.last {
                 continue;
@@ -119,8 +121,18 @@ impl Shelf {
             }
             let record = vault.open(&self.thread, entry)?;
             self.apply(&record)?;
+            last = Some(record);
+        }
+        if last.is_some() {
+            self.settle(last.as_ref());
         }
         Ok(true)
+    }
+
+    /// Sums up after entries were applied, of which this is the last.
+    fn settle(&mut self, last: Option<&Record>) {
+        self.print = last.map_or([0; 16], |record| print(&record.body));
+        self.weigh_all();
     }
 
     pub(super) fn apply(&mut self, record: &Record) -> Result<(), Fault> {
@@ -140,6 +152,7 @@ impl Shelf {
     pub(super) fn draft(&mut self, kind: EntryKind, step: u64, body: Vec<u8>) {
         let (seq, parent) = (self.head.last + 1, self.head.tip);
         self.advance(seq, kind, &body);
+        self.print = print(&body);
         self.drafts.push(Draft { seq, parent, base: self.base, kind, step, body });
     }
 
@@ -149,7 +162,6 @@ impl Shelf {
             self.weight = 0;
         }
         self.head = Head { tip: seq, last: seq };
-        self.print = print(body);
         self.weight += body.len() + Self::ENTRY;
     }
 

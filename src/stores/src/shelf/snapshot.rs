@@ -26,6 +26,7 @@ impl Shelf {
         let whole = self.whole();
         self.draft(EntryKind::Snapshot, 0, whole.encode());
         self.restore(whole, self.head.last)?;
+        self.weigh_all();
         for (space, id, name, stamp) in stamps {
             let shot = self.shot(&space, Some(&id));
             let version = shot.and_then(|shot| match name {
@@ -108,10 +109,6 @@ impl Shelf {
                 None => drop(held.early.insert(id.clone(), vec![seq])),
             }
             merge(held.writes.entry(id).or_default(), writes);
-        }
-        let spaces: Vec<_> = self.spaces.keys().cloned().collect();
-        for space in &spaces {
-            self.weigh(space);
         }
         Ok(())
     }
