@@ -1,7 +1,7 @@
 //! The tables, and how those of earlier versions become them.
 
 use antiphon_core::{Category, Fault};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::{Settings, Sync, fault};
 
@@ -43,7 +43,7 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
         // Before anything is written: later it takes a file written anew.
         file.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
     }
-    file.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    keep_journal(file).map_err(failed)?;
     let level = if settings.sync == Sync::Power { "FULL" } else { "NORMAL" };
     file.pragma_update(None, "synchronous", level).map_err(failed)?;
     file.pragma_update(None, "foreign_keys", true).map_err(failed)?;
@@ -65,6 +65,22 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
     migration.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     migration.pragma_update(None, "user_version", latest()).map_err(failed)?;
     migration.commit().map_err(failed)
+}
+
+/// SQLite does not wait here by itself for somebody else who does the same.
+fn keep_journal(file: &Connection) -> rusqlite::Result<()> {
+    /// So often it is tried, about five seconds.
+    const TRIES: u32 = 500;
+    let mut tries = 0;
+    loop {
+        let kept = file.pragma_update(None, "journal_mode", "WAL");
+        let code = kept.as_ref().err().and_then(rusqlite::Error::sqlite_error_code);
+        tries += 1;
+        if code != Some(ErrorCode::DatabaseBusy) || tries > TRIES {
+            return kept;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 fn latest() -> i64 {
