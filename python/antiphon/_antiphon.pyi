@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -695,7 +695,8 @@ class ReviewLoop:
     def __repr__(self, /) -> str: ...
     def aask(self, /, question: Any, **options) -> Any:
         """
-        Answers a question, awaited. Cancelling the caller's task stops it.
+        Answers a question, awaited. Cancelling the caller's task drops it at
+        once; `stop`, a `Stopper`, has it end in order.
         Options as for `ask`; `watch` is called on threads of its own, one
         event after the other.
         """
@@ -703,7 +704,7 @@ class ReviewLoop:
         """
         Answers a question and waits for it. Ctrl-C stops it. Options: `place`
         (where it is kept), `how` (`once`: a question that `place` holds is not
-        begun again; `resume`: the question in `place` goes on, whichever it
+        begun again; `again`: unless it is over; `resume`: the question in `place` goes on, whichever it
         is, and the one that is given does not count), `file`, `run_id`, `seed`, `watch` (called with each event), and `about` (what
         the Python code of roles gets to see of the caller).
         """
@@ -1225,6 +1226,18 @@ class SqliteSaver(Saver):
         Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
         written it.
+        """
+
+@final
+class Stopper:
+    """
+    Stops the question that it was put with: what it did until then stays in
+    its thread, which is free once the question has ended.
+    """
+    def __new__(cls, /) -> Stopper: ...
+    def stop(self, /, reason: str) -> None:
+        """
+        Stops the question; the first reason counts.
         """
 
 @final
