@@ -37,7 +37,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, Interrupt, Overwrite, Send, TimeoutPolicy, interrupt
 from pydantic import BaseModel
 
-from antiphon.checkpoint import AntiphonSaver, MemorySaver, SqliteSaver, register
+from antiphon.checkpoint import AntiphonSaver, MemorySaver, Saver, SqliteSaver, register
 from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:
@@ -51,11 +51,12 @@ KEY = bytes(range(32))
 @pytest.fixture(params=["memory", "sqlite", "encrypted"])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AntiphonSaver]:
     """A saver over each kind of store."""
-    store = {
+    stores: dict[str, Callable[[], Saver]] = {
         "memory": MemorySaver,
         "sqlite": lambda: SqliteSaver.open(tmp_path / "x.db"),
         "encrypted": lambda: SqliteSaver.open(tmp_path / "x.db", key=KEY),
-    }[request.param]()
+    }
+    store = stores[request.param]()
     with store:
         yield AntiphonSaver.open(store, types=[Everything])
 
@@ -179,7 +180,9 @@ def everything(saver: BaseCheckpointSaver[Any]) -> Any:
 
 def told(graph: Any, where: RunnableConfig, *, subgraphs: bool = True) -> list[Any]:
     """What a history says, without what is never the same twice."""
-    return [_told(graph.get_state(shot.config, subgraphs=subgraphs)) for shot in _shots(graph, where)]
+    return [
+        _told(graph.get_state(shot.config, subgraphs=subgraphs)) for shot in _shots(graph, where)
+    ]
 
 
 def _shots(graph: Any, where: RunnableConfig) -> Iterator[Any]:
@@ -289,7 +292,12 @@ def counting(saver: BaseCheckpointSaver[Any]) -> Any:
 class Deltas(TypedDict, total=False):
     """A list that LangGraph makes from its writes."""
 
-    log: Annotated[list[Any], DeltaChannel(lambda old, new: [*old, *(x for w in new for x in w)], list, snapshot_frequency=4)]
+    log: Annotated[
+        list[Any],
+        DeltaChannel(
+            lambda old, new: [*old, *(x for w in new for x in w)], list, snapshot_frequency=4
+        ),
+    ]
 
 
 def deltas(saver: BaseCheckpointSaver[Any]) -> Any:
@@ -405,14 +413,20 @@ class TestSize:
         self, tmp_path: Path
     ) -> None:
         random.seed(1)
-        steps, information, messages = 5_000, 0, []
+        steps, information = 5_000, 0
+        messages: list[Any] = []
         path = tmp_path / "x.db"
         with AntiphonSaver.open(path) as saver:
             where = put(saver, {"messages": messages})
             for step in range(steps):
                 message = {"role": "user", "content": random.randbytes(100).hex()}
                 information += len(str(message))
-                saver.put_writes(where, [("messages", [message]), ("branch:to:n", None)], str(UUID(int=step)), "~n")
+                saver.put_writes(
+                    where,
+                    [("messages", [message]), ("branch:to:n", None)],
+                    str(UUID(int=step)),
+                    "~n",
+                )
                 messages = [*messages, message]
                 where = grown(saver, where, step, messages)
             assert values(saver)["messages"] == messages
@@ -425,7 +439,7 @@ class TestSize:
         for name in ("sync", "async"):
             path = tmp_path / f"{name}.db"
             with AntiphonSaver.open(path) as saver:
-                counting(saver).invoke({"left": 400}, config(), durability=name)  # type: ignore[arg-type]
+                counting(saver).invoke({"left": 400}, config(), durability=name)
             sizes[name] = path.stat().st_size
         # LangGraph's own saver takes about 2 MB for this, and grows with the square.
         assert max(sizes.values()) < 250_000
@@ -456,7 +470,7 @@ def grown(
     saver: BaseCheckpointSaver[Any], where: RunnableConfig, step: int, messages: list[Any]
 ) -> RunnableConfig:
     """What LangGraph keeps after a superstep."""
-    versions = {"messages": step + 2, "branch:to:n": step + 2}
+    versions: dict[str, str | int | float] = {"messages": step + 2, "branch:to:n": step + 2}
     seen = {"__start__": {"__start__": 1}, "n": {"branch:to:n": step + 1}}
     checkpoint: Any = {
         "v": 4,
@@ -557,7 +571,8 @@ class TestChangesInPlace:
             start = made.randrange(len(current) + 1)
             gone = made.randrange(4)
             current[start : start + gone] = [
-                {"n": made.random(), "t": "x" * made.randrange(60)} for _ in range(made.randrange(5))
+                {"n": made.random(), "t": "x" * made.randrange(60)}
+                for _ in range(made.randrange(5))
             ]
             if current and made.random() < 0.3:
                 made.shuffle(current)
@@ -935,15 +950,19 @@ class TestUse:
         page = list(saver.list(config("0"), before=made[9], limit=2))
         assert [found.config for found in page] == [made[6], made[3]]
 
-    @pytest.mark.parametrize("script", [
-        "import antiphon, antiphon.checkpoint, sys; assert 'langgraph' not in sys.modules",
-        (
-            "import sys; sys.modules['langgraph'] = None\n"
-            "try:\n    from antiphon.checkpoint import AntiphonSaver\n"
-            "except ImportError as error:\n    assert 'antiphon[langgraph]' in str(error), error\n"
-            "else:\n    raise SystemExit(1)\n"
-        ),
-    ])
+    @pytest.mark.parametrize(
+        "script",
+        [
+            "import antiphon, antiphon.checkpoint, sys; assert 'langgraph' not in sys.modules",
+            (
+                "import sys; sys.modules['langgraph'] = None\n"
+                "try:\n    from antiphon.checkpoint import AntiphonSaver\n"
+                "except ImportError as error:\n"
+                "    assert 'antiphon[langgraph]' in str(error), error\n"
+                "else:\n    raise SystemExit(1)\n"
+            ),
+        ],
+    )
     def test_langgraph_is_only_needed_where_it_is_used(self, script: str) -> None:
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
         assert done.returncode == 0, done.stderr

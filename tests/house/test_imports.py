@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 _OURS = {"antiphon"}
 # Loaded only once somebody asks for what derives from a class of theirs.
-_GUESTS = {"python/antiphon/checkpoint/_langgraph/saver.py": "langgraph"}
+_GUESTS = {
+    f"python/antiphon/checkpoint/_langgraph/{name}.py": "langgraph" for name in ("place", "saver")
+}
 # A ready system is native: its Python face touches the binding, and what calls Python back.
 _FACE = {
     "antiphon._antiphon.Event",

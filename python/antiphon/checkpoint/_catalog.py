@@ -31,7 +31,9 @@ class Family:
 
 
 _FAMILIES = (
-    Family("builtin.forms", range(16, 32), frozenset({"builtins", "collections", "re"})),
+    Family(
+        "builtin.forms", range(16, 32), frozenset({"antiphon", "builtins", "collections", "re"})
+    ),
     Family("moments.forms", range(32, 40), frozenset({"datetime", "zoneinfo"})),
     Family("figures.forms", range(40, 48), frozenset({"decimal", "fractions", "uuid"})),
     Family("places.forms", range(48, 64), frozenset({"ipaddress", "pathlib"})),
