@@ -9,6 +9,7 @@
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
 //! | [`place`] | the port for where native runs are kept, of which stores have many |
+//! | [`sandbox`] | the port for code that nobody trusts |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
 pub mod clock;
@@ -16,6 +17,7 @@ pub mod host;
 pub mod native;
 pub mod place;
 pub mod port;
+pub mod sandbox;
 pub mod stop;
 pub mod store;
 pub mod watch;

@@ -1,0 +1,55 @@
+//! What an engine is asked to run.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+/// A piece of source text with what it is given.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The source text.
+    pub code: String,
+    /// What tracebacks call it.
+    #[serde(default = "cell")]
+    pub name: String,
+    /// What is wanted back beside its output.
+    #[serde(default)]
+    pub want: Vec<Want>,
+    /// Tagged values by the names they get.
+    #[serde(default)]
+    pub inputs: Map<String, Json>,
+    /// Arrow IPC streams by the names they get.
+    #[serde(skip)]
+    pub tables: Vec<(String, Vec<u8>)>,
+    /// The host's functions that it may call.
+    #[serde(default)]
+    pub functions: Vec<Function>,
+}
+
+/// Something that can be asked of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Want {
+    /// The value of the last expression.
+    Value,
+    /// The names it assigned.
+    Locals,
+    /// Data frames among them, as Arrow.
+    Tables,
+    /// Open figures, as PNG.
+    Figures,
+}
+
+/// A function of the host's, as the guest sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Function {
+    /// The name that the guest calls.
+    pub name: String,
+    /// Its docstring.
+    #[serde(default)]
+    pub doc: String,
+}
+
+fn cell() -> String {
+    "<cell 1>".to_owned()
+}

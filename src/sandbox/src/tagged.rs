@@ -1,0 +1,215 @@
+//! Tagged values: what JSON lacks stands in a dict with the key `$`. A worker
+//! may send anything, so bytes, nodes and depth are counted before a parser
+//! builds something out of them, and the form is checked after.
+
+use serde_json::{Map, Value as Json};
+
+/// What a value may come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes of JSON text.
+    pub bytes: u64,
+    /// Values inside values, itself included.
+    pub nodes: u64,
+    /// Levels of nesting.
+    pub depth: u64,
+}
+
+/// Why a text is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is over one of its budgets.
+    TooLarge(&'static str),
+    /// It has the wrong form.
+    Malformed(&'static str),
+}
+
+/// A tag costs up to three levels of JSON for one of the value.
+const LEVELS_PER_LEVEL: u64 = 3;
+/// Levels that stand around values in a frame.
+const LEVELS_AROUND: u64 = 8;
+/// A tag costs up to three nodes of JSON, and pairs one more.
+const NODES_PER_NODE: u64 = 5;
+
+/// Reads JSON that a worker wrote.
+///
+/// # Errors
+/// If it is over a budget, which is found before anything is built, or no JSON.
+pub fn parse(text: &[u8], size: Size) -> Result<Json, Refusal> {
+    if text.len() as u64 > size.bytes {
+        return Err(Refusal::TooLarge("bytes"));
+    }
+    scan(
+        text,
+        size.depth.saturating_mul(LEVELS_PER_LEVEL).saturating_add(LEVELS_AROUND),
+        size.nodes.saturating_mul(NODES_PER_NODE).saturating_add(1024),
+    )?;
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    // The scan has bounded the depth already.
+    reader.disable_recursion_limit();
+    let value = serde::Deserialize::deserialize(&mut reader)
+        .map_err(|_| Refusal::Malformed("it is no JSON"))?;
+    reader.end().map_err(|_| Refusal::Malformed("something follows the JSON"))?;
+    Ok(value)
+}
+
+/// Counts nesting and commas outside of strings.
+fn scan(text: &[u8], deepest: u64, most: u64) -> Result<(), Refusal> {
+    let (mut depth, mut nodes) = (0_u64, 1_u64);
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_string(&mut bytes),
+            b'[' | b'{' => {
+                depth += 1;
+                nodes += 1;
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => nodes += 1,
+            _ => {}
+        }
+        if depth > deepest {
+            return Err(Refusal::TooLarge("depth"));
+        }
+        if nodes > most {
+            return Err(Refusal::TooLarge("nodes"));
+        }
+    }
+    Ok(())
+}
+
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                bytes.next();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Checks that `value` is a tagged value within its budget.
+///
+/// # Errors
+/// If it is over a budget, or has a tag or a shape that does not exist.
+pub fn check(value: &Json, size: Size) -> Result<(), Refusal> {
+    let mut nodes = size.nodes;
+    walk(value, &mut nodes, size.depth)
+}
+
+/// How many bytes `value` takes as JSON text.
+pub fn bytes(value: &Json) -> u64 {
+    struct Count(u64);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Neither JSON nor counting can fail.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+fn walk(value: &Json, nodes: &mut u64, depth: u64) -> Result<(), Refusal> {
+    *nodes = nodes.checked_sub(1).ok_or(Refusal::TooLarge("nodes"))?;
+    match value {
+        Json::Array(items) => {
+            let depth = deeper(depth)?;
+            items.iter().try_for_each(|item| walk(item, nodes, depth))
+        }
+        Json::Object(dict) => {
+            if let Some(tag) = dict.get("$") {
+                return walk_tag(dict, tag, nodes, depth);
+            }
+            let depth = deeper(depth)?;
+            dict.values().try_for_each(|item| walk(item, nodes, depth))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn deeper(depth: u64) -> Result<u64, Refusal> {
+    depth.checked_sub(1).ok_or(Refusal::TooLarge("depth"))
+}
+
+fn walk_tag(
+    dict: &Map<String, Json>,
+    tag: &Json,
+    nodes: &mut u64,
+    depth: u64,
+) -> Result<(), Refusal> {
+    const SHAPE: Refusal = Refusal::Malformed("a tag with the wrong fields");
+    let tag = tag.as_str().ok_or(SHAPE)?;
+    let fields = |names: &[&str]| {
+        dict.len() == names.len() + 1 && names.iter().all(|name| dict.contains_key(*name))
+    };
+    let value = dict.get("v");
+    let text = |name: &str| dict.get(name).is_some_and(Json::is_string);
+    let numbers = |count: usize| {
+        value
+            .and_then(Json::as_array)
+            .is_some_and(|pair| pair.len() == count && pair.iter().all(Json::is_i64))
+    };
+    match tag {
+        "tuple" | "set" | "frozenset" if fields(&["v"]) => {
+            let items = value.and_then(Json::as_array).ok_or(SHAPE)?;
+            let depth = deeper(depth)?;
+            items.iter().try_for_each(|item| walk(item, nodes, depth))
+        }
+        "dict" if fields(&["v"]) => {
+            let pairs = value.and_then(Json::as_array).ok_or(SHAPE)?;
+            let depth = deeper(depth)?;
+            pairs.iter().try_for_each(|pair| match pair.as_array().map(Vec::as_slice) {
+                Some([key, value]) => {
+                    walk(key, nodes, depth).and_then(|()| walk(value, nodes, depth))
+                }
+                _ => Err(SHAPE),
+            })
+        }
+        "complex" if fields(&["v"]) => {
+            let parts = value.and_then(Json::as_array).ok_or(SHAPE)?;
+            let is_part = |part: &Json| part.is_number() || is_float_tag(part);
+            if parts.len() == 2 && parts.iter().all(is_part) { Ok(()) } else { Err(SHAPE) }
+        }
+        "timedelta" if fields(&["v"]) && numbers(3) => Ok(()),
+        "fraction" if fields(&["v"]) => {
+            let parts = value.and_then(Json::as_array).ok_or(SHAPE)?;
+            if parts.len() == 2 && parts.iter().all(Json::is_string) { Ok(()) } else { Err(SHAPE) }
+        }
+        "int" | "bytes" | "datetime" | "date" | "time" | "decimal" | "uuid"
+            if fields(&["v"]) && text("v") =>
+        {
+            Ok(())
+        }
+        "float" if is_float(dict) => Ok(()),
+        "table" if fields(&["name"]) && text("name") => Ok(()),
+        "object" if fields(&["type", "repr"]) && text("type") && text("repr") => Ok(()),
+        "array" if fields(&["dtype", "shape", "v"]) && text("dtype") && text("v") => {
+            let shape = dict.get("shape").and_then(Json::as_array).ok_or(SHAPE)?;
+            if shape.iter().all(Json::is_u64) { Ok(()) } else { Err(SHAPE) }
+        }
+        "int" | "float" | "bytes" | "complex" | "datetime" | "date" | "time" | "timedelta"
+        | "decimal" | "fraction" | "uuid" | "array" | "table" | "object" | "tuple" | "set"
+        | "frozenset" | "dict" => Err(SHAPE),
+        _ => Err(Refusal::Malformed("an unknown tag")),
+    }
+}
+
+fn is_float_tag(value: &Json) -> bool {
+    value
+        .as_object()
+        .is_some_and(|dict| dict.get("$").is_some_and(|tag| tag == "float") && is_float(dict))
+}
+
+fn is_float(dict: &Map<String, Json>) -> bool {
+    let value = dict.get("v").and_then(Json::as_str);
+    dict.len() == 2 && value.is_some_and(|value| matches!(value, "nan" | "inf" | "-inf"))
+}
