@@ -1,0 +1,69 @@
+"""How much of a value may leave the worker, and the error for more."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+DIGITS = 4_300
+"""Longest integer in decimal digits; Python itself refuses to write longer ones."""
+
+
+class TooLarge(Exception):
+    """A value, or a part of it, is past its budget."""
+
+
+class Budget:
+    """What is left for one value: JSON values, levels of nesting, bytes of JSON.
+
+    All three count the JSON that is sent, tags included; a scalar stands at depth 1.
+
+    Args:
+        bytes: of UTF-8 text.
+        nodes: JSON values: scalars, lists, objects.
+        depth: levels of nesting.
+    """
+
+    def __init__(self, *, bytes: int, nodes: int, depth: int) -> None:  # noqa: A002 - its unit
+        self.bytes = bytes
+        self.nodes = nodes
+        self.depth = depth
+        self._left = bytes
+        self._nodes_left = nodes
+
+    def node(self, depth: int, size: int = 1, nodes: int = 1) -> None:
+        """Takes JSON values with at least so many bytes of text from what is left.
+
+        Args:
+            depth: the level of the innermost one.
+            size: bytes that they need at least.
+            nodes: how many they are.
+
+        Raises:
+            TooLarge: nothing is left.
+        """
+        self._nodes_left -= nodes
+        self._left -= size
+        if depth > self.depth:
+            raise TooLarge(f"it is nested more than {self.depth} deep, or contains itself")
+        if self._nodes_left < 0:
+            raise TooLarge(f"it has more than {self.nodes} parts")
+        if self._left < 0:
+            raise TooLarge(f"it needs more than {self.bytes} bytes")
+
+    def room_for(self, items: int) -> None:
+        """Refuses a container that is too long at once, before its items are visited."""
+        if items > self._nodes_left:
+            raise TooLarge(f"it has more than {self.nodes} parts")
+
+    def text_of(self, tagged: Any) -> str:
+        """The value as JSON text, measured exactly.
+
+        Raises:
+            TooLarge: it has more bytes than the budget.
+        """
+        text = json.dumps(tagged, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        size = len(text) if text.isascii() else len(text.encode())
+        if size > self.bytes:
+            raise TooLarge(f"it needs more than {self.bytes} bytes")
+        return text

@@ -1,0 +1,337 @@
+"""Tagged JSON as Python objects; whatever is out of shape is refused.
+
+The host reads with it what a worker claims, the worker what its host sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+import fractions
+import math
+import re
+import struct
+import uuid
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .budget import DIGITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_EXACT = 2**53
+_TWINS = 64
+"""Most keys of one container that may share a hash: more are made to keep the host busy."""
+_NAME = 1_000
+_REPR = 4_000
+_SIDES = 32
+_INTEGER = re.compile(rf"-?[0-9]{{1,{DIGITS}}}")
+_DECIMAL = re.compile(
+    rf"-?(?:[0-9]{{1,{DIGITS}}}(?:\.[0-9]{{0,{DIGITS}}})?(?:E[+-][0-9]{{1,20}})?"
+    rf"|\.[0-9]{{1,{DIGITS}}}|Infinity|s?NaN[0-9]{{0,{DIGITS}}})"
+)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ISO = re.compile(r"[0-9:.T+-]{5,40}")
+_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_SIZES = {
+    "bool": ("?", 1),
+    "int8": ("b", 1),
+    "uint8": ("B", 1),
+    "int16": ("h", 2),
+    "uint16": ("H", 2),
+    "int32": ("i", 4),
+    "uint32": ("I", 4),
+    "int64": ("q", 8),
+    "uint64": ("Q", 8),
+    "float16": ("e", 2),
+    "float32": ("f", 4),
+    "float64": ("d", 8),
+    "complex64": ("f", 8),
+    "complex128": ("d", 16),
+}
+"""Element types of arrays: the letter that `struct` takes, and bytes for each."""
+
+
+class Malformed(Exception):
+    """What was sent is no tagged JSON, or is past its budget."""
+
+
+class Opaque(NamedTuple):
+    """A value that has no form outside the sandbox: what it was, and what it looked like.
+
+    Nothing of it is alive; both texts are what foreign code made them.
+
+    Attributes:
+        type: the name of its class.
+        repr: its representation, at most 4,000 characters.
+
+    Example:
+        >>> print(Opaque("shapely.Point", "<POINT (1 2)>"))
+        <POINT (1 2)>
+    """
+
+    type: str
+    repr: str
+
+    def __str__(self) -> str:
+        return self.repr
+
+    def __repr__(self) -> str:
+        return f"Opaque({self.type!r}, {self.repr!r})"
+
+
+class Decoder:
+    """Reads tagged JSON within a budget.
+
+    Args:
+        tables: what stands for each table's name.
+        nodes: JSON values that may come, tags included.
+        depth: levels of nesting.
+        opaque: make `Opaque` of objects without a form, instead of refusing them.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Any] | None = None,
+        *,
+        nodes: int = 100_000,
+        depth: int = 64,
+        opaque: bool = True,
+    ) -> None:
+        self.tables = tables or {}
+        self._left = nodes
+        self._depth = depth
+        self.opaque = opaque
+
+    def decode(self, tagged: Any, depth: int = 1) -> Any:
+        """The Python object that the tagged JSON stands for.
+
+        Args:
+            tagged: what `json.loads` gave.
+            depth: the level at which it stands.
+
+        Raises:
+            Malformed: it is not what an encoder writes.
+        """
+        self.take(1)
+        if depth > self._depth:
+            raise Malformed("a value is nested too deeply")
+        kind = type(tagged)
+        if kind is str or kind is bool or tagged is None:
+            return tagged
+        if kind is int:
+            return _checked(tagged, -_EXACT <= tagged <= _EXACT, "an integer")
+        if kind is float:
+            return _checked(tagged, math.isfinite(tagged), "a number")
+        if kind is list:
+            return [self.decode(item, depth + 1) for item in tagged]
+        if kind is not dict:
+            raise Malformed("no JSON value")
+        if "$" in tagged:
+            return self._tagged(tagged, depth)
+        return {_text(key): self.decode(item, depth + 1) for key, item in tagged.items()}
+
+    def take(self, nodes: int) -> None:
+        """Counts JSON values.
+
+        Raises:
+            Malformed: there are too many.
+        """
+        self._left -= nodes
+        if self._left < 0:
+            raise Malformed("a value has too many parts")
+
+    def _tagged(self, tagged: dict[str, Any], depth: int) -> Any:
+        tag = tagged["$"]
+        fields, read = _READERS.get(tag if type(tag) is str else "", (None, None))
+        if fields is None or read is None:
+            raise Malformed("a tag is not known")
+        if tagged.keys() != fields:
+            raise Malformed(f"a value of this tag has other fields: {tag}")
+        self.take(len(fields))
+        try:
+            return read(self, tagged, depth)
+        except (ValueError, ArithmeticError, TypeError) as problem:
+            raise Malformed(f"a value does not fit its tag: {tag}") from problem
+
+
+def _items(decoder: Decoder, tagged: dict[str, Any], depth: int) -> list[Any]:
+    # The list itself was counted among the fields.
+    return [decoder.decode(item, depth + 2) for item in _list(tagged["v"])]
+
+
+def _tuple(decoder: Decoder, tagged: dict[str, Any], depth: int) -> tuple[Any, ...]:
+    return tuple(_items(decoder, tagged, depth))
+
+
+def _set(decoder: Decoder, tagged: dict[str, Any], depth: int) -> set[Any]:
+    return set(_spread(_items(decoder, tagged, depth)))
+
+
+def _frozenset(decoder: Decoder, tagged: dict[str, Any], depth: int) -> frozenset[Any]:
+    return frozenset(_spread(_items(decoder, tagged, depth)))
+
+
+def _dict(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dict[Any, Any]:
+    pairs = []
+    for pair in _list(tagged["v"]):
+        decoder.take(1)
+        key, item = _list(pair, 2)
+        pairs.append((decoder.decode(key, depth + 3), decoder.decode(item, depth + 3)))
+    _spread([key for key, _ in pairs])
+    return dict(pairs)
+
+
+def _complex(decoder: Decoder, tagged: dict[str, Any], depth: int) -> complex:
+    real, imaginary = (decoder.decode(part, depth + 2) for part in _list(tagged["v"], 2))
+    if type(real) is not float or type(imaginary) is not float:
+        raise Malformed("a complex number has other parts")
+    return complex(real, imaginary)
+
+
+def _timedelta(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dt.timedelta:
+    days, seconds, micros = (decoder.decode(part, depth + 2) for part in _list(tagged["v"], 3))
+    if not type(days) is type(seconds) is type(micros) is int:
+        raise Malformed("a duration has other parts")
+    return dt.timedelta(days, seconds, micros)
+
+
+def _fraction(decoder: Decoder, tagged: dict[str, Any], _: int) -> fractions.Fraction:
+    top, bottom = (int(_matched(_INTEGER, part)) for part in _list(tagged["v"], 2))
+    decoder.take(2)
+    return fractions.Fraction(top, bottom)
+
+
+def _table(decoder: Decoder, tagged: dict[str, Any], _: int) -> Any:
+    name = _text(tagged["name"])
+    if name not in decoder.tables:
+        raise Malformed("a table was not sent")
+    return decoder.tables[name]
+
+
+def _object(decoder: Decoder, tagged: dict[str, Any], _: int) -> Opaque:
+    name, picture = _text(tagged["type"]), _text(tagged["repr"])
+    if not decoder.opaque or len(name) > _NAME or len(picture) > _REPR:
+        raise Malformed("an object is not expected")
+    return Opaque(name, picture)
+
+
+def _array(decoder: Decoder, tagged: dict[str, Any], _: int) -> Any:
+    shape = _list(tagged["shape"])
+    decoder.take(len(shape))
+    if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _SIDES:
+        raise Malformed("an array has no such shape")
+    name, content = _text(tagged["dtype"]), _base64(tagged["v"])
+    letter, size = _SIZES.get(name, ("", 0))
+    # An array without items may still claim sides that no library can hold.
+    if not size or math.prod(shape) * size != len(content) or max(shape, default=0) > _EXACT:
+        raise Malformed("an array's size is another")
+    if name == "bool" and content.translate(None, b"\x00\x01"):
+        raise Malformed("an array of truth values holds others")
+    return array_of(name, letter, shape, content)
+
+
+def array_of(name: str, letter: str, shape: list[int], content: bytes) -> Any:
+    """An array of numpy if that is installed, else nested lists.
+
+    Args:
+        name: the element type as numpy names it.
+        letter: the same for `struct`; of a part, for complex numbers.
+        shape: the sides.
+        content: little-endian elements in row order, of the right length.
+    """
+    try:
+        import numpy as np
+    except ImportError:
+        return _nested(name, letter, shape, content)
+    order = np.dtype(name).newbyteorder("<")
+    return np.frombuffer(content, dtype=order).astype(np.dtype(name)).reshape(shape)
+
+
+def _nested(name: str, letter: str, shape: list[int], content: bytes) -> Any:
+    count = len(content) // struct.calcsize(f"<{letter}")
+    flat: list[Any] = list(struct.unpack(f"<{count}{letter}", content))
+    if name.startswith("complex"):
+        flat = [complex(*pair) for pair in zip(flat[::2], flat[1::2], strict=True)]
+    if not shape:
+        return flat[0]
+    for side in reversed(shape[1:]):
+        if not side:
+            flat = []
+            break
+        flat = [flat[at : at + side] for at in range(0, len(flat), side)]
+    return flat
+
+
+def _spread(keys: list[Any]) -> list[Any]:
+    """Refuses keys that collide on purpose: a table of them takes quadratic time."""
+    seen: dict[int, int] = {}
+    for key in keys:
+        code = hash(key)
+        seen[code] = count = seen.get(code, 0) + 1
+        if count > _TWINS:
+            raise Malformed("too many keys share a hash")
+    return keys
+
+
+def _checked(value: Any, fits: bool, what: str) -> Any:  # noqa: FBT001 - a condition
+    if not fits:
+        raise Malformed(f"{what} needs a tag")
+    return value
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise Malformed("a text is expected")
+    return value
+
+
+def _list(value: Any, length: int | None = None) -> list[Any]:
+    if type(value) is not list or (length is not None and len(value) != length):
+        raise Malformed("a list is expected")
+    return value
+
+
+def _matched(pattern: re.Pattern[str], value: Any) -> str:
+    if not pattern.fullmatch(_text(value)):
+        raise Malformed("a text has another form")
+    return str(value)
+
+
+def _base64(value: Any) -> bytes:
+    return base64.b64decode(_text(value), validate=True)
+
+
+def _scalar(read: Callable[[Any], Any]) -> Callable[[Decoder, dict[str, Any], int], Any]:
+    return lambda _decoder, tagged, _depth: read(tagged["v"])
+
+
+def _float(value: Any) -> float:
+    if _text(value) not in _FLOATS:
+        raise Malformed("a number has another form")
+    return _FLOATS[value]
+
+
+_V = frozenset({"$", "v"})
+_READERS: dict[str, tuple[frozenset[str], Callable[[Decoder, dict[str, Any], int], Any]]] = {
+    "int": (_V, _scalar(lambda v: int(_matched(_INTEGER, v)))),
+    "float": (_V, _scalar(_float)),
+    "bytes": (_V, _scalar(_base64)),
+    "tuple": (_V, _tuple),
+    "set": (_V, _set),
+    "frozenset": (_V, _frozenset),
+    "dict": (_V, _dict),
+    "complex": (_V, _complex),
+    "datetime": (_V, _scalar(lambda v: dt.datetime.fromisoformat(_matched(_ISO, v)))),
+    "date": (_V, _scalar(lambda v: dt.date.fromisoformat(_matched(_ISO, v)))),
+    "time": (_V, _scalar(lambda v: dt.time.fromisoformat(_matched(_ISO, v)))),
+    "timedelta": (_V, _timedelta),
+    "decimal": (_V, _scalar(lambda v: decimal.Decimal(_matched(_DECIMAL, v)))),
+    "fraction": (_V, _fraction),
+    "uuid": (_V, _scalar(lambda v: uuid.UUID(_matched(_UUID, v)))),
+    "array": (frozenset({"$", "dtype", "shape", "v"}), _array),
+    "table": (frozenset({"$", "name"}), _table),
+    "object": (frozenset({"$", "type", "repr"}), _object),
+}
+"""For each tag its fields and what reads it."""

@@ -1,0 +1,92 @@
+"""Frames on the descriptor that joins a worker with its host."""
+
+from __future__ import annotations
+
+import os
+
+JOB = 0x4A
+ATTACHMENT = 0x41
+CALL = 0x43
+REPLY = 0x52
+OUTCOME = 0x4F
+READY = 0x53
+
+_MiB = 1024 * 1024
+BOUNDS = {JOB: 64 * _MiB, ATTACHMENT: 1024 * _MiB, REPLY: 64 * _MiB}
+"""Longest body that a host may send, in bytes, by kind."""
+
+_HEAD = 5
+_PIECE = _MiB
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+class Breach(Exception):
+    """The other side sent what it must not."""
+
+
+class Channel:
+    """Length-prefixed frames over a descriptor: `u32` little-endian, kind, body."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        # Foreign code may replace what a module offers.
+        self._read = os.read
+        self._write = os.write
+
+    def send(self, kind: int, body: bytes | memoryview) -> None:
+        """Writes one frame.
+
+        Args:
+            kind: one of the constants above.
+            body: at most 2**32 - 2 bytes.
+
+        Raises:
+            Closed: nobody reads any more.
+        """
+        head = (len(body) + 1).to_bytes(4, "little") + bytes((kind,))
+        whole = len(body) <= _PIECE
+        parts = [head + bytes(body)] if whole else [head, body]
+        for part in parts:
+            self._write_all(memoryview(part))
+
+    def receive(self, *kinds: int) -> tuple[int, bytes]:
+        """Reads one frame of the expected kinds.
+
+        Returns:
+            Its kind and its body.
+
+        Raises:
+            Closed: the other side ended.
+            Breach: the frame is of another kind, or longer than its kind may be.
+        """
+        head = self._exactly(_HEAD)
+        length, kind = int.from_bytes(head[:4], "little"), head[4]
+        if kind not in kinds:
+            raise Breach(f"a frame of this kind is not expected: {kind}")
+        if not 1 <= length <= BOUNDS[kind] + 1:
+            raise Breach(f"a frame is too long: {length}")
+        return kind, self._exactly(length - 1)
+
+    def _write_all(self, rest: memoryview) -> None:
+        while rest:
+            try:
+                sent = self._write(self._descriptor, rest[:_PIECE])
+            except OSError as problem:
+                raise Closed from problem
+            rest = rest[sent:]
+
+    def _exactly(self, length: int) -> bytes:
+        pieces: list[bytes] = []
+        while length:
+            try:
+                piece = self._read(self._descriptor, min(length, _PIECE))
+            except OSError as problem:
+                raise Closed from problem
+            if not piece:
+                raise Closed
+            pieces.append(piece)
+            length -= len(piece)
+        return b"".join(pieces)

@@ -1,0 +1,163 @@
+"""What a run left behind, as one frame and its attachments."""
+
+from __future__ import annotations
+
+import json
+import types
+from typing import TYPE_CHECKING, Any
+
+from . import figure, table
+from .budget import Budget, TooLarge
+from .encode import Encoder
+from .portrait import is_a
+from .trouble import of_exception, trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from .trouble import Trouble
+
+_UNSEEN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
+
+
+class Gathering:
+    """Collects value, locals, tables and figures of a run, each able to fail alone.
+
+    Args:
+        namespace: where the code ran.
+        given: names that the host put there, with what it put.
+        limits: the job's.
+        want: of `value`, `locals`, `tables`, `figures`.
+        cells: names of the cells whose lines may be told.
+    """
+
+    def __init__(
+        self,
+        namespace: dict[str, Any],
+        given: dict[str, Any],
+        *,
+        limits: dict[str, int],
+        want: Collection[str],
+        cells: Collection[str],
+    ) -> None:
+        self._namespace = namespace
+        self._given = given
+        self._limits = limits
+        self._want = want
+        self._cells = cells
+        self._parts: dict[str, str] = {}
+        self._errors: dict[str, dict[str, Trouble]] = {"local_errors": {}, "table_errors": {}}
+        self._tables: dict[str, table.Table] = {}
+        # The frames are kept: an identity is good only while its object lives.
+        self._names: dict[int, tuple[Any, str | None]] = {}
+        self._figures: list[bytes] = []
+
+    def value(self, value: Any) -> None:
+        """Takes the value of the last expression."""
+        if "value" not in self._want:
+            return
+        budget = self._budget(self._limits["value_bytes"])
+        try:
+            encoder = Encoder(budget, self._tabulator("value"))
+            self._parts["value"] = budget.text_of(encoder.encode(value))
+        except BaseException as problem:  # noqa: BLE001 - encoding runs foreign code
+            self._parts["value_error"] = json.dumps(self._finding(problem))
+
+    def locals(self) -> None:
+        """Takes the names that the code assigned."""
+        if "locals" not in self._want:
+            return
+        texts: dict[str, str] = {}
+        errors = self._errors["local_errors"]
+        left = self._limits["locals_bytes"]
+        names = self._assigned()
+        shown = names[: self._limits["local_names"]]
+        for name in shown:
+            budget = self._budget(min(self._limits["local_bytes"], left))
+            try:
+                encoder = Encoder(budget, self._tabulator(name))
+                texts[name] = budget.text_of(encoder.encode(self._namespace[name]))
+                left -= len(texts[name].encode())
+            except BaseException as problem:  # noqa: BLE001 - as above
+                errors[name] = self._finding(problem)
+        if len(names) > len(shown):
+            missing = f"{len(names)} names are assigned, of which {len(shown)} are shown"
+            errors[names[len(shown)]] = trouble("result_too_large", missing)
+        pairs = (f"{json.dumps(name)}:{text}" for name, text in texts.items())
+        self._parts["locals"] = "{" + ",".join(pairs) + "}"
+
+    def figures(self) -> None:
+        """Takes the figures that are open."""
+        if "figures" in self._want:
+            self._figures = figure.drawn(self._limits)
+
+    def frames(self, error: Trouble | None) -> tuple[bytes, list[bytes | memoryview]]:
+        """The body of the outcome, and its attachments in order."""
+        tables = [
+            {"name": name, "rows": found.rows, "columns": found.columns}
+            for name, found in self._tables.items()
+        ]
+        rest = {**self._errors, "tables": tables, "figures": len(self._figures), "error": error}
+        self._parts.setdefault("locals", "{}")
+        parts = [f'"{name}":{text}' for name, text in self._parts.items()]
+        parts += [f'"{name}":{json.dumps(item)}' for name, item in rest.items()]
+        body = ("{" + ",".join(parts) + "}").encode()
+        return body, [*(found.stream for found in self._tables.values()), *self._figures]
+
+    def _budget(self, size: int) -> Budget:
+        return Budget(
+            bytes=size, nodes=self._limits["value_nodes"], depth=self._limits["value_depth"]
+        )
+
+    def _assigned(self) -> list[str]:
+        return [
+            name
+            for name, value in list(self._namespace.items())
+            if type(name) is str
+            and not name.startswith("_")
+            and not (name in self._given and self._given[name] is value)
+            and not is_a(type(value), *_UNSEEN)
+        ]
+
+    def _tabulator(self, place: str) -> Callable[[Any], str | None] | None:
+        if "tables" not in self._want:
+            return None
+        return lambda frame: self._tabulated(frame, place)
+
+    def _tabulated(self, frame: Any, place: str) -> str | None:
+        if id(frame) in self._names:
+            return self._names[id(frame)][1]
+        name = self._free(next((n for n in self._namespace if self._is(n, frame)), place))
+        sent: str | None = None
+        try:
+            self._count()
+            self._tables[name] = table.sent_out(frame, self._limits["table_bytes"])
+            sent = name
+        except OverflowError:
+            most = f"the table needs more than {self._limits['table_bytes']} bytes"
+            self._errors["table_errors"][name] = trouble("result_too_large", most)
+        except Exception as problem:  # noqa: BLE001 - cells of a table are foreign objects
+            self._errors["table_errors"][name] = self._finding(problem)
+        self._names[id(frame)] = (frame, sent)
+        return sent
+
+    def _count(self) -> None:
+        if len(self._tables) >= self._limits["tables"]:
+            raise TooLarge(f"there are more than {self._limits['tables']} tables")
+
+    def _is(self, name: Any, frame: Any) -> bool:
+        public = type(name) is str and not name.startswith("_")
+        return public and self._namespace[name] is frame
+
+    def _free(self, stem: str) -> str:
+        taken = {*self._tables, *self._errors["table_errors"]}
+        name, count = stem, 1
+        while name in taken:
+            count += 1
+            name = f"{stem}_{count}"
+        return name
+
+    def _finding(self, problem: BaseException) -> Trouble:
+        if type(problem) is TooLarge:
+            return trouble("result_too_large", f"the value is too large: {problem}")
+        return of_exception(problem, self._cells)

@@ -1,0 +1,162 @@
+"""The worker's loop: a job comes in, an outcome goes out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import types
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from . import figure, table
+from .cell import Cell
+from .decode import Decoder
+from .frames import ATTACHMENT, JOB, OUTCOME, READY, Channel, Closed
+from .functions import Caller, ToolError
+from .outcome import Gathering
+from .reserve import Reserve
+from .trouble import of_exception, of_syntax
+
+if TYPE_CHECKING:
+    from .trouble import Trouble
+
+_DEEPEST = 1_000
+
+
+def serve(channel_fd: int) -> None:
+    """Runs jobs until the host closes the channel; names that they assign are kept.
+
+    Args:
+        channel_fd: the descriptor of a stream socket, for this loop alone.
+    """
+    _settle()
+    worker = _Worker(Channel(channel_fd))
+    with contextlib.suppress(Closed):
+        while True:
+            worker.one_job()
+
+
+class _Worker:
+    """The state that jobs share."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._cells: list[str] = []
+        self._given: dict[str, Any] = {}
+        self._reserve = Reserve()
+        # Classes of the user look for their module by its name.
+        self._module = types.ModuleType("__main__")
+        self._module.__dict__.pop("__loader__")
+        self._module.__dict__.pop("__spec__")
+        self._module.__dict__["__builtins__"] = __builtins__
+
+    def one_job(self) -> None:
+        """Takes a job and answers it.
+
+        Raises:
+            Closed: there are no more.
+        """
+        self._channel.send(READY, b"{}")
+        job = json.loads(self._channel.receive(JOB)[1])
+        streams = [self._channel.receive(ATTACHMENT)[1] for _ in job["tables"]]
+        body, attachments = self._answer(job, streams)
+        self._channel.send(OUTCOME, body)
+        for attachment in attachments:
+            self._channel.send(ATTACHMENT, attachment)
+
+    def _answer(self, job: dict[str, Any], streams: list[bytes]) -> tuple[bytes, list[Any]]:
+        cell = Cell(job["name"], job["code"])
+        self._cells.append(cell.name)
+        gathering = Gathering(
+            self._module.__dict__,
+            self._given,
+            limits=job["limits"],
+            want=job["want"],
+            cells=self._cells,
+        )
+        error: Trouble | None = None
+        try:
+            self._furnish(job, streams)
+            streams.clear()
+            error = self._ran(cell, gathering)
+            if error is None or error["kind"] != "memory_limit":
+                gathering.locals()
+                gathering.figures()
+        except BaseException as problem:  # noqa: BLE001 - handlers of foreign code raise anywhere
+            self._reserve.give_up()
+            error = of_exception(problem, self._cells)
+        answer = gathering.frames(error)
+        self._reserve.fill()
+        return answer
+
+    def _furnish(self, job: dict[str, Any], streams: list[bytes]) -> None:
+        decoder = Decoder(nodes=2**62, depth=900, opaque=False)
+        given = {name: decoder.decode(item) for name, item in job["inputs"].items()}
+        for name, stream in zip(job["tables"], streams, strict=True):
+            given[name] = table.taken_in(stream)
+        caller = Caller(self._channel, job["limits"])
+        for function in job["functions"]:
+            given[function["name"]] = caller.function(function["name"], function["doc"])
+        if job["functions"]:
+            given["ToolError"] = ToolError
+        self._given.update(given)
+        self._module.__dict__.update(given)
+        sys.modules["__main__"] = self._module
+
+    def _ran(self, cell: Cell, gathering: Gathering) -> Trouble | None:
+        try:
+            cell.compile()
+        except SyntaxError as problem:
+            return of_syntax(problem)
+        except BaseException as problem:  # noqa: BLE001 - the parser has limits of its own
+            return self._failed(problem)
+        value, raised = None, None
+        try:
+            value = cell.run(self._module.__dict__)
+        except BaseException as problem:  # noqa: BLE001 - whatever foreign code raises
+            raised = problem
+        for _ in range(3):
+            # Until it is done a tracer of the code's sees, and may fail, our own calls too.
+            try:
+                _calm()
+                break
+            except BaseException:  # noqa: BLE001, S112 - Python ends a tracer that fails
+                continue
+        if raised is not None:
+            return self._failed(raised)
+        gathering.value(value)
+        return None
+
+    def _failed(self, problem: BaseException) -> Trouble:
+        if issubclass(type(problem), MemoryError):
+            self._reserve.give_up()
+        found = of_exception(problem, self._cells)
+        # Its frames hold what the code had made.
+        problem.__traceback__ = None
+        return found
+
+
+def _settle() -> None:
+    """Makes the interpreter one for the user's code."""
+    figure.prepare(os.environ, warnings)
+    # Its other allocators reserve more addresses than a job has.
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+    sys.argv = [""]
+    for stream in (sys.stdout, sys.stderr):
+        # By lines, so that what was printed before a job is killed is not lost.
+        stream.reconfigure(  # type: ignore[union-attr]
+            encoding="utf-8", errors="backslashreplace", line_buffering=True
+        )
+
+
+def _calm() -> None:
+    """Ends what foreign code may have set going in the interpreter, and empties its streams."""
+    sys.settrace(None)
+    sys.setprofile(None)
+    if sys.getrecursionlimit() < _DEEPEST:
+        sys.setrecursionlimit(_DEEPEST)
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(Exception):
+            stream.flush()  # type: ignore[union-attr]

@@ -1,0 +1,144 @@
+"""Data frames on their way in and out, as Arrow IPC streams."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .portrait import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_NAME = 200
+
+
+class Table(NamedTuple):
+    """A table that leaves the worker."""
+
+    rows: int
+    columns: int
+    stream: bytes | memoryview
+
+
+def taken_in(stream: bytes) -> Any:
+    """A table of the host as what the user's code gets.
+
+    Args:
+        stream: an Arrow IPC stream.
+
+    Returns:
+        A `pandas.DataFrame` if pandas is loaded, else a dict of lists.
+    """
+    pandas = sys.modules.get("pandas")
+    table = _opened(stream)
+    if pandas is None:
+        return {name: table.column(at).to_pylist() for at, name in enumerate(table.column_names)}
+    return table.to_pandas(use_threads=False)
+
+
+def sent_out(frame: Any, limit: int) -> Table:
+    """A data frame or series as a table without an index.
+
+    An index other than a plain count becomes the first columns. Columns that Arrow has no
+    plain type for become text.
+
+    Args:
+        frame: of pandas.
+        limit: bytes that it may take.
+
+    Raises:
+        OverflowError: it takes more.
+    """
+    import pyarrow as pa
+
+    frame = flat(frame)
+    if int(frame.memory_usage(index=False).sum()) > 8 * limit:
+        raise OverflowError
+    columns = [_column(pa, frame.iloc[:, at]) for at in range(frame.shape[1])]
+    table = pa.Table.from_arrays(columns, names=column_names(frame.columns)).combine_chunks()
+    if table.nbytes > limit:
+        raise OverflowError
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(use_threads=False)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    stream = memoryview(sink.getvalue())
+    if len(stream) > limit:
+        raise OverflowError
+    return Table(table.num_rows, table.num_columns, stream)
+
+
+def flat(frame: Any) -> Any:
+    """The frame with its index among its columns."""
+    import pandas as pd
+
+    if type(frame) is pd.Series:
+        frame = frame.to_frame("value" if frame.name is None else frame.name)
+    if type(frame.index) is pd.RangeIndex and frame.index.equals(pd.RangeIndex(len(frame))):
+        return frame
+    return frame.reset_index(allow_duplicates=True)
+
+
+def column_names(labels: Iterable[Any]) -> list[str]:
+    """Labels as texts of which no two are alike."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for label in labels:
+        parts = label if type(label) is tuple else (label,)
+        stem = name = "_".join(text for text in (words(part, _NAME) for part in parts) if text)
+        count = 1
+        while name in taken:
+            count += 1
+            name = f"{stem}_{count}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _opened(stream: bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(stream).read_all()
+
+
+def _column(pa: Any, series: Any) -> Any:
+    try:
+        column = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return _texts(pa, series)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    return column if _is_plain(pa, kind) else _texts(pa, series)
+
+
+def _texts(pa: Any, series: Any) -> Any:
+    missing = series.isna()
+    texts = [
+        None if gone else words(item, 4_000) for item, gone in zip(series, missing, strict=True)
+    ]
+    return pa.array(texts, type=pa.large_string())
+
+
+def _is_plain(pa: Any, kind: Any) -> bool:
+    types = pa.types
+    return any(
+        test(kind)
+        for test in (
+            types.is_boolean,
+            types.is_integer,
+            types.is_floating,
+            types.is_string,
+            types.is_large_string,
+            types.is_binary,
+            types.is_large_binary,
+            types.is_date,
+            types.is_time,
+            types.is_timestamp,
+            types.is_duration,
+            types.is_decimal128,
+            types.is_null,
+        )
+    )

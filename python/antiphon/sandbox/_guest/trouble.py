@@ -1,0 +1,145 @@
+"""Exceptions as what the host may tell: kind, words, and the lines of the user's code."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Any
+
+from .cell import line_of
+from .portrait import is_a, plain, short_name, words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from types import CodeType, TracebackType
+
+Trouble = dict[str, Any]
+
+_MESSAGE = 4_000
+_LINE = 400
+_FRAMES = 5
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_KINDS = {
+    MemoryError: "memory_limit",
+    RecursionError: "recursion_limit",
+    PermissionError: "denied",
+}
+_NO_THREAD = "can't start new thread"
+_FORKING = ("subprocess.py", "popen_fork.py", "popen_forkserver.py", "popen_spawn_posix.py")
+
+
+def trouble(kind: str, message: str) -> Trouble:
+    """A finding of our own, without a place in the code."""
+    return {"kind": kind, "message": message}
+
+
+def of_syntax(problem: SyntaxError) -> Trouble:
+    """What the compiler said."""
+    found: Trouble = {
+        "kind": "syntax_error",
+        "message": words(problem.msg, _MESSAGE),
+        "type": short_name(problem),
+    }
+    line, column, text = problem.lineno, problem.offset, problem.text
+    if type(line) is int:
+        found["line"] = line
+    if type(column) is int and column > 0:
+        found["column"] = column
+    if type(text) is str:
+        found["source"] = plain(text.rstrip("\r\n"), _LINE)
+    return found
+
+
+def of_exception(problem: BaseException, cells: Collection[str]) -> Trouble:
+    """What an exception was and where in the user's code it passed.
+
+    Args:
+        problem: what was raised.
+        cells: names of the cells that are the user's.
+
+    Returns:
+        A trouble; lines and columns begin with 1, frames are in order of the calls and at most
+        five. The column is where the failing expression of the last frame begins.
+    """
+    found: Trouble = {
+        "kind": _kind(problem),
+        "message": _message(problem),
+        "type": short_name(problem),
+    }
+    places = _places(problem.__traceback__, cells)
+    if places:
+        code, line, instruction = places[-1]
+        found["line"] = line
+        found["source"] = plain(line_of(code.co_filename, line), _LINE)
+        column = _column(code, line, instruction)
+        if column is not None:
+            found["column"] = column
+        found["frames"] = [_frame(*place) for place in places[-_FRAMES:]]
+    return found
+
+
+def _message(problem: BaseException) -> str:
+    texts = [words(problem, _MESSAGE)]
+    notes = getattr(problem, "__notes__", None)
+    if type(notes) is list:
+        texts += [words(note, _MESSAGE) for note in notes[:10]]
+    return plain("\n".join(texts), _MESSAGE)
+
+
+def _kind(problem: BaseException) -> str:
+    kind = type(problem)
+    for ancestor, name in _KINDS.items():
+        if is_a(kind, ancestor):
+            return name
+    number = getattr(problem, "errno", None) if is_a(kind, OSError) else None
+    if number in _FULL:
+        return "disk_limit"
+    if number == errno.EAGAIN and _is_fork(problem):
+        return "process_limit"
+    no_thread = kind is RuntimeError and problem.args == (_NO_THREAD,)
+    return "process_limit" if no_thread else "python_error"
+
+
+def _is_fork(problem: BaseException) -> bool:
+    # A read that would block fails with the same number.
+    last = problem.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    code = last.tb_frame.f_code
+    return code.co_filename.endswith(_FORKING) or "fork" in line_of(
+        code.co_filename, last.tb_lineno
+    )
+
+
+def _places(trace: TracebackType | None, cells: Collection[str]) -> list[tuple[CodeType, int, int]]:
+    places: list[tuple[CodeType, int, int]] = []
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename in cells:
+            places.append((code, trace.tb_lineno, trace.tb_lasti))
+            # A recursion may leave as many as the limit of Python allows, or far more.
+            del places[:-_FRAMES]
+        trace = trace.tb_next
+    return places
+
+
+def _frame(code: CodeType, line: int, _: int) -> dict[str, Any]:
+    return {
+        "line": line,
+        "function": plain(code.co_qualname, _LINE),
+        "source": plain(line_of(code.co_filename, line), _LINE),
+    }
+
+
+def _column(code: CodeType, line: int, instruction: int) -> int | None:
+    positions = list(code.co_positions())
+    index = instruction // 2
+    if not 0 <= index < len(positions):
+        return None
+    start, _, column, _ = positions[index]
+    if start != line or column is None:
+        return None
+    # Python counts bytes of UTF-8.
+    before = line_of(code.co_filename, line).encode("utf-8", "surrogatepass")[:column]
+    return len(before.decode("utf-8", "replace")) + 1
