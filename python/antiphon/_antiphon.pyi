@@ -939,7 +939,8 @@ class RunSummary:
 class Saver:
     """
     Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
-    time, those that are waited for and those that are awaited.
+    time, those that are waited for and those that are awaited. It serves the process that has
+    opened it; in a fork of that it raises an `InternalError` with the code `process_forked`.
 
     A context manager, sync and async, that closes it at the end.
     """
@@ -1225,7 +1226,7 @@ class SqliteSaver(Saver):
 
         Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
-        written it.
+        written it, of `process_forked` if this is a fork of a process that had it open then.
         """
 
 @final

@@ -90,6 +90,10 @@ impl Core {
         done: Option<(TaskId, Answer)>,
     ) -> PyResult<Next> {
         let py = run.py();
+        // Before anything that a thread which is not here may have locked.
+        if let Some(refusal) = self.stranded(py, done.as_ref()) {
+            return Err(refusal);
+        }
         self.now = self.clock.now();
         self.read_letters(py, &run.get().inbox)?;
         if let Some((id, answer)) = done {
@@ -103,6 +107,10 @@ impl Core {
             }
             if !matches!(self.phase, Phase::Running) {
                 return Ok(Next::Rest);
+            }
+            // Routers, merge rules and what stores values may fork too.
+            if let Some(refusal) = self.stranded(py, None) {
+                return Err(refusal);
             }
             if self.kept.is_some() && self.attend(run) {
                 return Ok(Next::Wait(None));

@@ -13,6 +13,7 @@ use crate::call::Call;
 use crate::context::Entered;
 use crate::ffi::{self, Step};
 use crate::inbox::Answer;
+use crate::stranded::Home;
 
 /// Steps a node's coroutine for an asyncio task.
 #[pyclass(module = "antiphon._antiphon", frozen)]
@@ -21,6 +22,8 @@ pub(crate) struct NodeCoroutine {
     call: Call,
     inner: Py<PyAny>,
     state: Mutex<State>,
+    /// Where it is at home, if it runs on a loop of ours.
+    home: Option<Home>,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +42,7 @@ impl NodeCoroutine {
         inner: Bound<'_, PyAny>,
     ) -> PyResult<Py<Self>> {
         let py = event_loop.py();
-        let this = Self::made(py, call, inner)?;
+        let this = Self::made(py, call, inner, None)?;
         this.bind(py).get().enter_loop(py, this.bind(py), event_loop)?;
         Ok(this)
     }
@@ -51,14 +54,19 @@ impl NodeCoroutine {
         inner: Bound<'_, PyAny>,
     ) -> PyResult<Py<Self>> {
         let py = event_loop.py();
-        let this = Self::made(py, call, inner)?;
+        let this = Self::made(py, call, inner, Some(Home::here()))?;
         let launch = this.getattr(py, intern!(py, "launch"))?;
         event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (launch, event_loop))?;
         Ok(this)
     }
 
-    fn made(py: Python<'_>, call: Call, inner: Bound<'_, PyAny>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { call, inner: inner.unbind(), state: Mutex::default() })
+    fn made(
+        py: Python<'_>,
+        call: Call,
+        inner: Bound<'_, PyAny>,
+        home: Option<Home>,
+    ) -> PyResult<Py<Self>> {
+        Py::new(py, Self { call, inner: inner.unbind(), state: Mutex::default(), home })
     }
 
     fn enter_loop(
@@ -86,6 +94,9 @@ impl NodeCoroutine {
             let _entered = Entered::enter(&self.call.errand);
             ffi::send(self.inner.bind(py), value)
         };
+        if let Some(home) = self.home {
+            home.check(py, stepped.as_ref().err());
+        }
         match stepped {
             Ok(Step::Yield(value)) => Some(value.unbind()),
             Ok(Step::Return(value)) => self.answer(py, Answer::Returned(value.unbind())),

@@ -23,6 +23,7 @@ use crate::inbox::Answer;
 use crate::pool;
 use crate::run::{Goal, Run};
 use crate::step::{self, Stepped, raised_by};
+use crate::stranded::Home;
 use crate::wake::Wake;
 
 /// Supersteps, and time, after which other tasks of the loop get their turn.
@@ -37,6 +38,8 @@ pub(crate) struct Drive {
     run: Py<Run>,
     goal: Goal,
     state: Mutex<State>,
+    /// The process whose event loop waits.
+    home: Home,
 }
 
 #[derive(Debug)]
@@ -97,7 +100,8 @@ impl Drive {
         // Taken here rather than at the first step, so that a second awaiter
         // is turned away at once.
         let _probe = run.get().begin(run.py())?;
-        Ok(Self { run: run.clone().unbind(), goal, state: Mutex::new(State::new()) })
+        let state = Mutex::new(State::new());
+        Ok(Self { run: run.clone().unbind(), goal, state, home: Home::here() })
     }
 
     /// The state, which nobody ever waits for: whoever comes in while a step
@@ -140,7 +144,8 @@ impl Turn<'_> {
         };
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
-            let came = match this.with(|core| core.turn(run, goal, done.take()))? {
+            let turned = this.with(|core| core.turn(run, goal, done.take()));
+            let came = match turned.map_err(|error| self.drive.home.check_loop(py, error))? {
                 Next::Call(call) => self.call_alone(py, call)?,
                 Next::Start(calls) => self.start(py, calls)?,
                 Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,

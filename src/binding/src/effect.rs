@@ -10,6 +10,7 @@ use antiphon_core::value::Value;
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::store::Answer;
 use antiphon_stores::codec::unstorable;
+use antiphon_stores::process;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -273,6 +274,9 @@ impl Core {
         id: TaskId,
         call: &Call,
     ) -> Result<(Stage, Option<Answer<()>>), Fault> {
+        if let Some(kept) = self.kept.as_deref() {
+            process::check(kept.process())?;
+        }
         let due = match self.machine.begin_call(id, call)? {
             Begun::Known(came) => {
                 let data = json!({"ok": came.is_success(), "replayed": true});

@@ -22,6 +22,16 @@ pub(crate) enum Answer {
     Native(Box<Outcome<Object>>),
 }
 
+impl Answer {
+    /// The exception, if there was one.
+    pub(crate) const fn raised(&self) -> Option<&PyErr> {
+        match self {
+            Self::Raised(error) => Some(error),
+            Self::Returned(_) | Self::Native(_) => None,
+        }
+    }
+}
+
 /// Something a node tells whoever watches.
 #[derive(Debug)]
 pub(crate) struct Emitted {

@@ -12,7 +12,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::run::Options;
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::Answer;
-use antiphon_stores::{Found, Keeper, Lease, Vault, owner};
+use antiphon_stores::{Found, Keeper, Lease, Vault, owner, process};
 use pyo3::prelude::*;
 
 use crate::begin::{Begin, Begun};
@@ -46,6 +46,8 @@ pub(crate) struct Kept {
     checkpoint: u64,
     /// Whether the run has found its place in the thread.
     begun: bool,
+    /// The process that the run belongs to.
+    process: u32,
 }
 
 /// Where a thread is, and who writes to it.
@@ -116,6 +118,7 @@ impl Kept {
             failed: None,
             checkpoint: 0,
             begun: false,
+            process: std::process::id(),
         }))
     }
 
@@ -141,6 +144,11 @@ impl Kept {
     /// Whether the run has found its place in the thread.
     pub(crate) const fn has_begun(&self) -> bool {
         self.begun
+    }
+
+    /// The process that the run belongs to.
+    pub(crate) const fn process(&self) -> u32 {
+        self.process
     }
 
     /// Lets the thread go; what was kept until then is on its way before that.
@@ -282,6 +290,7 @@ impl Core {
         commit: &Commit<Object>,
     ) -> Result<Option<Answer<()>>, Fault> {
         let Some(kept) = self.kept.as_deref_mut() else { return Ok(None) };
+        process::check(kept.process)?;
         let Stage::Open(keeper, _) = &mut kept.stage else { return Ok(None) };
         let answer = keeper.keep(commit, || None, self.clock.now());
         answer.inspect_err(|fault| self.give_up(None, fault.clone()))

@@ -57,6 +57,7 @@ mod step;
 mod stopper;
 mod storable;
 mod stored;
+mod stranded;
 mod stream;
 mod summary;
 mod turn;

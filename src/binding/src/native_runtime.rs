@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::Fault;
+use antiphon_stores::process::forked;
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -24,12 +25,4 @@ pub(crate) fn native_runtime() -> Result<&'static Runtime, Fault> {
 /// As [`native_runtime`], for code that raises.
 pub(crate) fn for_python(py: Python<'_>) -> PyResult<&'static Runtime> {
     native_runtime().map_err(|fault| to_exception(py, &fault))
-}
-
-fn forked(owner: u32) -> Fault {
-    let message = format!("native work of antiphon cannot go on in a fork of process: {owner}");
-    Fault::new(Category::Internal, "process_forked", message).hint(
-        "start processes by multiprocessing's `spawn` or `forkserver`, \
-         or fork before the first run",
-    )
 }

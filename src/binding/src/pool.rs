@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
 use crate::call::Call;
 use crate::inbox::Answer;
 use crate::run::Run;
+use crate::stranded::Home;
 
 /// Calls of one run that wait for a thread.
 #[derive(Debug, Default)]
@@ -188,10 +189,14 @@ pub(crate) fn work_for(py: Python<'_>, run: &Bound<'_, Run>, owner: bool) {
             // Whoever comes next gets the interpreter when this call waits.
             summon(run);
         }
+        let home = Home::here();
         let answer = match call.make(py) {
             Ok(value) => Answer::Returned(value.unbind()),
             Err(error) => Answer::Raised(error),
         };
+        if !owner {
+            home.check(py, answer.raised());
+        }
         let id = call.errand.id;
         // Whoever reads the answer finds nothing held any more that the call held.
         drop(call);

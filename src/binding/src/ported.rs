@@ -18,6 +18,7 @@ use crate::fault::Retry;
 use crate::leash::Leash;
 use crate::model::reply_of;
 use crate::role_call::{Carried, ModelCall, RAISED, RoleCall};
+use crate::stranded::Home;
 
 /// A callable that plays a role: it takes the brief and a `RoleCall`, and
 /// returns the reply.
@@ -124,7 +125,15 @@ impl ModelPort for CallableModel {
 async fn apart<T: Send + 'static>(
     work: impl FnOnce(Python<'_>) -> T + Send + 'static,
 ) -> Result<T, Fault> {
-    let done = tokio::task::spawn_blocking(move || Python::attach(work)).await;
+    let done = tokio::task::spawn_blocking(move || {
+        let home = Home::here();
+        Python::attach(|py| {
+            let done = work(py);
+            home.check(py, None);
+            done
+        })
+    })
+    .await;
     done.map_err(|_| {
         let message = "the thread of a call ended without an answer";
         Fault::new(Category::Internal, "role_failed", message)

@@ -6,7 +6,7 @@ use antiphon_core::{Category, Fault};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::Store;
 use antiphon_stores::clerk::Pruning;
-use antiphon_stores::{Keep, MemoryStore, Seal, Vault};
+use antiphon_stores::{Home, Keep, MemoryStore, Seal, Vault, process};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -23,36 +23,28 @@ pub(crate) use postgres::PostgresSaver;
 pub(crate) use sqlite::SqliteSaver;
 
 /// Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
-/// time, those that are waited for and those that are awaited.
+/// time, those that are waited for and those that are awaited. It serves the process that has
+/// opened it; in a fork of that it raises an `InternalError` with the code `process_forked`.
 ///
 /// A context manager, sync and async, that closes it at the end.
 #[pyclass(module = "antiphon._antiphon", subclass, frozen)]
 pub(crate) struct Saver {
     name: String,
-    seal: Arc<Seal>,
     /// Whether what has no stored form of its own is pickled.
     pickles: bool,
     /// What stays of threads, as they are written to and when they are pruned.
     keep: Keep,
-    held: Mutex<Option<Held>>,
-    /// Opens the store anew in a process that was forked, where its thread is not.
-    open: Option<Opener>,
-}
-
-type Opener = Box<dyn Fn() -> Result<Arc<dyn Store>, Fault> + Send + Sync>;
-
-/// A store, and the process that has opened it.
-struct Held {
-    vault: Vault,
+    held: Mutex<Option<Vault>>,
+    /// The process that has opened the store.
     process: u32,
 }
 
 impl Saver {
-    fn new(store: Arc<dyn Store>, seal: Seal, open: Option<Opener>) -> Self {
-        let (name, seal) = (store.name().to_owned(), Arc::new(seal));
-        let held = Held::new(Vault::new(store, Arc::clone(&seal)));
-        let keep = Keep::default();
-        Self { name, seal, pickles: false, keep, held: Mutex::new(Some(held)), open }
+    fn new(store: impl Store + 'static, seal: Seal) -> Self {
+        let name = store.name().to_owned();
+        let vault = Vault::new(Arc::new(Home::new(store)), Arc::new(seal));
+        let (held, keep) = (Mutex::new(Some(vault)), Keep::default());
+        Self { name, pickles: false, keep, held, process: std::process::id() }
     }
 
     fn pickling(mut self, pickles: bool) -> Self {
@@ -70,9 +62,10 @@ impl Saver {
         self.pickles
     }
 
-    /// The store, unless it was closed.
+    /// The store, unless it was closed, or this is a fork of the process that has opened it.
     pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<Vault> {
-        let found = self.held().map_err(|fault| to_exception(py, &fault))?;
+        process::check(self.process).map_err(|fault| to_exception(py, &fault))?;
+        let found = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
         found.map(|vault| vault.keeping(self.keep)).ok_or_else(|| {
             let message = format!("the store was closed: {}", self.name);
             let fault = Fault::new(Category::Validation, "store_closed", message)
@@ -96,38 +89,10 @@ impl Saver {
         Ok(pruning)
     }
 
-    fn held(&self) -> Result<Option<Vault>, Fault> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(open) = &self.open
-            && let Some(there) = held.take_if(|held| !held.is_own())
-        {
-            there.leave();
-            *held = Some(Held::new(Vault::new(open()?, Arc::clone(&self.seal))));
-        }
-        Ok(held.as_ref().map(|held| held.vault.clone()))
-    }
-
     fn close_now(&self, py: Python<'_>) {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A store may wait for a thread of its own, which may wait for the interpreter.
-        py.detach(|| held.into_iter().for_each(Held::leave));
-    }
-}
-
-impl Held {
-    fn new(vault: Vault) -> Self {
-        Self { vault, process: std::process::id() }
-    }
-
-    fn is_own(&self) -> bool {
-        self.process == std::process::id()
-    }
-
-    /// In a fork, the store's own thread cannot be waited for: it is not there.
-    fn leave(self) {
-        if !self.is_own() {
-            std::mem::forget(self.vault);
-        }
+        py.detach(|| drop(held));
     }
 }
 
@@ -387,7 +352,7 @@ impl MemorySaver {
         keep_bytes: Option<u64>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
-        let saver = Saver::new(Arc::new(store), Seal::tagged(), None);
+        let saver = Saver::new(store, Seal::tagged());
         let keep = clerk::keep(keep_last, keep_for.as_ref(), keep_bytes)?;
         Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
     }

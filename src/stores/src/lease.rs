@@ -1,10 +1,11 @@
 //! The right to write to a thread, kept for as long as a run lasts.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::log::Vault;
+use crate::process::{self, PerProcess};
 
 /// For how long a thread stays with a run whose process is gone.
 pub const TERM: Duration = Duration::from_secs(30);
@@ -12,11 +13,13 @@ pub const TERM: Duration = Duration::from_secs(30);
 /// Keeps a thread until it is dropped. It does so beside the run, because a node
 /// may hold whoever drives the run for longer than a term.
 #[derive(Debug)]
-pub struct Lease(u64);
+pub struct Lease {
+    id: u64,
+    process: u32,
+}
 
 /// All leases of this process, and whether somebody renews them.
 struct Leases {
-    process: u32,
     renewed: bool,
     next: u64,
     held: BTreeMap<u64, Held>,
@@ -28,8 +31,7 @@ struct Held {
     owner: String,
 }
 
-static LEASES: Mutex<Leases> =
-    Mutex::new(Leases { process: 0, renewed: false, next: 0, held: BTreeMap::new() });
+static LEASES: PerProcess<Leases> = PerProcess::new(Leases::none(), Leases::none);
 
 impl Lease {
     /// Keeps a thread that was claimed just now.
@@ -44,29 +46,28 @@ impl Lease {
             let renewing = std::thread::Builder::new().name("antiphon-leases".into()).spawn(renew);
             leases.renewed = renewing.is_ok();
         }
-        Self(id)
+        Self { id, process: std::process::id() }
     }
 }
 
 impl Drop for Lease {
-    /// Nothing is claimed any more once this returns.
+    /// Nothing is claimed any more once this returns. In a fork nothing was.
     fn drop(&mut self) {
-        let held = Leases::here().held.remove(&self.0);
-        drop(held);
+        if process::check(self.process).is_ok() {
+            let held = Leases::here().held.remove(&self.id);
+            drop(held);
+        }
     }
 }
 
 impl Leases {
+    const fn none() -> Self {
+        Self { renewed: false, next: 0, held: BTreeMap::new() }
+    }
+
     /// Those of this process: a fork has neither the leases nor the thread.
     fn here() -> MutexGuard<'static, Self> {
-        let mut leases = LEASES.lock().unwrap_or_else(PoisonError::into_inner);
-        if leases.process != std::process::id() {
-            leases.process = std::process::id();
-            leases.renewed = false;
-            // Their stores wait for threads that are not here.
-            std::mem::forget(std::mem::take(&mut leases.held));
-        }
-        leases
+        LEASES.here().0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`keeper`] | from commits to entries, and back |
 //! | [`lease`], [`owner`] | who writes to a thread, and for how long |
 //! | [`log`] | one thread in the hands of one run |
+//! | [`process`] | what no fork of a process may use |
 //! | [`room`] | where native runs are kept |
 //! | [`seal`] | what protects what is stored |
 //! | [`shelf`] | checkpoints that another engine makes |
@@ -24,6 +25,7 @@ pub mod log;
 pub mod memory;
 pub mod owner;
 pub mod postgres;
+pub mod process;
 pub mod room;
 pub mod seal;
 pub mod shelf;
@@ -39,6 +41,7 @@ pub use lease::{Lease, TERM};
 pub use log::{Log, Record, Vault};
 pub use memory::MemoryStore;
 pub use postgres::{PostgresStore, Settings as PostgresSettings};
+pub use process::Home;
 pub use room::Room;
 pub use seal::{Place, Seal};
 pub use shelf::Shelf;

@@ -1,10 +1,7 @@
 //! Threads in a database, as Python holds it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::Fault;
-use antiphon_runtime::store::Store;
 use antiphon_stores::{PostgresSettings, PostgresStore};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -60,12 +57,10 @@ impl PostgresSaver {
             PyValueError::new_err(format!("`timeout` takes seconds, found: {timeout}"))
         })?;
         let settings = PostgresSettings { schema: schema.to_owned(), pool, timeout };
-        let (url, seal) = (url.to_owned(), seal(key)?);
-        let open = move || -> Result<Arc<dyn Store>, Fault> {
-            Ok(Arc::new(PostgresStore::connect(&url, &settings)?))
-        };
-        let store = py.detach(&open).map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle).keeping(keep);
+        let seal = seal(key)?;
+        let connect = || PostgresStore::connect(url, &settings);
+        let store = py.detach(connect).map_err(|fault| to_exception(py, &fault))?;
+        let base = Saver::new(store, seal).pickling(pickle).keeping(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 

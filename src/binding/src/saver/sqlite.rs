@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_core::Fault;
 use antiphon_runtime::SystemClock;
-use antiphon_runtime::store::Store;
 use antiphon_stores::{Settings, SqliteStore, Sync};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -37,7 +35,7 @@ impl SqliteSaver {
     ///
     /// Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
     /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
-    /// written it.
+    /// written it, of `process_forked` if this is a fork of a process that had it open then.
     #[staticmethod]
     #[pyo3(signature = (path, *, key=None, sync="process", max_bytes=None, pickle=false, keep_last=None, keep_for=None, keep_bytes=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
@@ -61,12 +59,9 @@ impl SqliteSaver {
             .map(PathBuf::from)
             .unwrap_or(path);
         let seal = seal(key)?;
-        let open = move || -> Result<Arc<dyn Store>, Fault> {
-            let store = SqliteStore::open(&path, settings, Arc::new(SystemClock::new()))?;
-            Ok(Arc::new(store))
-        };
-        let store = py.detach(&open).map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::new(store, seal, Some(Box::new(open))).pickling(pickle).keeping(keep);
+        let open = || SqliteStore::open(&path, settings, Arc::new(SystemClock::new()));
+        let store = py.detach(open).map_err(|fault| to_exception(py, &fault))?;
+        let base = Saver::new(store, seal).pickling(pickle).keeping(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 

@@ -40,6 +40,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn start(path: &Path, settings: Settings) -> Result<Self, Fault> {
+        Anchor::check_inherited(path)?;
         let (jobs, queue) = channel();
         let (opened, answer) = channel();
         let name: Arc<str> = path.display().to_string().into();
@@ -117,9 +118,10 @@ impl Drop for Writer {
 
 fn open(path: &PathBuf, settings: Settings) -> Result<(Connection, Anchor, Backlog), Fault> {
     let mut file = Connection::open(path).map_err(|error| fault::of(&error))?;
+    let anchor = Anchor::of(path);
     schema::prepare(&mut file, settings)?;
     let backlog = Backlog::of(&mut file)?;
-    Ok((file, Anchor::of(path), backlog))
+    Ok((file, anchor, backlog))
 }
 
 fn serve(mut file: Connection, anchor: &Anchor, backlog: &Backlog, queue: &Receiver<Job>) {

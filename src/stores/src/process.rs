@@ -1,0 +1,146 @@
+//! What belongs to one process. A fork has its parent's memory and none of its
+//! threads: whoever waited for them would wait for ever, and what they had locked
+//! stays locked.
+
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread};
+
+/// Why a fork of the process of that number cannot do what it was asked.
+pub fn forked(owner: u32) -> Fault {
+    let message = format!("native work of antiphon cannot go on in a fork of process: {owner}");
+    Fault::new(Category::Internal, "process_forked", message).hint(
+        "start processes by multiprocessing's `spawn` or `forkserver`, \
+         or open stores and begin runs after the fork",
+    )
+}
+
+/// Refuses what the process of that number has begun, if this is not that process.
+///
+/// # Errors
+/// `process_forked`.
+pub fn check(owner: u32) -> Result<(), Fault> {
+    if std::process::id() == owner { Ok(()) } else { Err(forked(owner)) }
+}
+
+/// A store that serves the process that has opened it, and no fork of that.
+pub struct Home {
+    name: String,
+    process: u32,
+    /// Gone only while it is dropped.
+    store: Option<Box<dyn Store>>,
+}
+
+impl Home {
+    /// Takes in a store that this process has opened.
+    pub fn new(store: impl Store + 'static) -> Self {
+        let name = store.name().to_owned();
+        Self { name, process: std::process::id(), store: Some(Box::new(store)) }
+    }
+
+    fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&dyn Store) -> Answer<T>) -> Answer<T> {
+        match (check(self.process), &self.store) {
+            (Ok(()), Some(store)) => ask(&**store),
+            (checked, _) => {
+                let fault = checked.err().unwrap_or_else(|| forked(self.process));
+                Box::pin(std::future::ready(Err(fault)))
+            }
+        }
+    }
+}
+
+impl Drop for Home {
+    /// In a fork nothing of it may be closed: that would wait for its threads,
+    /// and take leave of a database in the parent's name.
+    fn drop(&mut self) {
+        if check(self.process).is_err() {
+            std::mem::forget(self.store.take());
+        }
+    }
+}
+
+impl Store for Home {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+        self.ask(|store| store.claim(thread, owner, term))
+    }
+
+    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+        self.ask(|store| store.release(thread, owner))
+    }
+
+    fn append(&self, batch: Batch) -> Answer<()> {
+        self.ask(|store| store.append(batch))
+    }
+
+    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+        self.ask(|store| store.read(thread, span))
+    }
+
+    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
+        self.ask(|store| store.find(thread, seq))
+    }
+
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+        self.ask(|store| store.marks(thread, span, kind))
+    }
+
+    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+        self.ask(|store| store.head(thread))
+    }
+
+    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+        self.ask(|store| store.thread(thread))
+    }
+
+    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+        self.ask(|store| store.threads(after, limit))
+    }
+
+    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
+        self.ask(|store| store.remove(thread, owner, span))
+    }
+
+    fn delete(&self, thread: &str) -> Answer<bool> {
+        self.ask(|store| store.delete(thread))
+    }
+
+    fn compact(&self) -> Answer<()> {
+        self.ask(|store| store.compact())
+    }
+}
+
+/// Something that each process has one of. A fork begins with its own: a lock of
+/// its parent's may be held by a thread that is not there.
+pub(crate) struct PerProcess<T> {
+    process: OnceLock<u32>,
+    own: Mutex<T>,
+    next: OnceLock<Box<Self>>,
+    empty: fn() -> T,
+}
+
+impl<T> PerProcess<T> {
+    pub(crate) const fn new(first: T, empty: fn() -> T) -> Self {
+        Self { process: OnceLock::new(), own: Mutex::new(first), next: OnceLock::new(), empty }
+    }
+
+    /// That of this process, and beside it those of the processes that this one
+    /// was forked from, by their numbers.
+    pub(crate) fn here(&self) -> (&Mutex<T>, Vec<(u32, &Mutex<T>)>) {
+        let own = std::process::id();
+        let (mut found, mut before) = (self, Vec::new());
+        loop {
+            let process = *found.process.get_or_init(|| own);
+            if process == own {
+                return (&found.own, before);
+            }
+            before.push((process, &found.own));
+            found = found.next.get_or_init(|| Box::new(Self::new((self.empty)(), self.empty)));
+        }
+    }
+}
