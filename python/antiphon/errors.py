@@ -15,7 +15,21 @@
     ├── UnresolvedReferenceError  an output that a step needs does not exist
     ├── BudgetError               calls, tokens, steps or time are spent
     ├── RunCancelled              the caller cancelled
-    └── InternalError             a defect in antiphon or in a callable it was given
+    ├── InternalError             a defect in antiphon or in a callable it was given
+    └── SandboxError              a sandbox; each class below has a category beside it
+        ├── GuestError            (Tool) the code raised
+        ├── GuestSyntaxError      (Tool) the code is no Python
+        ├── UnsupportedCode       (Tool) this engine lacks what the code uses
+        ├── HostCallError         (Tool) a host function: too many calls, not granted, failed
+        ├── WorkerCrashed         (Tool) the worker died, or broke the protocol
+        ├── AccessDenied          (Policy) files, network, processes: kept from the code
+        ├── SandboxUnavailable    (Policy) no engine here keeps the code apart
+        ├── TimeLimitExceeded     (RunTimeout)
+        ├── MemoryLimitExceeded   (Budget)
+        ├── OutputLimitExceeded   (Budget)
+        ├── RecursionLimitExceeded (Budget)
+        ├── ResultTooLarge        (Budget)
+        └── SandboxCancelled      (RunCancelled)
 
 ``antiphon.graph`` adds subclasses that carry LangGraph's names. Each ``code``
 has a page in ``docs/errors/``.
@@ -24,30 +38,46 @@ has a page in ``docs/errors/``.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "BY_CATEGORY",
+    "AccessDenied",
     "AntiphonError",
     "AuthError",
     "BudgetError",
     "FaultRecord",
+    "GuestError",
+    "GuestSyntaxError",
+    "HostCallError",
     "InternalError",
+    "MemoryLimitExceeded",
     "ModelOutputError",
     "ModelTransportError",
+    "OutputLimitExceeded",
     "PolicyError",
+    "RecursionLimitExceeded",
+    "ResultTooLarge",
     "RunCancelled",
     "RunTimeout",
+    "SandboxCancelled",
+    "SandboxError",
+    "SandboxUnavailable",
     "StateError",
+    "TimeLimitExceeded",
     "ToolError",
     "ToolTransportError",
     "UnresolvedReferenceError",
+    "UnsupportedCode",
     "ValidationError",
+    "WorkerCrashed",
     "from_fault",
 ]
+
+_T = TypeVar("_T")
 
 
 class AntiphonError(Exception):
@@ -182,10 +212,115 @@ class InternalError(AntiphonError):
     category = "internal"
 
 
+class SandboxError(AntiphonError):
+    """Code in a sandbox failed, was stopped, or could not be run.
+
+    Its text may come from the code that ran: it is data, not to be trusted. Each class
+    below has a category of the tree beside it, so ``except RunTimeout`` catches a time
+    limit too.
+
+    Example:
+        >>> error = GuestError("boom", code="sandbox_python_error", details={"line": 3})
+        >>> error.kind, error.line
+        ('python_error', 3)
+    """
+
+    @property
+    def kind(self) -> str:
+        """What happened, in a word that stays; for instance ``time_limit``."""
+        return self.code.removeprefix("sandbox_")
+
+    @property
+    def type(self) -> str | None:
+        """The name of the exception's class in the code, if it raised one."""
+        return self._told("type", str)
+
+    @property
+    def line(self) -> int | None:
+        """The line of the code, from 1, if one is to blame."""
+        return self._told("line", int)
+
+    @property
+    def column(self) -> int | None:
+        """The column in that line, from 1, if known."""
+        return self._told("column", int)
+
+    @property
+    def source(self) -> str | None:
+        """The text of that line, if known."""
+        return self._told("source", str)
+
+    @property
+    def frames(self) -> tuple[Mapping[str, Any], ...]:
+        """The last calls in the code, outermost first: ``line``, ``function``, ``source``."""
+        return tuple(self.details.get("frames") or ())
+
+    def _told(self, name: str, kind: Callable[[Any], _T]) -> _T | None:
+        value = self.details.get(name)
+        return None if value is None else kind(value)
+
+
+class GuestError(SandboxError, ToolError):
+    """The code in a sandbox raised an exception, or left by ``sys.exit``."""
+
+
+class GuestSyntaxError(SandboxError, ToolError):
+    """The code for a sandbox is no Python."""
+
+
+class UnsupportedCode(SandboxError, ToolError):
+    """The engine runs a part of Python only, and the code uses another."""
+
+
+class HostCallError(SandboxError, ToolError):
+    """The code called a host function too often, one not granted, or one that failed."""
+
+
+class WorkerCrashed(SandboxError, ToolError):
+    """The worker died without a result, or sent what is none."""
+
+
+class AccessDenied(SandboxError, PolicyError):
+    """The code asked for a file, a connection, a process or more disk, and may not have it."""
+
+
+class SandboxUnavailable(SandboxError, PolicyError):
+    """No engine on this machine can keep the code apart; nothing has run."""
+
+
+class TimeLimitExceeded(SandboxError, RunTimeout):
+    """The code took longer than its limits say, calls of host functions included."""
+
+
+class MemoryLimitExceeded(SandboxError, BudgetError):
+    """The code needed more memory than its limits say."""
+
+
+class OutputLimitExceeded(SandboxError, BudgetError):
+    """The code wrote far more to stdout or stderr than its limits say."""
+
+
+class RecursionLimitExceeded(SandboxError, BudgetError):
+    """The code called itself too deeply."""
+
+
+class ResultTooLarge(SandboxError, BudgetError):
+    """A value, table or figure of the code is larger than its limits say."""
+
+
+class SandboxCancelled(SandboxError, RunCancelled):
+    """The caller cancelled, and the worker was killed."""
+
+
 BY_CATEGORY: Mapping[str, type[AntiphonError]] = MappingProxyType(
-    {kind.category: kind for kind in AntiphonError.__subclasses__()}
+    {kind.category: kind for kind in AntiphonError.__subclasses__() if kind is not SandboxError}
 )
 """The class of each category, by the category's name on the wire."""
+
+_BY_CODE: Mapping[str, type[AntiphonError]] = MappingProxyType(
+    {"sandbox_unavailable": SandboxUnavailable}
+)
+"""Codes of the engine's own that have a narrower class than their category's."""
 
 
 class FaultRecord(TypedDict):
@@ -217,7 +352,7 @@ def from_fault(
     """
     category, code = fault["category"], fault["code"]
     details = dict(fault.get("details") or {})
-    kind = by_code.get(code) or BY_CATEGORY.get(category)
+    kind = by_code.get(code) or _BY_CODE.get(code) or BY_CATEGORY.get(category)
     if kind is None:
         kind = InternalError
         details.setdefault("category", category)

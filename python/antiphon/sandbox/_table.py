@@ -1,0 +1,154 @@
+"""Tables on their way into a sandbox and out of it: Arrow's stream format, in bytes."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["SandboxTable", "is_tabular", "table_bytes"]
+
+_HINT = "install pyarrow or polars beside antiphon: pip install pyarrow"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SandboxTable:
+    """A table that came out of a sandbox.
+
+    It keeps the bytes; a library makes a frame of them when asked. Whatever reads Arrow's
+    C stream takes it as it is: ``pandas.DataFrame.from_arrow(table)``,
+    ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
+
+    Attributes:
+        ipc: the table as an Arrow IPC stream, which the engine has checked.
+    """
+
+    ipc: bytes
+
+    def to_arrow(self) -> Any:
+        """The table as a ``pyarrow.Table``.
+
+        Raises:
+            ModuleNotFoundError: pyarrow is not installed.
+        """
+        import pyarrow as pa
+
+        with pa.ipc.open_stream(self.ipc) as reader:
+            return reader.read_all()
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas ``DataFrame``, with the index that it had.
+
+        Raises:
+            ModuleNotFoundError: pandas or pyarrow is not installed.
+        """
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The table as a polars ``DataFrame``.
+
+        Raises:
+            ModuleNotFoundError: polars is not installed.
+        """
+        import polars as pl
+
+        return pl.read_ipc_stream(io.BytesIO(self.ipc))
+
+    def first(self, rows: int) -> tuple[list[str], list[Sequence[Any]], int] | None:
+        """The names of the columns, the first rows, and how many rows there are.
+
+        Args:
+            rows: at most so many.
+
+        Returns:
+            ``None`` if neither pyarrow nor polars is installed to read them.
+        """
+        if find_spec("pyarrow") is not None:
+            table = self.to_arrow()
+            columns = [column.to_pylist() for column in table.slice(0, rows).columns]
+            return table.column_names, list(zip(*columns, strict=True)), table.num_rows
+        if find_spec("polars") is not None:
+            frame = self.to_polars()
+            return frame.columns, frame.head(rows).rows(), frame.height
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Size and columns as JSON values: ``bytes``, and ``rows`` and ``columns`` if readable."""
+        told: dict[str, Any] = {"bytes": len(self.ipc)}
+        if (read := self.first(0)) is not None:
+            told["columns"], _, told["rows"] = read
+        return told
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table for any library that speaks Arrow's C interface."""
+        source = self.to_arrow() if find_spec("pyarrow") is not None else self.to_polars()
+        return source.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        read = self.first(0)
+        if read is None:
+            return f"SandboxTable({len(self.ipc):,} bytes)"
+        return f"SandboxTable({read[2]} rows x {len(read[0])} columns: {', '.join(read[0][:20])})"
+
+
+def is_tabular(value: Any) -> bool:
+    """Whether it is a table that goes into a sandbox as one: pandas, polars, Arrow."""
+    if isinstance(value, SandboxTable):
+        return True
+    # A column speaks the same interface; only a table has columns.
+    has_columns = hasattr(value, "columns") or hasattr(value, "schema")
+    return hasattr(value, "__arrow_c_stream__") and has_columns and not isinstance(value, type)
+
+
+def table_bytes(name: str, value: Any) -> bytes:
+    """A table as an Arrow IPC stream.
+
+    Args:
+        name: what the table is called, for the error.
+        value: what `is_tabular` accepts.
+
+    Raises:
+        ValidationError: no library here can write it, or it has a column that Arrow has no
+            type for (``sandbox_table_unwritable``).
+    """
+    if isinstance(value, SandboxTable):
+        return value.ipc
+    if type(value).__module__.partition(".")[0] == "polars":
+        target = io.BytesIO()
+        return _written(name, lambda: (value.write_ipc_stream(target), target.getvalue())[1])
+    if find_spec("pyarrow") is None:
+        _refuse(name, "neither pyarrow nor polars is here to write it", _HINT)
+    return _written(name, lambda: _arrow_bytes(value))
+
+
+def _arrow_bytes(value: Any) -> bytes:
+    import pyarrow as pa
+
+    reader = pa.RecordBatchReader.from_stream(value)
+    target = io.BytesIO()
+    with pa.ipc.new_stream(target, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+    return target.getvalue()
+
+
+def _written(name: str, write: Callable[[], bytes]) -> bytes:
+    try:
+        return write()
+    except Exception as error:  # noqa: BLE001 - the libraries share no class of errors
+        _refuse(name, f"{type(error).__name__}: {error}", "give each column one plain type", error)
+
+
+def _refuse(name: str, why: str, hint: str, cause: Exception | None = None) -> NoReturn:
+    raise ValidationError(
+        f"the table `{name}` cannot be written as Arrow: {why}",
+        code="sandbox_table_unwritable",
+        details={"name": name},
+        hint=hint,
+    ) from cause
