@@ -14,14 +14,12 @@ class TooLarge(Exception):
 
 
 class Budget:
-    """What is left for one value: JSON values, levels of nesting, bytes of JSON.
-
-    All three count the JSON that is sent, tags included; a scalar stands at depth 1.
+    """What is left for one value.
 
     Args:
-        bytes: of UTF-8 text.
-        nodes: JSON values: scalars, lists, objects.
-        depth: levels of nesting.
+        bytes: of JSON as UTF-8 text.
+        nodes: values inside values, itself included; keys that are plain JSON do not count.
+        depth: containers inside containers.
     """
 
     def __init__(self, *, bytes: int, nodes: int, depth: int) -> None:  # noqa: A002 - its unit
@@ -31,12 +29,11 @@ class Budget:
         self._left = bytes
         self._nodes_left = nodes
 
-    def node(self, depth: int, size: int = 1, nodes: int = 1) -> None:
-        """Takes JSON values with at least so many bytes of text from what is left.
+    def take(self, size: int, nodes: int = 1) -> None:
+        """Takes values off what is left.
 
         Args:
-            depth: the level of the innermost one.
-            size: bytes that they need at least.
+            size: bytes of text that they need at least.
             nodes: how many they are.
 
         Raises:
@@ -44,12 +41,20 @@ class Budget:
         """
         self._nodes_left -= nodes
         self._left -= size
-        if depth > self.depth:
-            raise TooLarge(f"it is nested more than {self.depth} deep, or contains itself")
         if self._nodes_left < 0:
             raise TooLarge(f"it has more than {self.nodes} parts")
         if self._left < 0:
             raise TooLarge(f"it needs more than {self.bytes} bytes")
+
+    def enter(self, depth: int) -> int:
+        """The number of containers around what is inside one that has `depth` around itself.
+
+        Raises:
+            TooLarge: those are too many.
+        """
+        if depth >= self.depth:
+            raise TooLarge(f"it is nested more than {self.depth} deep, or contains itself")
+        return depth + 1
 
     def room_for(self, items: int) -> None:
         """Refuses a container that is too long at once, before its items are visited."""

@@ -26,13 +26,15 @@ _TWINS = 64
 _NAME = 1_000
 _REPR = 4_000
 _SIDES = 32
+_EMPTY = 1_000
+"""Most empty lists that stand for an array without items."""
 _INTEGER = re.compile(rf"-?[0-9]{{1,{DIGITS}}}")
 _DECIMAL = re.compile(
     rf"-?(?:[0-9]{{1,{DIGITS}}}(?:\.[0-9]{{0,{DIGITS}}})?(?:E[+-][0-9]{{1,20}})?"
     rf"|\.[0-9]{{1,{DIGITS}}}|Infinity|s?NaN[0-9]{{0,{DIGITS}}})"
 )
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_ISO = re.compile(r"[0-9:.T+-]{5,40}")
+_ISO = re.compile(r"[0-9:.T+-]{5,50}")
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _SIZES = {
     "bool": ("?", 1),
@@ -86,8 +88,8 @@ class Decoder:
 
     Args:
         tables: what stands for each table's name.
-        nodes: JSON values that may come, tags included.
-        depth: levels of nesting.
+        nodes: values inside values that may come.
+        depth: containers inside containers.
         opaque: make `Opaque` of objects without a form, instead of refusing them.
     """
 
@@ -104,19 +106,19 @@ class Decoder:
         self._depth = depth
         self.opaque = opaque
 
-    def decode(self, tagged: Any, depth: int = 1) -> Any:
+    def decode(self, tagged: Any, depth: int = 0) -> Any:
         """The Python object that the tagged JSON stands for.
 
         Args:
             tagged: what `json.loads` gave.
-            depth: the level at which it stands.
+            depth: how many containers are around it.
 
         Raises:
             Malformed: it is not what an encoder writes.
         """
-        self.take(1)
-        if depth > self._depth:
-            raise Malformed("a value is nested too deeply")
+        self._left -= 1
+        if self._left < 0:
+            raise Malformed("a value has too many parts")
         kind = type(tagged)
         if kind is str or kind is bool or tagged is None:
             return tagged
@@ -125,22 +127,28 @@ class Decoder:
         if kind is float:
             return _checked(tagged, math.isfinite(tagged), "a number")
         if kind is list:
-            return [self.decode(item, depth + 1) for item in tagged]
+            return self.items(tagged, depth)
         if kind is not dict:
             raise Malformed("no JSON value")
         if "$" in tagged:
             return self._tagged(tagged, depth)
-        return {_text(key): self.decode(item, depth + 1) for key, item in tagged.items()}
+        inner = self.enter(depth)
+        return {_text(key): self.decode(item, inner) for key, item in tagged.items()}
 
-    def take(self, nodes: int) -> None:
-        """Counts JSON values.
+    def items(self, tagged: Any, depth: int) -> list[Any]:
+        """The objects in a list that `depth` containers are around."""
+        inner = self.enter(depth)
+        return [self.decode(item, inner) for item in _list(tagged)]
+
+    def enter(self, depth: int) -> int:
+        """How many containers are around what is inside of one more.
 
         Raises:
-            Malformed: there are too many.
+            Malformed: those are too many.
         """
-        self._left -= nodes
-        if self._left < 0:
-            raise Malformed("a value has too many parts")
+        if depth >= self._depth:
+            raise Malformed("a value is nested too deeply")
+        return depth + 1
 
     def _tagged(self, tagged: dict[str, Any], depth: int) -> Any:
         tag = tagged["$"]
@@ -149,57 +157,50 @@ class Decoder:
             raise Malformed("a tag is not known")
         if tagged.keys() != fields:
             raise Malformed(f"a value of this tag has other fields: {tag}")
-        self.take(len(fields))
         try:
             return read(self, tagged, depth)
         except (ValueError, ArithmeticError, TypeError) as problem:
             raise Malformed(f"a value does not fit its tag: {tag}") from problem
 
 
-def _items(decoder: Decoder, tagged: dict[str, Any], depth: int) -> list[Any]:
-    # The list itself was counted among the fields.
-    return [decoder.decode(item, depth + 2) for item in _list(tagged["v"])]
-
-
 def _tuple(decoder: Decoder, tagged: dict[str, Any], depth: int) -> tuple[Any, ...]:
-    return tuple(_items(decoder, tagged, depth))
+    return tuple(decoder.items(tagged["v"], depth))
 
 
 def _set(decoder: Decoder, tagged: dict[str, Any], depth: int) -> set[Any]:
-    return set(_spread(_items(decoder, tagged, depth)))
+    return set(_spread(decoder.items(tagged["v"], depth)))
 
 
 def _frozenset(decoder: Decoder, tagged: dict[str, Any], depth: int) -> frozenset[Any]:
-    return frozenset(_spread(_items(decoder, tagged, depth)))
+    return frozenset(_spread(decoder.items(tagged["v"], depth)))
 
 
 def _dict(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dict[Any, Any]:
+    inner = decoder.enter(depth)
     pairs = []
     for pair in _list(tagged["v"]):
-        decoder.take(1)
         key, item = _list(pair, 2)
-        pairs.append((decoder.decode(key, depth + 3), decoder.decode(item, depth + 3)))
+        pairs.append((decoder.decode(key, inner), decoder.decode(item, inner)))
     _spread([key for key, _ in pairs])
     return dict(pairs)
 
 
 def _complex(decoder: Decoder, tagged: dict[str, Any], depth: int) -> complex:
-    real, imaginary = (decoder.decode(part, depth + 2) for part in _list(tagged["v"], 2))
+    real, imaginary = (decoder.decode(part, depth) for part in _list(tagged["v"], 2))
     if type(real) is not float or type(imaginary) is not float:
         raise Malformed("a complex number has other parts")
     return complex(real, imaginary)
 
 
 def _timedelta(decoder: Decoder, tagged: dict[str, Any], depth: int) -> dt.timedelta:
-    days, seconds, micros = (decoder.decode(part, depth + 2) for part in _list(tagged["v"], 3))
+    days, seconds, micros = (decoder.decode(part, depth) for part in _list(tagged["v"], 3))
     if not type(days) is type(seconds) is type(micros) is int:
         raise Malformed("a duration has other parts")
     return dt.timedelta(days, seconds, micros)
 
 
-def _fraction(decoder: Decoder, tagged: dict[str, Any], _: int) -> fractions.Fraction:
+def _fraction(_: Decoder, tagged: dict[str, Any], _depth: int) -> fractions.Fraction:
     top, bottom = (int(_matched(_INTEGER, part)) for part in _list(tagged["v"], 2))
-    decoder.take(2)
     return fractions.Fraction(top, bottom)
 
 
@@ -217,9 +218,8 @@ def _object(decoder: Decoder, tagged: dict[str, Any], _: int) -> Opaque:
     return Opaque(name, picture)
 
 
-def _array(decoder: Decoder, tagged: dict[str, Any], _: int) -> Any:
+def _array(_: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
     shape = _list(tagged["shape"])
-    decoder.take(len(shape))
     if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _SIDES:
         raise Malformed("an array has no such shape")
     name, content = _text(tagged["dtype"]), _base64(tagged["v"])
@@ -254,14 +254,17 @@ def _nested(name: str, letter: str, shape: list[int], content: bytes) -> Any:
     flat: list[Any] = list(struct.unpack(f"<{count}{letter}", content))
     if name.startswith("complex"):
         flat = [complex(*pair) for pair in zip(flat[::2], flat[1::2], strict=True)]
+    if not flat and math.prod(side for side in shape if side) > _EMPTY:
+        return []
+    return _sliced(flat, shape)
+
+
+def _sliced(flat: list[Any], shape: list[int]) -> Any:
     if not shape:
         return flat[0]
-    for side in reversed(shape[1:]):
-        if not side:
-            flat = []
-            break
-        flat = [flat[at : at + side] for at in range(0, len(flat), side)]
-    return flat
+    size = math.prod(shape[1:])
+    rows = range(shape[0])
+    return [_sliced(flat[row * size : (row + 1) * size], shape[1:]) for row in rows]
 
 
 def _spread(keys: list[Any]) -> list[Any]:

@@ -61,88 +61,88 @@ class Encoder:
         self._table = table
         self._strict = strict
 
-    def encode(self, value: Any, depth: int = 1) -> Any:
+    def encode(self, value: Any, depth: int = 0) -> Any:
         """The value as what `json.dumps` takes.
 
         Args:
             value: anything.
-            depth: the level at which it stands.
+            depth: how many containers are around it.
 
         Raises:
             TooLarge: the budget is used up.
             TypeError: a value has no form of its own, and the encoder is strict.
         """
-        write = _WRITERS.get(type(value))
+        write = _WRITERS.get(id(type(value)))
         if write is not None:
             return write(self, value, depth)
         foreign = _foreign(value)
         if foreign is not None:
             return foreign(self, value, depth)
-        return self.shown(value, depth)
+        return self.shown(value)
 
-    def shown(self, value: Any, depth: int) -> Any:
+    def shown(self, value: Any) -> Any:
         """A value as the name of its class and its representation."""
         if self._strict:
             raise TypeError(f"a value of this type cannot leave the sandbox: {full_name(value)}")
         name, picture = full_name(value), portrait(value)
-        self.budget.node(depth + 1, len(name) + len(picture) + 32, 4)
+        self.budget.take(len(name) + len(picture) + 32)
         return {"$": "object", "type": name, "repr": picture}
 
-    def frame(self, value: Any, depth: int) -> Any:
+    def frame(self, value: Any) -> Any:
         """A data frame by its name in the outcome."""
         name = self._table(value) if self._table else None
         if name is None:
-            return self.shown(value, depth)
-        self.budget.node(depth + 1, len(name) + 24, 3)
+            return self.shown(value)
+        self.budget.take(len(name) + 24)
         return {"$": "table", "name": name}
 
-    def tagged(self, tag: str, value: Any, depth: int) -> Any:
-        """A tag with a form that needs no further encoding."""
-        size = len(value) if type(value) is str else 8
-        self.budget.node(depth + 1, size + len(tag) + 14, 3)
-        return {"$": tag, "v": value}
+    def tagged(self, tag: str, text: str) -> Any:
+        """A tag with a text."""
+        self.budget.take(len(text) + len(tag) + 14)
+        return {"$": tag, "v": text}
 
 
-def _none(encoder: Encoder, _: None, depth: int) -> None:
-    encoder.budget.node(depth, 4)
+def _none(encoder: Encoder, _: None, _depth: int) -> None:
+    encoder.budget.take(4)
 
 
-def _bool(encoder: Encoder, value: bool, depth: int) -> bool:  # noqa: FBT001 - it is the value
-    encoder.budget.node(depth, 4)
+def _bool(encoder: Encoder, value: bool, _: int) -> bool:  # noqa: FBT001 - it is the value
+    encoder.budget.take(4)
     return value
 
 
-def _int(encoder: Encoder, value: int, depth: int) -> Any:
+def _int(encoder: Encoder, value: int, _: int) -> Any:
     if -_EXACT <= value <= _EXACT:
-        encoder.budget.node(depth)
+        encoder.budget.take(1)
         return value
     if not -_LARGEST < value < _LARGEST:
         raise TooLarge(f"an integer has more than {DIGITS} digits")
-    return encoder.tagged("int", str(value), depth)
+    return encoder.tagged("int", str(value))
 
 
-def _float(encoder: Encoder, value: float, depth: int) -> Any:
+def _float(encoder: Encoder, value: float, _: int) -> Any:
     if math.isfinite(value):
-        encoder.budget.node(depth, 3)
+        encoder.budget.take(3)
         return value
-    return encoder.tagged("float", repr(value), depth)
+    return encoder.tagged("float", repr(value))
 
 
-def _str(encoder: Encoder, value: str, depth: int) -> str:
-    encoder.budget.node(depth, len(value) + 2)
+def _str(encoder: Encoder, value: str, _: int) -> str:
+    encoder.budget.take(len(value) + 2)
     return plain(value, len(value))
 
 
-def _bytes(encoder: Encoder, value: bytes | bytearray, depth: int) -> Any:
-    encoder.budget.node(depth + 1, len(value) * 4 // 3, 3)
+def _bytes(encoder: Encoder, value: bytes | bytearray, _: int) -> Any:
+    encoder.budget.take(len(value) * 4 // 3)
     return {"$": "bytes", "v": base64.b64encode(value).decode("ascii")}
 
 
 def _list(encoder: Encoder, value: Iterable[Any], depth: int) -> list[Any]:
     items = list(value)
     encoder.budget.room_for(len(items))
-    encoder.budget.node(depth, len(items) + 2)
-    return [encoder.encode(item, depth + 1) for item in items]
+    encoder.budget.take(len(items) + 2)
+    inner = encoder.budget.enter(depth)
+    return [encoder.encode(item, inner) for item in items]
 
 
 def _range(encoder: Encoder, value: range, depth: int) -> list[Any]:
@@ -151,67 +151,64 @@ def _range(encoder: Encoder, value: range, depth: int) -> list[Any]:
     return _list(encoder, value, depth)
 
 
-def _group(encoder: Encoder, tag: str, value: Iterable[Any], depth: int) -> Any:
-    encoder.budget.node(depth, len(tag) + 12, 2)
-    return {"$": tag, "v": _list(encoder, value, depth + 1)}
-
-
 def _tuple(encoder: Encoder, value: tuple[Any, ...], depth: int) -> Any:
-    return _group(encoder, "tuple", value, depth)
+    return {"$": "tuple", "v": _list(encoder, value, depth)}
 
 
 def _set(encoder: Encoder, value: set[Any], depth: int) -> Any:
-    return _group(encoder, "set", value, depth)
+    return {"$": "set", "v": _list(encoder, value, depth)}
 
 
 def _frozenset(encoder: Encoder, value: frozenset[Any], depth: int) -> Any:
-    return _group(encoder, "frozenset", value, depth)
+    return {"$": "frozenset", "v": _list(encoder, value, depth)}
 
 
 def _dict(encoder: Encoder, value: dict[Any, Any], depth: int) -> Any:
     # Not `value.items()`: for a subclass of the standard library that is Python code.
     entries = list(dict.items(value))
-    encoder.budget.room_for(2 * len(entries))
+    encoder.budget.room_for(len(entries))
+    inner = encoder.budget.enter(depth)
     if all(type(key) is str and key != "$" for key, _ in entries):
-        encoder.budget.node(depth, 2 + sum(len(key) + 4 for key, _ in entries))
-        return {plain(key, len(key)): encoder.encode(item, depth + 1) for key, item in entries}
-    encoder.budget.node(depth + 1, 16 + 4 * len(entries), 3 + len(entries))
-    pairs = [[encoder.encode(part, depth + 3) for part in entry] for entry in entries]
+        encoder.budget.take(2 + sum(len(key) + 4 for key, _ in entries))
+        return {plain(key, len(key)): encoder.encode(item, inner) for key, item in entries}
+    encoder.budget.take(16 + 4 * len(entries))
+    pairs = [[encoder.encode(part, inner) for part in entry] for entry in entries]
     return {"$": "dict", "v": pairs}
 
 
 def _complex(encoder: Encoder, value: complex, depth: int) -> Any:
-    encoder.budget.node(depth + 1, 20, 3)
-    return {"$": "complex", "v": [_float(encoder, part, depth + 2) for part in _halves(value)]}
+    encoder.budget.take(20)
+    parts = [_float(encoder, part, depth) for part in (value.real, value.imag)]
+    return {"$": "complex", "v": parts}
 
 
-def _date(encoder: Encoder, value: dt.date | dt.time, depth: int) -> Any:
-    # Their own `isoformat`: a time zone may be foreign code, a class of ours may not.
-    return encoder.tagged(_TAGS[type(value)], plain(value.isoformat(), 64), depth)
+def _date(encoder: Encoder, value: dt.date | dt.time, _: int) -> Any:
+    # A time zone may be foreign code.
+    return encoder.tagged(_TAGS[type(value)], plain(value.isoformat(), 64))
 
 
-def _timedelta(encoder: Encoder, value: dt.timedelta, depth: int) -> Any:
-    encoder.budget.node(depth + 2, 24, 6)
+def _timedelta(encoder: Encoder, value: dt.timedelta, _: int) -> Any:
+    encoder.budget.take(24, nodes=4)
     return {"$": "timedelta", "v": [value.days, value.seconds, value.microseconds]}
 
 
-def _decimal(encoder: Encoder, value: decimal.Decimal, depth: int) -> Any:
+def _decimal(encoder: Encoder, value: decimal.Decimal, _: int) -> Any:
     if len(value.as_tuple().digits) > DIGITS:
         raise TooLarge(f"a decimal has more than {DIGITS} digits")
-    return encoder.tagged("decimal", str(value), depth)
+    return encoder.tagged("decimal", str(value))
 
 
-def _fraction(encoder: Encoder, value: fractions.Fraction, depth: int) -> Any:
+def _fraction(encoder: Encoder, value: fractions.Fraction, _: int) -> Any:
     parts = (value.numerator, value.denominator)
     if any(not -_LARGEST < part < _LARGEST for part in parts):
         raise TooLarge(f"a fraction has more than {DIGITS} digits")
     texts = [str(part) for part in parts]
-    encoder.budget.node(depth + 2, sum(map(len, texts)) + 20, 5)
+    encoder.budget.take(sum(map(len, texts)) + 20)
     return {"$": "fraction", "v": texts}
 
 
-def _uuid(encoder: Encoder, value: uuid.UUID, depth: int) -> Any:
-    return encoder.tagged("uuid", str(value), depth)
+def _uuid(encoder: Encoder, value: uuid.UUID, _: int) -> Any:
+    return encoder.tagged("uuid", str(value))
 
 
 def _array(encoder: Encoder, value: Any, depth: int) -> Any:
@@ -221,14 +218,10 @@ def _array(encoder: Encoder, value: Any, depth: int) -> Any:
         encoder.budget.room_for(int(value.size))
         return encoder.encode(_in_microseconds(value).tolist(), depth)
     shape = [int(side) for side in value.shape]
-    encoder.budget.node(depth + 2, int(value.nbytes) * 4 // 3 + 40, 5 + len(shape))
+    encoder.budget.take(int(value.nbytes) * 4 // 3 + 40, nodes=2 + len(shape))
     little = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
     content = base64.b64encode(little.tobytes()).decode("ascii")
     return {"$": "array", "dtype": name, "shape": shape, "v": content}
-
-
-def _halves(value: complex) -> tuple[float, float]:
-    return value.real, value.imag
 
 
 def _foreign(value: Any) -> Callable[[Encoder, Any, int], Any] | None:
@@ -245,10 +238,10 @@ def _foreign(value: Any) -> Callable[[Encoder, Any, int], Any] | None:
         return None
     if kind is pandas.DataFrame or kind is pandas.Series:
         return _frame
-    return _pandas_writers(pandas).get(kind)
+    return _pandas_writers(pandas).get(id(kind))
 
 
-def _pandas_writers(pandas: Any) -> dict[type, Callable[[Encoder, Any, int], Any]]:
+def _pandas_writers(pandas: Any) -> dict[int, Callable[[Encoder, Any, int], Any]]:
     def missing(encoder: Encoder, _: Any, depth: int) -> Any:
         return encoder.encode(None, depth)
 
@@ -262,7 +255,7 @@ def _pandas_writers(pandas: Any) -> dict[type, Callable[[Encoder, Any, int], Any
         return encoder.encode(value.tolist(), depth)
 
     indexes = (pandas.Index, pandas.RangeIndex, pandas.DatetimeIndex, pandas.MultiIndex)
-    return {
+    writers = {
         type(pandas.NA): missing,
         type(pandas.NaT): missing,
         pandas.Timestamp: moment,
@@ -270,10 +263,11 @@ def _pandas_writers(pandas: Any) -> dict[type, Callable[[Encoder, Any, int], Any
         pandas.Categorical: items,
         **dict.fromkeys(indexes, items),
     }
+    return {id(kind): write for kind, write in writers.items()}
 
 
-def _frame(encoder: Encoder, value: Any, depth: int) -> Any:
-    return encoder.frame(value, depth)
+def _frame(encoder: Encoder, value: Any, _: int) -> Any:
+    return encoder.frame(value)
 
 
 def _in_microseconds(value: Any) -> Any:
@@ -286,9 +280,9 @@ def _in_microseconds(value: Any) -> Any:
 def _scalar(encoder: Encoder, value: Any, depth: int) -> Any:
     plain_value = _in_microseconds(value).item()
     # A long double is its own item.
-    if type(plain_value) in _WRITERS:
+    if id(type(plain_value)) in _WRITERS:
         return encoder.encode(plain_value, depth)
-    return encoder.shown(value, depth)
+    return encoder.shown(value)
 
 
 _TAGS: dict[type, str] = {
@@ -296,7 +290,7 @@ _TAGS: dict[type, str] = {
     dt.date: "date",
     dt.time: "time",
 }
-_WRITERS: dict[type, Callable[[Encoder, Any, int], Any]] = {
+_BY_TYPE: dict[type, Callable[[Encoder, Any, int], Any]] = {
     type(None): _none,
     bool: _bool,
     int: _int,
@@ -323,3 +317,5 @@ _WRITERS: dict[type, Callable[[Encoder, Any, int], Any]] = {
     uuid.UUID: _uuid,
 }
 """The exact types that have a form of their own."""
+# By identity: a class may have a hash and an equality of its own making.
+_WRITERS = {id(kind): write for kind, write in _BY_TYPE.items()}

@@ -109,7 +109,7 @@ class _Worker:
         try:
             cell.compile()
         except SyntaxError as problem:
-            return of_syntax(problem)
+            return of_syntax(problem, cell.name)
         except BaseException as problem:  # noqa: BLE001 - the parser has limits of its own
             return self._failed(problem)
         value, raised = None, None

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Trouble = dict[str, Any]
 
+_trace_of = BaseException.__dict__["__traceback__"].__get__
+
 _MESSAGE = 4_000
 _LINE = 400
 _FRAMES = 5
@@ -32,8 +34,8 @@ def trouble(kind: str, message: str) -> Trouble:
     return {"kind": kind, "message": message}
 
 
-def of_syntax(problem: SyntaxError) -> Trouble:
-    """What the compiler said."""
+def of_syntax(problem: SyntaxError, cell: str) -> Trouble:
+    """What the compiler said of the cell of this name."""
     found: Trouble = {
         "kind": "syntax_error",
         "message": words(problem.msg, _MESSAGE),
@@ -44,6 +46,8 @@ def of_syntax(problem: SyntaxError) -> Trouble:
         found["line"] = line
     if type(column) is int and column > 0:
         found["column"] = column
+    if type(text) is not str and type(line) is int:
+        text = line_of(cell, line)
     if type(text) is str:
         found["source"] = plain(text.rstrip("\r\n"), _LINE)
     return found
@@ -65,7 +69,7 @@ def of_exception(problem: BaseException, cells: Collection[str]) -> Trouble:
         "message": _message(problem),
         "type": short_name(problem),
     }
-    places = _places(problem.__traceback__, cells)
+    places = _places(_trace_of(problem), cells)
     if places:
         code, line, instruction = places[-1]
         found["line"] = line
@@ -79,7 +83,7 @@ def of_exception(problem: BaseException, cells: Collection[str]) -> Trouble:
 
 def _message(problem: BaseException) -> str:
     texts = [words(problem, _MESSAGE)]
-    notes = getattr(problem, "__notes__", None)
+    notes = _attribute(problem, "__notes__")
     if type(notes) is list:
         texts += [words(note, _MESSAGE) for note in notes[:10]]
     return plain("\n".join(texts), _MESSAGE)
@@ -90,18 +94,25 @@ def _kind(problem: BaseException) -> str:
     for ancestor, name in _KINDS.items():
         if is_a(kind, ancestor):
             return name
-    number = getattr(problem, "errno", None) if is_a(kind, OSError) else None
-    if number in _FULL:
+    number = _attribute(problem, "errno") if is_a(kind, OSError) else None
+    if type(number) is int and number in _FULL:
         return "disk_limit"
-    if number == errno.EAGAIN and _is_fork(problem):
+    if type(number) is int and number == errno.EAGAIN and _is_fork(problem):
         return "process_limit"
     no_thread = kind is RuntimeError and problem.args == (_NO_THREAD,)
     return "process_limit" if no_thread else "python_error"
 
 
+def _attribute(problem: BaseException, name: str) -> Any:
+    try:
+        return getattr(problem, name, None)
+    except BaseException:  # noqa: BLE001 - whatever foreign code raises
+        return None
+
+
 def _is_fork(problem: BaseException) -> bool:
     # A read that would block fails with the same number.
-    last = problem.__traceback__
+    last = _trace_of(problem)
     while last is not None and last.tb_next is not None:
         last = last.tb_next
     if last is None:
