@@ -5,6 +5,18 @@
 //! |---|---|
 //! | [`frame`] | frames between host and worker |
 //! | [`tagged`] | the values in them, counted and checked |
+//! | [`spec`] | how an engine is set up, and the layers it has |
+//! | [`host`] | the outside: pools of workers, and who watches them |
+//! | [`jail`] | the inside: what a zygote and its workers do to themselves |
+//! | `sys` | the system calls for that |
 
 pub mod frame;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub mod host;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub mod jail;
+pub mod spec;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod sys;
 pub mod tagged;
+mod wire;

@@ -15,6 +15,18 @@ pub struct Size {
     pub depth: u64,
 }
 
+impl Size {
+    /// Room for the small things that two sides count in different ways.
+    #[must_use]
+    pub const fn generous(self) -> Self {
+        Self {
+            bytes: self.bytes / 4 * 5 + 1_024,
+            nodes: self.nodes * 2 + 16,
+            depth: self.depth + 4,
+        }
+    }
+}
+
 /// Why a text is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

@@ -1,5 +1,6 @@
 //! What came of a job.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -18,11 +19,11 @@ pub struct Outcome {
     /// Tagged values by name.
     pub locals: Map<String, Json>,
     /// Names that could not be brought out, and why.
-    pub local_errors: Map<String, Json>,
+    pub local_errors: BTreeMap<String, Trouble>,
     /// Tables, in the order the guest gave.
     pub tables: Vec<Table>,
     /// Tables that could not be brought out, and why.
-    pub table_errors: Map<String, Json>,
+    pub table_errors: BTreeMap<String, Trouble>,
     /// PNG images, unchecked, in the order they were opened.
     pub figures: Vec<Vec<u8>>,
     /// The head of what was written to descriptor 1.
@@ -49,6 +50,10 @@ impl Outcome {
 pub struct Table {
     /// The name it has in the guest.
     pub name: String,
+    /// How many rows the guest says it has.
+    pub rows: u64,
+    /// How many columns the guest says it has.
+    pub columns: u64,
     /// The stream.
     pub bytes: Vec<u8>,
 }

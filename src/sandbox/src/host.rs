@@ -1,0 +1,15 @@
+//! The outside of the jail: who starts zygotes, hands out workers, and watches
+//! each until its end.
+
+mod body;
+mod calls;
+mod classify;
+mod head;
+mod lineage;
+mod parent;
+mod pool;
+mod process;
+mod supervise;
+mod worker;
+
+pub use process::Engine;

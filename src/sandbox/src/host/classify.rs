@@ -1,0 +1,74 @@
+//! Why a worker is not there any more.
+
+use antiphon_runtime::sandbox::{Kind, Limits, Trouble};
+
+use super::calls::Refused;
+use crate::sys::process::End;
+
+/// The code with which `boot.py` leaves if a worker cannot be sealed.
+pub(super) const UNSEALED: i32 = 97;
+
+/// Why the host stopped listening to a worker.
+pub(super) enum Stop {
+    /// Its time is up.
+    Time,
+    /// It wrote too much.
+    Output,
+    /// The caller gave a reason.
+    Halted(String),
+    /// A call of a function that it may not make.
+    Call(Refused),
+    /// What it said was not in the protocol.
+    Breach(String),
+    /// It closed its channel.
+    Gone,
+}
+
+/// The trouble that this is, given how the worker ended.
+pub(super) fn trouble(stop: Stop, end: Option<End>, limits: &Limits) -> Trouble {
+    let (kind, message) = match stop {
+        Stop::Time => (Kind::TimeLimit, format!("it ran longer than {:?}", limits.wall)),
+        Stop::Output => (Kind::OutputLimit, "it wrote more than anybody would read".to_owned()),
+        Stop::Halted(reason) => (Kind::Cancelled, reason),
+        Stop::Call(Refused::Denied(name)) => {
+            (Kind::HostCallDenied, format!("it called a function that it was not given: {name}"))
+        }
+        Stop::Call(Refused::TooMany(most)) => {
+            (Kind::HostCallLimit, format!("it called the host more than {most} times"))
+        }
+        Stop::Call(Refused::Breach(why)) => {
+            (Kind::Crashed, format!("the worker broke the protocol: {why}"))
+        }
+        Stop::Breach(why) => (Kind::Crashed, format!("the worker broke the protocol: {why}")),
+        Stop::Gone => return gone(end, limits),
+    };
+    Trouble::new(kind, message)
+}
+
+fn gone(end: Option<End>, limits: &Limits) -> Trouble {
+    let Some(end) = end else {
+        return Trouble::new(Kind::Crashed, "the worker is gone, and nobody says why");
+    };
+    let out_of_time = end.cpu >= limits.cpu;
+    let (kind, message) = match (end.signal, end.code) {
+        (Some(libc::SIGXCPU), _) => {
+            (Kind::TimeLimit, format!("it used more processor time than {:?}", limits.cpu))
+        }
+        (Some(libc::SIGKILL), _) if out_of_time => {
+            (Kind::TimeLimit, format!("it used more processor time than {:?}", limits.cpu))
+        }
+        (Some(libc::SIGXFSZ), _) => {
+            (Kind::DiskLimit, format!("a file grew beyond {} bytes", limits.scratch))
+        }
+        (Some(libc::SIGKILL), _) => {
+            (Kind::Crashed, "the worker closed its channel, or was killed".to_owned())
+        }
+        (Some(signal), _) => (Kind::Crashed, format!("a signal ended the worker: {signal}")),
+        (None, Some(UNSEALED)) => (Kind::Unavailable, "the worker could not be sealed".to_owned()),
+        (None, code) => (
+            Kind::Crashed,
+            format!("the worker left without an outcome, with code: {}", code.unwrap_or(-1)),
+        ),
+    };
+    Trouble::new(kind, message)
+}

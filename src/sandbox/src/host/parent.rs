@@ -1,0 +1,219 @@
+//! A zygote, as its host sees it.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use antiphon_runtime::sandbox::Limits;
+
+use super::worker::Worker;
+use crate::spec::{Name, Report, Settings};
+use crate::sys::descriptors::{self, Watched};
+use crate::sys::{process, sockets, spawn};
+use crate::wire::{LONGEST, Request};
+
+/// Imports of large packages on a busy machine take a while.
+const START: Duration = Duration::from_mins(1);
+/// How long a zygote may take to leave before it is made to.
+const LEAVE: Duration = Duration::from_secs(2);
+/// Workers after which another zygote takes over: its string hashes have been
+/// seen by many by then.
+const MOST_JOBS: u64 = 10_000;
+/// Age after which another takes over.
+const OLDEST: Duration = Duration::from_hours(1);
+/// Bytes of its complaint that are told.
+const COMPLAINT: usize = 2_000;
+
+/// What an interpreter gets to see of the environment.
+const ENVIRONMENT: [(&str, &str); 13] = [
+    ("HOME", "/scratch"),
+    ("TMPDIR", "/scratch"),
+    ("PATH", ""),
+    ("LC_ALL", "C.UTF-8"),
+    ("TZ", "UTC"),
+    ("MPLCONFIGDIR", "/cache"),
+    ("MPLBACKEND", "Agg"),
+    // Threads that are started before a fork are not there after it.
+    ("OMP_NUM_THREADS", "1"),
+    ("OPENBLAS_NUM_THREADS", "1"),
+    ("MKL_NUM_THREADS", "1"),
+    ("NUMEXPR_NUM_THREADS", "1"),
+    ("POLARS_MAX_THREADS", "1"),
+    ("ARROW_DEFAULT_MEMORY_POOL", "system"),
+];
+
+/// A running zygote. Dropping it ends it, and every worker it has.
+pub(super) struct Parent {
+    process: u32,
+    control: Option<OwnedFd>,
+    child: Option<Child>,
+    name: OwnedFd,
+    folder: Option<PathBuf>,
+    born: Instant,
+    jobs: AtomicU64,
+    pub(super) report: Report,
+}
+
+impl Parent {
+    /// Starts one, and waits until it has imported everything. It dies with
+    /// the thread that calls this.
+    pub(super) fn start(
+        settings: &Settings,
+        limits: &Limits,
+        canary: Option<PathBuf>,
+    ) -> Result<Self, String> {
+        let mut plan = settings.plan(limits, canary);
+        if settings.engine == Name::Subprocess {
+            plan.folder = Some(own_folder().map_err(|error| format!("no folder: {error}"))?);
+        }
+        let folder = plan.folder.clone();
+        let text = serde_json::to_vec(&plan).map_err(|error| error.to_string())?;
+        if text.len() > LONGEST {
+            return Err(format!("too many mounts for one sandbox: {}", plan.mounts.read.len()));
+        }
+        let started = launch(settings)
+            .map_err(|error| format!("`{}` does not start: {error}", settings.python.display()));
+        let (child, name, control) = started.inspect_err(|_| discard(folder.as_deref()))?;
+        let mut parent = Self {
+            process: std::process::id(),
+            control: Some(control),
+            child: Some(child),
+            name,
+            folder,
+            born: Instant::now(),
+            jobs: AtomicU64::new(0),
+            report: Report::default(),
+        };
+        parent.report = parent.greet(&text)?;
+        Ok(parent)
+    }
+
+    /// Forks a worker.
+    pub(super) fn fork(&self, request: Request) -> io::Result<Worker> {
+        self.jobs.fetch_add(1, Ordering::Relaxed);
+        let control = self.control.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        Worker::ask(control.as_fd(), request)
+    }
+
+    /// Whether it can go on.
+    pub(super) fn is_fit(&self) -> bool {
+        let mut ended = [Watched::read(Some(self.name.as_fd()))];
+        let waited = descriptors::wait(&mut ended, Some(Duration::ZERO));
+        waited.is_ok() && ended.iter().all(|one| !one.is_readable())
+    }
+
+    /// Whether another should take over.
+    pub(super) fn is_worn(&self) -> bool {
+        self.jobs.load(Ordering::Relaxed) >= MOST_JOBS || self.born.elapsed() >= OLDEST
+    }
+
+    fn greet(&mut self, plan: &[u8]) -> Result<Report, String> {
+        let control = self.control.as_ref().map(AsFd::as_fd).ok_or("no control socket")?;
+        let mut said = vec![0; LONGEST];
+        let heard = sockets::send(control, plan, &[]).and_then(|()| {
+            let mut watched = [Watched::read(Some(control))];
+            descriptors::wait(&mut watched, Some(START))?;
+            if !watched.iter().any(Watched::is_readable) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            sockets::receive(control, &mut said)
+        });
+        let length = match heard {
+            Ok((0, _)) => return Err(self.complaint("the interpreter ended before it was ready")),
+            Ok((length, _)) => length,
+            Err(error) => return Err(self.complaint(&error.to_string())),
+        };
+        let report: Report = serde_json::from_slice(said.get(..length).unwrap_or_default())
+            .map_err(|error| error.to_string())?;
+        match report.failed {
+            Some(why) => Err(why),
+            None => Ok(report),
+        }
+    }
+
+    /// Why it did not start, in its own words if it had some.
+    fn complaint(&mut self, otherwise: &str) -> String {
+        self.control = None;
+        let mut text = vec![0; COMPLAINT];
+        let stderr = self.child.as_mut().and_then(|child| child.stderr.take());
+        let length = stderr.map_or(0, |stderr| {
+            let _ = descriptors::set_nonblocking(stderr.as_fd());
+            descriptors::read(stderr.as_fd(), &mut text).unwrap_or(0)
+        });
+        let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
+        let last = text.trim().lines().last().unwrap_or_default();
+        if last.is_empty() { otherwise.to_owned() } else { format!("{otherwise}: {last}") }
+    }
+}
+
+impl Drop for Parent {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // After a fork it is somebody else's.
+            return;
+        }
+        // It leaves once nobody can ask it for anything, and the last of its
+        // workers has been waited for before it is gone.
+        self.control = None;
+        let mut ended = [Watched::read(Some(self.name.as_fd()))];
+        let _ = descriptors::wait(&mut ended, Some(LEAVE));
+        if !ended.iter().any(Watched::is_readable) {
+            process::kill(self.name.as_fd());
+        }
+        if let Some(child) = &mut self.child {
+            let _ = child.wait();
+        }
+        discard(self.folder.as_deref());
+    }
+}
+
+fn launch(settings: &Settings) -> io::Result<(Child, OwnedFd, OwnedFd)> {
+    let (control, theirs) = sockets::pair()?;
+    let mut command = Command::new(&settings.python);
+    command
+        .args(["-I", "-S", "-B", "-X", "utf8"])
+        .arg(settings.guest.join("boot.py"))
+        .arg(theirs.as_fd().as_raw_fd().to_string())
+        .arg(&settings.native)
+        .env_clear()
+        .envs(ENVIRONMENT)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = spawn::start(&mut command, theirs.as_fd())?;
+    let id = child.id().try_into().map_err(io::Error::other);
+    match id.and_then(process::open) {
+        Ok(name) => Ok((child, name, control)),
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(error)
+        }
+    }
+}
+
+/// A new folder that nobody else may look into.
+fn own_folder() -> io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt;
+    for _ in 0..1_000 {
+        let name = format!("antiphon-sandbox-{}-{}", std::process::id(), crate::wire::count());
+        let path = std::env::temp_dir().join(name);
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => return other.map(|()| path),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn discard(folder: Option<&std::path::Path>) {
+    if let Some(folder) = folder {
+        // What cannot be removed is the system's to clean.
+        let _ = fs::remove_dir_all(folder);
+    }
+}

@@ -1,0 +1,221 @@
+//! Where workers come from: spares that wait, or forks on demand. A thread of
+//! the pool's own starts zygotes, because they die with whoever started them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use antiphon_runtime::sandbox::{Limits, Start};
+
+use super::parent::Parent;
+use super::worker::Worker;
+use crate::spec::{Report, Settings};
+use crate::wire::Request;
+
+/// Failures in a row, after which only a new demand makes another attempt.
+const PATIENCE: u32 = 3;
+
+/// What decides whether a zygote may be used.
+pub(super) type Verdict = Box<dyn Fn(&Report) -> Result<(), String> + Send + Sync>;
+
+/// A zygote with its spares. Dropping it ends both.
+pub(super) struct Pool {
+    process: u32,
+    shared: Arc<Shared>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    settings: Settings,
+    limits: Limits,
+    verdict: Verdict,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    parent: Option<Arc<Parent>>,
+    spares: VecDeque<Worker>,
+    /// Somebody wants a worker, and nobody has been told yet that there is none.
+    wanted: bool,
+    failures: u32,
+    failed: Option<String>,
+    /// Why there will be no workers any more.
+    closed: Option<&'static str>,
+}
+
+impl Pool {
+    /// A pool that starts when it is first asked.
+    pub(super) fn new(settings: Settings, limits: Limits, verdict: Verdict) -> Self {
+        let shared = Arc::new(Shared {
+            settings,
+            limits,
+            verdict,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let works_for = Arc::clone(&shared);
+        let keeper = thread::Builder::new()
+            .name("antiphon-sandbox".to_owned())
+            .spawn(move || keep(&works_for))
+            .ok();
+        if keeper.is_none() {
+            shared.lock().closed = Some("no thread could be started");
+        }
+        Self { process: std::process::id(), shared, keeper }
+    }
+
+    /// A worker, and where it came from.
+    pub(super) fn take(&self, request: Request) -> Result<(Worker, Start), String> {
+        if request == Request::Job
+            && let Some(spare) = self.shared.spare()
+        {
+            return Ok((spare, Start::Spare));
+        }
+        // A zygote may have died since it was last seen.
+        let mut last = String::new();
+        for _ in 0..2 {
+            let (parent, start) = self.shared.parent()?;
+            match parent.fork(request) {
+                Ok(worker) => return Ok((worker, start)),
+                Err(error) => last = error.to_string(),
+            }
+            self.shared.give_up(&parent);
+        }
+        Err(format!("no worker could be forked: {last}"))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
+        self.shared.lock().closed = Some("the sandbox is closed");
+        self.shared.changed.notify_all();
+        if let Some(keeper) = self.keeper.take() {
+            // It has ended what is ours when it ends; it does not panic.
+            let _ = keeper.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A spare that is still alive.
+    fn spare(&self) -> Option<Worker> {
+        loop {
+            let mut state = self.lock();
+            let spare = state.spares.pop_front()?;
+            drop(state);
+            self.changed.notify_all();
+            if spare.is_alive() {
+                return Some(spare);
+            }
+        }
+    }
+
+    /// The zygote, started if there is none that can go on.
+    fn parent(&self) -> Result<(Arc<Parent>, Start), String> {
+        let mut start = Start::Fork;
+        let mut state = self.lock();
+        state.failures = 0;
+        loop {
+            if let Some(why) = state.closed {
+                return Err(why.to_owned());
+            }
+            if let Some(parent) = state.parent.clone().filter(|parent| parent.is_fit()) {
+                self.changed.notify_all();
+                return Ok((parent, start));
+            }
+            start = Start::Cold;
+            state.parent = None;
+            state.wanted = true;
+            state.failed = None;
+            self.changed.notify_all();
+            state = self
+                .changed
+                .wait_while(state, |state| {
+                    state.parent.is_none() && state.failed.is_none() && state.closed.is_none()
+                })
+                .unwrap_or_else(PoisonError::into_inner);
+            if let Some(failed) = &state.failed {
+                return Err(failed.clone());
+            }
+        }
+    }
+
+    /// Does not use a zygote any more.
+    fn give_up(&self, parent: &Arc<Parent>) {
+        let mut state = self.lock();
+        if state.parent.as_ref().is_some_and(|known| Arc::ptr_eq(known, parent)) {
+            state.parent = None;
+        }
+    }
+}
+
+/// The life of the keeper: a zygote when one is wanted, spares while there is
+/// one, and an end to both.
+fn keep(shared: &Arc<Shared>) {
+    let mut state = shared.lock();
+    while state.closed.is_none() {
+        state = match state.parent.clone() {
+            None if state.wanted => start(shared, state),
+            Some(parent) if parent.is_worn() || !parent.is_fit() => {
+                // Its workers hold on to it until they are done.
+                state.parent = None;
+                state.wanted = true;
+                let spares = std::mem::take(&mut state.spares);
+                drop(state);
+                drop((spares, parent));
+                shared.lock()
+            }
+            Some(parent)
+                if state.spares.len() < shared.settings.spares && state.failures < PATIENCE =>
+            {
+                refill(shared, state, &parent)
+            }
+            _ => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+        };
+    }
+    let rest = (std::mem::take(&mut state.spares), state.parent.take());
+    drop(state);
+    shared.changed.notify_all();
+    drop(rest);
+}
+
+fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a, State> {
+    drop(state);
+    let started = Parent::start(&shared.settings, &shared.limits, None)
+        .and_then(|parent| (shared.verdict)(&parent.report).map(|()| parent));
+    let mut state = shared.lock();
+    state.wanted = false;
+    match started {
+        Ok(parent) => state.parent = Some(Arc::new(parent)),
+        Err(why) => state.failed = Some(why),
+    }
+    shared.changed.notify_all();
+    state
+}
+
+fn refill<'a>(
+    shared: &'a Shared,
+    state: MutexGuard<'_, State>,
+    parent: &Arc<Parent>,
+) -> MutexGuard<'a, State> {
+    drop(state);
+    let forked = parent.fork(Request::Job);
+    let mut state = shared.lock();
+    match forked {
+        Ok(spare) => {
+            state.failures = 0;
+            state.spares.push_back(spare);
+        }
+        Err(_) => state.failures += 1,
+    }
+    state
+}

@@ -1,0 +1,233 @@
+//! The engines of this crate: `process` with the jail, `subprocess` without.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use std::{fs, io};
+
+use antiphon_core::Fault;
+use antiphon_runtime::sandbox::{
+    Halt, HostCalls, Isolation, Job, Kind, Limits, Outcome, Probe, Sandbox, Session, Start, Trouble,
+};
+
+use super::lineage::Lineage;
+use super::parent::Parent;
+use super::pool::{Pool, Verdict};
+use super::supervise::{Terms, run};
+use super::worker::Worker;
+use crate::spec::{Layer, Name, Report, Settings};
+use crate::wire::Request;
+
+/// How long a worker may take to prove that it cannot do harm.
+const PROOF: Duration = Duration::from_secs(10);
+
+/// An engine. Dropping it ends whatever it has started.
+pub struct Engine {
+    settings: Settings,
+    limits: Limits,
+    pool: Lineage<Pool>,
+    probe: OnceLock<Probe>,
+}
+
+impl Engine {
+    /// An engine, which starts nothing until it is asked for something.
+    ///
+    /// # Errors
+    /// `sandbox_setting_invalid`, `sandbox_limit_invalid`.
+    pub fn new(settings: Settings) -> Result<Self, Fault> {
+        settings.check()?;
+        let limits = settings.limits()?;
+        Ok(Self { settings, limits, pool: Lineage::new(), probe: OnceLock::new() })
+    }
+
+    /// What keeps its guests in.
+    pub fn isolation(&self) -> Isolation {
+        let whole = self.settings.engine == Name::Process && self.settings.without.is_empty();
+        if whole { Isolation::OsJail } else { Isolation::None }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Name {
+        self.settings.engine
+    }
+
+    fn take(&self, request: Request) -> Result<(Worker, Start), Box<Trouble>> {
+        let unavailable = |why: String| Box::new(Trouble::new(Kind::Unavailable, why));
+        if self.isolation() == Isolation::OsJail {
+            // Seen once, and held against it ever after.
+            let probe = self.probe();
+            if !probe.ok {
+                return Err(unavailable(probe.missing.join("; ")));
+            }
+        }
+        let make = || Pool::new(self.settings.clone(), self.limits, self.verdict());
+        self.pool.own(make).take(request).map_err(unavailable)
+    }
+
+    /// Never fewer layers than the probe has seen: what gets weaker in the
+    /// middle of a life does not run.
+    fn verdict(&self) -> Verdict {
+        if self.isolation() == Isolation::None {
+            return Box::new(|_| Ok(()));
+        }
+        let seen = self.probe();
+        Box::new(move |report| {
+            if !report.is_enough() {
+                return Err(report.missing.join("; "));
+            }
+            let held =
+                |layer: &&Layer| seen.layers.get(layer.as_str()).is_some_and(|it| it != "no");
+            let lost = Layer::ALL.iter().filter(held).find(|layer| !report.layers.contains(layer));
+            lost.map_or(Ok(()), |layer| {
+                Err(format!("a layer that was there is gone: {}", layer.as_str()))
+            })
+        })
+    }
+
+    fn look(&self) -> Probe {
+        let name = self.settings.engine.as_str();
+        let bare = Settings {
+            packages: Vec::new(),
+            spares: 0,
+            mounts: crate::spec::Mounts::default(),
+            ..self.settings.clone()
+        };
+        let canary = match Canary::plant() {
+            Ok(canary) => canary,
+            Err(error) => return Probe::refused(name, format!("no file to look for: {error}")),
+        };
+        let parent = match Parent::start(&bare, &self.limits, Some(canary.0.clone())) {
+            Ok(parent) => parent,
+            Err(why) => return Probe::refused(name, why),
+        };
+        let mut probe = told(name, &parent.report);
+        probe.isolation = self.isolation();
+        if self.settings.engine == Name::Subprocess {
+            probe.ok = true;
+            return probe;
+        }
+        match prove(&parent) {
+            Ok(through) if through.is_empty() => probe.ok = parent.report.is_enough(),
+            Ok(through) => {
+                let what = through.join(", ");
+                probe.missing.push(format!("a worker in the jail could still: {what}"));
+            }
+            Err(why) => probe.missing.push(why),
+        }
+        if !probe.ok {
+            probe.isolation = Isolation::None;
+            probe.missing.push("it needs seccomp, and Landlock or a private root".to_owned());
+        }
+        probe
+    }
+}
+
+impl Sandbox for Engine {
+    fn probe(&self) -> Probe {
+        self.probe.get_or_init(|| self.look()).clone()
+    }
+
+    fn run(&self, job: &Job, host: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+        if let Some(reason) = halt() {
+            return Outcome::failed(Kind::Cancelled, reason);
+        }
+        let (mut worker, start) = match self.take(Request::Job) {
+            Ok(taken) => taken,
+            Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
+        };
+        let terms = Terms { limits: &self.limits, halt, keep: false };
+        let mut outcome = run(&mut worker, job, host, &terms);
+        outcome.usage.start = start;
+        outcome
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {
+        let (worker, start) = self.take(Request::Session)?;
+        Ok(Box::new(Living { worker: Some(worker), limits: self.limits, start }))
+    }
+}
+
+/// A worker that lives on between jobs.
+struct Living {
+    worker: Option<Worker>,
+    limits: Limits,
+    start: Start,
+}
+
+impl Session for Living {
+    fn run(&mut self, job: &Job, host: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+        if let Some(reason) = halt() {
+            return Outcome::failed(Kind::Cancelled, reason);
+        }
+        let Some(worker) = &mut self.worker else {
+            return Outcome::failed(Kind::Crashed, "the session ended with an earlier job");
+        };
+        let terms = Terms { limits: &self.limits, halt, keep: true };
+        let mut outcome = run(worker, job, host, &terms);
+        outcome.usage.start = std::mem::replace(&mut self.start, Start::Session);
+        if !worker.is_alive() {
+            self.worker = None;
+        }
+        outcome
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<Trouble>> {
+        Ok(None)
+    }
+}
+
+/// A file that a worker must not be able to open, though everybody else can.
+struct Canary(std::path::PathBuf);
+
+impl Canary {
+    fn plant() -> io::Result<Self> {
+        let name = format!("antiphon-canary-{}-{}", std::process::id(), crate::wire::count());
+        let path = std::env::temp_dir().join(name);
+        fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        // It is empty; the system may clean it up as well.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// What a sealed worker can still do; it should be nothing.
+fn prove(parent: &Parent) -> Result<Vec<String>, String> {
+    use std::io::Read;
+    let mut worker = parent.fork(Request::Probe).map_err(|error| error.to_string())?;
+    worker.wait_for_end(PROOF);
+    let mut text = vec![0; 4_096];
+    let length = worker.channel.read(&mut text).unwrap_or(0);
+    let said = serde_json::from_slice(text.get(..length).unwrap_or_default());
+    said.map_err(|_| {
+        let mut text = vec![0; 1_000];
+        let stderr = std::os::fd::AsFd::as_fd(&worker.stderr);
+        let length = crate::sys::descriptors::read(stderr, &mut text).unwrap_or(0);
+        let why = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
+        format!("a worker cannot be sealed: {} {:?}", why.trim(), worker.finish())
+    })
+}
+
+fn told(engine: &'static str, report: &Report) -> Probe {
+    let mut probe = Probe {
+        engine,
+        ok: false,
+        isolation: Isolation::None,
+        version: report.version.clone(),
+        layers: std::collections::BTreeMap::new(),
+        missing: report.missing.clone(),
+    };
+    for layer in Layer::ALL {
+        let holds = report.layers.contains(&layer);
+        let said = match layer {
+            Layer::Landlock if holds => format!("ABI {}", report.landlock),
+            _ if holds => "yes".to_owned(),
+            _ => "no".to_owned(),
+        };
+        probe.layers.insert(layer.as_str(), said);
+    }
+    probe
+}

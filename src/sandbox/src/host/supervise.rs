@@ -1,0 +1,349 @@
+//! Watching one job from its start to its end. Everything waits in one place,
+//! with a deadline; the last step is always a signal that cannot be refused.
+
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use antiphon_runtime::sandbox::{
+    Budget, Halt, HostCalls, Job, Kind, Limits, Outcome, Table, Trouble, Usage,
+};
+use serde_json::json;
+
+use super::body::{self, Body};
+use super::calls::{self, Calls};
+use super::classify::{Stop, trouble};
+use super::head::{Head, is_temporary};
+use super::worker::Worker;
+use crate::frame::{self, Bounds};
+use crate::sys::descriptors::{self, Watched};
+
+/// How often the caller is asked whether it still wants the job.
+const TICK: Duration = Duration::from_millis(20);
+/// How long a fresh worker may take until it waits for its job.
+const READY: Duration = Duration::from_secs(30);
+/// How long a worker that has closed its channel may take to say why.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// Bytes that are read at once.
+const CHUNK: usize = 256 << 10;
+
+/// What a job is run with.
+pub(super) struct Terms<'a> {
+    pub(super) limits: &'a Limits,
+    pub(super) halt: Halt<'a>,
+    /// Keep the worker after a job that went well.
+    pub(super) keep: bool,
+}
+
+/// How far a job has come.
+enum Phase {
+    /// The worker has not said that it waits.
+    Waiting,
+    /// It runs.
+    Running,
+    /// Its outcome is there, what belongs to it is not yet.
+    Collecting(Box<Body>),
+}
+
+/// A job that is being watched.
+struct Watch<'a> {
+    worker: &'a mut Worker,
+    terms: &'a Terms<'a>,
+    budget: Budget,
+    calls: Calls<'a>,
+    stdout: Head,
+    stderr: Head,
+    outbox: Vec<u8>,
+    sent: usize,
+    phase: Phase,
+    attached: Vec<Vec<u8>>,
+    started: Instant,
+    used_before: Duration,
+}
+
+/// Runs a job in a worker. Unless `keep` is said and all went well, the worker
+/// is dead afterwards.
+pub(super) fn run(
+    worker: &mut Worker,
+    job: &Job,
+    host: Option<Arc<dyn HostCalls>>,
+    terms: &Terms<'_>,
+) -> Outcome {
+    let budget = terms.limits.budget();
+    let outbox = match letter(job, terms.limits, &budget) {
+        Ok(outbox) => outbox,
+        Err(trouble) => return Outcome { error: Some(trouble), ..Outcome::default() },
+    };
+    let used_before = if terms.keep { worker.cpu().unwrap_or_default() } else { Duration::ZERO };
+    let mut watch = Watch {
+        calls: Calls::new(host, &job.functions, terms.limits.host_calls, &budget),
+        worker,
+        terms,
+        budget,
+        stdout: Head::new(terms.limits.stdout),
+        stderr: Head::new(terms.limits.stderr),
+        outbox,
+        sent: 0,
+        phase: Phase::Waiting,
+        attached: Vec::new(),
+        started: Instant::now(),
+        used_before,
+    };
+    if watch.worker.is_ready {
+        watch.begin();
+    }
+    let ended = watch.follow();
+    watch.conclude(ended)
+}
+
+impl Watch<'_> {
+    /// The job's time begins.
+    fn begin(&mut self) {
+        self.worker.is_ready = false;
+        self.phase = Phase::Running;
+        self.started = Instant::now();
+    }
+
+    /// Follows the job until there is an outcome, or a reason to stop.
+    fn follow(&mut self) -> Result<Outcome, Stop> {
+        let mut asked = Instant::now();
+        loop {
+            self.send()?;
+            let [channel, stdout, stderr, _] = self.wait()?;
+            if stdout {
+                self.stdout.take(self.worker.stdout.as_fd());
+            }
+            if stderr {
+                self.stderr.take(self.worker.stderr.as_fd());
+            }
+            if channel && let Some(outcome) = self.listen()? {
+                return Ok(outcome);
+            }
+            self.calls.answer(&mut self.outbox);
+            if self.stdout.is_flood() || self.stderr.is_flood() {
+                return Err(Stop::Output);
+            }
+            let now = Instant::now();
+            if now >= self.deadline() {
+                return Err(Stop::Time);
+            }
+            if now.duration_since(asked) >= TICK {
+                asked = now;
+                self.look_up()?;
+            }
+        }
+    }
+
+    /// Asks what cannot be waited for.
+    fn look_up(&self) -> Result<(), Stop> {
+        if let Some(reason) = (self.terms.halt)() {
+            return Err(Stop::Halted(reason));
+        }
+        // The kernel counts for workers of one job; those that live on have
+        // spent some on jobs before.
+        if self.terms.keep
+            && let Some(used) = self.worker.cpu()
+            && used.saturating_sub(self.used_before) > self.terms.limits.cpu
+        {
+            return Err(Stop::Time);
+        }
+        Ok(())
+    }
+
+    fn deadline(&self) -> Instant {
+        let allowed = match self.phase {
+            Phase::Waiting => READY,
+            Phase::Running | Phase::Collecting(_) => self.terms.limits.wall,
+        };
+        self.started + allowed
+    }
+
+    /// Waits until something can be done: for the channel, for standard output
+    /// and error, for a call that has been answered.
+    fn wait(&self) -> Result<[bool; 4], Stop> {
+        let now = Instant::now();
+        let first = [Some(self.deadline()), self.calls.deadline(), now.checked_add(TICK)];
+        let until = first.into_iter().flatten().min().unwrap_or(now);
+        let mut channel = Watched::read(Some(self.worker.channel.as_fd()));
+        if self.sent < self.outbox.len() && !matches!(self.phase, Phase::Waiting) {
+            channel = channel.write_too();
+        }
+        let mut watched = [
+            channel,
+            Watched::read(self.stdout.watch(self.worker.stdout.as_fd())),
+            Watched::read(self.stderr.watch(self.worker.stderr.as_fd())),
+            Watched::read(self.calls.watch()),
+        ];
+        descriptors::wait(&mut watched, Some(until.saturating_duration_since(now)))
+            .map_err(|error| Stop::Breach(error.to_string()))?;
+        Ok(watched.map(|one| one.is_readable()))
+    }
+
+    /// Sends as much as there is room for.
+    fn send(&mut self) -> Result<(), Stop> {
+        if matches!(self.phase, Phase::Waiting) {
+            return Ok(());
+        }
+        while let Some(rest) = self.outbox.get(self.sent..).filter(|rest| !rest.is_empty()) {
+            match self.worker.channel.write(rest) {
+                Ok(length) => self.sent += length,
+                Err(error) if is_temporary(&error) => return Ok(()),
+                // What it said before it closed may still be there.
+                Err(_) => break,
+            }
+        }
+        self.outbox.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    /// Reads what the worker says.
+    fn listen(&mut self) -> Result<Option<Outcome>, Stop> {
+        let wants = self.worker.parser.wants(&self.bounds()).map_err(breach)?;
+        let mut chunk = vec![0; wants.clamp(1, CHUNK)];
+        match self.worker.channel.read(&mut chunk) {
+            Ok(0) => return Err(Stop::Gone),
+            Ok(length) => self.worker.parser.feed(chunk.get(..length).unwrap_or_default()),
+            Err(error) if is_temporary(&error) => return Ok(None),
+            Err(_) => return Err(Stop::Gone),
+        }
+        while let Some((kind, body)) = self.worker.parser.next(&self.bounds()).map_err(breach)? {
+            if let Some(outcome) = self.hear(kind, body)? {
+                return Ok(Some(outcome));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What may come now.
+    fn bounds(&self) -> Bounds {
+        let none = Bounds::default();
+        match &self.phase {
+            Phase::Waiting => Bounds { ready: 64, ..none },
+            Phase::Running => Bounds {
+                call: self.budget.argument_bytes + calls::AROUND,
+                outcome: body::longest(&self.budget),
+                ..none
+            },
+            Phase::Collecting(body) if self.attached.len() < body.tables.len() => {
+                Bounds { attachment: self.budget.table_bytes, ..none }
+            }
+            Phase::Collecting(_) => Bounds { attachment: self.budget.figure_bytes, ..none },
+        }
+    }
+
+    fn hear(&mut self, kind: frame::Kind, text: Vec<u8>) -> Result<Option<Outcome>, Stop> {
+        let breach = |why: &str| Stop::Breach(why.to_owned());
+        match kind {
+            frame::Kind::Ready => self.begin(),
+            frame::Kind::Call => self.calls.start(&text).map_err(Stop::Call)?,
+            frame::Kind::Outcome => {
+                let body = Body::read(&text, &self.budget).map_err(breach)?;
+                self.phase = Phase::Collecting(Box::new(body));
+            }
+            _ => self.attached.push(text),
+        }
+        let Phase::Collecting(body) = &self.phase else { return Ok(None) };
+        if (self.attached.len() as u64) < body.tables.len() as u64 + body.figures {
+            return Ok(None);
+        }
+        let Phase::Collecting(body) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
+            return Ok(None);
+        };
+        let mut attached = std::mem::take(&mut self.attached).into_iter();
+        let names = body.tables.clone();
+        let mut outcome = body.check(&self.budget).map_err(breach)?;
+        let tables = names.into_iter().zip(&mut attached);
+        outcome.tables = tables
+            .map(|(about, bytes)| Table {
+                name: about.name,
+                rows: about.rows,
+                columns: about.columns,
+                bytes,
+            })
+            .collect();
+        outcome.figures = attached.collect();
+        Ok(Some(outcome))
+    }
+
+    /// Ends the worker, unless it is to be kept, and says what it all came to.
+    fn conclude(mut self, ended: Result<Outcome, Stop>) -> Outcome {
+        let wall = self.started.elapsed();
+        let keep = self.terms.keep && ended.is_ok();
+        if matches!(ended, Err(Stop::Gone)) {
+            self.worker.wait_for_end(LAST_WORDS);
+        }
+        let (cpu, memory, end) = if keep {
+            (self.worker.cpu().unwrap_or_default(), 0, None)
+        } else {
+            let end = self.worker.finish();
+            let known = end.unwrap_or_default();
+            (known.cpu, known.memory, end)
+        };
+        self.stdout.drain(self.worker.stdout.as_fd());
+        self.stderr.drain(self.worker.stderr.as_fd());
+        let mut outcome = ended.unwrap_or_else(|stop| Outcome {
+            error: Some(trouble(stop, end, self.terms.limits)),
+            ..Outcome::default()
+        });
+        if self.calls.has_failed
+            && let Some(error) = &mut outcome.error
+            && error.kind == Kind::PythonError
+            && error.exception.as_deref() == Some("ToolError")
+        {
+            error.kind = Kind::HostCallFailed;
+        }
+        outcome.truncated = [("stdout", &self.stdout), ("stderr", &self.stderr)]
+            .into_iter()
+            .filter_map(|(name, head)| head.is_cut().then_some(name))
+            .collect();
+        outcome.stdout = self.stdout.kept;
+        outcome.stderr = self.stderr.kept;
+        outcome.usage = Usage {
+            wall,
+            cpu: cpu.saturating_sub(self.used_before),
+            memory,
+            host_calls: self.calls.made,
+            ..Usage::default()
+        };
+        outcome
+    }
+}
+
+fn breach(breach: frame::Breach) -> Stop {
+    Stop::Breach(breach.to_string())
+}
+
+/// The frames that tell a worker its job.
+fn letter(job: &Job, limits: &Limits, budget: &Budget) -> Result<Vec<u8>, Trouble> {
+    const LARGEST: usize = 64 << 20;
+    let too_large = |what: &str| {
+        Trouble::new(Kind::ResultTooLarge, format!("what goes in is larger than it may be: {what}"))
+    };
+    if job.code.len() as u64 > limits.source {
+        return Err(too_large("the source text"));
+    }
+    let tables: Vec<_> = job.tables.iter().map(|(name, _)| name).collect();
+    let text = serde_json::to_vec(&json!({
+        "code": job.code,
+        "name": job.name,
+        "want": job.want,
+        "inputs": job.inputs,
+        "tables": tables,
+        "functions": job.functions,
+        "limits": budget,
+    }))
+    .map_err(|_| too_large("the inputs"))?;
+    let mut letter = Vec::new();
+    if text.len() > LARGEST || !frame::write(&mut letter, frame::Kind::Job, &text) {
+        return Err(too_large("the inputs"));
+    }
+    for (name, bytes) in &job.tables {
+        let fits = bytes.len() as u64 <= limits.tables;
+        if !fits || !frame::write(&mut letter, frame::Kind::Attachment, bytes) {
+            return Err(too_large(name));
+        }
+    }
+    Ok(letter)
+}

@@ -1,0 +1,132 @@
+//! A root that holds what is granted and nothing else.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use super::{CACHE, DEVICES, Failed, SCRATCH, Step};
+use crate::sys::mounts;
+
+/// Where the new root is put together. Nothing that is granted lies below it,
+/// and after the change of root it is gone.
+const SITE: &str = "/proc";
+/// Links in a path, after which there is no end to be expected.
+const MOST_LINKS: usize = 40;
+
+/// Changes the root to one with `read` in their places, `files` in theirs, and
+/// room for what workers need. Of the folders `hidden` only that is seen which
+/// is granted by itself.
+pub(super) fn enter(
+    read: &[PathBuf],
+    files: &[(PathBuf, PathBuf)],
+    hidden: &[PathBuf],
+) -> Result<(), Failed> {
+    mounts::make_private().step("make mounts private")?;
+    let site = Path::new(SITE);
+    mounts::mount_memory(site, "mode=0755,size=64m,nr_inodes=16k").step("mount a root")?;
+    let holds_hidden = |path: &&PathBuf| {
+        let path = fs::canonicalize(path).unwrap_or_default();
+        hidden.iter().any(|folder| folder.starts_with(&path))
+    };
+    let (first, rest): (Vec<_>, Vec<_>) = read.iter().partition(holds_hidden);
+    show_all(&first, site)?;
+    let hidden: Vec<_> = hidden.iter().map(|path| inside(site, path)).collect();
+    let hidden: Vec<_> = hidden.into_iter().filter(|path| path.exists()).collect();
+    for folder in &hidden {
+        mounts::mount_memory(folder, "mode=0755").step("hide packages")?;
+    }
+    show_all(&rest, site)?;
+    for folder in &hidden {
+        mounts::make_read_only(folder).step("hide packages")?;
+    }
+    for device in DEVICES {
+        let to = inside(site, Path::new(device));
+        make_file(&to).and_then(|()| mounts::show(Path::new(device), &to, true)).step(device)?;
+    }
+    for (from, at) in files {
+        let to = inside(site, at);
+        show(from, &to).step(&format!("show {}", from.display()))?;
+    }
+    for own in [SCRATCH, CACHE] {
+        fs::create_dir_all(inside(site, Path::new(own))).step(own)?;
+    }
+    symlink(SCRATCH, site.join("tmp")).step("link /tmp")?;
+    mounts::change_root(site).step("change the root")
+}
+
+fn show_all(paths: &[&PathBuf], site: &Path) -> Result<(), Failed> {
+    for path in paths {
+        show_in_place(path, site).step(&format!("show {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Forbids to write it, once everything is imported.
+pub(super) fn freeze() -> Result<(), Failed> {
+    mounts::make_read_only(Path::new("/")).step("make the root read-only")
+}
+
+/// Shows `path` where it is on the host, with the links that lead there.
+fn show_in_place(path: &Path, site: &Path) -> io::Result<()> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Some((link, target)) = first_link(&path) else {
+            let to = inside(site, &path);
+            // What is in a folder that is shown already is there.
+            return if to.exists() { Ok(()) } else { show(&path, &to) };
+        };
+        let at = inside(site, &link);
+        if let Some(parent) = at.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        match symlink(&target, &at) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            other => other?,
+        }
+        let rest = path.strip_prefix(&link).unwrap_or(Path::new("")).to_owned();
+        let start = link.parent().unwrap_or(Path::new("/")).join(target);
+        path = tidy(&if rest.as_os_str().is_empty() { start } else { start.join(rest) });
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// The first part of `path` that is a link, and where it leads.
+fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut prefixes: Vec<_> = path.ancestors().collect();
+    prefixes.reverse();
+    prefixes.into_iter().find_map(|prefix| Some((prefix.to_owned(), fs::read_link(prefix).ok()?)))
+}
+
+/// The path without `.` and `..`.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidied = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => tidied.push(name),
+            Component::ParentDir => drop(tidied.pop()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    tidied
+}
+
+fn inside(site: &Path, path: &Path) -> PathBuf {
+    site.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn show(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::metadata(from)?.is_dir() {
+        fs::create_dir_all(to)?
+    } else {
+        make_file(to)?
+    }
+    mounts::show(from, to, false)
+}
+
+fn make_file(at: &Path) -> io::Result<()> {
+    if let Some(parent) = at.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::OpenOptions::new().create(true).append(true).open(at).map(drop)
+}

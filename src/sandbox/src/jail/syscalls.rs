@@ -1,0 +1,257 @@
+//! The system calls of a worker: what an interpreter and its numbers need, and
+//! nothing by which it could reach another process or the outside.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
+
+use super::{Failed, Step};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Allowed whatever the arguments are, on every machine.
+const ALLOWED: &[c_long] = &[
+    // Descriptors that are there.
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_preadv,
+    libc::SYS_pwritev,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_lseek,
+    libc::SYS_fsync,
+    libc::SYS_fdatasync,
+    libc::SYS_ftruncate,
+    libc::SYS_fallocate,
+    libc::SYS_fadvise64,
+    libc::SYS_flock,
+    libc::SYS_sendfile,
+    libc::SYS_copy_file_range,
+    // Files, as far as Landlock and the root let it.
+    libc::SYS_openat,
+    libc::SYS_newfstatat,
+    libc::SYS_fstat,
+    libc::SYS_statx,
+    libc::SYS_statfs,
+    libc::SYS_fstatfs,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_readlinkat,
+    libc::SYS_getdents64,
+    libc::SYS_mkdirat,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat2,
+    libc::SYS_truncate,
+    libc::SYS_getcwd,
+    libc::SYS_chdir,
+    libc::SYS_fchdir,
+    libc::SYS_umask,
+    // Memory.
+    libc::SYS_brk,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mprotect,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_mincore,
+    libc::SYS_msync,
+    // Time, waiting, chance.
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_getitimer,
+    libc::SYS_setitimer,
+    libc::SYS_times,
+    libc::SYS_getrandom,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_epoll_create1,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_pipe2,
+    libc::SYS_eventfd2,
+    libc::SYS_sched_yield,
+    // Its own signals, locks and end.
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_rt_sigpending,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_futex,
+    libc::SYS_set_robust_list,
+    libc::SYS_get_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_set_tid_address,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+    libc::SYS_wait4,
+    // Who and where it is.
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_gettid,
+    libc::SYS_getpgid,
+    libc::SYS_getsid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_getresuid,
+    libc::SYS_getresgid,
+    libc::SYS_getgroups,
+    libc::SYS_uname,
+    libc::SYS_sysinfo,
+    libc::SYS_getrusage,
+    libc::SYS_getcpu,
+    libc::SYS_getpriority,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_sched_getparam,
+    libc::SYS_sched_getscheduler,
+    // The first filter has said that there is no such call; here it must pass,
+    // because of two refusals the later one would count.
+    libc::SYS_clone3,
+];
+
+/// What newer machines no longer have.
+#[cfg(target_arch = "x86_64")]
+const OLD: &[c_long] = &[
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_access,
+    libc::SYS_readlink,
+    libc::SYS_getdents,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_unlink,
+    libc::SYS_rename,
+    libc::SYS_renameat,
+    libc::SYS_dup2,
+    libc::SYS_pipe,
+    libc::SYS_poll,
+    libc::SYS_select,
+    libc::SYS_epoll_create,
+    libc::SYS_epoll_wait,
+    libc::SYS_eventfd,
+    libc::SYS_time,
+    libc::SYS_alarm,
+    libc::SYS_pause,
+    libc::SYS_getpgrp,
+    libc::SYS_getrlimit,
+];
+#[cfg(target_arch = "aarch64")]
+const OLD: &[c_long] = &[libc::SYS_renameat];
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: TargetArch = TargetArch::x86_64;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: TargetArch = TargetArch::aarch64;
+
+/// Restricts this process for good. A call that is not allowed fails with
+/// EPERM, so that the code can say what it was not allowed.
+pub(super) fn restrict() -> Result<(), Failed> {
+    // Absent, and not forbidden: the C library then falls back to a call
+    // whose arguments can be looked at.
+    let absent = [(libc::SYS_clone3, Vec::new())].into_iter().collect();
+    let not_there = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    install(absent, SeccompAction::Allow, not_there).step("hide system calls")?;
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let rules = allowed().step("list system calls")?;
+    install(rules, refused, SeccompAction::Allow).step("restrict system calls")
+}
+
+fn install(rules: Rules, otherwise: SeccompAction, listed: SeccompAction) -> io::Result<()> {
+    let filter = SeccompFilter::new(rules, otherwise, listed, MACHINE).map_err(io::Error::other)?;
+    let program = BpfProgram::try_from(filter).map_err(io::Error::other)?;
+    apply_filter(&program).map_err(io::Error::other)
+}
+
+fn allowed() -> io::Result<Rules> {
+    let mut rules: Rules = ALLOWED.iter().chain(OLD).map(|call| (*call, Vec::new())).collect();
+    by_argument(&mut rules).map_err(io::Error::other)?;
+    Ok(rules)
+}
+
+/// Calls that do harmless things and harmful ones.
+fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let number = |value: i32| u64::from(value.unsigned_abs());
+    let mut first = |call: c_long, place: u8, values: &[u64]| {
+        let any = values.iter().map(|value| SeccompRule::new(vec![equal(place, *value)?]));
+        any.collect::<Result<Vec<_>, _>>().map(|any| drop(rules.insert(call, any)))
+    };
+    let own = u64::from(std::process::id());
+    first(libc::SYS_kill, 0, &[own])?;
+    first(libc::SYS_tgkill, 0, &[own])?;
+    first(
+        libc::SYS_fcntl,
+        1,
+        &[
+            libc::F_DUPFD,
+            libc::F_DUPFD_CLOEXEC,
+            libc::F_GETFD,
+            libc::F_SETFD,
+            libc::F_GETFL,
+            libc::F_SETFL,
+            libc::F_GETLK,
+            libc::F_SETLK,
+            libc::F_SETLKW,
+        ]
+        .map(number),
+    )?;
+    #[expect(clippy::useless_conversion, reason = "its type differs between C libraries")]
+    let requests = [
+        libc::FIOCLEX,
+        libc::FIONCLEX,
+        libc::FIONBIO,
+        libc::FIONREAD,
+        libc::TCGETS,
+        libc::TIOCGWINSZ,
+    ]
+    .map(u64::from);
+    first(libc::SYS_ioctl, 1, &requests)?;
+    first(
+        libc::SYS_prctl,
+        0,
+        &[libc::PR_SET_NAME, libc::PR_GET_NAME, libc::PR_GET_DUMPABLE].map(number),
+    )?;
+    // Asks for a limit of its own, sets none.
+    let asks = SeccompRule::new(vec![equal(0, 0)?, null(2)?])?;
+    rules.insert(libc::SYS_prlimit64, vec![asks]);
+    // Two ends of one connection, for event loops; without addresses, and
+    // without the calls that pass descriptors, they lead nowhere.
+    let stream = SeccompCondition::new(
+        1,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(0xf),
+        number(libc::SOCK_STREAM),
+    )?;
+    let ends = SeccompRule::new(vec![equal(0, number(libc::AF_UNIX))?, stream])?;
+    rules.insert(libc::SYS_socketpair, vec![ends]);
+    rules.insert(libc::SYS_sendto, vec![SeccompRule::new(vec![null(4)?])?]);
+    rules.insert(libc::SYS_recvfrom, vec![SeccompRule::new(vec![null(4)?])?]);
+    Ok(())
+}
+
+fn equal(place: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(place, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn null(place: u8) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(place, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)
+}

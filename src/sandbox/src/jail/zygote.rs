@@ -1,0 +1,384 @@
+//! The process that workers are forked from. It has one thread, imports
+//! everything once, and never meets a job itself.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::granted::{granted, sites};
+use super::seal::{CHANNEL, Cell, Streams, seal};
+use super::{Failed, SCRATCH, Step, canary, root};
+use crate::spec::{Layer, Plan, Report};
+use crate::sys::descriptors::{self, Watched};
+use crate::sys::process::{self, End};
+use crate::sys::{mounts, privileges, sockets};
+use crate::wire::{Birth, LONGEST, Request};
+
+/// What a zygote is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Fork; the child then calls [`Zygote::seal`], the parent [`Zygote::forked`].
+    Fork,
+    /// Leave: nobody will ask again.
+    Leave,
+}
+
+/// What a fork is to become, until it is one.
+struct Asked {
+    request: Request,
+    streams: Streams,
+    status: OwnedFd,
+    /// A folder of its own, where it has no file system of its own.
+    folder: Option<PathBuf>,
+}
+
+/// A worker, as its parent sees it.
+struct Born {
+    status: OwnedFd,
+    folder: Option<PathBuf>,
+}
+
+/// The zygote's side of the agreement with its host.
+pub struct Zygote {
+    control: ManuallyDrop<OwnedFd>,
+    plan: Plan,
+    report: Report,
+    read: Vec<PathBuf>,
+    /// Sizes of this process, opened while there was a way to them.
+    sizes: Option<fs::File>,
+    ends: Option<OwnedFd>,
+    asked: Option<Asked>,
+    born: BTreeMap<i32, Born>,
+    jobs: u64,
+}
+
+impl Zygote {
+    /// Takes the descriptor that leads to the host, and waits for the plan.
+    ///
+    /// # Errors
+    /// If the descriptor is none, or what comes is no plan.
+    pub fn connect(control: RawFd) -> Result<Self, Failed> {
+        let control = descriptors::adopt(control).step("take the control socket")?;
+        let mut buffer = vec![0; LONGEST];
+        let (length, _) =
+            sockets::receive(control.as_fd(), &mut buffer).step("receive the plan")?;
+        let text = buffer.get(..length).unwrap_or_default();
+        let plan = serde_json::from_slice(text).step("read the plan")?;
+        Ok(Self {
+            control: ManuallyDrop::new(control),
+            plan,
+            report: Report::default(),
+            read: Vec::new(),
+            sizes: None,
+            ends: None,
+            asked: None,
+            born: BTreeMap::new(),
+            jobs: 0,
+        })
+    }
+
+    /// The folder with the guest's code.
+    pub fn guest(&self) -> &Path {
+        &self.plan.guest
+    }
+
+    /// Names to import.
+    pub fn packages(&self) -> &[String] {
+        &self.plan.packages
+    }
+
+    /// Folders to look for modules in, after the standard library.
+    pub fn path(&self) -> Vec<PathBuf> {
+        let mut path = self.plan.mounts.path.clone();
+        for shown in &self.plan.mounts.read {
+            let Some(parent) = shown.parent() else { continue };
+            let is_site = parent
+                .file_name()
+                .is_some_and(|name| name == "site-packages" || name == "dist-packages");
+            if is_site && !path.iter().any(|known| known == parent) {
+                path.push(parent.to_owned());
+            }
+        }
+        path
+    }
+
+    /// Leaves the host's namespaces. If it says so, the caller forks: the
+    /// parent calls [`Zygote::guard`], and the child goes on with [`Zygote::furnish`].
+    ///
+    /// # Errors
+    /// If it is in them half way.
+    pub fn leave(&mut self) -> Result<bool, Failed> {
+        if !self.wants(Layer::Namespaces) {
+            return Ok(false);
+        }
+        let (user, group) = privileges::identity();
+        if let Err(error) = mounts::leave_namespaces() {
+            self.report.missing.push(format!("namespaces: {error}"));
+            return Ok(false);
+        }
+        fs::write("/proc/self/setgroups", "deny").step("deny groups")?;
+        fs::write("/proc/self/uid_map", format!("65534 {user} 1")).step("map the user")?;
+        fs::write("/proc/self/gid_map", format!("65534 {group} 1")).step("map the group")?;
+        mounts::name_host("sandbox").step("name the host")?;
+        self.report.layers.push(Layer::Namespaces);
+        Ok(true)
+    }
+
+    /// Waits for the first process of the new namespace, and ends like it.
+    pub fn guard(self, first: i32) -> ! {
+        // Otherwise the host's end would never be seen to close.
+        drop(ManuallyDrop::into_inner(self.control));
+        let end = process::ended(first, true);
+        process::leave(end.ok().flatten().and_then(|(_, end)| end.code).unwrap_or(1))
+    }
+
+    /// Changes to the private root, and finds out what holds. `library` is
+    /// where the interpreter has its standard library.
+    ///
+    /// # Errors
+    /// If a worker could not be made safe afterwards.
+    pub fn furnish(&mut self, library: &[PathBuf]) -> Result<(), Failed> {
+        process::die_with_parent().step("die with the parent")?;
+        let own_processes = self.holds(Layer::Namespaces);
+        if !own_processes {
+            process::adopt_orphans().step("adopt orphans")?;
+        }
+        self.sizes = fs::File::open("/proc/self/statm").ok();
+        self.read = granted(&self.plan, library).step("find what is granted")?;
+        if self.wants(Layer::PrivateRoot) {
+            let files = &self.plan.mounts.files;
+            let hidden = sites(library);
+            match own_processes.then(|| root::enter(&self.read, files, &hidden)) {
+                Some(Ok(())) => self.report.layers.push(Layer::PrivateRoot),
+                Some(Err(error)) => self.report.missing.push(format!("private root: {error}")),
+                None => self.report.missing.push("private root: it needs namespaces".to_owned()),
+            }
+        }
+        if self.holds(Layer::PrivateRoot) {
+            self.read.extend(self.plan.mounts.files.iter().map(|file| file.1.clone()));
+        } else {
+            self.read.extend(self.plan.mounts.files.iter().map(|file| file.0.clone()));
+        }
+        self.report.landlock = privileges::landlock_version();
+        if self.wants(Layer::Landlock) {
+            if self.report.landlock > 0 {
+                self.report.layers.push(Layer::Landlock);
+            } else {
+                self.report.missing.push("Landlock: the kernel does not have it".to_owned());
+            }
+        }
+        for layer in [Layer::Seccomp, Layer::Privileges, Layer::Limits] {
+            if self.wants(layer) {
+                self.report.layers.push(layer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the host that everything is imported. Without enough around its
+    /// workers a zygote that was asked for a jail does not get here.
+    ///
+    /// # Errors
+    /// If the host is gone.
+    pub fn ready(&mut self, version: &str) -> Result<(), Failed> {
+        if self.holds(Layer::PrivateRoot) {
+            root::freeze()?;
+        }
+        self.ends = Some(process::ends().step("watch children")?);
+        version.clone_into(&mut self.report.version);
+        self.say()
+    }
+
+    /// Tells the host why there will be no workers.
+    pub fn fail(&mut self, why: &str) {
+        self.report.failed = Some(why.chars().take(2_000).collect());
+        // If the host is gone, nobody is left to tell.
+        let _ = self.say();
+    }
+
+    /// Waits for the host to ask for a worker, and tells it meanwhile how
+    /// others ended.
+    ///
+    /// # Errors
+    /// If it cannot wait.
+    pub fn next(&mut self) -> Result<Next, Failed> {
+        loop {
+            let mut watched = [
+                Watched::read(Some(self.control.as_fd())),
+                Watched::read(self.ends.as_ref().map(AsFd::as_fd)),
+            ];
+            descriptors::wait(&mut watched, None).step("wait")?;
+            let [control, ends] = watched.map(|one| one.is_readable());
+            if ends {
+                self.reap().step("reap")?;
+            }
+            if control && let Some(next) = self.hear()? {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// After a fork, in the parent: lets go of what is the child's, and tells
+    /// the host its name. A negative number says that there is no child.
+    pub fn forked(&mut self, pid: i32) {
+        let Some(Asked { status, folder, .. }) = self.asked.take() else { return };
+        let opened = if pid > 0 {
+            process::open(pid)
+        } else {
+            Err(io::Error::from_raw_os_error(libc::EAGAIN))
+        };
+        let (birth, name) = match &opened {
+            Ok(name) => (Birth { failed: None }, vec![name.as_fd()]),
+            Err(error) => (Birth { failed: Some(error.to_string()) }, Vec::new()),
+        };
+        let text = serde_json::to_vec(&birth).unwrap_or_default();
+        // If whoever asked is gone, the worker will see that by itself.
+        let _ = sockets::send(status.as_fd(), &text, &name);
+        if pid > 0 {
+            self.born.insert(pid, Born { status, folder });
+        }
+    }
+
+    /// After a fork, in the child: becomes a worker, and says where its own
+    /// files are. The way to its host is descriptor 3.
+    ///
+    /// # Errors
+    /// If a layer that the zygote promised cannot be had. The child must leave.
+    pub fn seal(&mut self) -> Result<(RawFd, Option<PathBuf>), Failed> {
+        let asked =
+            self.asked.take().ok_or(io::ErrorKind::InvalidInput).step("find the request")?;
+        // Their numbers mean something else from here on.
+        let asked = ManuallyDrop::new(asked);
+        std::mem::forget(self.ends.take());
+        std::mem::forget(std::mem::take(&mut self.born));
+        let baseline = self.baseline();
+        std::mem::forget(self.sizes.take());
+        let cell = Cell {
+            layers: &self.report.layers,
+            read: &self.read,
+            caps: self.plan.caps,
+            baseline: baseline.step("read the size")?,
+            lives_on: asked.request == Request::Session,
+        };
+        seal(&cell, &asked.streams)?;
+        if asked.request == Request::Probe {
+            canary::tell(self.plan.canary.as_deref(), CHANNEL);
+        }
+        let own = self.holds(Layer::PrivateRoot).then(|| PathBuf::from(SCRATCH));
+        if let Some(folder) = &asked.folder {
+            std::env::set_current_dir(folder).step("enter its folder")?;
+        }
+        Ok((CHANNEL, own.or_else(|| asked.folder.clone())))
+    }
+
+    /// Reads a request; nothing if it was none.
+    fn hear(&mut self) -> Result<Option<Next>, Failed> {
+        let mut buffer = [0; 16];
+        let (length, mut fds) =
+            sockets::receive(self.control.as_fd(), &mut buffer).step("receive a request")?;
+        if length == 0 {
+            self.end_all();
+            return Ok(Some(Next::Leave));
+        }
+        let request = buffer.first().and_then(|byte| Request::of(*byte));
+        let (Some(request), 4) = (request, fds.len()) else { return Ok(None) };
+        let mut next = || fds.pop().ok_or(io::ErrorKind::InvalidData).step("take descriptors");
+        let (status, stderr, stdout, channel) = (next()?, next()?, next()?, next()?);
+        self.jobs += 1;
+        let folder = self.plan.folder.as_ref().map(|base| base.join(self.jobs.to_string()));
+        if let Some(folder) = &folder {
+            fs::create_dir(folder).step("make a folder")?;
+        }
+        let streams = Streams { channel, stdout, stderr };
+        self.asked = Some(Asked { request, streams, status, folder });
+        Ok(Some(Next::Fork))
+    }
+
+    /// Tells the host of each worker that has ended.
+    fn reap(&mut self) -> io::Result<()> {
+        if let Some(ends) = &self.ends {
+            let mut news = [0; 1024];
+            // What it says is less than what waiting says.
+            let _ = descriptors::read(ends.as_fd(), &mut news);
+        }
+        loop {
+            match process::ended(-1, false) {
+                Ok(Some((pid, end))) => self.bury(pid, end),
+                Ok(None) => break,
+                Err(error) if error.raw_os_error() == Some(libc::ECHILD) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if !self.holds(Layer::Namespaces) {
+            self.end_strays();
+        }
+        Ok(())
+    }
+
+    fn bury(&mut self, pid: i32, end: End) {
+        let Some(Born { status, folder }) = self.born.remove(&pid) else { return };
+        if let Some(folder) = folder {
+            // The host removes the folder that it is in.
+            let _ = fs::remove_dir_all(folder);
+        }
+        let text = serde_json::to_vec(&end).unwrap_or_default();
+        // Whoever does not listen any more does not want to know.
+        let _ = sockets::send(status.as_fd(), &text, &[]);
+    }
+
+    /// Ends what workers left behind, which is ours since they are gone.
+    fn end_strays(&self) {
+        let own = std::process::id();
+        let Ok(list) = fs::read_to_string(format!("/proc/self/task/{own}/children")) else {
+            return;
+        };
+        for pid in list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+            if !self.born.contains_key(&pid) {
+                process::kill_number(pid);
+            }
+        }
+    }
+
+    /// Where workers do not die with the first process of a namespace.
+    fn end_all(&mut self) {
+        if self.holds(Layer::Namespaces) {
+            return;
+        }
+        for pid in self.born.keys() {
+            process::kill_number(*pid);
+        }
+        while let Ok(Some((pid, end))) = process::ended(-1, true) {
+            self.bury(pid, end);
+            self.end_strays();
+        }
+    }
+
+    /// Bytes of address space that are taken.
+    fn baseline(&self) -> io::Result<u64> {
+        const PAGE: u64 = 4_096;
+        let missing = || io::Error::other("there is no way to it");
+        let mut text = [0; 128];
+        let length = self.sizes.as_ref().ok_or_else(missing)?.read_at(&mut text, 0)?;
+        let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
+        let pages: Option<u64> = text.split(' ').next().and_then(|pages| pages.parse().ok());
+        // A baseline of 0 would take the stack's room away from a worker.
+        pages.filter(|pages| *pages > 0).map(|pages| pages * PAGE).ok_or_else(missing)
+    }
+
+    fn say(&self) -> Result<(), Failed> {
+        let text = serde_json::to_vec(&self.report).step("write the report")?;
+        sockets::send(self.control.as_fd(), &text, &[]).step("send the report")
+    }
+
+    fn wants(&self, layer: Layer) -> bool {
+        self.plan.layers.contains(&layer)
+    }
+
+    fn holds(&self, layer: Layer) -> bool {
+        self.report.layers.contains(&layer)
+    }
+}

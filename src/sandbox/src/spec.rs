@@ -1,0 +1,243 @@
+//! What an engine is told, and what it tells its zygote of that.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::sandbox::Limits;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+/// How an engine is set up.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `process` or `subprocess`.
+    pub engine: Name,
+    /// The interpreter.
+    pub python: PathBuf,
+    /// The folder with the guest's own code, and with `boot.py`.
+    pub guest: PathBuf,
+    /// The native module that `boot.py` loads; without it the interpreter
+    /// cannot be jailed.
+    pub native: PathBuf,
+    /// Names that are imported before the first job, where they can be.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// What of the host's files can be seen.
+    #[serde(default)]
+    pub mounts: Mounts,
+    /// The limits by name.
+    #[serde(default)]
+    pub limits: Map<String, Json>,
+    /// Workers that wait for a job.
+    #[serde(default = "two")]
+    pub spares: usize,
+    /// Layers that are left out, to see in tests what gets through without
+    /// them. Whatever runs then says that nothing isolates it.
+    #[serde(default)]
+    pub without: Vec<Layer>,
+}
+
+/// An engine of this crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Name {
+    /// Jailed children of a zygote.
+    Process,
+    /// The same without the jail: limits and a kill.
+    Subprocess,
+}
+
+impl Name {
+    /// Its name in results.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Subprocess => "subprocess",
+        }
+    }
+}
+
+/// What of the host's files can be seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mounts {
+    /// Files and folders that can be read where they are.
+    pub read: Vec<PathBuf>,
+    /// Files that can be read somewhere else: on the host, in the guest.
+    pub files: Vec<(PathBuf, PathBuf)>,
+    /// Folders that modules are looked for in, after the standard library.
+    /// The site-packages folders of what is in `read` need not be named.
+    pub path: Vec<PathBuf>,
+}
+
+/// Something that keeps a guest in, and that a test can leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    /// User, process, mount, network, message and host name namespaces.
+    Namespaces,
+    /// A root that holds what is granted and nothing else.
+    PrivateRoot,
+    /// Landlock: files, ports, signals and abstract sockets.
+    Landlock,
+    /// An allow-list of system calls.
+    Seccomp,
+    /// No capabilities, and no way to new ones.
+    Privileges,
+    /// Limits that the kernel keeps.
+    Limits,
+}
+
+impl Layer {
+    /// All layers.
+    pub const ALL: [Self; 6] = [
+        Self::Namespaces,
+        Self::PrivateRoot,
+        Self::Landlock,
+        Self::Seccomp,
+        Self::Privileges,
+        Self::Limits,
+    ];
+
+    /// Its name in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::PrivateRoot => "private_root",
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::Privileges => "privileges",
+            Self::Limits => "limits",
+        }
+    }
+}
+
+/// What a zygote is told when it starts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) mounts: Mounts,
+    pub(crate) guest: PathBuf,
+    pub(crate) packages: Vec<String>,
+    pub(crate) caps: Caps,
+    /// A file of the host's that no worker must be able to open.
+    pub(crate) canary: Option<PathBuf>,
+    /// Where workers get folders, if they have no file system of their own.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The limits that are kept inside of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Caps {
+    pub(crate) memory: u64,
+    /// Whole seconds of processor time.
+    pub(crate) cpu: u64,
+    pub(crate) files: u64,
+    pub(crate) scratch: u64,
+}
+
+/// What holds in a zygote, as it says itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) version: String,
+    pub(crate) layers: Vec<Layer>,
+    /// The version of Landlock; 0 if there is none.
+    pub(crate) landlock: u32,
+    /// What is not there, and why.
+    pub(crate) missing: Vec<String>,
+    /// Set by a zygote that cannot start.
+    pub(crate) failed: Option<String>,
+}
+
+impl Report {
+    /// Whether enough holds for code that nobody trusts.
+    pub(crate) fn is_enough(&self) -> bool {
+        let holds = |layer| self.layers.contains(&layer);
+        holds(Layer::Seccomp) && (holds(Layer::Landlock) || holds(Layer::PrivateRoot))
+    }
+}
+
+impl Settings {
+    /// The limits, complete.
+    ///
+    /// # Errors
+    /// `sandbox_limit_invalid`.
+    pub fn limits(&self) -> Result<Limits, Fault> {
+        Limits::complete(&self.limits, false)
+    }
+
+    /// Refuses what cannot work.
+    ///
+    /// # Errors
+    /// `sandbox_setting_invalid` for a path that is not absolute, or one in
+    /// the guest that would hide what the engine needs.
+    pub fn check(&self) -> Result<(), Fault> {
+        const MOST_SPARES: usize = 64;
+        let hosts = self.mounts.read.iter().chain(self.mounts.files.iter().map(|file| &file.0));
+        let guests = self.mounts.files.iter().map(|file| &file.1);
+        let others = [&self.python, &self.guest, &self.native];
+        for path in hosts.chain(guests.clone()).chain(&self.mounts.path).chain(others) {
+            if !path.is_absolute() || path.components().any(|part| part.as_os_str() == "..") {
+                return Err(invalid(format!(
+                    "a sandbox needs absolute paths without `..`, found: {}",
+                    path.display()
+                )));
+            }
+        }
+        for path in guests {
+            let own = ["/scratch", "/cache", "/proc", "/dev", "/tmp"];
+            if own.iter().any(|own| path.starts_with(own)) || path.parent().is_none() {
+                return Err(invalid(format!(
+                    "a file cannot be shown at a place of the sandbox's own: {}",
+                    path.display()
+                )));
+            }
+        }
+        if self.spares > MOST_SPARES {
+            return Err(invalid(format!(
+                "a sandbox keeps at most {MOST_SPARES} spare workers, found: {}",
+                self.spares
+            )));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn wanted(&self) -> Vec<Layer> {
+        let every: &[Layer] = match self.engine {
+            Name::Process => &Layer::ALL,
+            Name::Subprocess => &[Layer::Limits],
+        };
+        every.iter().copied().filter(|layer| !self.without.contains(layer)).collect()
+    }
+
+    pub(crate) fn plan(&self, limits: &Limits, canary: Option<PathBuf>) -> Plan {
+        Plan {
+            layers: self.wanted(),
+            mounts: self.mounts.clone(),
+            guest: self.guest.clone(),
+            packages: self.packages.clone(),
+            caps: Caps {
+                memory: limits.memory,
+                cpu: whole_seconds(limits.cpu),
+                files: limits.files,
+                scratch: limits.scratch,
+            },
+            canary,
+            folder: None,
+        }
+    }
+}
+
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
+}
+
+fn two() -> usize {
+    2
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::new(Category::Validation, "sandbox_setting_invalid", message)
+}

@@ -1,0 +1,24 @@
+//! The calls of the operating system that the standard library does not wrap.
+//! Each is a thin function that is safe to call; what they add up to is
+//! decided in [`crate::jail`] and [`crate::host`].
+#![expect(unsafe_code, reason = "system calls have no safe wrapper in the standard library")]
+
+pub(crate) mod descriptors;
+pub(crate) mod limits;
+pub(crate) mod mounts;
+pub(crate) mod privileges;
+pub(crate) mod process;
+pub(crate) mod sockets;
+pub(crate) mod spawn;
+
+use std::io;
+
+/// The error of a call that says -1 when it fails.
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The same for calls that are made by number.
+fn checked_long(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,177 @@
+//! Processes: names that cannot be mistaken, signals, ends.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{checked, checked_long};
+
+/// How a process ended, and what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct End {
+    /// Its exit code, unless a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// The signal that ended it.
+    pub(crate) signal: Option<i32>,
+    /// Processor time.
+    pub(crate) cpu: Duration,
+    /// Most bytes that were resident at once.
+    pub(crate) memory: u64,
+}
+
+/// A name of a child that stays valid whatever happens to its number.
+pub(crate) fn open(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    let fd = checked_long(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
+    let fd = RawFd::try_from(fd).map_err(io::Error::other)?;
+    // SAFETY: it was just made, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Ends a process for good; one that has ended already is no error.
+pub(crate) fn kill(process: BorrowedFd<'_>) {
+    let info = std::ptr::null::<libc::siginfo_t>();
+    let fd = process.as_raw_fd();
+    // SAFETY: the descriptor is open while it is borrowed.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, info, 0) };
+}
+
+/// Ends every child of ours that is not ours to keep; for a zygote that has
+/// become the parent of strays.
+pub(crate) fn kill_number(pid: libc::pid_t) {
+    // SAFETY: the caller is its parent and has not waited for it, so that the
+    // number is still its.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+/// The next child that has ended, `None` if none has; waits for one if `wait`.
+pub(crate) fn ended(pid: libc::pid_t, wait: bool) -> io::Result<Option<(libc::pid_t, End)>> {
+    let mut status = 0;
+    // SAFETY: a usage of zeros is a valid one.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let flags = if wait { 0 } else { libc::WNOHANG };
+    let found = loop {
+        // SAFETY: both places outlive the call.
+        let found = unsafe { libc::wait4(pid, &raw mut status, flags, &raw mut usage) };
+        match checked(found) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => break other?,
+        }
+    };
+    if found == 0 {
+        return Ok(None);
+    }
+    let end = End {
+        code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+        signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+        cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+        memory: u64::try_from(usage.ru_maxrss).unwrap_or(0).saturating_mul(1024),
+    };
+    Ok(Some((found, end)))
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
+}
+
+/// Dies when its parent dies.
+pub(crate) fn die_with_parent() -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) }).map(drop)
+}
+
+/// Becomes the parent of whatever its children leave behind.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
+}
+
+/// Leaves the session and the process group of whoever started it.
+pub(crate) fn own_session() -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::setsid() }).map(drop)
+}
+
+/// A descriptor that can be read whenever a child has ended; the signal itself
+/// is blocked, and has to be let through again in children.
+pub(crate) fn ends() -> io::Result<OwnedFd> {
+    let set = children();
+    // SAFETY: the set outlives both calls; the thread's mask is what we mean to change.
+    unsafe {
+        checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+        let fd =
+            checked(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Undoes in a child what [`ends`] did to signals.
+pub(crate) fn let_signals_through() -> io::Result<()> {
+    let set = children();
+    // SAFETY: as above.
+    checked(unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) })
+        .map(drop)
+}
+
+fn children() -> libc::sigset_t {
+    // SAFETY: a set of zeros is valid memory for `sigemptyset` to fill.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        set
+    }
+}
+
+/// Ends this process at once, without any of its exit handlers.
+pub(crate) fn leave(code: libc::c_int) -> ! {
+    // SAFETY: it does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Tries to fork; a child that comes to be leaves at once. Says whether it could.
+pub(crate) fn can_fork() -> bool {
+    // SAFETY: the child does nothing but leave.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    if pid == 0 {
+        leave(0);
+    }
+    pid > 0
+}
+
+/// Tries to make a socket. Says whether it could.
+pub(crate) fn can_connect(family: libc::c_int) -> bool {
+    // SAFETY: no memory is involved.
+    let fd = unsafe { libc::socket(family, libc::SOCK_STREAM, 0) };
+    if fd >= 0 {
+        // SAFETY: it was just made.
+        unsafe { libc::close(fd) };
+    }
+    fd >= 0
+}
+
+/// Whether `pid` can be sent signals.
+pub(crate) fn can_signal(pid: libc::pid_t) -> bool {
+    // SAFETY: signal 0 only asks.
+    unsafe { libc::kill(pid, 0) == 0 }
+}
+
+/// Processor time that a process has taken so far.
+pub(crate) fn cpu(process: BorrowedFd<'_>) -> Option<Duration> {
+    // Fields 14 and 15 of all, 12 and 13 after the name, which may hold anything.
+    const AFTER_NAME: usize = 11;
+    let about =
+        std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
+    let pid = about.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().to_owned();
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut ticks = fields.split_ascii_whitespace().skip(AFTER_NAME);
+    let ticks: u64 = ticks.next()?.parse::<u64>().ok()? + ticks.next()?.parse::<u64>().ok()?;
+    // SAFETY: no memory is involved.
+    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+    Some(Duration::from_millis(ticks.checked_mul(1_000)?.checked_div(per_second)?))
+}
