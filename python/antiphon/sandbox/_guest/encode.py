@@ -83,7 +83,7 @@ class Encoder:
     def shown(self, value: Any) -> Any:
         """A value as the name of its class and its representation."""
         if self._strict:
-            raise TypeError(f"a value of this type cannot leave the sandbox: {full_name(value)}")
+            raise TypeError(f"a value of this type has no form in a sandbox: {full_name(value)}")
         name, picture = full_name(value), portrait(value)
         self.budget.take(len(name) + len(picture) + 32)
         return {"$": "object", "type": name, "repr": picture}
