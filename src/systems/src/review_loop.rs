@@ -41,18 +41,17 @@ mod progress;
 mod prompt;
 mod reply;
 pub mod roles;
-mod session;
 pub mod state;
 pub mod step;
 
+pub use crate::session::{Luggage, Session};
 pub use attachment::Attachment;
-pub use brief::{Luggage, RoleBrief, RoleContext, ToolNote};
+pub use brief::{RoleBrief, RoleContext, ToolNote};
 pub use config::Config;
 pub use input::Asked;
 pub use message::{AgentMessage, MessageKind, Party};
 pub use outcome::{Answer, FAILURE_TEXT, Outcome};
 pub use roles::{Actor, Player, Role, Roles};
-pub use session::Session;
 pub use state::State;
 pub use step::{StepName, Worker};
 

@@ -1,6 +1,5 @@
 //! What code that plays a role gets to know, and its way back to the question.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use antiphon_core::{Message, Seed, Time, ToolSpec};
@@ -14,9 +13,7 @@ use super::opening::{Job, approved};
 use super::roles::Roles;
 use super::state::State;
 use super::step::StepName;
-
-/// What a caller sends along with a question for roles that are its own code.
-pub type Luggage = Arc<dyn Any + Send + Sync>;
+use crate::session::Luggage;
 
 /// All that a role gets to know. Texts are data: they may come from the web.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -15,9 +15,10 @@ use serde_json::{Map, Value as Json};
 
 use super::host::Desk;
 use super::outcome::{Answer, FAILURE_TEXT, Outcome};
-use super::session::Session;
+
 use super::state::State;
 use super::{ReviewLoop, channels, corrupt};
+use crate::session::Session;
 use crate::tool_cache::ToolCache;
 
 /// How a question begins.

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::brief::{Luggage, RoleBrief, RoleContext};
+use super::brief::{RoleBrief, RoleContext};
 use super::changes::Changes;
 use super::channels;
 use super::conclude::{Delivery, conclude};
@@ -29,6 +29,7 @@ use super::reply::shape;
 use super::roles::{Actor, Roles};
 use super::state::State;
 use super::step::StepName;
+use crate::session::Luggage;
 use crate::tool_cache::ToolCache;
 
 /// Settings and roles, which all questions share, and what is of one.

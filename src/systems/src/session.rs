@@ -1,12 +1,14 @@
 //! What one question needs from outside.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use antiphon_core::Seed;
 use antiphon_core::budget::Limits;
 use antiphon_runtime::{Clock, Place, Stop, Watcher};
 
-use super::brief::Luggage;
+/// What a caller sends along with a question for roles that are its own code.
+pub type Luggage = Arc<dyn Any + Send + Sync>;
 
 /// What one question needs from outside.
 #[derive(Clone)]

@@ -1,0 +1,143 @@
+//! The interpreter of one question: jobs run off the driver's threads, and end
+//! when nobody waits for them any more.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use antiphon_runtime::sandbox::{Job, Kind, Outcome, Sandbox, Session, Trouble, Want};
+use serde_json::{Value as Json, json};
+
+use super::task::{RESULT, TABLE, Task};
+
+/// Code of ours that describes variables, for the guest to run: what stands in
+/// it is only ever data to the host.
+const DESCRIBE: &str = include_str!("describe.py");
+
+/// The interpreter of one question.
+pub(super) struct Bench {
+    sandbox: Arc<dyn Sandbox>,
+    pub(super) task: Task,
+    session: Mutex<Option<Box<dyn Session>>>,
+    computed: Mutex<Option<Outcome>>,
+}
+
+impl Bench {
+    pub(super) fn new(sandbox: Arc<dyn Sandbox>, task: Task) -> Self {
+        Self { sandbox, task, session: Mutex::new(None), computed: Mutex::new(None) }
+    }
+
+    /// Opens an interpreter, puts the inputs into it, and has them described.
+    pub(super) async fn look(&self) -> Result<String, Box<Trouble>> {
+        if self.task.inputs.is_empty() && self.task.tables.is_empty() {
+            return Ok(String::new());
+        }
+        let names: Vec<&str> = self.task.names().collect();
+        let seen = self.run(Job { code: describing(&names), ..self.given() }).await?;
+        // An engine that knows only a part of the language may not manage it.
+        Ok(text(&seen).unwrap_or_else(|| names.join("\n")))
+    }
+
+    /// Runs code beside the inputs, and keeps what came of it. The interpreter
+    /// of an earlier piece of code is not used again.
+    pub(super) async fn compute(&self, python: &str) -> Result<Outcome, Box<Trouble>> {
+        let fresh = lock(&self.session).is_none();
+        let job = if fresh { self.given() } else { Job::default() };
+        let want = vec![Want::Value, Want::Locals, Want::Tables, Want::Figures];
+        let functions = self.task.functions.clone();
+        let job =
+            Job { code: python.to_owned(), name: "<code>".to_owned(), want, functions, ..job };
+        self.run(job).await
+    }
+
+    /// What the code has assigned, as text; none if it cannot be had.
+    pub(super) async fn show(&self, outcome: &Outcome) -> Option<String> {
+        let has = |name: &&str| {
+            outcome.locals.contains_key(*name)
+                || outcome.tables.iter().any(|table| table.name == **name)
+        };
+        let names: Vec<&str> = [RESULT, TABLE].into_iter().filter(has).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let job = Job { code: describing(&names), want: vec![Want::Value], ..Job::default() };
+        text(&self.run(job).await.ok()?)
+    }
+
+    /// Ends the interpreter.
+    pub(super) fn clear(&self) {
+        lock(&self.session).take();
+    }
+
+    pub(super) fn keep(&self, outcome: Outcome) {
+        *lock(&self.computed) = Some(outcome);
+    }
+
+    pub(super) fn take_computed(&self) -> Option<Outcome> {
+        lock(&self.computed).take()
+    }
+
+    fn given(&self) -> Job {
+        let Task { inputs, tables, .. } = &self.task;
+        Job {
+            want: vec![Want::Value],
+            inputs: inputs.clone(),
+            tables: tables.clone(),
+            ..Job::default()
+        }
+    }
+
+    /// Runs a job in the interpreter. Only what is no doing of the code's is an
+    /// error.
+    async fn run(&self, job: Job) -> Result<Outcome, Box<Trouble>> {
+        let open = lock(&self.session).take();
+        let (sandbox, host) = (Arc::clone(&self.sandbox), self.task.host.clone());
+        let wanted = Wanted::default();
+        let dropped = Arc::clone(&wanted.0);
+        let work = move || {
+            let mut session = open.map_or_else(|| sandbox.open(), Ok)?;
+            let halt = || {
+                let reason = || "nobody waits for the computation any more".to_owned();
+                dropped.load(Ordering::Relaxed).then(reason)
+            };
+            let outcome = session.run(&job, host, &halt);
+            Ok::<_, Box<Trouble>>((session, outcome))
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let (session, outcome) = done.map_err(|error| {
+            Box::new(Trouble::new(Kind::Crashed, format!("the sandbox failed: {error}")))
+        })??;
+        *lock(&self.session) = Some(session);
+        match outcome.error {
+            Some(trouble) if matches!(trouble.kind, Kind::Unavailable | Kind::Cancelled) => {
+                Err(Box::new(trouble))
+            }
+            _ => Ok(outcome),
+        }
+    }
+}
+
+/// Halts a job when whoever waits for it is dropped.
+#[derive(Default)]
+struct Wanted(Arc<AtomicBool>);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Code whose value describes these variables. Names of inputs were checked.
+fn describing(names: &[&str]) -> String {
+    let described: Vec<String> =
+        names.iter().map(|name| format!("_described({}, {name})", json!(name))).collect();
+    format!("{DESCRIBE}\"\\n\".join([{}])", described.join(", "))
+}
+
+/// The text that a job has as its value.
+fn text(outcome: &Outcome) -> Option<String> {
+    outcome.value.as_ref().and_then(Json::as_str).map(str::to_owned)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,110 @@
+//! The settings of a computation, checked before anything costs.
+
+use std::time::Duration;
+
+use antiphon_core::budget::Limits;
+use antiphon_core::{Category, Fault};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+/// How a question is computed. Keys that do not exist are errors.
+///
+/// ```
+/// use antiphon_systems::computation::Config;
+/// use serde_json::json;
+/// assert_eq!(Config::from_json(&json!({})).unwrap().max_attempts, 2);
+/// assert!(Config::from_json(&json!({"max_attempts": 0})).is_err());
+/// assert!(Config::from_json(&json!({"attempts": 3})).is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Pieces of code that are tried; 1 to 10, by default 2.
+    pub max_attempts: u32,
+    /// 0, the default, is the least random.
+    pub temperature: f64,
+    /// How often the model is asked again for a reply that does not fit, by default 1.
+    pub max_reasks: u32,
+    /// Further facts in an answer, by default 5.
+    pub max_highlights: usize,
+    /// Characters of a result, and of what was printed, that the model gets to
+    /// read to put it into words; by default 4,000.
+    pub max_shown: usize,
+    /// What to heed when the result is put into words; by default nothing.
+    pub guidance: String,
+    /// Packages that the code may import, for the model to know of.
+    pub packages: Vec<String>,
+    /// Whether a model puts the result into words, by default yes.
+    pub summarise: bool,
+    /// Seconds that a question may take, by default 120.
+    pub question_timeout_s: f64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_attempts: 2,
+            temperature: 0.0,
+            max_reasks: 1,
+            max_highlights: 5,
+            max_shown: 4_000,
+            guidance: String::new(),
+            packages: Vec::new(),
+            summarise: true,
+            question_timeout_s: 120.0,
+        }
+    }
+}
+
+impl Config {
+    /// Reads and checks settings; what is left out keeps its default.
+    ///
+    /// # Errors
+    /// A `Validation` fault `system_setting_invalid`.
+    pub fn from_json(settings: &Json) -> Result<Self, Fault> {
+        let config = Self::deserialize(settings).map_err(|error| {
+            invalid(format!("the settings of the computation cannot be read: {error}"))
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Whether every value is within its range.
+    ///
+    /// # Errors
+    /// A `Validation` fault `system_setting_invalid` that names the key.
+    pub fn check(&self) -> Result<(), Fault> {
+        let Self { max_attempts, temperature, max_shown, question_timeout_s, .. } = self;
+        if !(1..=10).contains(max_attempts) {
+            return Err(invalid(format!("`max_attempts` must be from 1 to 10: {max_attempts}")));
+        }
+        if !(0.0..=2.0).contains(temperature) {
+            return Err(invalid(format!("`temperature` must be between 0 and 2: {temperature}")));
+        }
+        if !(100..=100_000).contains(max_shown) {
+            return Err(invalid(format!("`max_shown` must be from 100 to 100,000: {max_shown}")));
+        }
+        match self.timeout() {
+            Some(_) => Ok(()),
+            None => Err(invalid(format!(
+                "`question_timeout_s` must be a time in seconds above 0: {question_timeout_s}"
+            ))),
+        }
+    }
+
+    /// The narrower of these limits and the caller's.
+    pub(super) fn limits(&self, own: &Limits) -> Limits {
+        let timeout = self.timeout().unwrap_or(Duration::MAX);
+        let narrower = own.wall_time.map_or(timeout, |limit| limit.min(timeout));
+        Limits { wall_time: Some(narrower), ..own.clone() }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let time = Duration::try_from_secs_f64(self.question_timeout_s).ok();
+        time.filter(|time| !time.is_zero())
+    }
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::new(Category::Validation, "system_setting_invalid", message)
+}

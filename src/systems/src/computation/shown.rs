@@ -1,0 +1,52 @@
+//! Results and troubles as text that a model reads.
+
+use std::fmt::Write as _;
+
+use antiphon_runtime::sandbox::{Outcome, Trouble};
+use serde_json::Value as Json;
+
+use super::task::RESULT;
+
+/// The first `room` characters; says how many are missing.
+pub(super) fn cut(text: &str, room: usize) -> String {
+    let whole = text.chars().count();
+    if whole <= room {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(room).collect();
+    format!("{head}\n... {} more characters", whole - room)
+}
+
+/// The result as plainly as a value can be shown: of `result`, else of the
+/// last expression.
+pub(super) fn value(outcome: &Outcome) -> Option<String> {
+    let value = outcome.locals.get(RESULT).or(outcome.value.as_ref())?;
+    Some(match value {
+        Json::String(text) => text.clone(),
+        Json::Object(fields) if fields.get("$").is_some() => {
+            let plain = fields.get("repr").or_else(|| fields.get("v"));
+            plain.map_or_else(
+                || value.to_string(),
+                |plain| plain.as_str().map_or_else(|| plain.to_string(), str::to_owned),
+            )
+        }
+        other => other.to_string(),
+    })
+}
+
+/// What went wrong, where, and in which line.
+pub(super) fn trouble(trouble: &Trouble) -> String {
+    let mut text = String::new();
+    if let Some(exception) = &trouble.exception {
+        let _ = write!(text, "{exception}: ");
+    }
+    let _ = write!(text, "{}", trouble.message);
+    if let Some(line) = trouble.line {
+        let _ = write!(text, "\nin line {line}");
+        if let Some(source) = &trouble.source {
+            let _ = write!(text, ": {}", source.trim());
+        }
+    }
+    let _ = write!(text, "\n({})", trouble.kind);
+    text
+}

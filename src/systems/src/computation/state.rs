@@ -1,0 +1,63 @@
+//! What is known of a question on its way.
+
+use antiphon_core::Fault;
+use antiphon_core::channel::{Channel, ChannelId, Kind, Merge};
+use antiphon_core::graph::GraphBuilder;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::outcome::Attempt;
+use super::reply::{Plan, Summary};
+
+/// What is known of a question on its way.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct State {
+    /// The inputs, described for the model.
+    pub(super) inputs: String,
+    /// The code that is to run next.
+    pub(super) plan: Plan,
+    /// The code that has run.
+    pub(super) attempts: Vec<Attempt>,
+    /// The result as text.
+    pub(super) shown: String,
+    /// What the code has printed.
+    pub(super) printed: String,
+    /// The result in words.
+    pub(super) summary: Option<Summary>,
+    /// Why there are none.
+    pub(super) error: Option<Fault>,
+}
+
+impl State {
+    /// Whether the last piece of code came to a result.
+    pub(super) fn has_computed(&self) -> bool {
+        self.attempts.last().is_some_and(|last| last.trouble.is_none())
+    }
+}
+
+/// Name, rule, kind, and whether it holds a default before the first write.
+type Row = (&'static str, Merge, Kind, bool);
+
+const ERROR: &str = "error";
+const ROWS: [Row; 7] = [
+    ("inputs", Merge::Set, Kind::Text, true),
+    ("plan", Merge::Set, Kind::Record, true),
+    ("attempts", Merge::Extend, Kind::List, true),
+    ("shown", Merge::Set, Kind::Text, true),
+    ("printed", Merge::Set, Kind::Text, true),
+    ("summary", Merge::Set, Kind::Record, false),
+    (ERROR, Merge::Set, Kind::Any, false),
+];
+
+/// Adds all channels to a graph; returns the one where failures are recorded.
+pub(super) fn declare(graph: &mut GraphBuilder<Json>) -> Option<ChannelId> {
+    let defaults = json!(State::default());
+    let mut error = None;
+    for (name, merge, kind, has_default) in ROWS {
+        let default = defaults.get(name).filter(|_| has_default).cloned();
+        let id = graph.add_channel(Channel { name: name.into(), merge, default, kind });
+        error = error.or_else(|| (name == ERROR).then_some(id));
+    }
+    error
+}

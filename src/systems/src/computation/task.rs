@@ -1,0 +1,86 @@
+//! What is asked, and what it is asked of.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::sandbox::{Function, HostCalls};
+use serde_json::{Map, Value as Json};
+
+/// What the code assigns its result to.
+pub(super) const RESULT: &str = "result";
+/// What the code assigns rows to.
+pub(super) const TABLE: &str = "table";
+
+/// A question, and the data it is about.
+#[derive(Clone, Default)]
+pub struct Task {
+    /// What is to be answered.
+    pub question: String,
+    /// What the model should know besides, such as today's date. No secrets:
+    /// it is part of the prompt.
+    pub context: Map<String, Json>,
+    /// Tagged values by the names that the code has for them.
+    pub inputs: Map<String, Json>,
+    /// Arrow IPC streams by the names that the code has for them.
+    pub tables: Vec<(String, Vec<u8>)>,
+    /// Functions of the host's that the code may call.
+    pub functions: Vec<Function>,
+    /// Whoever answers those calls.
+    pub host: Option<Arc<dyn HostCalls>>,
+}
+
+impl Task {
+    /// A question about nothing but itself.
+    pub fn new(question: impl Into<String>) -> Self {
+        Self { question: question.into(), ..Self::default() }
+    }
+
+    /// Whether it can be begun.
+    ///
+    /// # Errors
+    /// A `Validation` fault: `question_blank`, or `sandbox_input_invalid` for a
+    /// name that code cannot have.
+    pub fn check(&self) -> Result<(), Fault> {
+        if self.question.trim().is_empty() {
+            let blank = "the question is blank";
+            return Err(Fault::new(Category::Validation, "question_blank", blank));
+        }
+        let mut taken = BTreeSet::from([RESULT, TABLE]);
+        for name in self.names() {
+            if !is_name(name) {
+                return Err(invalid(format!("an input needs a name that code can use: {name}")));
+            }
+            if !taken.insert(name) {
+                return Err(invalid(format!("the name of an input is taken: {name}"))
+                    .hint(format!("`{RESULT}` and `{TABLE}` are what the code assigns to")));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the inputs are called.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let tables = self.tables.iter().map(|(name, _)| name.as_str());
+        self.inputs.keys().map(String::as_str).chain(tables)
+    }
+}
+
+/// Words of the language, and what looks like a part of it.
+const RESERVED: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
+
+fn is_name(name: &str) -> bool {
+    let mut signs = name.chars();
+    signs.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && signs.all(|sign| sign.is_ascii_alphanumeric() || sign == '_')
+        && !RESERVED.contains(&name)
+}
+
+fn invalid(message: String) -> Fault {
+    Fault::new(Category::Validation, "sandbox_input_invalid", message)
+}

@@ -1,0 +1,176 @@
+//! What happens after what.
+
+use antiphon_core::Category;
+use antiphon_runtime::sandbox::{Kind, Outcome as Ran};
+use antiphon_systems::computation::{Config, Outcome, Task};
+use serde_json::json;
+
+use crate::scene::{Scene, plan, raised, result, sales, words};
+
+#[tokio::test]
+async fn d29_code_that_computes_is_put_into_words() {
+    let played = Scene::new(&json!({}))
+        .role("plan", [plan("result = 7")])
+        .role("summarise", [words("Seven were sold.", &["Most in the south."])])
+        .runs([result(json!(7))])
+        .answer(sales())
+        .await;
+    assert_eq!(played.answer.answer, "Seven were sold.");
+    assert_eq!(played.answer.highlights, ["Most in the south."]);
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert!(played.answer.is_summarised);
+    assert_eq!(played.answer.computed.unwrap().locals["result"], json!(7));
+    assert_eq!(played.answer.attempts.len(), 1);
+    assert_eq!(played.sandbox.ran(), ["result = 7"]);
+}
+
+#[tokio::test]
+async fn the_inputs_are_put_into_one_interpreter_and_described_first() {
+    let played = Scene::new(&json!({}))
+        .role("plan", [plan("result = 7")])
+        .role("summarise", [words("Seven.", &[])])
+        .runs([result(json!(7))])
+        .answer(sales())
+        .await;
+    let jobs = played.sandbox.jobs.lock().unwrap();
+    assert!(jobs[0].code.contains("_described(\"sales\", sales)"), "{}", jobs[0].code);
+    assert!(jobs[0].inputs.contains_key("sales"));
+    assert!(jobs[1].inputs.is_empty(), "they are there already");
+    assert_eq!(*played.sandbox.opened.lock().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interpreter() {
+    let played = Scene::new(&json!({}))
+        .role("plan", [plan("result = sales['netto']"), plan("result = 7")])
+        .role("summarise", [words("Seven.", &[])])
+        .runs([raised("KeyError", "'netto'"), result(json!(7))])
+        .answer(sales())
+        .await;
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    let [first, second] = &*played.answer.attempts else { panic!("two attempts") };
+    assert_eq!(first.trouble.as_ref().unwrap().exception.as_deref(), Some("KeyError"));
+    assert!(second.trouble.is_none());
+    assert_eq!(*played.sandbox.opened.lock().unwrap(), 2);
+    let jobs = played.sandbox.jobs.lock().unwrap();
+    let again = jobs.iter().find(|job| job.code == "result = 7").unwrap();
+    assert!(again.inputs.contains_key("sales"), "a clean interpreter gets the inputs again");
+    let requests = played.model.requests();
+    let told = &requests[1].messages.last().unwrap().content;
+    assert!(told.contains("KeyError: 'netto'") && told.contains("line 2"), "{told}");
+}
+
+#[tokio::test]
+async fn attempts_are_limited_and_the_last_mistake_is_told() {
+    let played = Scene::new(&json!({"max_attempts": 2}))
+        .role("plan", [plan("a"), plan("b"), plan("c")])
+        .runs([raised("NameError", "a"), raised("NameError", "b")])
+        .answer(Task::new("What is it?"))
+        .await;
+    assert_eq!(played.answer.outcome, Outcome::Failed);
+    assert_eq!(played.answer.answer, "");
+    assert_eq!(played.sandbox.ran(), ["a", "b"]);
+    assert_eq!(played.answer.attempts.last().unwrap().trouble.as_ref().unwrap().message, "b");
+    assert!(played.answer.computed.is_none());
+}
+
+#[tokio::test]
+async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
+    let expression = Ran { value: Some(json!(7)), ..Ran::default() };
+    let played = Scene::new(&json!({"summarise": false}))
+        .role("plan", [plan("x = 7"), plan("7")])
+        .runs([Ran::default(), expression])
+        .answer(Task::new("What is 3 + 4?"))
+        .await;
+    let [first, second] = &*played.answer.attempts else { panic!("two attempts") };
+    assert!(first.trouble.as_ref().unwrap().message.contains("`result`"));
+    assert!(second.trouble.is_none());
+    assert_eq!((played.answer.answer.as_str(), played.answer.is_summarised), ("7", false));
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_goes_back_to_the_model() {
+    let mut large = Ran::default();
+    let trouble = json!({"kind": "result_too_large", "message": "more than 64 KiB"});
+    large.local_errors.insert("result".into(), trouble);
+    let played = Scene::new(&json!({"summarise": false}))
+        .role("plan", [plan("result = list(range(10**6))"), plan("result = 1")])
+        .runs([large, result(json!(1))])
+        .answer(Task::new("How many?"))
+        .await;
+    let first = played.answer.attempts[0].trouble.as_ref().unwrap();
+    assert_eq!(first.kind, Kind::ResultTooLarge);
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+}
+
+#[tokio::test]
+async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
+    let played = Scene::new(&json!({"max_reasks": 0}))
+        .role("plan", [plan("result = 7")])
+        .role("summarise", ["no object"])
+        .runs([result(json!(7))])
+        .answer(Task::new("How much?"))
+        .await;
+    assert_eq!(played.answer.outcome, Outcome::Answered);
+    assert_eq!((played.answer.answer.as_str(), played.answer.is_summarised), ("described", false));
+    assert_eq!(played.answer.fault.unwrap().category, Category::ModelOutput);
+}
+
+#[tokio::test]
+async fn a_sandbox_that_cannot_be_had_ends_the_question_before_the_model_is_asked() {
+    let mut scene = Scene::new(&json!({})).role("plan", [plan("result = 7")]);
+    scene.sandbox.is_missing = true;
+    let played = scene.answer(sales()).await;
+    assert_eq!(played.answer.outcome, Outcome::Error);
+    assert_eq!(played.answer.fault.unwrap().code, "sandbox_unavailable");
+    assert_eq!(played.model.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_question_that_cannot_be_meant_is_refused_before_any_work() {
+    let named = |name: &str| {
+        let mut task = Task::new("How much?");
+        task.inputs.insert(name.to_owned(), json!(1));
+        task
+    };
+    let tasks = [
+        (Task::new(" "), "question_blank"),
+        (named("result"), "sandbox_input_invalid"),
+        (named("two words"), "sandbox_input_invalid"),
+        (named("x; import os"), "sandbox_input_invalid"),
+        (named("lambda"), "sandbox_input_invalid"),
+        (named("_hidden"), "sandbox_input_invalid"),
+    ];
+    for (task, code) in tasks {
+        let (model, sandbox, answer) = Scene::new(&json!({})).try_answer(task).await;
+        assert_eq!(answer.unwrap_err().code, code);
+        assert_eq!((model.requests().len(), *sandbox.opened.lock().unwrap()), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn code_is_halted_when_nobody_waits_for_it_any_more() {
+    let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let mut scene = Scene::new(&json!({})).role("plan", [plan("while True: pass")]);
+    scene.sandbox.endless = Some(told);
+    let question = tokio::spawn(scene.try_answer(Task::new("How long?")));
+    assert_eq!(hears.recv().await, Some("begun"));
+    question.abort();
+    assert_eq!(hears.recv().await, Some("halted"));
+}
+
+#[test]
+fn settings_out_of_range_are_refused_by_name() {
+    let settings = [
+        (json!({"max_attempts": 11}), "max_attempts"),
+        (json!({"temperature": 3}), "temperature"),
+        (json!({"max_shown": 1}), "max_shown"),
+        (json!({"question_timeout_s": 0}), "question_timeout_s"),
+        (json!({"rounds": 1}), "rounds"),
+    ];
+    for (setting, name) in settings {
+        let fault = Config::from_json(&setting).unwrap_err();
+        assert_eq!(fault.code, "system_setting_invalid");
+        assert!(fault.message.contains(name), "{}", fault.message);
+    }
+}

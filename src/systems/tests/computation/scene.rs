@@ -1,0 +1,162 @@
+//! The stage: a scripted model, and a sandbox that answers from a script.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use antiphon_core::Fault;
+use antiphon_models::{Lane, ScriptedModel, ScriptedReply};
+use antiphon_runtime::sandbox::{
+    Halt, HostCalls, Job, Kind, Outcome, Probe, Sandbox, Session as Open, Trouble,
+};
+use antiphon_runtime::{ManualClock, Model};
+use antiphon_systems::computation::{Answer, Computation, Config, Session, Task};
+use serde_json::{Map, Value as Json, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What the sandbox answers, and what it was asked. Jobs that only describe
+/// variables have the value `described`.
+#[derive(Clone, Default)]
+pub(crate) struct Script {
+    pub(crate) outcomes: Arc<Mutex<VecDeque<Outcome>>>,
+    pub(crate) jobs: Arc<Mutex<Vec<Job>>>,
+    pub(crate) opened: Arc<Mutex<usize>>,
+    pub(crate) is_missing: bool,
+    /// Told when code begins that never ends, and when it was halted.
+    pub(crate) endless: Option<UnboundedSender<&'static str>>,
+}
+
+impl Sandbox for Script {
+    fn probe(&self) -> Probe {
+        Probe { ok: true, missing: Vec::new(), ..Probe::refused("scripted", "") }
+    }
+
+    fn run(&self, job: &Job, _: Option<Arc<dyn HostCalls>>, _: Halt<'_>) -> Outcome {
+        self.answer(job)
+    }
+
+    fn open(&self) -> Result<Box<dyn Open>, Box<Trouble>> {
+        if self.is_missing {
+            let trouble = Trouble::new(Kind::Unavailable, "no engine passes its probe here");
+            return Err(Box::new(trouble));
+        }
+        *self.opened.lock().unwrap() += 1;
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Open for Script {
+    fn run(&mut self, job: &Job, _: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+        let Some(told) = &self.endless else { return self.answer(job) };
+        told.send("begun").unwrap();
+        while halt().is_none() {
+            std::thread::yield_now();
+        }
+        told.send("halted").unwrap();
+        Outcome::failed(Kind::Cancelled, "halted")
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<Trouble>> {
+        Ok(None)
+    }
+}
+
+impl Script {
+    fn answer(&self, job: &Job) -> Outcome {
+        self.jobs.lock().unwrap().push(job.clone());
+        if job.code.contains("def _described") {
+            return Outcome { value: Some(json!("described")), ..Outcome::default() };
+        }
+        self.outcomes.lock().unwrap().pop_front().expect("the script of the sandbox is over")
+    }
+
+    /// The code of the model's that was run.
+    pub(crate) fn ran(&self) -> Vec<String> {
+        let jobs = self.jobs.lock().unwrap();
+        let own = jobs.iter().filter(|job| !job.code.contains("def _described"));
+        own.map(|job| job.code.clone()).collect()
+    }
+}
+
+/// An outcome with `result`.
+pub(crate) fn result(value: Json) -> Outcome {
+    let locals = Map::from_iter([("result".to_owned(), value)]);
+    Outcome { locals, ..Outcome::default() }
+}
+
+/// An outcome that is an exception.
+pub(crate) fn raised(exception: &str, message: &str) -> Outcome {
+    let mut outcome = Outcome::failed(Kind::PythonError, message);
+    if let Some(trouble) = &mut outcome.error {
+        trouble.exception = Some(exception.to_owned());
+        trouble.line = Some(2);
+        trouble.source = Some("result = sales['netto'].sum()".to_owned());
+    }
+    outcome
+}
+
+pub(crate) fn plan(python: &str) -> Json {
+    json!({"reasoning": "add them up", "python": python, "explain": "Adds them up."})
+}
+
+pub(crate) fn words(answer: &str, highlights: &[&str]) -> Json {
+    json!({"answer": answer, "highlights": highlights})
+}
+
+/// One question with everything scripted.
+pub(crate) struct Scene {
+    pub(crate) config: Config,
+    pub(crate) sandbox: Script,
+    lanes: Vec<Lane>,
+}
+
+pub(crate) struct Played {
+    pub(crate) answer: Answer,
+    pub(crate) model: Arc<ScriptedModel>,
+    pub(crate) sandbox: Script,
+}
+
+impl Scene {
+    pub(crate) fn new(settings: &Json) -> Self {
+        let config = Config::from_json(settings).unwrap();
+        Self { config, sandbox: Script::default(), lanes: Vec::new() }
+    }
+
+    pub(crate) fn role<R: Into<ScriptedReply>>(
+        mut self,
+        role: &str,
+        replies: impl IntoIterator<Item = R>,
+    ) -> Self {
+        self.lanes.push(Lane::tag("role", role).replies(replies));
+        self
+    }
+
+    pub(crate) fn runs(self, outcomes: impl IntoIterator<Item = Outcome>) -> Self {
+        self.sandbox.outcomes.lock().unwrap().extend(outcomes);
+        self
+    }
+
+    pub(crate) async fn answer(self, task: Task) -> Played {
+        let (model, sandbox, answer) = self.try_answer(task).await;
+        Played { answer: answer.unwrap(), model, sandbox }
+    }
+
+    pub(crate) async fn try_answer(
+        self,
+        task: Task,
+    ) -> (Arc<ScriptedModel>, Script, Result<Answer, Fault>) {
+        let model = ScriptedModel::new::<&str>([]);
+        let model = Arc::new(self.lanes.into_iter().fold(model, ScriptedModel::lane));
+        let as_model: Arc<dyn Model> = model.clone();
+        let sandbox = Arc::new(self.sandbox.clone());
+        let system = Computation::new(self.config, as_model, sandbox).unwrap();
+        let session = Session::new(Arc::new(ManualClock::default()));
+        let answer = system.answer(task, session).await;
+        (model, self.sandbox, answer)
+    }
+}
+
+pub(crate) fn sales() -> Task {
+    let inputs = json!({"sales": [{"region": "north", "net": 3}, {"region": "south", "net": 4}]});
+    let Json::Object(inputs) = inputs else { unreachable!() };
+    Task { inputs, ..Task::new("How much was sold?") }
+}
