@@ -10,7 +10,6 @@ use antiphon_core::{Category, Fault, Message};
 use antiphon_runtime::sandbox::{self, Kind, Trouble};
 use antiphon_runtime::{Host, Model, NodeCall};
 use async_trait::async_trait;
-use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::bench::Bench;
@@ -123,8 +122,8 @@ fn wrong(outcome: &sandbox::Outcome) -> Option<Trouble> {
         return None;
     }
     let lost = outcome.local_errors.get(RESULT).or_else(|| outcome.table_errors.get(RESULT));
-    if let Some(trouble) = lost.and_then(|lost| Trouble::deserialize(lost).ok()) {
-        return Some(trouble);
+    if let Some(trouble) = lost {
+        return Some(trouble.clone());
     }
     // A last expression will do: what was meant is plain.
     if outcome.value.as_ref().is_some_and(|value| !value.is_null()) {
