@@ -26,6 +26,8 @@ mod ffi;
 mod handle;
 mod host;
 mod inbox;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod jail;
 mod json;
 mod kept;
 mod leash;
@@ -48,6 +50,7 @@ mod role_call;
 mod role_effect;
 mod run;
 mod run_id;
+mod sandbox;
 mod saver;
 mod shape;
 mod shelves;
@@ -69,6 +72,9 @@ mod wake;
 /// The native half of antiphon.
 #[pymodule]
 mod _antiphon {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[pymodule_export]
+    use crate::jail::Jail;
     #[pymodule_export]
     use crate::{
         builder::Builder,
@@ -86,6 +92,7 @@ mod _antiphon {
         review_loop::ReviewLoop,
         role_call::{ModelCall, RoleCall},
         run::Run,
+        sandbox::{NativeSandbox, NativeSession, sandbox_probe},
         saver::{MemorySaver, PostgresSaver, Saver, SqliteSaver},
         shape::{Shape, select},
         shelves::Shelves,

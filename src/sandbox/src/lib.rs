@@ -3,20 +3,30 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`frame`] | frames between host and worker |
-//! | [`tagged`] | the values in them, counted and checked |
-//! | [`spec`] | how an engine is set up, and the layers it has |
-//! | [`host`] | the outside: pools of workers, and who watches them |
-//! | [`jail`] | the inside: what a zygote and its workers do to themselves |
+//! | `frame` | frames between host and worker |
+//! | `tagged` | the values in them, counted and checked |
+//! | `spec` | how an engine is set up, and the layers it has |
+//! | `host` | the outside: pools of workers, and who watches them |
+//! | `jail` | the inside: what a zygote and its workers do to themselves |
 //! | `sys` | the system calls for that |
+//! | `absent` | the engines where there is nothing to build them on |
 
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod absent;
 pub mod frame;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub mod host;
+mod host;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod jail;
 pub mod spec;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod sys;
 pub mod tagged;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod wire;
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub use absent::Engine;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub use host::Engine;
+pub use spec::{Layer, Mounts, Name, Settings};

@@ -67,6 +67,8 @@ impl Body {
             Refusal::TooLarge(_) => "an outcome that is too large",
             Refusal::Malformed(why) => why,
         })?;
+        // A list would be read as the fields in their order.
+        let json = json.is_object().then_some(json).ok_or("an outcome of another form")?;
         let mut body: Self =
             serde_json::from_value(json).map_err(|_| "an outcome of another form")?;
         if body.tables.len() as u64 > budget.tables || body.figures > budget.figures {

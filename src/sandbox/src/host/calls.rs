@@ -43,7 +43,7 @@ pub(super) enum Refused {
     Breach(&'static str),
 }
 
-type Answer = (u64, Result<Json, CallError>);
+type Answer = Result<Json, CallError>;
 
 /// The calls of one job.
 pub(super) struct Calls<'a> {
@@ -97,8 +97,9 @@ impl<'a> Calls<'a> {
     pub(super) fn start(&mut self, text: &[u8]) -> Result<(), Refused> {
         let breach = |_| Refused::Breach("a call that cannot be read");
         let value = tagged::parse(text, self.size).map_err(breach)?;
-        let call: Body =
-            serde_json::from_value(value).map_err(|_| Refused::Breach("a call of another form"))?;
+        let form = || Refused::Breach("a call of another form");
+        let value = value.is_object().then_some(value).ok_or_else(form)?;
+        let call: Body = serde_json::from_value(value).map_err(|_| form())?;
         let arguments = call.args.iter().chain(call.kwargs.values());
         let mut checked = arguments.map(|value| tagged::check(value, self.size.generous()));
         if let Some(refusal) = checked.find_map(Result::err) {
@@ -118,11 +119,8 @@ impl<'a> Calls<'a> {
         }
         self.made += 1;
         self.open = Some((call.id, Instant::now() + LONGEST));
-        let sent = self.line().map(|line| line.errands.send(call));
-        if !matches!(sent, Ok(Ok(()))) {
-            return Err(Refused::Breach("no thread for the call"));
-        }
-        Ok(())
+        let sent = self.line().is_ok_and(|line| line.errands.send(call).is_ok());
+        if sent { Ok(()) } else { Err(Refused::Breach("no thread for the call")) }
     }
 
     /// Appends the reply to `to`, if there is one by now.
@@ -130,9 +128,7 @@ impl<'a> Calls<'a> {
         let Some((open, until)) = self.open else { return };
         let answer = self.line.as_mut().and_then(Line::hear);
         let answer = match answer {
-            Some((id, answer)) if id == open => answer,
-            // Left over from one that was given up.
-            Some(_) => return,
+            Some(answer) => answer,
             None if Instant::now() >= until => {
                 // The thread is left to it; the next call gets another.
                 self.line = None;
@@ -181,9 +177,9 @@ impl Line {
 
 /// Makes calls until nobody wants any more.
 fn work(host: &dyn HostCalls, todo: &Receiver<Body>, done: &Sender<Answer>, mut bell: PipeWriter) {
-    while let Ok(Body { id, name, args, kwargs }) = todo.recv() {
+    while let Ok(Body { name, args, kwargs, .. }) = todo.recv() {
         let answer = host.call(&name, args, kwargs);
-        if done.send((id, answer)).is_err() || bell.write_all(b"!").is_err() {
+        if done.send(answer).is_err() || bell.write_all(b"!").is_err() {
             return;
         }
     }

@@ -7,8 +7,8 @@ use crate::sys::descriptors;
 
 /// Bytes after which a worker that goes on writing is ended.
 const MOST: u64 = 4 << 20;
-/// Bytes that are taken at once: what a pipe holds.
-const CHUNK: usize = 64 << 10;
+/// Bytes that are taken at once.
+const CHUNK: usize = 16 << 10;
 
 /// What a stream said, cut at its limit.
 pub(super) struct Head {

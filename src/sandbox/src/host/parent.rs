@@ -117,7 +117,7 @@ impl Parent {
         let heard = sockets::send(control, plan, &[]).and_then(|()| {
             let mut watched = [Watched::read(Some(control))];
             descriptors::wait(&mut watched, Some(START))?;
-            if !watched.iter().any(Watched::is_readable) {
+            if !watched.iter().any(|one| one.is_readable()) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             sockets::receive(control, &mut said)
@@ -161,7 +161,7 @@ impl Drop for Parent {
         self.control = None;
         let mut ended = [Watched::read(Some(self.name.as_fd()))];
         let _ = descriptors::wait(&mut ended, Some(LEAVE));
-        if !ended.iter().any(Watched::is_readable) {
+        if !ended.iter().any(|one| one.is_readable()) {
             process::kill(self.name.as_fd());
         }
         if let Some(child) = &mut self.child {

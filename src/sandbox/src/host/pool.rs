@@ -78,7 +78,10 @@ impl Pool {
         for _ in 0..2 {
             let (parent, start) = self.shared.parent()?;
             match parent.fork(request) {
-                Ok(worker) => return Ok((worker, start)),
+                Ok(mut worker) => {
+                    worker.parent = Some(parent);
+                    return Ok((worker, start));
+                }
                 Err(error) => last = error.to_string(),
             }
             self.shared.give_up(&parent);
@@ -211,7 +214,8 @@ fn refill<'a>(
     let forked = parent.fork(Request::Job);
     let mut state = shared.lock();
     match forked {
-        Ok(spare) => {
+        Ok(mut spare) => {
+            spare.parent = Some(Arc::clone(parent));
             state.failures = 0;
             state.spares.push_back(spare);
         }

@@ -1,6 +1,6 @@
 //! The engines of this crate: `process` with the jail, `subprocess` without.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -14,11 +14,14 @@ use super::parent::Parent;
 use super::pool::{Pool, Verdict};
 use super::supervise::{Terms, run};
 use super::worker::Worker;
-use crate::spec::{Layer, Name, Report, Settings};
+use crate::spec::{Layer, Mounts, Name, Report, Settings};
 use crate::wire::Request;
 
 /// How long a worker may take to prove that it cannot do harm.
 const PROOF: Duration = Duration::from_secs(10);
+
+/// What has been seen in this process, with the settings it depends on.
+type Seen = Mutex<Vec<(Settings, Probe)>>;
 
 /// An engine. Dropping it ends whatever it has started.
 pub struct Engine {
@@ -83,19 +86,38 @@ impl Engine {
         })
     }
 
-    fn look(&self) -> Probe {
-        let name = self.settings.engine.as_str();
-        let bare = Settings {
+    /// What was seen before in this process, with the same interpreter.
+    fn remembered(&self) -> Probe {
+        static SEEN: OnceLock<Lineage<Seen>> = OnceLock::new();
+        let own = SEEN.get_or_init(Lineage::new).own(Mutex::default);
+        let mut seen = own.lock().unwrap_or_else(PoisonError::into_inner);
+        let bare = self.bare();
+        if let Some((_, probe)) = seen.iter().find(|(settings, _)| *settings == bare) {
+            return probe.clone();
+        }
+        let probe = self.look();
+        seen.push((bare, probe.clone()));
+        probe
+    }
+
+    /// The settings without what layers do not depend on.
+    fn bare(&self) -> Settings {
+        Settings {
             packages: Vec::new(),
             spares: 0,
-            mounts: crate::spec::Mounts::default(),
+            mounts: Mounts::default(),
+            limits: serde_json::Map::new(),
             ..self.settings.clone()
-        };
+        }
+    }
+
+    fn look(&self) -> Probe {
+        let name = self.settings.engine.as_str();
         let canary = match Canary::plant() {
             Ok(canary) => canary,
             Err(error) => return Probe::refused(name, format!("no file to look for: {error}")),
         };
-        let parent = match Parent::start(&bare, &self.limits, Some(canary.0.clone())) {
+        let parent = match Parent::start(&self.bare(), &Limits::default(), Some(canary.0.clone())) {
             Ok(parent) => parent,
             Err(why) => return Probe::refused(name, why),
         };
@@ -123,7 +145,7 @@ impl Engine {
 
 impl Sandbox for Engine {
     fn probe(&self) -> Probe {
-        self.probe.get_or_init(|| self.look()).clone()
+        self.probe.get_or_init(|| self.remembered()).clone()
     }
 
     fn run(&self, job: &Job, host: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {

@@ -73,7 +73,7 @@ pub(super) fn run(
     let budget = terms.limits.budget();
     let outbox = match letter(job, terms.limits, &budget) {
         Ok(outbox) => outbox,
-        Err(trouble) => return Outcome { error: Some(trouble), ..Outcome::default() },
+        Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
     };
     let used_before = if terms.keep { worker.cpu().unwrap_or_default() } else { Duration::ZERO };
     let mut watch = Watch {
@@ -109,7 +109,7 @@ impl Watch<'_> {
     fn follow(&mut self) -> Result<Outcome, Stop> {
         let mut asked = Instant::now();
         loop {
-            self.send()?;
+            self.send();
             let [channel, stdout, stderr, _] = self.wait()?;
             if stdout {
                 self.stdout.take(self.worker.stdout.as_fd());
@@ -177,30 +177,29 @@ impl Watch<'_> {
         ];
         descriptors::wait(&mut watched, Some(until.saturating_duration_since(now)))
             .map_err(|error| Stop::Breach(error.to_string()))?;
-        Ok(watched.map(|one| one.is_readable()))
+        Ok(watched.map(Watched::is_readable))
     }
 
     /// Sends as much as there is room for.
-    fn send(&mut self) -> Result<(), Stop> {
+    fn send(&mut self) {
         if matches!(self.phase, Phase::Waiting) {
-            return Ok(());
+            return;
         }
         while let Some(rest) = self.outbox.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match self.worker.channel.write(rest) {
                 Ok(length) => self.sent += length,
-                Err(error) if is_temporary(&error) => return Ok(()),
+                Err(error) if is_temporary(&error) => return,
                 // What it said before it closed may still be there.
                 Err(_) => break,
             }
         }
         self.outbox.clear();
         self.sent = 0;
-        Ok(())
     }
 
     /// Reads what the worker says.
     fn listen(&mut self) -> Result<Option<Outcome>, Stop> {
-        let wants = self.worker.parser.wants(&self.bounds()).map_err(breach)?;
+        let wants = self.worker.parser.wants(&self.bounds())?;
         let mut chunk = vec![0; wants.clamp(1, CHUNK)];
         match self.worker.channel.read(&mut chunk) {
             Ok(0) => return Err(Stop::Gone),
@@ -208,7 +207,7 @@ impl Watch<'_> {
             Err(error) if is_temporary(&error) => return Ok(None),
             Err(_) => return Err(Stop::Gone),
         }
-        while let Some((kind, body)) = self.worker.parser.next(&self.bounds()).map_err(breach)? {
+        while let Some((kind, body)) = self.worker.parser.next(&self.bounds())? {
             if let Some(outcome) = self.hear(kind, body)? {
                 return Ok(Some(outcome));
             }
@@ -311,15 +310,18 @@ impl Watch<'_> {
     }
 }
 
-fn breach(breach: frame::Breach) -> Stop {
-    Stop::Breach(breach.to_string())
+impl From<frame::Breach> for Stop {
+    fn from(breach: frame::Breach) -> Self {
+        Self::Breach(breach.to_string())
+    }
 }
 
 /// The frames that tell a worker its job.
-fn letter(job: &Job, limits: &Limits, budget: &Budget) -> Result<Vec<u8>, Trouble> {
+fn letter(job: &Job, limits: &Limits, budget: &Budget) -> Result<Vec<u8>, Box<Trouble>> {
     const LARGEST: usize = 64 << 20;
     let too_large = |what: &str| {
-        Trouble::new(Kind::ResultTooLarge, format!("what goes in is larger than it may be: {what}"))
+        let message = format!("what goes in is larger than it may be: {what}");
+        Box::new(Trouble::new(Kind::ResultTooLarge, message))
     };
     if job.code.len() as u64 > limits.source {
         return Err(too_large("the source text"));

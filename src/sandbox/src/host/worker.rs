@@ -3,8 +3,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::parent::Parent;
 use crate::frame::Parser;
 use crate::sys::descriptors::{self, Watched};
 use crate::sys::process::{self, End};
@@ -28,6 +30,8 @@ pub(super) struct Worker {
     pub(super) parser: Parser,
     /// Whether it has said that it waits for a job.
     pub(super) is_ready: bool,
+    /// Where it came from, which is not given up before it.
+    pub(super) parent: Option<Arc<Parent>>,
 }
 
 impl Worker {
@@ -61,6 +65,7 @@ impl Worker {
             end: None,
             parser: Parser::new(),
             is_ready: false,
+            parent: None,
         })
     }
 
@@ -112,7 +117,7 @@ fn hear(from: BorrowedFd<'_>, limit: Duration) -> io::Result<(Vec<u8>, Vec<Owned
         let mut watched = [Watched::read(Some(from))];
         let left = until.saturating_duration_since(Instant::now());
         descriptors::wait(&mut watched, Some(left))?;
-        if watched.iter().any(Watched::is_readable) {
+        if watched.iter().any(|one| one.is_readable()) {
             break;
         }
         if left.is_zero() {

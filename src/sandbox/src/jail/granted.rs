@@ -53,12 +53,11 @@ fn libraries() -> io::Result<Vec<PathBuf>> {
         }
         add(&mut found, parent.to_owned());
         // The same folder on systems where one is a link, or neither is.
-        match parent.strip_prefix("/usr") {
-            Ok(rest) => add(&mut found, Path::new("/").join(rest)),
-            Err(_) => {
-                add(&mut found, Path::new("/usr").join(parent.strip_prefix("/").unwrap_or(parent)))
-            }
-        }
+        let other = parent.strip_prefix("/usr").map_or_else(
+            |_| Path::new("/usr").join(parent.strip_prefix("/").unwrap_or(parent)),
+            |rest| Path::new("/").join(rest),
+        );
+        add(&mut found, other);
     }
     // The loader's own name leads through here.
     for system in SYSTEM {

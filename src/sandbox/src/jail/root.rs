@@ -51,7 +51,10 @@ pub(super) fn enter(
     for own in [SCRATCH, CACHE] {
         fs::create_dir_all(inside(site, Path::new(own))).step(own)?;
     }
-    symlink(SCRATCH, site.join("tmp")).step("link /tmp")?;
+    // Unless something that is granted lies there.
+    if !site.join("tmp").exists() {
+        symlink(SCRATCH, site.join("tmp")).step("link /tmp")?;
+    }
     mounts::change_root(site).step("change the root")
 }
 
@@ -84,8 +87,8 @@ fn show_in_place(path: &Path, site: &Path) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             other => other?,
         }
-        let rest = path.strip_prefix(&link).unwrap_or(Path::new("")).to_owned();
-        let start = link.parent().unwrap_or(Path::new("/")).join(target);
+        let rest = path.strip_prefix(&link).unwrap_or_else(|_| Path::new("")).to_owned();
+        let start = link.parent().unwrap_or_else(|| Path::new("/")).join(target);
         path = tidy(&if rest.as_os_str().is_empty() { start } else { start.join(rest) });
     }
     Err(io::Error::other("too many links"))
@@ -117,9 +120,9 @@ fn inside(site: &Path, path: &Path) -> PathBuf {
 
 fn show(from: &Path, to: &Path) -> io::Result<()> {
     if fs::metadata(from)?.is_dir() {
-        fs::create_dir_all(to)?
+        fs::create_dir_all(to)?;
     } else {
-        make_file(to)?
+        make_file(to)?;
     }
     mounts::show(from, to, false)
 }

@@ -214,7 +214,6 @@ fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
         ]
         .map(number),
     )?;
-    #[expect(clippy::useless_conversion, reason = "its type differs between C libraries")]
     let requests = [
         libc::FIOCLEX,
         libc::FIONCLEX,

@@ -205,14 +205,14 @@ impl Zygote {
     ///
     /// # Errors
     /// If it cannot wait.
-    pub fn next(&mut self) -> Result<Next, Failed> {
+    pub fn wait(&mut self) -> Result<Next, Failed> {
         loop {
             let mut watched = [
                 Watched::read(Some(self.control.as_fd())),
                 Watched::read(self.ends.as_ref().map(AsFd::as_fd)),
             ];
             descriptors::wait(&mut watched, None).step("wait")?;
-            let [control, ends] = watched.map(|one| one.is_readable());
+            let [control, ends] = watched.map(Watched::is_readable);
             if ends {
                 self.reap().step("reap")?;
             }

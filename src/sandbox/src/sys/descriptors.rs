@@ -27,13 +27,8 @@ impl<'a> Watched<'a> {
     }
 
     /// Whether reading will not wait.
-    pub(crate) fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(self) -> bool {
         self.seen & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0
-    }
-
-    /// Whether writing will not wait.
-    pub(crate) fn is_writable(&self) -> bool {
-        self.seen & (libc::POLLOUT | libc::POLLERR) != 0
     }
 }
 

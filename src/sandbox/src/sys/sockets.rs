@@ -76,7 +76,7 @@ pub(crate) fn receive(
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = room.as_mut_ptr().cast();
-    header.msg_controllen = std::mem::size_of_val(&room) as _;
+    header.msg_controllen = size_of_val(&room) as _;
     let flags = libc::MSG_CMSG_CLOEXEC;
     let got = loop {
         // SAFETY: everything the header points to outlives the call.
@@ -102,15 +102,25 @@ fn descriptors(header: &libc::msghdr) -> Vec<OwnedFd> {
         while !control.is_null() {
             if (*control).cmsg_level == libc::SOL_SOCKET && (*control).cmsg_type == libc::SCM_RIGHTS
             {
-                let start = libc::CMSG_DATA(control).cast::<RawFd>();
-                #[expect(clippy::unnecessary_cast, reason = "its type differs between C libraries")]
+                let start = libc::CMSG_DATA(control);
                 let bytes = (*control).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
                 for place in 0..bytes / size_of::<RawFd>() {
-                    found.push(OwnedFd::from_raw_fd(start.add(place).read_unaligned()));
+                    found.push(OwnedFd::from_raw_fd(read_number(
+                        start.add(place * size_of::<RawFd>()),
+                    )));
                 }
             }
             control = libc::CMSG_NXTHDR(std::ptr::from_ref(header), control);
         }
     }
     found
+}
+
+/// The number at `start`, wherever that is.
+///
+/// # Safety
+/// There must be a number.
+unsafe fn read_number(start: *const u8) -> RawFd {
+    // SAFETY: the caller says that there is one.
+    RawFd::from_ne_bytes(unsafe { start.cast::<[u8; 4]>().read() })
 }

@@ -1,0 +1,296 @@
+//! The sandbox's engines, for `antiphon.sandbox`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::Stop;
+use antiphon_runtime::sandbox::{
+    CallError, HostCalls, Job, Outcome, Probe, Sandbox, Session,
+};
+use antiphon_sandbox::{Engine, Settings};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::fault::to_exception;
+use crate::json;
+use crate::stopper::Stopper;
+
+/// Characters of a failure's message that a guest may see.
+const MESSAGE: usize = 4_000;
+
+/// What an engine promises on this machine, as a dict; seen once per process.
+#[pyfunction]
+pub(crate) fn sandbox_probe<'py>(
+    py: Python<'py>,
+    settings: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let engine = engine(settings)?;
+    let probe = py.detach(|| engine.probe());
+    shown_probe(py, &probe)
+}
+
+/// An engine that runs code in workers of this machine. It starts nothing
+/// until it is asked for something.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+pub(crate) struct NativeSandbox {
+    engine: Mutex<Option<Arc<Engine>>>,
+}
+
+#[pymethods]
+impl NativeSandbox {
+    #[new]
+    fn new(settings: &Bound<'_, PyDict>) -> PyResult<Self> {
+        Ok(Self { engine: Mutex::new(Some(Arc::new(engine(settings)?))) })
+    }
+
+    /// Runs a job in a clean interpreter. `call` makes the calls of the host's
+    /// functions, on another thread; `stop` ends the job.
+    #[pyo3(signature = (job, call=None, stop=None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        job: &Bound<'py, PyDict>,
+        call: Option<Py<PyAny>>,
+        stop: Option<&Stopper>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let engine = self.engine()?;
+        let errand = Errand::new(job, call, stop)?;
+        let outcome = errand.make(py, |job, host, halt| engine.run(job, host, halt))?;
+        shown(py, outcome, &engine)
+    }
+
+    /// Opens an interpreter that keeps its names from job to job.
+    fn session(&self, py: Python<'_>) -> PyResult<NativeSession> {
+        let engine = self.engine()?;
+        let opened = py.detach(|| engine.open());
+        let session = opened.map_err(|trouble| {
+            let fault = Fault::new(Category::Policy, "sandbox_unavailable", trouble.message);
+            to_exception(py, &fault)
+        })?;
+        Ok(NativeSession { engine, session: Mutex::new(Some(session)) })
+    }
+
+    /// Ends every worker; sessions end with their next job.
+    fn close(&self, py: Python<'_>) {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(engine));
+    }
+}
+
+impl NativeSandbox {
+    fn engine(&self) -> PyResult<Arc<Engine>> {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.clone().ok_or_else(|| PyRuntimeError::new_err("the sandbox is closed"))
+    }
+}
+
+/// An interpreter that lives on between jobs.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+pub(crate) struct NativeSession {
+    engine: Arc<Engine>,
+    session: Mutex<Option<Box<dyn Session>>>,
+}
+
+#[pymethods]
+impl NativeSession {
+    /// Runs a job in it, after those that are running already.
+    #[pyo3(signature = (job, call=None, stop=None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        job: &Bound<'py, PyDict>,
+        call: Option<Py<PyAny>>,
+        stop: Option<&Stopper>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let errand = Errand::new(job, call, stop)?;
+        let outcome = errand.make(py, |job, host, halt| {
+            let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+            session.as_mut().map(|session| session.run(job, host, halt))
+        })?;
+        let closed = || PyRuntimeError::new_err("the session is closed");
+        shown(py, outcome.ok_or_else(closed)?, &self.engine)
+    }
+
+    /// Ends its worker.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            drop(self.session.lock().unwrap_or_else(PoisonError::into_inner).take());
+        });
+    }
+}
+
+/// A job with all that is needed to run it.
+struct Errand {
+    job: Job,
+    host: Option<Arc<dyn HostCalls>>,
+    stop: Option<Stop>,
+    /// Ctrl-C is heard on the main thread alone.
+    hears_signals: bool,
+}
+
+type Ask<'a> = &'a (dyn Fn() -> Option<String> + Sync);
+
+impl Errand {
+    fn new(
+        job: &Bound<'_, PyDict>,
+        call: Option<Py<PyAny>>,
+        stop: Option<&Stopper>,
+    ) -> PyResult<Self> {
+        let py = job.py();
+        let rest = job.copy()?;
+        for name in ["tables", "limits"] {
+            if rest.contains(name)? {
+                rest.del_item(name)?;
+            }
+        }
+        let mut read: Job = json::read(&rest)?;
+        if let Some(tables) = job.get_item("tables")? {
+            for (name, bytes) in tables.cast::<PyDict>()? {
+                read.tables.push((name.extract()?, bytes.extract()?));
+            }
+        }
+        let threading = py.import(intern!(py, "threading"))?;
+        let here = threading.call_method0(intern!(py, "current_thread"))?;
+        let main = threading.call_method0(intern!(py, "main_thread"))?;
+        Ok(Self {
+            job: read,
+            host: call.map(|call| Arc::new(Caller(call)) as Arc<dyn HostCalls>),
+            stop: stop.map(|stop| stop.0.clone()),
+            hears_signals: here.is(&main),
+        })
+    }
+
+    /// Runs it without the interpreter, which is only asked for signals.
+    fn make<T: Send>(
+        self,
+        py: Python<'_>,
+        run: impl Send + FnOnce(&Job, Option<Arc<dyn HostCalls>>, Ask<'_>) -> T,
+    ) -> PyResult<T> {
+        let interrupted = Mutex::new(None);
+        let Self { job, host, stop, hears_signals } = self;
+        let done = py.detach(|| {
+            let halt = || {
+                if let Some(reason) = stop.as_ref().and_then(Stop::reason) {
+                    return Some(reason.to_string());
+                }
+                let signal = hears_signals.then(interrupted_by).flatten()?;
+                *interrupted.lock().unwrap_or_else(PoisonError::into_inner) = Some(signal);
+                Some("interrupted".to_owned())
+            };
+            run(&job, host, &halt)
+        });
+        let signal = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner);
+        signal.map_or(Ok(done), Err)
+    }
+}
+
+/// What a signal handler raised, if one was due.
+fn interrupted_by() -> Option<PyErr> {
+    Python::attach(|py| {
+        let checked = py.check_signals();
+        checked.err()
+    })
+}
+
+/// The host's functions, behind one callable.
+struct Caller(Py<PyAny>);
+
+impl HostCalls for Caller {
+    fn call(
+        &self,
+        name: &str,
+        args: Vec<Json>,
+        kwargs: Map<String, Json>,
+    ) -> Result<Json, CallError> {
+        Python::attach(|py| {
+            let made = (|| {
+                let args = pythonize::pythonize(py, &args)?;
+                let kwargs = pythonize::pythonize(py, &kwargs)?;
+                let result = self.0.bind(py).call1((name, args, kwargs))?;
+                json::read(&result)
+            })();
+            made.map_err(|error: PyErr| told(py, &error))
+        })
+    }
+}
+
+/// What a guest may know of an exception: never where it was raised.
+fn told(py: Python<'_>, error: &PyErr) -> CallError {
+    let kind = error.get_type(py).name().map_or_else(|_| "Exception".into(), |it| it.to_string());
+    let message = error.value(py).str().map_or_else(|_| String::new(), |it| it.to_string());
+    CallError { kind, message: message.chars().take(MESSAGE).collect() }
+}
+
+fn engine(settings: &Bound<'_, PyDict>) -> PyResult<Engine> {
+    let py = settings.py();
+    let complete = settings.copy()?;
+    if !complete.contains("native")? {
+        let own = py.import(intern!(py, "antiphon._antiphon"))?.getattr(intern!(py, "__file__"))?;
+        complete.set_item("native", own)?;
+    }
+    let refused = |message: String| {
+        let fault = Fault::new(Category::Validation, "sandbox_setting_invalid", message);
+        to_exception(py, &fault)
+    };
+    let settings: Settings = json::read(&complete)
+        .map_err(|error| refused(format!("the settings of a sandbox cannot be read: {error}")))?;
+    Engine::new(settings).map_err(|fault| to_exception(py, &fault))
+}
+
+fn shown_probe<'py>(py: Python<'py>, probe: &Probe) -> PyResult<Bound<'py, PyDict>> {
+    let layers = PyDict::new(py);
+    for (name, level) in &probe.layers {
+        match level.as_str() {
+            "yes" => layers.set_item(name, true)?,
+            "no" => layers.set_item(name, false)?,
+            level => layers.set_item(name, level)?,
+        }
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("engine", probe.engine)?;
+    dict.set_item("ok", probe.ok)?;
+    dict.set_item("isolation", probe.isolation.as_str())?;
+    dict.set_item("version", &probe.version)?;
+    dict.set_item("layers", layers)?;
+    dict.set_item("missing", &probe.missing)?;
+    Ok(dict)
+}
+
+fn shown<'py>(py: Python<'py>, outcome: Outcome, engine: &Engine) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    if let Some(value) = &outcome.value {
+        dict.set_item("value", pythonize::pythonize(py, value)?)?;
+    }
+    if let Some(error) = &outcome.value_error {
+        dict.set_item("value_error", plain(py, error)?)?;
+    }
+    dict.set_item("locals", pythonize::pythonize(py, &outcome.locals)?)?;
+    dict.set_item("local_errors", plain(py, &outcome.local_errors)?)?;
+    dict.set_item("table_errors", plain(py, &outcome.table_errors)?)?;
+    let tables = outcome.tables.iter().map(|table| (&table.name, PyBytes::new(py, &table.bytes)));
+    dict.set_item("tables", PyList::new(py, tables)?)?;
+    let figures = outcome.figures.iter().map(|figure| PyBytes::new(py, figure));
+    dict.set_item("figures", PyList::new(py, figures)?)?;
+    dict.set_item("stdout", String::from_utf8_lossy(&outcome.stdout))?;
+    dict.set_item("stderr", String::from_utf8_lossy(&outcome.stderr))?;
+    dict.set_item("truncated", outcome.truncated)?;
+    dict.set_item("error", outcome.error.as_ref().map(|it| plain(py, it)).transpose()?)?;
+    let usage = PyDict::new(py);
+    usage.set_item("wall", outcome.usage.wall.as_secs_f64())?;
+    usage.set_item("cpu", outcome.usage.cpu.as_secs_f64())?;
+    usage.set_item("memory", outcome.usage.memory)?;
+    usage.set_item("host_calls", outcome.usage.host_calls)?;
+    usage.set_item("start", outcome.usage.start.as_str())?;
+    dict.set_item("usage", usage)?;
+    dict.set_item("engine", engine.name().as_str())?;
+    dict.set_item("isolation", engine.isolation().as_str())?;
+    Ok(dict)
+}
+
+fn plain<'py, T: Serialize>(py: Python<'py>, value: &T) -> PyResult<Bound<'py, PyAny>> {
+    Ok(pythonize::pythonize(py, value)?)
+}

@@ -1,0 +1,52 @@
+//! The engines where there is nothing to build them on.
+
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_runtime::sandbox::{
+    Halt, HostCalls, Isolation, Job, Kind, Outcome, Probe, Sandbox, Session, Trouble,
+};
+
+use crate::spec::{Name, Settings};
+
+const WHY: &str = "it needs Linux on x86-64 or aarch64";
+
+/// An engine that only says that it cannot be had.
+#[derive(Debug)]
+pub struct Engine(Name);
+
+impl Engine {
+    /// An engine that cannot run anything here.
+    ///
+    /// # Errors
+    /// `sandbox_setting_invalid`, `sandbox_limit_invalid`.
+    pub fn new(settings: Settings) -> Result<Self, Fault> {
+        settings.check()?;
+        settings.limits()?;
+        Ok(Self(settings.engine))
+    }
+
+    /// Nothing is kept in, because nothing runs.
+    pub fn isolation(&self) -> Isolation {
+        Isolation::None
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Name {
+        self.0
+    }
+}
+
+impl Sandbox for Engine {
+    fn probe(&self) -> Probe {
+        Probe::refused(self.0.as_str(), WHY)
+    }
+
+    fn run(&self, _: &Job, _: Option<Arc<dyn HostCalls>>, _: Halt<'_>) -> Outcome {
+        Outcome::failed(Kind::Unavailable, WHY)
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {
+        Err(Box::new(Trouble::new(Kind::Unavailable, WHY)))
+    }
+}
