@@ -49,7 +49,8 @@ lint: setup ## Clippy, rustfmt, ruff and mypy, warnings being errors
 
 test: test-rust test-python ## Install what is missing and pass every test
 
-test-rust: $(VENV)/.tools ## The crates' own tests (nextest if it is installed) and their examples
+# The sandbox's tests load the extension module.
+test-rust: setup ## The crates' own tests (nextest if it is installed) and their examples
 	if command -v cargo-nextest >/dev/null; then \
 		$(BESIDE_A_DATABASE) cargo nextest run $(RUST_TESTED) && cargo test --doc $(RUST_TESTED); \
 	else \

@@ -1,0 +1,372 @@
+//! What the port promises, of every engine of this crate.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use antiphon_runtime::sandbox::{
+    CallError, Function, HostCalls, Job, Kind, Outcome, Sandbox, Start,
+};
+use serde_json::{Map, Value as Json, json};
+use support::{BOTH, Clean, engine, job, kind, run, value};
+
+/// A grace for what is killed, on a machine that does other things too.
+const GRACE: Duration = Duration::from_millis(400);
+
+#[test]
+fn the_last_expression_is_the_value_and_output_is_kept() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({}));
+        let outcome =
+            run(&engine, "import sys\nprint('hé')\nprint('no', file=sys.stderr)\nx = 3\nx + 1");
+        assert_eq!(outcome.error, None);
+        assert_eq!(outcome.value, Some(json!(4)));
+        assert_eq!(outcome.locals.get("x"), Some(&json!(3)));
+        assert_eq!(outcome.stdout, "hé\n".as_bytes());
+        assert_eq!(outcome.stderr, b"no\n");
+        assert_eq!(outcome.usage.start, Start::Cold);
+        assert!(outcome.usage.memory > 1 << 20 && outcome.usage.cpu > Duration::ZERO);
+        assert_eq!(run(&engine, "None").value, Some(Json::Null));
+    }
+}
+
+#[test]
+fn an_error_names_the_line_of_the_guest() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({}));
+        let trouble = run(&engine, "def f():\n    return 1 / 0\nf()").error.unwrap();
+        assert_eq!(trouble.kind, Kind::PythonError);
+        assert_eq!(trouble.exception.as_deref(), Some("ZeroDivisionError"));
+        assert_eq!(trouble.line, Some(2));
+        assert_eq!(kind(&engine, "x = ="), Kind::SyntaxError);
+        assert_eq!(kind(&engine, "raise SystemExit(0)"), Kind::PythonError);
+    }
+}
+
+#[test]
+fn nothing_passes_from_job_to_job() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({}));
+        let code = "import os, builtins\nbuiltins.left = 1\n\
+            open(os.environ['HOME'] + '/note', 'w').write('x')\nos.environ['LEFT'] = '1'";
+        assert_eq!(run(&engine, code).error, None);
+        let code = "import os, builtins\n\
+            [hasattr(builtins, 'left'), os.path.exists(os.environ['HOME'] + '/note'), 'LEFT' in os.environ]";
+        assert_eq!(value(&engine, code), json!([false, false, false]));
+    }
+}
+
+#[test]
+fn the_environment_of_the_host_is_not_seen() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({}));
+        let seen = value(&engine, "import os\nsorted(os.environ)");
+        assert!(!seen.to_string().contains("CARGO"), "{seen}");
+    }
+}
+
+#[test]
+fn a_job_ends_at_its_deadline_whether_it_works_or_sleeps() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"wall": 0.5}));
+        assert_eq!(value(&engine, "1"), json!(1));
+        for code in [
+            "while True: pass",
+            "import time\ntime.sleep(60)",
+            "print('x')\npow(7, 10 ** 9)",
+            "import signal\nfor s in range(1, 32):\n    try: signal.signal(s, signal.SIG_IGN)\n    except OSError: pass\nwhile True: pass",
+        ] {
+            let start = Instant::now();
+            assert_eq!(kind(&engine, code), Kind::TimeLimit, "{code}");
+            let took = start.elapsed();
+            assert!(took < Duration::from_millis(500) + GRACE, "{took:?}: {code}");
+        }
+        let outcome = run(&engine, "print('before')\nwhile True: pass");
+        assert_eq!(outcome.stdout, b"before\n");
+    }
+}
+
+#[test]
+fn processor_time_has_a_limit_of_its_own() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"wall": 20, "cpu": 1}));
+        let start = Instant::now();
+        assert_eq!(kind(&engine, "while True: pass"), Kind::TimeLimit);
+        assert!(start.elapsed() < Duration::from_secs(15));
+        let mut session = engine.open().unwrap();
+        let outcome = session.run(&job("while True: pass"), None, &|| None);
+        assert_eq!(outcome.error.unwrap().kind, Kind::TimeLimit);
+    }
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"memory": 64 << 20}));
+        assert_eq!(kind(&engine, "bytes(10 ** 10)"), Kind::MemoryLimit);
+        assert_eq!(
+            kind(&engine, "x = []\nwhile True: x.append(bytes(100_000))"),
+            Kind::MemoryLimit
+        );
+        assert_eq!(value(&engine, "len(bytes(30 << 20))"), json!(30 << 20));
+        // The stack grows inside of the limit, too.
+        assert_eq!(kind(&engine, "def f(): return f()\nf()"), Kind::RecursionLimit);
+    }
+}
+
+#[test]
+fn output_is_cut_and_a_flood_is_ended() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"stdout": 10, "stderr": 1_000}));
+        let outcome = run(&engine, "print('0123456789abc')\n1");
+        assert_eq!((outcome.error, outcome.stdout), (None, b"0123456789".to_vec()));
+        assert_eq!(outcome.truncated, ["stdout"]);
+        let flood = "import os\nwhile True: os.write(2, b'x' * 65536)";
+        let outcome = run(&engine, flood);
+        assert_eq!(outcome.error.unwrap().kind, Kind::OutputLimit);
+        assert_eq!(outcome.stderr.len(), 1_000);
+    }
+}
+
+#[test]
+fn files_have_a_limit() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"scratch": 1 << 20, "files": 16}));
+        let code = "import os\nwith open(os.environ['HOME'] + '/big', 'wb') as f:\n    for _ in range(64): f.write(bytes(65536))\n";
+        assert_eq!(kind(&engine, code), Kind::DiskLimit);
+        let code = "import os\nkept = [open(os.devnull) for _ in range(64)]";
+        assert_eq!(run(&engine, code).error.unwrap().exception.as_deref(), Some("OSError"));
+    }
+}
+
+#[test]
+fn what_goes_in_has_a_limit() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"source": 10, "tables": 10}));
+        assert_eq!(kind(&engine, "1 + 1 + 1 + 1 + 1"), Kind::ResultTooLarge);
+        let job = Job { tables: vec![("t".into(), vec![0; 11])], ..job("1") };
+        let outcome = engine.run(&job, None, &|| None);
+        assert_eq!(outcome.error.unwrap().kind, Kind::ResultTooLarge);
+    }
+}
+
+#[test]
+fn a_value_that_is_too_large_does_not_lose_the_rest() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"value": 100}));
+        let outcome = run(&engine, "print('out')\nx = 1\n'y' * 200");
+        assert_eq!(outcome.value_error.unwrap().kind, Kind::ResultTooLarge);
+        assert_eq!((outcome.value, outcome.error), (None, None));
+        assert_eq!(outcome.stdout, b"out\n");
+        assert_eq!(outcome.locals.get("x"), Some(&json!(1)));
+    }
+}
+
+#[test]
+fn a_session_keeps_its_names_and_ends_with_a_job_that_breaks_a_limit() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"wall": 0.5}));
+        let mut session = engine.open().unwrap();
+        let mut ask = |code: &str| session.run(&job(code), None, &|| None);
+        assert_eq!(ask("x = 20").usage.start, Start::Cold);
+        let outcome = ask("x + 1");
+        assert_eq!((outcome.value, outcome.usage.start), (Some(json!(21)), Start::Session));
+        assert_eq!(ask("1 / 0").error.unwrap().kind, Kind::PythonError);
+        assert_eq!(ask("x").value, Some(json!(20)));
+        assert_eq!(ask("while True: pass").error.unwrap().kind, Kind::TimeLimit);
+        assert_eq!(ask("x").error.unwrap().kind, Kind::Crashed);
+        assert_eq!(session.snapshot().unwrap(), None);
+    }
+}
+
+#[test]
+fn a_worker_that_dies_has_crashed_and_the_next_job_goes_well() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({}));
+        for code in [
+            "import os\nos._exit(0)",
+            "import os\nos.abort()",
+            "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+            "import faulthandler\nfaulthandler._sigsegv()",
+            "import os\nos.closerange(0, 64)",
+        ] {
+            assert_eq!(kind(&engine, code), Kind::Crashed, "{code}");
+            assert_eq!(value(&engine, "1"), json!(1));
+        }
+    }
+}
+
+#[test]
+fn a_worker_that_breaks_the_protocol_has_crashed() {
+    let _clean = Clean::start();
+    let send = "import os, json, struct\n\
+        def send(kind, body):\n    os.write(3, struct.pack('<IB', len(body) + 1, kind) + body)\n";
+    for name in BOTH {
+        let engine = engine(name, &json!({}));
+        for code in [
+            "os.write(3, b'\\xff' * 64)",
+            "send(0x4A, b'{}')",
+            "send(0x53, b'{}')",
+            "os.write(3, struct.pack('<IB', 2 ** 32 - 1, 0x4F))",
+            "send(0x4F, b'{')",
+            "send(0x4F, b'[' * 100_000)",
+            "send(0x4F, b'[1]')",
+            "send(0x4F, json.dumps({'value': {'$': 'pickle', 'v': ''}}).encode())",
+            "send(0x4F, json.dumps({'error': {'kind': 'time_limit', 'message': ''}}).encode())",
+            "send(0x4F, json.dumps({'error': {'kind': 'unheard_of', 'message': ''}}).encode())",
+            "send(0x4F, json.dumps({'figures': 1_000}).encode())",
+            "send(0x4F, b'{\"figures\": 1}'); os._exit(0)",
+        ] {
+            let outcome = run(&engine, &format!("{send}{code}\nimport time\ntime.sleep(60)"));
+            let trouble = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
+            assert_eq!(trouble.kind, Kind::Crashed, "{code}");
+            assert!(outcome.usage.wall < Duration::from_secs(4), "{code}");
+        }
+    }
+}
+
+/// Functions of the host for guests to call.
+#[derive(Default)]
+struct Functions {
+    calls: AtomicU64,
+    gate: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl HostCalls for Functions {
+    fn call(&self, name: &str, args: Vec<Json>, _: Map<String, Json>) -> Result<Json, CallError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match name {
+            "add" => Ok(json!(args.iter().map(|number| number.as_i64().unwrap_or(0)).sum::<i64>())),
+            "wait" => {
+                let gate = self.gate.lock().unwrap();
+                drop(self.opened.wait_while(gate, |open| !*open).unwrap());
+                Ok(Json::Null)
+            }
+            _ => Err(CallError { kind: "KeyError".to_owned(), message: "no such row".to_owned() }),
+        }
+    }
+}
+
+fn ask(engine: &dyn Sandbox, host: &Arc<Functions>, code: &str) -> Outcome {
+    let granted = ["add", "wait", "fail"];
+    let functions = granted.map(|name| Function { name: name.to_owned(), doc: String::new() });
+    let job = Job { functions: functions.to_vec(), ..job(code) };
+    let host: Arc<dyn HostCalls> = Arc::<Functions>::clone(host);
+    engine.run(&job, Some(host), &|| None)
+}
+
+#[test]
+fn a_guest_calls_what_it_was_granted_and_nothing_else() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"host_calls": 5}));
+        let host = Arc::new(Functions::default());
+        let outcome = ask(&engine, &host, "add(add(1, 2), 3)");
+        assert_eq!((outcome.value, outcome.usage.host_calls), (Some(json!(6)), 2));
+        let trouble = ask(&engine, &host, "fail()").error.unwrap();
+        assert_eq!(trouble.kind, Kind::HostCallFailed);
+        assert!(trouble.message.contains("KeyError: no such row"), "{}", trouble.message);
+        let outcome = ask(
+            &engine,
+            &host,
+            "try:\n    fail()\nexcept ToolError as e:\n    kind = e.type\nkind",
+        );
+        assert_eq!(outcome.value, Some(json!("KeyError")));
+        let outcome = ask(&engine, &host, "while True: add(1)");
+        assert_eq!(outcome.error.unwrap().kind, Kind::HostCallLimit);
+        let forged = "import os, json, struct\nbody = json.dumps({'id': 1, 'name': 'rm', 'args': [], 'kwargs': {}}).encode()\n\
+            os.write(3, struct.pack('<IB', len(body) + 1, 0x43) + body)\nimport time\ntime.sleep(60)";
+        assert_eq!(ask(&engine, &host, forged).error.unwrap().kind, Kind::HostCallDenied);
+        assert_eq!(host.calls.load(Ordering::Relaxed), 2 + 1 + 1 + 5);
+    }
+}
+
+#[test]
+fn time_in_the_host_counts_and_a_call_that_hangs_is_left_behind() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"wall": 0.5}));
+        let host = Arc::new(Functions::default());
+        let start = Instant::now();
+        assert_eq!(ask(&engine, &host, "wait()").error.unwrap().kind, Kind::TimeLimit);
+        assert!(start.elapsed() < Duration::from_secs(5));
+        assert_eq!(ask(&engine, &host, "add(1, 1)").value, Some(json!(2)));
+        *host.gate.lock().unwrap() = true;
+        host.opened.notify_all();
+        // Its thread ends as soon as it hears that nobody waits.
+        while Arc::strong_count(&host) > 1 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_not_wanted_any_more_ends_at_once() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"wall": 60, "host_calls": 1}));
+        let start = Instant::now();
+        let stopped = Mutex::new(None);
+        let halt = || {
+            if start.elapsed() < Duration::from_millis(500) {
+                return None;
+            }
+            stopped.lock().unwrap().get_or_insert_with(Instant::now);
+            Some("the user left".to_owned())
+        };
+        let outcome = engine.run(&job("while True: pass"), None, &halt);
+        let ended = Instant::now();
+        let trouble = outcome.error.unwrap();
+        assert_eq!((trouble.kind, trouble.message.as_str()), (Kind::Cancelled, "the user left"));
+        assert!(ended - stopped.lock().unwrap().unwrap() < Duration::from_millis(100));
+        let outcome = engine.run(&job("1"), None, &|| Some("before it began".to_owned()));
+        assert_eq!(outcome.error.unwrap().kind, Kind::Cancelled);
+    }
+}
+
+#[test]
+fn many_threads_share_an_engine() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({"wall": 30}));
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let engine = &engine;
+                let code = format!("{number} * 2");
+                let check = move |_| assert_eq!(value(engine, &code), json!(number * 2));
+                scope.spawn(move || (0..3).for_each(check));
+            }
+        });
+    }
+}
+
+#[test]
+fn an_interpreter_that_does_not_start_is_unavailable_and_says_why() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let mut settings = support::settings(name, &json!({}));
+        settings.python = "/nowhere/python".into();
+        let engine = antiphon_sandbox::Engine::new(settings).unwrap();
+        let trouble = run(&engine, "1").error.unwrap();
+        assert_eq!(trouble.kind, Kind::Unavailable);
+        assert!(trouble.message.contains("/nowhere/python"), "{}", trouble.message);
+    }
+}

@@ -1,0 +1,182 @@
+//! Each layer keeps something out that gets through when that layer alone is
+//! left out; and without enough of them nothing runs.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod support;
+
+use std::fs;
+
+use antiphon_runtime::sandbox::{Isolation, Sandbox};
+use antiphon_sandbox::{Engine, Layer, Name};
+use serde_json::json;
+use support::{Clean, descendants, engine, job, run, settings, value, without};
+
+/// Whether code that ends in `True` or `False`, or raises, says `True`.
+fn breaches(engine: &dyn Sandbox, code: &str) -> bool {
+    run(engine, code).value == Some(json!(true))
+}
+
+/// What gets through without a layer, and through no jail that is whole.
+fn only_without(layer: Layer, code: &str) {
+    let whole = engine(Name::Process, &json!({}));
+    assert!(!breaches(&whole, code), "the whole jail lets it through: {code}");
+    let part = without(&[layer]);
+    assert!(breaches(&part, code), "without {}: {:?}", layer.as_str(), run(&part, code).error);
+}
+
+#[test]
+fn the_probe_says_what_holds() {
+    let _clean = Clean::start();
+    let probe = engine(Name::Process, &json!({})).probe();
+    assert!(probe.ok, "{probe:?}");
+    assert_eq!(probe.isolation, Isolation::OsJail);
+    assert_eq!(probe.layers.len(), Layer::ALL.len());
+    assert!(probe.layers.values().all(|level| level != "no"), "{probe:?}");
+    let weak = engine(Name::Subprocess, &json!({})).probe();
+    assert!(weak.ok);
+    assert_eq!(weak.isolation, Isolation::None);
+    assert_eq!(weak.layers.get("seccomp").map(String::as_str), Some("no"));
+}
+
+#[test]
+fn the_probe_refuses_less_than_the_minimum() {
+    let _clean = Clean::start();
+    for layers in [
+        &[Layer::Seccomp][..],
+        &[Layer::Landlock, Layer::PrivateRoot],
+        &[Layer::Landlock, Layer::Namespaces],
+    ] {
+        let probe = without(layers).probe();
+        assert!(!probe.ok, "{layers:?}");
+        assert!(!probe.missing.is_empty());
+    }
+    for layer in [Layer::Landlock, Layer::PrivateRoot, Layer::Namespaces] {
+        assert!(without(&[layer]).probe().ok, "without {}", layer.as_str());
+    }
+}
+
+#[test]
+fn an_engine_without_a_layer_never_claims_to_isolate() {
+    for layer in Layer::ALL {
+        assert_eq!(without(&[layer]).isolation(), Isolation::None);
+    }
+    assert_eq!(engine(Name::Process, &json!({})).isolation(), Isolation::OsJail);
+    assert_eq!(engine(Name::Subprocess, &json!({})).isolation(), Isolation::None);
+}
+
+#[test]
+fn system_calls_are_kept_back_by_seccomp_alone() {
+    let _clean = Clean::start();
+    only_without(Layer::Seccomp, "import os\npid = os.fork()\nif pid == 0: os._exit(0)\npid > 0");
+    only_without(
+        Layer::Seccomp,
+        "import socket\nsocket.socket(socket.AF_NETLINK, socket.SOCK_RAW)\nTrue",
+    );
+    only_without(Layer::Seccomp, "import os\nos.memfd_create('x') > 0");
+    only_without(Layer::Seccomp, "import os\nopen('f', 'w')\nos.utime('f')\nTrue");
+}
+
+#[test]
+fn what_is_granted_cannot_be_listed_because_of_landlock_alone() {
+    let _clean = Clean::start();
+    only_without(Layer::Landlock, "import os\nlen(os.listdir('/')) > 0");
+}
+
+#[test]
+fn what_exists_on_the_host_is_hidden_by_the_private_root_alone() {
+    let _clean = Clean::start();
+    only_without(Layer::PrivateRoot, "import os\nos.path.exists('/etc/passwd')");
+}
+
+#[test]
+fn who_and_where_it_is_are_hidden_by_namespaces_alone() {
+    let _clean = Clean::start();
+    let own = std::process::id();
+    only_without(Layer::Namespaces, "import os\nos.uname().nodename != 'sandbox'");
+    only_without(Layer::Namespaces, &format!("import os\nos.getppid() > {}", own.min(1_000)));
+}
+
+#[test]
+fn memory_is_kept_by_limits_alone() {
+    let _clean = Clean::start();
+    only_without(Layer::Limits, "len(bytearray(600 << 20)) > 0");
+}
+
+#[test]
+fn capabilities_are_given_up_in_the_layer_of_privileges_alone() {
+    let _clean = Clean::start();
+    assert_eq!(capabilities(&engine(Name::Process, &json!({}))), 0);
+    assert_ne!(capabilities(&without(&[Layer::Privileges])), 0);
+}
+
+/// The capabilities of a worker, as its host sees them.
+fn capabilities(engine: &Engine) -> u64 {
+    let before = descendants(std::process::id());
+    let mut session = engine.open().unwrap();
+    assert_eq!(session.run(&job("1"), None, &|| None).error, None);
+    // The worker is the last that was forked, below the two of the zygote.
+    let pid = *descendants(std::process::id()).difference(&before).max().unwrap();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    u64::from_str_radix(line.trim(), 16).unwrap()
+}
+
+#[test]
+fn files_are_seen_where_they_are_granted_and_cannot_be_written() {
+    let _clean = Clean::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (shown, hidden) = (folder.path().join("shown"), folder.path().join("hidden"));
+    fs::write(&shown, "seen").unwrap();
+    fs::write(&hidden, "secret").unwrap();
+    for layers in [&[][..], &[Layer::PrivateRoot], &[Layer::Landlock]] {
+        let mut settings = settings(Name::Process, &json!({}));
+        settings.without = layers.to_vec();
+        settings.mounts.read.push(shown.clone());
+        settings.mounts.files.push((shown.clone(), "/files/data".into()));
+        let engine = Engine::new(settings).unwrap();
+        let here = shown.display();
+        assert_eq!(value(&engine, &format!("open('{here}').read()")), json!("seen"));
+        if !layers.contains(&Layer::PrivateRoot) {
+            assert_eq!(value(&engine, "open('/files/data').read()"), json!("seen"));
+        }
+        let hidden = hidden.display();
+        for code in [
+            format!("open('{here}', 'a')"),
+            format!("open('{hidden}')"),
+            "open('/etc/passwd')".to_owned(),
+            "open('/new', 'w')".to_owned(),
+            "open('/cache/new', 'w')".to_owned(),
+            "open('/proc/self/status')".to_owned(),
+        ] {
+            assert!(run(&engine, &code).error.is_some(), "{layers:?}: {code}");
+        }
+    }
+    assert_eq!(fs::read_to_string(&shown).unwrap(), "seen");
+}
+
+#[test]
+fn a_grant_that_leads_nowhere_is_told() {
+    let _clean = Clean::start();
+    let mut settings = settings(Name::Process, &json!({}));
+    settings.mounts.read.push("/nowhere/at/all".into());
+    let trouble = run(&Engine::new(settings).unwrap(), "1").error.unwrap();
+    assert!(trouble.message.contains("/nowhere/at/all"), "{}", trouble.message);
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let refused = |change: fn(&mut antiphon_sandbox::Settings)| {
+        let mut settings = settings(Name::Process, &json!({}));
+        change(&mut settings);
+        let fault = Engine::new(settings).err().unwrap_or_else(|| panic!("it was taken"));
+        fault.code.clone()
+    };
+    let setting = "sandbox_setting_invalid";
+    assert_eq!(refused(|it| it.mounts.read.push("relative".into())), setting);
+    assert_eq!(refused(|it| it.mounts.read.push("/a/../b".into())), setting);
+    assert_eq!(refused(|it| it.mounts.files.push(("/a".into(), "/dev/null".into()))), setting);
+    assert_eq!(refused(|it| it.spares = 1_000), setting);
+    let limit = refused(|it| drop(it.limits.insert("wall".into(), json!(0))));
+    assert_eq!(limit, "sandbox_limit_invalid");
+}
