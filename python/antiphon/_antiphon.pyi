@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_limits", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -1398,6 +1398,16 @@ def current_context() -> Context:
 def enclosing_context() -> Context | None:
     """
     The context of the node that runs on this thread, if one does.
+    """
+
+def sandbox_limits(given: dict, data: bool = False) -> Any:
+    """
+    The complete table of a sandbox's limits.
+
+    `given` has limits by name: `None` is the ceiling, what is missing has its
+    default. `data` says that packages for data take part, which need more
+    memory by default. A limit that is wrong is a `ValidationError`
+    (`sandbox_limit_invalid`).
     """
 
 def select(state: dict, keys: Incomplete) -> Any:

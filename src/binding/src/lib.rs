@@ -51,6 +51,7 @@ mod role_effect;
 mod run;
 mod run_id;
 mod sandbox;
+mod sandbox_limits;
 mod saver;
 mod shape;
 mod shelves;
@@ -93,6 +94,7 @@ mod _antiphon {
         role_call::{ModelCall, RoleCall},
         run::Run,
         sandbox::{NativeSandbox, NativeSession, sandbox_probe},
+        sandbox_limits::sandbox_limits,
         saver::{MemorySaver, PostgresSaver, Saver, SqliteSaver},
         shape::{Shape, select},
         shelves::Shelves,

@@ -1,0 +1,36 @@
+//! The limits of a sandbox, checked and completed for engines of any language.
+
+use antiphon_runtime::sandbox::Limits;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value as Json};
+
+use crate::fault::to_exception;
+
+/// The complete table of a sandbox's limits.
+///
+/// `given` has limits by name: `None` is the ceiling, what is missing has its
+/// default. `data` says that packages for data take part, which need more
+/// memory by default. A limit that is wrong is a `ValidationError`
+/// (`sandbox_limit_invalid`).
+#[pyfunction]
+#[pyo3(signature = (given, data = false))]
+pub(crate) fn sandbox_limits<'py>(
+    py: Python<'py>,
+    given: &Bound<'py, PyDict>,
+    data: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut table = Map::new();
+    for (name, value) in given {
+        table.insert(name.extract()?, plain(&value));
+    }
+    let limits = Limits::complete(&table, data).map_err(|fault| to_exception(py, &fault))?;
+    Ok(pythonize::pythonize(py, &limits.to_json())?)
+}
+
+/// Numbers and nothing as they are; all else as text, which is no limit.
+fn plain(value: &Bound<'_, PyAny>) -> Json {
+    let number = value.is_none() || value.extract::<f64>().is_ok_and(f64::is_finite);
+    let read = if number { pythonize::depythonize(value).ok() } else { None };
+    read.unwrap_or_else(|| Json::String(value.to_string()))
+}
