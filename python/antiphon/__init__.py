@@ -52,7 +52,7 @@ _HOMES = {
     "Usage": "result",
     "tool": "tools",
 }
-_MODULES = ("checkpoint", "errors", "graph", "models", "state", "systems", "tools")
+_MODULES = ("checkpoint", "errors", "graph", "models", "sandbox", "state", "systems", "tools")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,31 @@
-"""Code that nobody trusts, run so that it can do no harm."""
+r"""Code that nobody trusts, run so that it can do no harm.
+
+Example:
+    >>> with Sandbox(engine="monty") as box:
+    ...     result = box.run("print('hello'); 6 * 7")
+    >>> result.value, result.stdout
+    (42, 'hello\n')
+"""
 
 from __future__ import annotations
 
 from antiphon.sandbox._figure import SandboxFigure
+from antiphon.sandbox._guest.decode import Opaque
+from antiphon.sandbox._limits import Limits
+from antiphon.sandbox._pause import SandboxPause
 from antiphon.sandbox._result import Isolation, SandboxResult, SandboxUsage
+from antiphon.sandbox._sandbox import Sandbox, SandboxSession
 from antiphon.sandbox._table import SandboxTable
 
-__all__ = ["Isolation", "SandboxFigure", "SandboxResult", "SandboxTable", "SandboxUsage"]
+__all__ = [
+    "Isolation",
+    "Limits",
+    "Opaque",
+    "Sandbox",
+    "SandboxFigure",
+    "SandboxPause",
+    "SandboxResult",
+    "SandboxSession",
+    "SandboxTable",
+    "SandboxUsage",
+]

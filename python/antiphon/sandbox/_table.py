@@ -60,6 +60,18 @@ class SandboxTable:
 
         return pl.read_ipc_stream(io.BytesIO(self.ipc))
 
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists by column.
+
+        Raises:
+            ModuleNotFoundError: neither pyarrow nor polars is installed.
+        """
+        read = self.first(2**62)
+        if read is None:
+            raise ModuleNotFoundError(f"a table cannot be read: {_HINT}")
+        names, rows, _ = read
+        return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+
     def first(self, rows: int) -> tuple[list[str], list[Sequence[Any]], int] | None:
         """The names of the columns, the first rows, and how many rows there are.
 

@@ -1,0 +1,129 @@
+"""The files of named packages and of what they need, and of nothing else."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import packages_distributions as homes
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Closure", "closure"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"\bextra\s*==")
+
+
+class Closure(NamedTuple):
+    """What a sandbox with packages can see.
+
+    Attributes:
+        modules: names to import, one for each package that was asked for.
+        paths: files and folders to read, absolute, each once, in order.
+    """
+
+    modules: list[str]
+    paths: list[str]
+
+
+def closure(packages: Iterable[str]) -> Closure:
+    """The files of these packages, and of whatever they need that is installed.
+
+    Args:
+        packages: names of packages, as they are installed or as they are imported.
+
+    Raises:
+        ValidationError: one is not installed, or not as files that can be shown
+            (``sandbox_package_missing``).
+
+    Example:
+        >>> closure([])
+        Closure(modules=[], paths=[])
+    """
+    modules: list[str] = []
+    paths: dict[str, None] = {}
+    seen: set[str] = set()
+    todo: list[Distribution] = []
+    for name in dict.fromkeys(packages):
+        found = _asked_for(name)
+        modules.append(_module_of(name, found))
+        todo.append(found)
+    while todo:
+        found = todo.pop()
+        if _normal(found.name) in seen:
+            continue
+        seen.add(_normal(found.name))
+        paths.update(dict.fromkeys(_places(found)))
+        todo += _needed(found)
+    return Closure(modules, sorted(paths))
+
+
+def _asked_for(name: str) -> Distribution:
+    try:
+        return distribution(name)
+    except (PackageNotFoundError, ValueError):
+        found = homes().get(name)
+    if not found:
+        raise ValidationError(
+            f"a package for the sandbox is not installed: {name}",
+            code="sandbox_package_missing",
+            details={"package": name},
+            hint=f"install it beside antiphon: pip install {name}",
+        )
+    return distribution(found[0])
+
+
+def _module_of(name: str, found: Distribution) -> str:
+    """The name under which a package is imported."""
+    plain = name.replace("-", "_")
+    if plain in {top.partition(".")[0] for top in _tops(found)}:
+        return plain
+    ours = [module for module, owners in homes().items() if found.name in owners]
+    public = [module for module in ours if not module.startswith("_")]
+    return public[0] if public else plain
+
+
+def _needed(found: Distribution) -> list[Distribution]:
+    """What it requires and is installed; what only an extra of it requires is left out."""
+    needed = []
+    for line in found.requires or []:
+        text, _, condition = line.partition(";")
+        name = _NAME.match(text.strip())
+        if name is None or _EXTRA.search(condition):
+            continue
+        try:
+            needed.append(distribution(name[0]))
+        except PackageNotFoundError:
+            # Its condition names another system or version of Python.
+            continue
+    return needed
+
+
+def _places(found: Distribution) -> list[str]:
+    """The files and folders at the top of where it is installed."""
+    places = [Path(str(found.locate_file(top))).resolve() for top in sorted(_tops(found))]
+    if not any(place.suffix == ".py" or _is_code(place) for place in places):
+        raise ValidationError(
+            f"a package for the sandbox has no files of its own: {found.name}",
+            code="sandbox_package_missing",
+            details={"package": found.name},
+            hint="an editable install cannot be shown to a sandbox; install it as a wheel",
+        )
+    return [str(place) for place in places if place.exists()]
+
+
+def _is_code(place: Path) -> bool:
+    return place.is_dir() and place.suffix not in {".dist-info", ".egg-info"}
+
+
+def _tops(found: Distribution) -> set[str]:
+    return {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

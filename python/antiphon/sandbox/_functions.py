@@ -1,0 +1,189 @@
+"""Host functions: the tools that code in a sandbox may call, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from antiphon._loop import running
+from antiphon.errors import ValidationError
+from antiphon.sandbox._calls import CALL_SECONDS, CallFailed
+from antiphon.sandbox._guest.budget import TooLarge
+from antiphon.sandbox._guest.decode import Decoder, Malformed
+from antiphon.sandbox._inputs import check_name, tag
+from antiphon.sandbox._table import SandboxTable, is_tabular, table_bytes
+from antiphon.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["HostFunctions"]
+
+_RESULT = 2**20
+"""Bytes of a result as JSON."""
+
+
+class HostFunctions:
+    """The tools that code in a sandbox may call, by name.
+
+    Args:
+        tools: anything that `Tool.from_any` takes.
+
+    Raises:
+        ValidationError: `Tool` refuses one, two have the same name, or a name is none for a
+            function.
+    """
+
+    def __init__(self, tools: Iterable[Any]) -> None:
+        self._tools = {check_name(tool.name): tool for tool in Tool.collect(tools)}
+
+    @property
+    def declared(self) -> list[dict[str, str]]:
+        """Name and docstring of each, for the job."""
+        return [{"name": tool.name, "doc": tool.description} for tool in self._tools.values()]
+
+    def for_run(self, loop: asyncio.AbstractEventLoop | None) -> _Run:
+        """What answers the calls of one run: the limits of tools count by run.
+
+        Args:
+            loop: where async tools run. Default: antiphon's own.
+        """
+        return _Run(self._tools, loop)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+class _Run:
+    """Answers the calls of one run.
+
+    Args:
+        tools: the granted tools by name.
+        loop: where async tools run.
+    """
+
+    def __init__(self, tools: dict[str, Tool], loop: asyncio.AbstractEventLoop | None) -> None:
+        self._tools, self._loop = tools, loop
+        self._lock = threading.Lock()
+        self._calls = dict.fromkeys(tools, 0)
+
+    def __call__(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Calls a tool with tagged arguments; waits for it, but not longer than it may take.
+
+        Raises:
+            CallFailed: it is not granted, was called too often, failed or took too long; with
+                what the guest may know of that.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            raise CallFailed("NameError", f"this function is not granted: {name}")
+        self._count(tool)
+        try:
+            arguments = _arguments(tool, _decoded(args), _decoded(kwargs))
+            return _tagged(name, self._called(tool, arguments))
+        except CallFailed:
+            raise
+        except Exception as error:
+            raise CallFailed.of(error) from error
+
+    def _count(self, tool: Tool) -> None:
+        with self._lock:
+            self._calls[tool.name] += 1
+            count = self._calls[tool.name]
+        if tool.max_calls is not None and count > tool.max_calls:
+            message = f"`{tool.name}` may be called {tool.max_calls} times in one run"
+            raise CallFailed("RuntimeError", message)
+
+    def _called(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        seconds = min(CALL_SECONDS, tool.timeout or CALL_SECONDS)
+        number = uuid.uuid4().hex
+        context = ToolContext(
+            name=tool.name,
+            call_id=number,
+            idempotency_key=number,
+            deadline=datetime.now(UTC) + timedelta(seconds=seconds),
+        )
+
+        def call() -> Any:
+            return tool.call(arguments, context)
+
+        # Without a time-out of its own it may stay here: the engine does not wait for ever.
+        direct = tool.is_async or tool.timeout is None
+        found = call() if direct else _on_a_thread(tool, seconds, call)
+        return self._awaited(tool, seconds, found) if inspect.isawaitable(found) else found
+
+    def _awaited(self, tool: Tool, seconds: float, awaitable: Any) -> Any:
+        async def wait() -> Any:
+            return await awaitable
+
+        future = asyncio.run_coroutine_threadsafe(wait(), self._loop or running())
+        try:
+            return future.result(seconds)
+        except TimeoutError as error:
+            if not future.cancel():
+                raise  # the tool's own
+            raise _late(tool, seconds) from error
+
+
+def _decoded(tagged: Any) -> Any:
+    if type(tagged) is dict:
+        return {name: _decoded_one(value) for name, value in tagged.items()}
+    return [_decoded_one(value) for value in tagged]
+
+
+def _decoded_one(tagged: Any) -> Any:
+    try:
+        return Decoder(opaque=False).decode(tagged)
+    except Malformed as problem:
+        raise CallFailed("TypeError", f"an argument cannot be read: {problem}") from problem
+
+
+def _arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """All arguments by name, as a model would have given them."""
+    names = list(tool.parameters.get("properties", {}))
+    if len(args) > len(names):
+        message = f"`{tool.name}` takes {len(names)} arguments, and was given {len(args)}"
+        raise CallFailed("TypeError", message)
+    arguments = dict(zip(names, args, strict=False))
+    if twice := arguments.keys() & kwargs.keys():
+        message = f"`{tool.name}` was given an argument twice: {min(twice)}"
+        raise CallFailed("TypeError", message)
+    return arguments | kwargs
+
+
+def _on_a_thread(tool: Tool, seconds: float, call: Any) -> Any:
+    done = threading.Event()
+    outcome: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            outcome["value"] = call()
+        except BaseException as error:  # noqa: BLE001 - it is passed on
+            outcome["error"] = error
+        done.set()
+
+    threading.Thread(target=work, name=f"antiphon-tool-{tool.name}", daemon=True).start()
+    if not done.wait(seconds):
+        raise _late(tool, seconds)
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["value"]
+
+
+def _late(tool: Tool, seconds: float) -> CallFailed:
+    return CallFailed("TimeoutError", f"`{tool.name}` took longer than its {seconds:g} s")
+
+
+def _tagged(name: str, value: Any) -> Any:
+    """A tool's result; a table goes in as its columns."""
+    try:
+        if is_tabular(value):
+            value = SandboxTable(table_bytes(name, value)).to_columns()
+        return tag(value, _RESULT)
+    except (TooLarge, TypeError, ValidationError, ModuleNotFoundError) as problem:
+        message = f"the result of `{name}` cannot go in: {problem}"
+        raise CallFailed("ValueError", message) from problem

@@ -1,0 +1,255 @@
+"""One job in one Monty session, driven from host call to host call."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from antiphon.sandbox._calls import CallFailed, timed_call
+from antiphon.sandbox._guest.budget import TooLarge
+from antiphon.sandbox._leash import Cut
+from antiphon.sandbox._monty.faults import trouble_of
+from antiphon.sandbox._monty.progress import Flood
+from antiphon.sandbox._monty.values import answered, handed_out, locals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon.sandbox._leash import Leash
+    from antiphon.sandbox._monty.progress import Progress
+
+__all__ = ["Feed", "Paused", "raised"]
+
+_CUT = {
+    "cancelled": "the caller cancelled",
+    "time_limit": "it took longer than {:g} s",
+    "output_limit": "it wrote far more than anybody would read",
+}
+_ARGUMENTS = 2**20
+_NAMES = 200
+_TEXT = 1_000
+_NAME_BYTES = 64 * 2**10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """A job that waits for the answer to a call.
+
+    Attributes:
+        dump: the interpreter, as Monty writes it.
+        name: the function that the code called.
+        args: its positional arguments, tagged.
+        kwargs: its named arguments, tagged.
+        progress: the job until then.
+    """
+
+    dump: bytes
+    name: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    progress: Progress
+
+
+class _TooManyCalls(Exception):
+    """More calls of host functions than the limits allow."""
+
+
+class _Unsupported(Exception):
+    """The code does what this engine has no answer to."""
+
+
+class Feed:
+    """Drives a job to its end, or to its next call if it shall pause there.
+
+    Args:
+        progress: the job; it is carried on.
+        call: calls a host function; ``None`` if the job shall pause at each call.
+        leash: kills the worker at the deadline.
+        session: a Monty session, for what the code left behind; one that was restored in the
+            middle of a feed can be asked like any other once the feed has ended.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
+        leash: Leash,
+        session: Any,
+    ) -> None:
+        self._progress, self._call, self._leash, self._session = progress, call, leash, session
+        self._since = time.monotonic()
+        self._failure: str | None = None
+
+    def drive(
+        self, advance: Callable[[Callable[[str, str], None]], Any]
+    ) -> dict[str, Any] | Paused:
+        """Runs until the end, or until a call at which the job pauses.
+
+        Args:
+            advance: begins, or answers the call at which it paused; takes what receives the
+                output, gives the next snapshot.
+
+        Returns:
+            The outcome as the engines' contract has it, or the pause.
+        """
+        try:
+            value = self._finished(advance)
+        except Exception as error:  # noqa: BLE001 - each kind is told below
+            return self._outcome({"error": self._trouble(error)})
+        if isinstance(value, Paused):
+            self._progress.spent += time.monotonic() - self._since
+            return value
+        return self._outcome(self._gathered(value))
+
+    def _finished(self, advance: Callable[[Callable[[str, str], None]], Any]) -> Any:
+        import pydantic_monty as monty
+
+        snapshot = advance(self._print)
+        while not isinstance(snapshot, monty.MontyComplete):
+            if self._leash.cut is not None:
+                raise Cut(self._leash.cut)
+            if isinstance(snapshot, monty.NameLookupSnapshot):
+                snapshot = self._named(snapshot)
+            elif isinstance(snapshot, monty.FunctionSnapshot):
+                snapshot = self._called(snapshot)
+                if isinstance(snapshot, Paused):
+                    return snapshot
+            else:
+                raise _Unsupported("the code waits for what nothing will bring")
+        return snapshot.output
+
+    def _print(self, stream: str, text: str) -> None:
+        try:
+            self._progress.print(stream, text)
+        except Flood:
+            # By itself the worker would write on until its time is over.
+            self._leash.end("output_limit")
+            raise
+
+    def _named(self, snapshot: Any) -> Any:
+        name = snapshot.variable_name
+        if snapshot.object_id is None and name in self._progress.functions:
+            return snapshot.resume(value=_stub(name))
+        return snapshot.resume()
+
+    def _called(self, snapshot: Any) -> Any:
+        """Answers a call: a name that is no grant arrives here too, without a look-up."""
+        name = snapshot.function_name
+        if snapshot.is_os_function:
+            # Granted files and the modules of the interpreter; all else is refused there.
+            return snapshot.resume_auto()
+        if snapshot.object_id is not None or name not in self._progress.functions:
+            refusal = {"exc_type": "NameError", "message": f"name {name!r} is not defined"}
+            return snapshot.resume(refusal)
+        self._progress.calls += 1
+        if self._progress.calls > self._progress.limits["host_calls"]:
+            raise _TooManyCalls(f"more than {self._progress.limits['host_calls']} calls")
+        try:
+            args = handed_out(list(snapshot.args), _ARGUMENTS)
+            kwargs = handed_out(dict(snapshot.kwargs), _ARGUMENTS)
+        except TooLarge as problem:
+            return snapshot.resume(raised("ValueError", f"the arguments are too large: {problem}"))
+        if self._call is None:
+            return Paused(
+                dump=snapshot.dump(), name=name, args=args, kwargs=kwargs, progress=self._progress
+            )
+        return snapshot.resume(self._answer(self._call, name, args, kwargs))
+
+    def _answer(
+        self, call: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        try:
+            tagged = timed_call(lambda: call(name, args, kwargs), self._leash)
+            return {"return_value": answered(tagged)}
+        except Cut:
+            raise
+        except Exception as error:  # noqa: BLE001 - the guest shall know of it
+            failure = error if isinstance(error, CallFailed) else CallFailed.of(error)
+            self._failure = str(failure)
+            return raised("RuntimeError", self._failure)
+
+    def _gathered(self, value: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        limits, want = self._progress.limits, self._progress.want
+        if "value" in want:
+            try:
+                found["value"] = handed_out(value, limits["value"])
+            except TooLarge as problem:
+                found["value_error"] = {"kind": "result_too_large", "message": str(problem)}
+        if "locals" in want:
+            try:
+                found.update(self._locals(limits["locals"]))
+            except Exception as error:  # noqa: BLE001 - each kind is told below
+                trouble = self._trouble(error)
+                # The code may have taken the name for something else.
+                cut = self._leash.cut is not None
+                found |= {"error": trouble} if cut else {"local_errors": {"locals": trouble}}
+        return found
+
+    def _locals(self, total: int) -> dict[str, Any]:
+        names, errors = locals_of(
+            self._session.feed_run("locals()"),
+            self._progress.inputs,
+            total=total,
+            each=min(_NAME_BYTES, total),
+            most=_NAMES,
+        )
+        told = {
+            name: {"kind": "result_too_large", "message": text} for name, text in errors.items()
+        }
+        return {"locals": names, "local_errors": told}
+
+    def _trouble(self, error: Exception) -> dict[str, Any]:
+        """What an error of the feed means; what the host knows counts before what it is told."""
+        import pydantic_monty as monty
+
+        wall = self._progress.limits["wall"]
+        if self._leash.cut is not None:
+            kind, message = self._leash.cut, _CUT[self._leash.cut].format(wall)
+        elif isinstance(error, _TooManyCalls):
+            kind, message = "host_call_limit", str(error)
+        elif isinstance(error, _Unsupported):
+            kind, message = "unsupported", str(error)
+        elif isinstance(error, monty.MontyError):
+            return self._told(trouble_of(error, wall=wall))
+        else:
+            kind, message = "crashed", f"{type(error).__name__}: {error}"[:_TEXT]
+        return {"kind": kind, "message": message}
+
+    def _told(self, trouble: dict[str, Any]) -> dict[str, Any]:
+        """The same, but that a failure of a host function which the code let pass is one."""
+        if trouble.get("type") == "RuntimeError" and trouble["message"] == self._failure:
+            trouble["kind"] = "host_call_failed"
+        return trouble
+
+    def _outcome(self, found: dict[str, Any]) -> dict[str, Any]:
+        progress = self._progress
+        progress.spent += time.monotonic() - self._since
+        usage = {"wall": progress.spent, "host_calls": progress.calls}
+        return {
+            "locals": {},
+            "local_errors": {},
+            "tables": [],
+            "figures": [],
+            "error": None,
+            **found,
+            **progress.streams,
+            "truncated": progress.truncated,
+            "usage": {"cpu": 0.0, "memory": 0, **usage},
+        }
+
+
+def _stub(name: str) -> Any:
+    """What a granted name is bound to; calling it comes back as a call of that name."""
+
+    def stub(*_: Any, **__: Any) -> None:
+        raise RuntimeError(f"a host function was called past the sandbox: {name}")
+
+    stub.__name__ = stub.__qualname__ = name
+    return stub
+
+
+def raised(kind: str, message: str) -> dict[str, str]:
+    """An answer to a call that is an exception in the guest."""
+    return {"exc_type": kind, "message": message}

@@ -1,0 +1,150 @@
+"""Values on their way into Monty and out of it, within budgets."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from antiphon.sandbox._guest.budget import Budget, TooLarge
+from antiphon.sandbox._guest.decode import Decoder
+from antiphon.sandbox._guest.encode import Encoder
+from antiphon.sandbox._guest.portrait import full_name
+from antiphon.sandbox._table import SandboxTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["answered", "given", "handed_out", "locals_of"]
+
+_MACHINERY = re.compile(r"<(?:function .{1,200} at 0x[0-9a-f]+|(?:module|class) '.{1,200}')>")
+_REPR = 4_000
+_DEPTH = 64
+_NODES = 100_000
+
+
+class _Encoder(Encoder):
+    """Shows what has no form without asking for a `repr` that could have no end.
+
+    Values keep their shared parts on the way out of Monty: forty lists, each twice in the
+    next, are small until they are written out. So parts are counted before they are shown.
+    """
+
+    def shown(self, value: Any, depth: int) -> Any:
+        """As the base class; but parts are written out within the budget."""
+        parts = _parts(value)
+        if parts is None:
+            if not isinstance(value, type | PurePath) and value is not ... and not _is_named(value):
+                self.budget.node(depth + 1, 64, 4)
+                name = full_name(value)
+                return {"$": "object", "type": name, "repr": f"<{name}>"}
+            return super().shown(value, depth)
+        name, inner = parts
+        told = json.dumps(self.encode(inner, depth + 1), ensure_ascii=False)
+        picture = f"{name}{told}"
+        picture = picture if len(picture) <= _REPR else f"{picture[: _REPR - 1]}…"
+        self.budget.node(depth + 1, len(name) + len(picture) + 32, 4)
+        return {"$": "object", "type": name[:200], "repr": picture}
+
+
+def handed_out(value: Any, size: int) -> Any:
+    """A value of the guest as tagged JSON.
+
+    Args:
+        value: what Monty gave; it may share parts.
+        size: bytes of JSON that it may take.
+
+    Raises:
+        TooLarge: it takes more, or has too many parts, or is nested too deeply.
+    """
+    budget = Budget(bytes=size, nodes=_NODES, depth=_DEPTH)
+    tagged = _Encoder(budget).encode(value)
+    budget.text_of(tagged)
+    return tagged
+
+
+def given(tagged: Mapping[str, Any], tables: Mapping[str, bytes]) -> dict[str, Any]:
+    """The host's values as objects that Monty takes; tables become lists by column."""
+    decoder = Decoder(nodes=2**62, depth=900, opaque=False)
+    found = {name: _plain(decoder.decode(value)) for name, value in tagged.items()}
+    for name, stream in tables.items():
+        found[name] = SandboxTable(stream).to_columns()
+    return found
+
+
+def answered(tagged: Any) -> Any:
+    """A host function's result as an object that Monty takes."""
+    return _plain(Decoder(nodes=2**62, depth=900, opaque=False).decode(tagged))
+
+
+def locals_of(
+    names: Any, unchanged: Mapping[str, Any], *, total: int, each: int, most: int
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The names that the code assigned, tagged; and why some could not be brought out.
+
+    Args:
+        names: what `locals()` gave in the guest: not to be trusted.
+        unchanged: the inputs, tagged; a name that still has its input's value was not assigned.
+        total: bytes of JSON for all of them.
+        each: bytes of JSON for one.
+        most: how many.
+    """
+    found: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    if type(names) is not dict:
+        return found, errors
+    left = total
+    for name, value in names.items():
+        if type(name) is not str or name.startswith("_") or _is_machinery(value):
+            continue
+        if len(found) + len(errors) >= most:
+            errors[name] = f"more than {most} names are assigned"
+            break
+        try:
+            tagged = handed_out(value, min(each, left))
+        except TooLarge as problem:
+            errors[name] = str(problem)
+            continue
+        if name in unchanged and unchanged[name] == tagged:
+            continue
+        found[name] = tagged
+        left -= len(json.dumps(tagged))
+    return found, errors
+
+
+def _is_machinery(value: Any) -> bool:
+    """Whether it is a function, class or module; Monty hands them out as text."""
+    return isinstance(value, type) or (type(value) is str and bool(_MACHINERY.fullmatch(value)))
+
+
+def _parts(value: Any) -> tuple[str, Any] | None:
+    """What a composite value is called, and the parts that it shows."""
+    if isinstance(value, BaseException):
+        return type(value).__name__, list(value.args)
+    if isinstance(value, tuple):
+        names = getattr(type(value), "_fields", None)
+        if isinstance(names, tuple) and len(names) == len(value):
+            return type(value).__name__, dict(zip(names, value, strict=True))
+        return type(value).__name__, list(value)
+    if type(value).__name__ == "MontyClassProxy":
+        return str(value.name), dict(value.attributes)
+    return None
+
+
+def _is_named(value: Any) -> bool:
+    return type(value).__name__ in {"MontyStdTypeProxy", "MontyClassTypeProxy"}
+
+
+def _plain(value: Any) -> Any:
+    """The value with what Monty has no type for as the nearest that it has."""
+    kind = type(value)
+    if kind in {list, tuple, set, frozenset}:
+        return kind(_plain(item) for item in value)
+    if kind is dict:
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if kind.__name__ in {"UUID", "Fraction"}:
+        return str(value)
+    return value

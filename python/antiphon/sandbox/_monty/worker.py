@@ -1,0 +1,111 @@
+"""One worker process of Monty's, with a leash on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._leash import Leash, killer
+from antiphon.sandbox._monty.feed import Feed, Paused, raised
+from antiphon.sandbox._monty.progress import Progress
+from antiphon.sandbox._monty.values import answered, given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from antiphon.sandbox._stop import Stop
+
+__all__ = ["Worker"]
+
+_GRACE = 0.05
+"""Seconds past its limit after which a worker that did not end by itself is killed."""
+_ENDING = frozenset(
+    ["time_limit", "memory_limit", "output_limit", "host_call_limit", "crashed", "cancelled"]
+)
+"""What a worker does not survive: its state is not to be trusted any more."""
+
+
+class Worker:
+    """One worker process, for one job after the other.
+
+    Args:
+        session: a Monty session that has a worker.
+        limits: the complete table.
+        mounts: the folders that jobs see.
+
+    Attributes:
+        alive: whether it can take another job.
+    """
+
+    def __init__(self, session: Any, limits: dict[str, Any], mounts: Sequence[Any]) -> None:
+        self.alive = True
+        self._session, self._limits, self._mounts = session, limits, list(mounts)
+
+    def run(
+        self,
+        job: Mapping[str, Any],
+        call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
+        stop: Stop | None,
+    ) -> dict[str, Any] | Paused:
+        """Runs a job to its end; without `call` to its first call of a host function."""
+        progress = Progress(
+            limits=self._limits,
+            functions=[function["name"] for function in job["functions"]],
+            inputs=dict(job["inputs"]),
+            want=list(job["want"]),
+        )
+
+        def begin(receive: Callable[[str, str], None]) -> Any:
+            inputs = given(job["inputs"], job["tables"])
+            return self._session.feed_start(
+                job["code"],
+                inputs=inputs,
+                print_callback=receive,
+                mount=self._mounts,
+            )
+
+        return self._drive(progress, begin, call, stop)
+
+    def go_on(
+        self, dump: bytes, progress: Progress, reply: Mapping[str, Any], stop: Stop | None
+    ) -> dict[str, Any] | Paused:
+        """Answers the call at which a job waits, and runs to its end or its next call.
+
+        Args:
+            dump: what `Paused` has; from nobody but ourselves.
+            progress: the job's until then.
+            reply: ``{"value": tagged}``, or ``{"error": {"type": …, "message": …}}``.
+            stop: by which the caller stops.
+        """
+
+        def answer(receive: Callable[[str, str], None]) -> Any:
+            snapshot = self._session.load_snapshot(dump, mount=self._mounts, print_callback=receive)
+            # The grants of this process count, not those of the one that wrote it.
+            name = getattr(snapshot, "function_name", None)
+            if name not in progress.functions or snapshot.object_id is not None:
+                raise Malformed("the snapshot does not wait for a granted function")
+            if "error" in reply:
+                failure = f"{reply['error']['type']}: {reply['error']['message']}"
+                return snapshot.resume(raised("RuntimeError", failure))
+            return snapshot.resume({"return_value": answered(reply["value"])})
+
+        return self._drive(progress, answer, None, stop)
+
+    def _drive(
+        self,
+        progress: Progress,
+        advance: Callable[[Callable[[str, str], None]], Any],
+        call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
+        stop: Stop | None,
+    ) -> dict[str, Any] | Paused:
+        kill, forget = killer(self._session.worker_pid)
+        left = max(0.0, progress.limits["wall"] - progress.spent)
+        try:
+            with Leash(left + _GRACE, stop, kill) as leash:
+                outcome = Feed(progress, call, leash, self._session).drive(advance)
+            if not isinstance(outcome, Paused) and (outcome["error"] or {}).get("kind") in _ENDING:
+                self.alive = False
+                kill()
+        finally:
+            forget()
+        return outcome

@@ -1,0 +1,171 @@
+"""What a sandbox is made with: limits, files, packages, an engine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.errors import SandboxUnavailable, ValidationError
+from antiphon.sandbox import Limits, Sandbox
+from antiphon.sandbox import _engines as engines
+from antiphon.sandbox._closure import closure
+from antiphon.sandbox._engines import ENGINES, Kind
+from antiphon.sandbox._job import granted_files
+
+MIB = 2**20
+
+
+def test_each_limit_has_a_default() -> None:
+    table = Limits().complete()
+    assert table["wall"] == 5
+    assert table["cpu"] == 6
+    assert table["memory"] == 256 * MIB
+    assert table["host_calls"] == 1_000
+    assert Limits().complete(["pandas"])["memory"] == 512 * MIB
+
+
+def test_none_is_the_ceiling_and_processor_time_follows_the_clock() -> None:
+    assert Limits(wall=None).complete()["wall"] == 300
+    assert Limits(wall=2).complete()["cpu"] == 3
+    assert Limits(memory=64 * MIB).complete(["pandas"])["memory"] == 64 * MIB
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"wall": 0},
+        {"wall": -1},
+        {"wall": float("nan")},
+        {"wall": float("inf")},
+        {"wall": 301},
+        {"wall": True},
+        {"wall": "5"},
+        {"memory": 2**40},
+        {"files": 9.5},
+        {"host_calls": 10**400},
+        {"time": 5},
+    ],
+)
+def test_a_limit_that_is_none_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Limits(**given)
+    assert caught.value.code == "sandbox_limit_invalid"
+
+
+def test_limits_are_told_by_what_was_given() -> None:
+    assert repr(Limits(wall=2)) == "Limits(wall=2)"
+    assert Limits(wall=2) == Limits(wall=2)
+    assert len({Limits(wall=2), Limits(wall=2), Limits()}) == 2
+
+
+def test_files_have_the_names_of_their_paths_or_those_that_are_given(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("a\n1\n")
+    assert granted_files([data]) == [[str(data), "/files/data.csv"]]
+    assert granted_files([str(data)]) == [[str(data), "/files/data.csv"]]
+    assert granted_files({"sales.csv": data}) == [[str(data), "/files/sales.csv"]]
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "..", ".", "x\0y"])
+def test_a_file_s_name_has_no_folders(tmp_path: Path, name: str) -> None:
+    (tmp_path / "data.csv").write_text("")
+    with pytest.raises(ValidationError) as caught:
+        granted_files({name: tmp_path / "data.csv"})
+    assert caught.value.code == "sandbox_file_invalid"
+
+
+def test_a_folder_a_missing_file_and_a_name_given_twice_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/data.csv").write_text("")
+    (tmp_path / "data.csv").write_text("")
+    cases: list[list[Path]] = [
+        [tmp_path],
+        [tmp_path / "none"],
+        [tmp_path / "data.csv", tmp_path / "a/data.csv"],
+    ]
+    for files in cases:
+        with pytest.raises(ValidationError) as caught:
+            granted_files(files)
+        assert caught.value.code == "sandbox_file_invalid"
+
+
+def test_a_package_brings_its_own_files_and_those_of_what_it_needs() -> None:
+    found = closure(["pandas"])
+    names = {Path(path).name for path in found.paths}
+    assert found.modules == ["pandas"]
+    assert {"pandas", "numpy", "dateutil"} <= names
+    assert not {"pytest", "polars", "pip", "bin"} & names
+    assert all(Path(path).is_absolute() and Path(path).exists() for path in found.paths)
+    assert found.paths == sorted(set(found.paths))
+
+
+def test_a_package_may_be_named_as_it_is_imported() -> None:
+    assert closure(["dateutil"]).modules == ["dateutil"]
+    assert closure(["python-dateutil"]).modules == ["dateutil"]
+
+
+def test_what_only_an_extra_needs_stays_outside() -> None:
+    required = importlib.metadata.requires("pandas") or []
+    assert any("extra ==" in line and line.startswith("pyarrow") for line in required)
+    assert "pyarrow" not in {Path(path).name for path in closure(["pandas"]).paths}
+
+
+@pytest.mark.parametrize("name", ["no-such-package", "antiphon", ""])
+def test_a_package_without_files_to_show_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        closure([name])
+    assert caught.value.code == "sandbox_package_missing"
+
+
+def test_an_engine_that_is_none_is_refused() -> None:
+    with pytest.raises(ValidationError, match="no such engine: docker") as caught:
+        Sandbox(engine="docker")  # type: ignore[arg-type]
+    assert caught.value.code == "sandbox_engine_invalid"
+
+
+def _kind(name: str, *, ok: bool, **options: Any) -> Kind:
+    def found() -> Any:
+        missing = [] if ok else [f"what {name} needs"]
+        return {"engine": name, "ok": ok, "isolation": "none", "missing": missing}
+
+    return Kind(found, ENGINES["monty"].make, ENGINES["monty"].stopper, **options)
+
+
+def test_auto_takes_the_first_engine_that_passes_its_probe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds = {
+        "strong": _kind("strong", ok=False),
+        "loud": _kind("loud", ok=True, by_choice=False),
+        "weak": _kind("weak", ok=True),
+    }
+    monkeypatch.setattr(engines, "ENGINES", kinds)
+    monkeypatch.setattr(engines, "probe", lambda name: kinds[name].probe())
+    assert engines.choose("auto", packages=False, pauses=False) == "weak"
+    assert engines.choose("loud", packages=False, pauses=False) == "loud"
+    with pytest.raises(SandboxUnavailable) as caught:
+        engines.choose("strong", packages=False, pauses=False)
+    assert "what strong needs" in str(caught.value)
+
+
+def test_when_no_engine_can_be_used_the_error_names_what_each_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kinds = {
+        "strong": _kind("strong", ok=False),
+        "narrow": _kind("narrow", ok=True, packages=False),
+    }
+    monkeypatch.setattr(engines, "ENGINES", kinds)
+    monkeypatch.setattr(engines, "probe", lambda name: kinds[name].probe())
+    with pytest.raises(SandboxUnavailable) as caught:
+        engines.choose("auto", packages=True, pauses=False)
+    assert caught.value.details["engines"] == {
+        "strong": "what strong needs",
+        "narrow": "runs no packages",
+    }
+    assert "antiphon doctor" in str(caught.value)
+    with pytest.raises(ValidationError, match="cannot pause"):
+        engines.choose("narrow", packages=False, pauses=True)
