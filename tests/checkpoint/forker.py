@@ -92,7 +92,7 @@ class Forker:
         os._exit(0)
 
     def _work_elsewhere(self) -> None:
-        with SqliteSaver.open(self._url + "-too") as saver:
+        with SqliteSaver.open((self._url.partition(":")[2] or "runs.db") + "-too") as saver:
             work_in(saver)
 
     async def _look(self) -> None:

@@ -22,10 +22,14 @@ ENDED += ["astream", "astream-async"]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
 
-def fork(url: str, way: str, act: str, durability: str = "async") -> tuple[list[str], str]:
+def fork(
+    url: str, way: str, act: str, durability: str = "async", folder: Path | None = None
+) -> tuple[list[str], str]:
     """What the processes said, and what they complained of."""
     command = [sys.executable, "-W", "ignore", str(FORKER), url, way, act, durability]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(), done.stderr
 
@@ -87,13 +91,14 @@ def test_a_saver_in_memory_does_not_either(act: str) -> None:
     assert said == [*TOLD, "after parent", end("")], complaints
 
 
-def test_a_child_opens_no_file_that_its_parent_had_open(tmp_path: Path) -> None:
-    said, complaints = fork(f"sqlite:{tmp_path / 'runs.db'}", "invoke", "open")
+@pytest.mark.parametrize("act", ["open", "elsewhere"])
+def test_a_child_opens_no_file_while_its_parent_has_one_open(tmp_path: Path, act: str) -> None:
+    said, complaints = fork(f"sqlite:{tmp_path / 'runs.db'}", "invoke", act)
     assert said == [*TOLD, "after parent", end("")], complaints
 
 
-def test_a_child_opens_a_saver_of_its_own_elsewhere(tmp_path: Path) -> None:
-    said, complaints = fork(f"sqlite:{tmp_path / 'runs.db'}", "invoke", "elsewhere")
+def test_a_child_opens_files_if_its_parent_had_none_open(tmp_path: Path) -> None:
+    said, complaints = fork("memory:", "invoke", "elsewhere", folder=tmp_path)
     assert said == ["the child went on", "status 0", "after parent", end("")], complaints
 
 

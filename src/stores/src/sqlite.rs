@@ -18,6 +18,7 @@ mod compact;
 mod fault;
 mod schema;
 mod statements;
+mod tenure;
 mod writer;
 
 use statements as sql;

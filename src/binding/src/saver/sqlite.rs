@@ -35,7 +35,7 @@ impl SqliteSaver {
     ///
     /// Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
     /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
-    /// written it, of `process_forked` if this is a fork of a process that had it open then.
+    /// written it, of `process_forked` if this is a fork of a process that had such files open then.
     #[staticmethod]
     #[pyo3(signature = (path, *, key=None, sync="process", max_bytes=None, pickle=false, keep_last=None, keep_for=None, keep_bytes=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::anchor::Anchor;
 use super::backlog::Backlog;
+use super::tenure::Tenure;
 use super::{Settings, fault, schema};
 
 /// So many changes at most go into one transaction.
@@ -40,7 +41,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn start(path: &Path, settings: Settings) -> Result<Self, Fault> {
-        Anchor::check_inherited(path)?;
+        let tenure = Tenure::begin()?;
         let (jobs, queue) = channel();
         let (opened, answer) = channel();
         let name: Arc<str> = path.display().to_string().into();
@@ -53,6 +54,7 @@ impl Writer {
             if let Ok((file, anchor, backlog)) = file {
                 serve(file, &anchor, &backlog, &queue);
             }
+            drop(tenure);
         };
         let thread = std::thread::Builder::new().name("antiphon-sqlite".into()).spawn(work);
         let thread = thread.map_err(|error| unstarted(&error))?;
@@ -118,10 +120,9 @@ impl Drop for Writer {
 
 fn open(path: &PathBuf, settings: Settings) -> Result<(Connection, Anchor, Backlog), Fault> {
     let mut file = Connection::open(path).map_err(|error| fault::of(&error))?;
-    let anchor = Anchor::of(path);
     schema::prepare(&mut file, settings)?;
     let backlog = Backlog::of(&mut file)?;
-    Ok((file, anchor, backlog))
+    Ok((file, Anchor::of(path), backlog))
 }
 
 fn serve(mut file: Connection, anchor: &Anchor, backlog: &Backlog, queue: &Receiver<Job>) {
