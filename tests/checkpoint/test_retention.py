@@ -230,14 +230,16 @@ class TestKept:
             assert checkpoints(saver) < 20
 
     def test_a_file_gives_its_room_back(self, tmp_path: Path) -> None:
-        file = tmp_path / "runs.db"
-        with SqliteSaver.open(file) as saver:
+        def size() -> int:
+            return sum(file.stat().st_size for file in tmp_path.glob("runs.db*") if file.is_file())
+
+        with SqliteSaver.open(tmp_path / "runs.db") as saver:
             grow(saver, until=600)
             saver.delete_thread("t")
             grow(saver, "u", 3)
-            before = file.stat().st_size
+            before = size()
             saver.compact()
-            assert file.stat().st_size < before / 20
+            assert size() < before / 20
             assert not (tmp_path / "runs.db-wal").stat().st_size
             assert len(growing(saver).get_state(config("u")).values["log"]) == 3
 

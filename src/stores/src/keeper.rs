@@ -85,7 +85,7 @@ pub struct Keeper<V, C> {
 
 impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     /// So many commits may be on their way before a run has to wait.
-    const UNDER_WAY: usize = 256;
+    const UNDER_WAY: usize = 1024;
     /// And so many bytes.
     const WEIGHT: usize = 16 * 1024 * 1024;
 
@@ -214,8 +214,9 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         if entries.is_empty() {
             return Ok(None);
         }
-        let answer = self.append(&entries, at)?;
-        if self.durability == Durability::Sync || precedes_effect(&commit.change) {
+        let waits = self.durability == Durability::Sync || precedes_effect(&commit.change);
+        let answer = self.append(&entries, at, waits)?;
+        if waits {
             return Ok(Some(answer));
         }
         self.set_off(&entries, answer);
@@ -318,13 +319,17 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         Ok(entries)
     }
 
-    fn append(&mut self, entries: &[Body], at: Time) -> Result<Answer<()>, Fault> {
+    fn append(&mut self, entries: &[Body], at: Time, waits: bool) -> Result<Answer<()>, Fault> {
         let entries: Vec<_> = entries.iter().map(|(kind, body)| (*kind, body.as_slice())).collect();
         let first = self.log.last() + 1;
         if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
             self.checkpoint = first + place as u64;
         }
-        let answer = self.log.append(&entries, self.step, at)?;
+        let answer = if waits {
+            self.log.append(&entries, self.step, at)?
+        } else {
+            self.log.append_soon(&entries, self.step, at)?
+        };
         self.tidy.added(entries.iter().map(|(kind, _)| *kind), at);
         let (vault, place) = self.log.place();
         self.tidy.go_on(vault, place);

@@ -232,6 +232,30 @@ impl Log {
         step: u64,
         at: Time,
     ) -> Result<Answer<()>, Fault> {
+        let batch = self.batch(entries, step, at)?;
+        Ok(self.vault.store.append(batch))
+    }
+
+    /// The same for entries that nobody waits for yet.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn append_soon(
+        &mut self,
+        entries: &[(EntryKind, &[u8])],
+        step: u64,
+        at: Time,
+    ) -> Result<Answer<()>, Fault> {
+        let batch = self.batch(entries, step, at)?;
+        Ok(self.vault.store.append_soon(batch))
+    }
+
+    fn batch(
+        &mut self,
+        entries: &[(EntryKind, &[u8])],
+        step: u64,
+        at: Time,
+    ) -> Result<Batch, Fault> {
         let mut head = self.head;
         let (mut base, mut since, mut snapshot) = (self.base, self.since, self.snapshot);
         let mut closed = Vec::with_capacity(entries.len());
@@ -250,7 +274,7 @@ impl Log {
         let (thread, owner) = (self.thread.clone(), self.owner.clone());
         let batch = Batch { thread, owner, after: self.head.last, entries: closed };
         (self.head, self.base, self.since, self.snapshot) = (head, base, since, snapshot);
-        Ok(self.vault.store.append(batch))
+        Ok(batch)
     }
 
     /// Keeps the thread for `term` from now.

@@ -1,8 +1,10 @@
 //! A store in one SQLite file.
 //!
-//! One thread owns the connection and does everything in the order it was
-//! asked. What is asked for while a transaction is being written goes into the
-//! next one together, so that many small commits cost little more than one.
+//! A thread does everything in the order it was asked. What is asked for while a
+//! transaction is being written goes into the next one together, and what nobody
+//! waits for is put off for a moment, so that many small commits cost little
+//! more than one. If the thread has nothing to do, a small change that somebody
+//! waits for is made by whoever asks: it takes less time than waking the thread.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,13 +16,18 @@ use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span,
 
 mod anchor;
 mod backlog;
+mod chain;
 mod compact;
 mod fault;
+mod file;
+mod job;
+mod queue;
 mod schema;
 mod statements;
 mod tenure;
 mod writer;
 
+use queue::Haste;
 use statements as sql;
 use writer::Writer;
 
@@ -36,12 +43,21 @@ pub enum Sync {
 }
 
 /// How a file is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How long a commit waits for the disk.
     pub sync: Sync,
     /// Bytes the file may grow to; what would go beyond fails with `store_full`.
     pub max_bytes: Option<u64>,
+    /// How long what nobody waits for is put off, so that more of it is written
+    /// at once; a millisecond by default.
+    pub delay: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { sync: Sync::default(), max_bytes: None, delay: Duration::from_millis(1) }
+    }
 }
 
 /// Threads in one file.
@@ -70,17 +86,20 @@ impl Store for SqliteStore {
 
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
         let (thread, owner, now) = (thread.to_owned(), owner.to_owned(), self.clock.now());
-        self.writer.write(move |file| sql::claim(file, &thread, &owner, now, now + term))
+        self.writer.write_little(move |file| sql::claim(file, &thread, &owner, now, now + term))
     }
 
     fn release(&self, thread: &str, owner: &str) -> Answer<()> {
         let (thread, owner) = (thread.to_owned(), owner.to_owned());
-        self.writer.write(move |file| sql::release(file, &thread, &owner))
+        self.writer.write_little(move |file| sql::release(file, &thread, &owner))
     }
 
     fn append(&self, batch: Batch) -> Answer<()> {
-        let now = self.clock.now();
-        self.writer.write(move |file| sql::append(file, &batch, now))
+        self.writer.append(batch, self.clock.now(), Haste::Now)
+    }
+
+    fn append_soon(&self, batch: Batch) -> Answer<()> {
+        self.writer.append(batch, self.clock.now(), Haste::Soon)
     }
 
     fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {

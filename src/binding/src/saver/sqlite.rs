@@ -52,7 +52,7 @@ impl SqliteSaver {
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key)?;
         let keep = keep(keep_last, keep_for.as_ref(), keep_bytes)?;
-        let settings = Settings { sync: durable(sync)?, max_bytes };
+        let settings = Settings { sync: durable(sync)?, max_bytes, ..Settings::default() };
         let path = path
             .to_str()
             .and_then(|path| path.strip_prefix("sqlite:"))

@@ -35,9 +35,14 @@ impl Backlog {
         Ok(Self(pages))
     }
 
+    /// Whether they are enough to be moved.
+    pub(super) fn is_large(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= ENOUGH
+    }
+
     /// Nobody waits: moves them, if they are enough.
     pub(super) fn clear(&self, file: &Connection) {
-        if self.0.load(Ordering::Relaxed) >= ENOUGH {
+        if self.is_large() {
             self.0.store(0, Ordering::Relaxed);
             // The log is as good a place for them: a failure harms nobody.
             let _ = file.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));

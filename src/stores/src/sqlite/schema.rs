@@ -1,5 +1,7 @@
 //! The tables, and how those of earlier versions become them.
 
+use std::time::Duration;
+
 use antiphon_core::{Category, Fault};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
@@ -34,10 +36,13 @@ const MIGRATIONS: [&str; 1] = ["
     ) STRICT;
 "];
 
+/// How long it takes until somebody else who writes is in the way.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Sets a connection up and brings its tables up to date.
 pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), Fault> {
     let failed = |error: rusqlite::Error| fault::of(&error);
-    file.busy_timeout(std::time::Duration::from_secs(5)).map_err(failed)?;
+    file.busy_timeout(PATIENCE).map_err(failed)?;
     let found = Found::of(&file.transaction().map_err(failed)?)?;
     if found.tables == 0 {
         // Before anything is written: later it takes a file written anew.
@@ -79,7 +84,7 @@ fn keep_journal(file: &Connection) -> rusqlite::Result<()> {
         if code != Some(ErrorCode::DatabaseBusy) || tries > TRIES {
             return kept;
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

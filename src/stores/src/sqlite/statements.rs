@@ -41,9 +41,11 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> 
     Ok(())
 }
 
-pub(super) fn append(file: &Connection, batch: &Batch, now: Time) -> Done<()> {
-    let Batch { thread, owner, after, entries } = batch;
-    let last = entries.last().map_or(*after, |entry| entry.seq);
+/// Adds batches that follow each other in one thread.
+pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<()> {
+    let (Some(first), Some(last)) = (batches.first(), batches.last()) else { return Ok(()) };
+    let Batch { thread, owner, after, .. } = first;
+    let last = last.entries.last().map_or(last.after, |entry| entry.seq);
     let advance = "UPDATE thread SET tip = ?1, last = ?1, at = ?2
         WHERE name = ?3 AND owner = ?4 AND last = ?5 RETURNING id";
     let values = params![number(last), number(now.as_micros()), thread, owner, number(*after)];
@@ -54,7 +56,7 @@ pub(super) fn append(file: &Connection, batch: &Batch, now: Time) -> Done<()> {
     let insert = "INSERT INTO entry (thread, seq, parent, base, kind, step, at, body)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let mut insert = asked(file.prepare_cached(insert))?;
-    for entry in entries {
+    for entry in batches.iter().flat_map(|batch| &batch.entries) {
         asked(insert.execute(params![
             id,
             number(entry.seq),

@@ -1,66 +1,65 @@
-//! The thread that owns a connection.
+//! The thread that does what is asked of a file, and those who need not wait for it.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use antiphon_core::Fault;
-use antiphon_runtime::store::Answer;
-use rusqlite::{Connection, TransactionBehavior};
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::{Answer, Batch};
+use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::anchor::Anchor;
-use super::backlog::Backlog;
+use super::chain::Chain;
+use super::file::File;
+use super::job::{GROUP, Job, Reply, Write, in_savepoint};
+use super::queue::{Asker, Doer, Haste, queue};
 use super::tenure::Tenure;
-use super::{Settings, fault, schema};
+use super::{Settings, Sync, fault};
 
-/// So many changes at most go into one transaction.
-const GROUP: usize = 512;
-
-/// Tells whoever asked, once it is known whether the transaction holds.
-type Reply = Box<dyn FnOnce(Result<(), Fault>) + Send>;
-
-/// Makes one change, or hears why there is no transaction to make it in.
-type Change = Box<dyn FnOnce(Result<&Connection, &Fault>) -> Reply + Send>;
-
-/// Looks something up, or hears why it cannot.
-type Look = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
-
-enum Job {
-    Read(Look),
-    Write(Change),
-}
+/// So many bytes are written by whoever asks, who may have other things to do.
+const AT_ONCE: usize = 64 * 1024;
 
 pub(super) struct Writer {
-    jobs: Option<Sender<Job>>,
+    file: Arc<Mutex<File>>,
+    jobs: Option<Asker<Job>>,
     thread: Option<JoinHandle<()>>,
     /// What the file is called in messages.
     name: Arc<str>,
+    /// Whether a change waits for the disk.
+    flushes: bool,
+    /// A fork has no thread, and must not touch the file.
+    process: u32,
 }
 
 impl Writer {
     pub(super) fn start(path: &Path, settings: Settings) -> Result<Self, Fault> {
         let tenure = Tenure::begin()?;
-        let (jobs, queue) = channel();
-        let (opened, answer) = channel();
         let name: Arc<str> = path.display().to_string().into();
+        let (jobs, mut todo) = queue(settings.delay);
+        let (opened, answer) = channel();
         let path = path.to_owned();
         let work = move || {
-            let file = open(&path, settings);
-            let failed = file.as_ref().err().cloned();
+            let file = File::open(&path, settings).map(|file| Arc::new(Mutex::new(file)));
             // Nobody listens any more if the opener was interrupted.
-            let _ = opened.send(failed.map_or(Ok(()), Err));
-            if let Ok((file, anchor, backlog)) = file {
-                serve(file, &anchor, &backlog, &queue);
+            let _ = opened.send(file.clone());
+            if let Ok(file) = file {
+                serve(&file, &mut todo);
             }
             drop(tenure);
         };
         let thread = std::thread::Builder::new().name("antiphon-sqlite".into()).spawn(work);
         let thread = thread.map_err(|error| unstarted(&error))?;
-        let opened = answer.recv().unwrap_or_else(|_| Err(fault::gone()));
-        opened.map_err(|fault| fault::about(fault, &name))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), name })
+        let file = answer.recv().unwrap_or_else(|_| Err(fault::gone()));
+        let file = file.map_err(|fault| fault::about(fault, &name))?;
+        Ok(Self {
+            file,
+            jobs: Some(jobs),
+            thread: Some(thread),
+            name,
+            flushes: settings.sync == Sync::Power,
+            process: std::process::id(),
+        })
     }
 
     pub(super) fn read<T: Send + 'static>(
@@ -68,10 +67,11 @@ impl Writer {
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
-        self.send(Job::Read(Box::new(move |file| {
+        let look = Box::new(move |file: Result<&Connection, Fault>| {
             // Whoever asked may have gone.
             let _ = sender.send(file.and_then(work));
-        })));
+        });
+        self.put(Job::Read(look), Haste::Now);
         self.answered(answer)
     }
 
@@ -80,13 +80,75 @@ impl Writer {
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<T> {
         let (sender, answer) = oneshot::channel();
-        self.send(Job::Write(Box::new(move |file| {
+        let change = Box::new(move |file: Result<&Connection, &Fault>| {
             let done = file.map_err(Fault::clone).and_then(|file| in_savepoint(file, work));
-            Box::new(move |held| {
+            let reply = move |held: Result<(), Fault>| {
                 let _ = sender.send(done.and_then(|done| held.map(|()| done)));
-            })
-        })));
+            };
+            Box::new(reply) as _
+        });
+        self.put(Job::Write(Write::Change(change)), Haste::Now);
         self.answered(answer)
+    }
+
+    /// [`Writer::write`] for what is done before a thread would have woken.
+    pub(super) fn write_little<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Answer<T> {
+        match self.at_once(&work) {
+            Some(done) => self.answer(done),
+            None => self.write(work),
+        }
+    }
+
+    pub(super) fn append(&self, batch: Batch, now: Time, haste: Haste) -> Answer<()> {
+        let size: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
+        if haste == Haste::Now
+            && size <= AT_ONCE
+            && let Some(done) =
+                self.at_once(&|file| super::statements::append(file, &[&batch], now))
+        {
+            return self.answer(done);
+        }
+        let (sender, answer) = oneshot::channel();
+        self.put(Job::Write(Write::Append(Chain::new(batch, now, sender))), haste);
+        self.answered(answer)
+    }
+
+    /// Makes a change in the thread of whoever asks, if that has nothing to wait
+    /// for: no other change, no other process and no disk.
+    fn at_once<T>(
+        &self,
+        work: &dyn Fn(&Connection) -> Result<T, Fault>,
+    ) -> Option<Result<T, Fault>> {
+        if self.flushes || !self.is_own() {
+            return None;
+        }
+        let jobs = self.jobs.as_ref()?;
+        let mut file = self.file.try_lock().ok()?;
+        if !jobs.is_idle() {
+            return None;
+        }
+        let done = file.at_once(|change| {
+            let done = work(&change)?;
+            change.commit().map_err(|error| fault::of(&error)).map(|()| done)
+        });
+        let wants_rest = file.wants_rest();
+        drop(file);
+        if wants_rest {
+            jobs.nudge();
+        }
+        done.unwrap_or_else(|fault| Some(Err(fault)))
+    }
+
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    fn answer<T: Send + 'static>(&self, done: Result<T, Fault>) -> Answer<T> {
+        let done = done.map_err(|fault| fault::about(fault, &self.name));
+        Box::pin(std::future::ready(done))
     }
 
     fn answered<T: Send + 'static>(
@@ -100,10 +162,10 @@ impl Writer {
         })
     }
 
-    fn send(&self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            // If the thread is gone, the answer says so.
-            let _ = jobs.send(job);
+    fn put(&self, job: Job, haste: Haste) {
+        // If there is no thread, the answer says so.
+        if let Some(jobs) = self.jobs.as_ref().filter(|_| self.is_own()) {
+            jobs.put(job, haste);
         }
     }
 }
@@ -118,80 +180,61 @@ impl Drop for Writer {
     }
 }
 
-fn open(path: &PathBuf, settings: Settings) -> Result<(Connection, Anchor, Backlog), Fault> {
-    let mut file = Connection::open(path).map_err(|error| fault::of(&error))?;
-    schema::prepare(&mut file, settings)?;
-    let backlog = Backlog::of(&mut file)?;
-    Ok((file, Anchor::of(path), backlog))
-}
-
-fn serve(mut file: Connection, anchor: &Anchor, backlog: &Backlog, queue: &Receiver<Job>) {
+fn serve(file: &Mutex<File>, queue: &mut Doer<Job>) {
     let mut waiting = None;
-    let next = |file: &Connection| match queue.try_recv() {
-        Err(TryRecvError::Empty) => {
-            backlog.clear(file);
-            queue.recv().ok()
-        }
-        job => job.ok(),
-    };
-    while let Some(job) = waiting.take().or_else(|| next(&file)) {
+    while let Some(job) = waiting.take().or_else(|| queue.next(|| lock(file).rest())) {
         match job {
-            Job::Read(work) => work(anchor.check().map(|()| &file)),
-            Job::Write(work) => match anchor.check() {
-                Ok(()) => waiting = write(&mut file, work, queue),
-                Err(fault) => work(Err(&fault))(Ok(())),
-            },
+            Job::Read(work) => work(lock(file).look()),
+            Job::Write(first) => waiting = write(file, first, queue),
         }
     }
+}
+
+fn lock(file: &Mutex<File>) -> MutexGuard<'_, File> {
+    file.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes one change and those that are queued behind it; gives back the job
 /// that ended the group, if one did.
-fn write(file: &mut Connection, first: Change, queue: &Receiver<Job>) -> Option<Job> {
-    let group = match file.transaction_with_behavior(TransactionBehavior::Immediate) {
+fn write(file: &Mutex<File>, first: Write, queue: &mut Doer<Job>) -> Option<Job> {
+    let mut file = lock(file);
+    let group = match file.begin() {
         Ok(group) => group,
-        Err(error) => {
-            first(Err(&fault::of(&error)))(Ok(()));
+        Err(fault) => {
+            first.carry_out(Err(&fault))(Ok(()));
             return None;
         }
     };
-    let mut replies = vec![first(Ok(&group))];
-    let mut next = None;
-    // Some failures, such as a full disk, end the whole transaction.
-    while replies.len() < GROUP && next.is_none() && !group.is_autocommit() {
-        match queue.try_recv() {
-            Ok(Job::Write(change)) => replies.push(change(Ok(&group))),
-            Ok(other) => next = Some(other),
-            Err(_) => break,
-        }
-    }
+    let (replies, next) = carry_out(&group, first, queue);
     let held = if group.is_autocommit() {
+        drop(group);
         Err(fault::undone())
     } else {
         group.commit().map_err(|error| fault::of(&error))
     };
+    // Whoever goes on now may have more to write.
+    drop(file);
     for reply in replies {
         reply(held.clone());
     }
     next
 }
 
-/// One change of a group: what fails leaves nothing behind.
-fn in_savepoint<T>(
-    file: &Connection,
-    work: impl FnOnce(&Connection) -> Result<T, Fault>,
-) -> Result<T, Fault> {
-    said(file, "SAVEPOINT change")?;
-    let done = work(file);
-    let undone = if done.is_ok() { Ok(()) } else { said(file, "ROLLBACK TO change") };
-    let ended = undone.and_then(|()| said(file, "RELEASE change"));
-    done.and_then(|done| ended.map(|()| done))
-}
-
-/// What is said for every change is understood once.
-fn said(file: &Connection, words: &str) -> Result<(), Fault> {
-    let said = file.prepare_cached(words).and_then(|mut words| words.execute([]));
-    said.map(|_| ()).map_err(|error| fault::of(&error))
+fn carry_out(file: &Connection, first: Write, queue: &mut Doer<Job>) -> (Vec<Reply>, Option<Job>) {
+    let (mut replies, mut size) = (Vec::new(), 0);
+    let mut next = Some(Job::Write(first));
+    // Some failures, such as a full disk, end the whole transaction.
+    while size < GROUP && !file.is_autocommit() {
+        match next.take().or_else(|| queue.more()) {
+            Some(Job::Write(mut write)) => {
+                next = write.gather(queue);
+                size += write.len();
+                replies.push(write.carry_out(Ok(file)));
+            }
+            other => return (replies, other),
+        }
+    }
+    (replies, next)
 }
 
 fn unstarted(error: &std::io::Error) -> Fault {

@@ -1,0 +1,64 @@
+//! A file that is open, and what belongs to it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use antiphon_core::Fault;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use super::anchor::Anchor;
+use super::backlog::Backlog;
+use super::{Settings, fault, schema};
+
+pub(super) struct File {
+    connection: Connection,
+    anchor: Anchor,
+    backlog: Backlog,
+}
+
+impl File {
+    /// Opens a file, and makes it if there is none.
+    pub(super) fn open(path: &Path, settings: Settings) -> Result<Self, Fault> {
+        let mut connection = Connection::open(path).map_err(|error| fault::of(&error))?;
+        schema::prepare(&mut connection, settings)?;
+        let backlog = Backlog::of(&mut connection)?;
+        Ok(Self { connection, anchor: Anchor::of(path), backlog })
+    }
+
+    /// What can be looked things up in, if the file is still there.
+    pub(super) fn look(&self) -> Result<&Connection, Fault> {
+        self.anchor.check().map(|()| &self.connection)
+    }
+
+    /// The right to write, as soon as nobody else has it.
+    pub(super) fn begin(&mut self) -> Result<Transaction<'_>, Fault> {
+        self.anchor.check()?;
+        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        begun.map_err(|error| fault::of(&error))
+    }
+
+    /// The same for `work`; nothing, if that would have to wait.
+    pub(super) fn at_once<T>(
+        &mut self,
+        work: impl FnOnce(Transaction<'_>) -> T,
+    ) -> Result<Option<T>, Fault> {
+        self.anchor.check()?;
+        if self.backlog.is_large() || self.connection.busy_timeout(Duration::ZERO).is_err() {
+            return Ok(None);
+        }
+        let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let done = begun.ok().map(work);
+        let restored = self.connection.busy_timeout(schema::PATIENCE);
+        restored.map(|()| done).map_err(|error| fault::of(&error))
+    }
+
+    /// Nobody waits: does what can be put off.
+    pub(super) fn rest(&self) {
+        self.backlog.clear(&self.connection);
+    }
+
+    /// Whether that is much.
+    pub(super) fn wants_rest(&self) -> bool {
+        self.backlog.is_large()
+    }
+}

@@ -1,0 +1,179 @@
+//! What is asked of the thread that owns a file, until it gets there.
+//!
+//! Work that somebody waits for wakes the thread. Other work is put off for a
+//! moment, until there is more of it: a thread that wakes for each piece alone
+//! costs more than the piece, and may take the core of whoever has asked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So many pieces of work are put off no longer.
+const ENOUGH: usize = 64;
+
+/// Whether work can be put off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Haste {
+    /// Somebody waits for it.
+    Now,
+    /// Nobody waits for it yet.
+    Soon,
+}
+
+/// The end that work is put into. Once it is dropped and all is done, the other
+/// one is told so.
+pub(super) struct Asker<J>(Arc<Queue<J>>);
+
+/// The end of the thread that does the work. What is left when it is dropped is
+/// dropped too.
+pub(super) struct Doer<J> {
+    queue: Arc<Queue<J>>,
+    /// What was taken out of it: nobody who puts something in waits meanwhile.
+    taken: VecDeque<J>,
+}
+
+struct Queue<J> {
+    state: Mutex<State<J>>,
+    news: Condvar,
+    delay: Duration,
+}
+
+struct State<J> {
+    jobs: VecDeque<J>,
+    /// What is there is to be done now.
+    due: bool,
+    doer: Doing,
+    closed: bool,
+}
+
+/// What the doer does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Work,
+    /// It waits for anything.
+    Sleep,
+    /// It waits for something that is due, or until what is there is.
+    Doze,
+}
+
+/// Both ends of a queue that puts work off for up to `delay`.
+pub(super) fn queue<J>(delay: Duration) -> (Asker<J>, Doer<J>) {
+    let state = State { jobs: VecDeque::new(), due: false, doer: Doing::Work, closed: false };
+    let queue = Arc::new(Queue { state: Mutex::new(state), news: Condvar::new(), delay });
+    (Asker(Arc::clone(&queue)), Doer { queue, taken: VecDeque::new() })
+}
+
+impl<J> Queue<J> {
+    fn lock(&self) -> MutexGuard<'_, State<J>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the doer, if it waits for what has changed.
+    fn announce(&self, state: MutexGuard<'_, State<J>>) {
+        let wakes = match state.doer {
+            Doing::Work => false,
+            Doing::Sleep => true,
+            Doing::Doze => state.due || state.closed,
+        };
+        // It would only wait for the lock.
+        drop(state);
+        if wakes {
+            self.news.notify_one();
+        }
+    }
+}
+
+impl<J> Asker<J> {
+    /// Puts work in. Once the doer is gone, it is dropped.
+    pub(super) fn put(&self, job: J, haste: Haste) {
+        let mut state = self.0.lock();
+        if state.closed {
+            drop(state);
+            return drop(job);
+        }
+        state.jobs.push_back(job);
+        state.due |= haste == Haste::Now || state.jobs.len() >= ENOUGH;
+        self.0.announce(state);
+    }
+
+    /// Whether everything is done.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.0.lock();
+        state.jobs.is_empty() && state.doer == Doing::Sleep && !state.closed
+    }
+
+    /// Lets the doer rest once more, if it does nothing else.
+    pub(super) fn nudge(&self) {
+        self.0.announce(self.0.lock());
+    }
+}
+
+impl<J> Drop for Asker<J> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.closed = true;
+        self.0.announce(state);
+    }
+}
+
+impl<J> Doer<J> {
+    /// What is to be done next, once it is due; nothing if nobody can ask any
+    /// more. `rest` is called whenever nothing is left to do.
+    pub(super) fn next(&mut self, mut rest: impl FnMut()) -> Option<J> {
+        if let Some(job) = self.taken.pop_front() {
+            return Some(job);
+        }
+        let Queue { news, delay, .. } = &*self.queue;
+        let (mut rested, mut until) = (false, None);
+        let mut state = self.queue.lock();
+        loop {
+            if state.jobs.is_empty() {
+                if state.closed {
+                    return None;
+                }
+                if !std::mem::replace(&mut rested, true) {
+                    drop(state);
+                    rest();
+                    state = self.queue.lock();
+                    continue;
+                }
+                rested = false;
+                state.doer = Doing::Sleep;
+                state = news.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                let now = Instant::now();
+                let until = *until.get_or_insert(now + *delay);
+                if state.due || state.closed || now >= until {
+                    drop(state);
+                    return self.more();
+                }
+                state.doer = Doing::Doze;
+                let waited = news.wait_timeout(state, until - now);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            state.doer = Doing::Work;
+        }
+    }
+
+    /// What else there is, due or not.
+    pub(super) fn more(&mut self) -> Option<J> {
+        if self.taken.is_empty() {
+            let mut state = self.queue.lock();
+            // What comes later can be put off again.
+            state.due = false;
+            std::mem::swap(&mut state.jobs, &mut self.taken);
+        }
+        self.taken.pop_front()
+    }
+}
+
+impl<J> Drop for Doer<J> {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.closed = true;
+        let left = std::mem::take(&mut state.jobs);
+        drop(state);
+        // Whoever waits for it may ask for something else.
+        drop(left);
+    }
+}
