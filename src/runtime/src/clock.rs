@@ -14,6 +14,14 @@ pub trait Clock: Send + Sync {
     /// The present instant; never earlier than the last one returned.
     fn now(&self) -> Time;
 
+    /// The present instant of a clock that all processes of this machine share
+    /// and that nobody sets: for terms that one process keeps and another one
+    /// looks at. It begins again when the machine does. Where there is no such
+    /// clock it is [`Clock::now`], the default.
+    fn shared(&self) -> Time {
+        self.now()
+    }
+
     /// Ends after `delay`.
     fn sleep(&self, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 }
@@ -43,6 +51,14 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Time {
         self.epoch + self.started.elapsed()
+    }
+
+    /// Since the machine began, its sleep included.
+    #[cfg(target_os = "linux")]
+    fn shared(&self) -> Time {
+        let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let since = Duration::try_from(since).unwrap_or_default();
+        Time::default() + since
     }
 
     fn sleep(&self, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {

@@ -137,7 +137,7 @@ pub struct Thread {
     pub head: Head,
     /// When it was last written to.
     pub at: Time,
-    /// Who holds it, and until when.
+    /// Who holds it now, and until when.
     pub held: Option<(String, Time)>,
     /// Bytes of all its entries' bodies.
     pub size: u64,

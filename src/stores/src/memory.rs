@@ -99,13 +99,15 @@ impl Store for MemoryStore {
     }
 
     fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
-        ready(Ok(self.threads().get(thread).map(|kept| kept.listed(thread))))
+        let now = self.clock.now();
+        ready(Ok(self.threads().get(thread).map(|kept| kept.listed(thread, now))))
     }
 
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+        let now = self.clock.now();
         let threads = self.threads();
         let later = threads.iter().filter(|(name, _)| name.as_str() > after);
-        let listed = later.take(limit as usize).map(|(name, kept)| kept.listed(name));
+        let listed = later.take(limit as usize).map(|(name, kept)| kept.listed(name, now));
         ready(Ok(listed.collect()))
     }
 
@@ -143,13 +145,13 @@ impl Kept {
         (held != owner && *until > now).then_some((held, *until))
     }
 
-    fn listed(&self, name: &str) -> Thread {
+    fn listed(&self, name: &str, now: Time) -> Thread {
         let sizes = self.entries.values().map(|entry| entry.body.len() as u64);
         Thread {
             name: name.to_owned(),
             head: self.head,
             at: self.at,
-            held: self.held.clone(),
+            held: self.held.clone().filter(|(_, until)| *until > now),
             size: sizes.sum(),
         }
     }

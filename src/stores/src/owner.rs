@@ -1,7 +1,7 @@
 //! Who writes to a thread: a name that tells whether its process is still there.
 
-use std::fs;
 use std::sync::OnceLock;
+use std::{fs, io};
 
 use antiphon_core::Seed;
 
@@ -17,7 +17,7 @@ pub fn new(seed: Seed) -> String {
 }
 
 fn name(process: u32) -> Option<String> {
-    Some(format!("{}/{process}/{}", place()?, started(process)?))
+    Some(format!("{}/{process}/{}", place()?, started(process).ok()??))
 }
 
 /// Whether a name is that of a process of this machine that has ended. Of
@@ -30,7 +30,17 @@ pub fn is_gone(owner: &str) -> bool {
     };
     let Ok(process) = process.parse() else { return false };
     // A number is given to other processes later on, but not at the same instant.
-    place().as_deref() == Some(there) && started(process).as_deref() != Some(began)
+    place().as_deref() == Some(there)
+        && started(process).is_ok_and(|told| told.as_deref() != Some(began))
+}
+
+/// Whether a name is that of a process of another machine, or of an earlier start
+/// of this one. Where a store is used by one machine alone, both are gone.
+pub fn is_of_another_start(owner: &str) -> bool {
+    let there = owner.split_once('/').and_then(|(place, _)| place.rsplit_once('-'));
+    let here = place();
+    let here = here.as_deref().and_then(|place| place.rsplit_once('-'));
+    there.zip(here).is_some_and(|((there, _), (here, _))| there != here)
 }
 
 /// Where the numbers of processes are told apart: this start of this machine, and
@@ -43,8 +53,20 @@ fn place() -> Option<String> {
 }
 
 /// When a process began, in ticks since the machine did; none if it has ended.
-fn started(process: u32) -> Option<String> {
-    let told = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+/// Fails if that cannot be told, as when too many files are open.
+fn started(process: u32) -> io::Result<Option<String>> {
+    /// It ended between opening and reading.
+    const NO_SUCH_PROCESS: i32 = 3;
+    let told = match fs::read_to_string(format!("/proc/{process}/stat")) {
+        Ok(told) => told,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(began(&told))
+}
+
+fn began(told: &str) -> Option<String> {
     // The name, in brackets, may hold anything; what follows it is fields.
     let (_, fields) = told.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();

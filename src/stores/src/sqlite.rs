@@ -5,6 +5,9 @@
 //! waits for is put off for a moment, so that many small commits cost little
 //! more than one. If the thread has nothing to do, a small change that somebody
 //! waits for is made by whoever asks: it takes less time than waking the thread.
+//!
+//! Until when a thread is held is told by a clock that all processes of the
+//! machine share: whoever sets the time of day takes no thread from anybody.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -77,6 +80,10 @@ impl SqliteStore {
         let name = format!("sqlite:{}", path.display());
         Ok(Self { writer: Writer::start(path, settings)?, name, clock })
     }
+
+    fn present(&self) -> sql::Present {
+        sql::Present { now: self.clock.now(), shared: self.clock.shared() }
+    }
 }
 
 impl Store for SqliteStore {
@@ -85,8 +92,8 @@ impl Store for SqliteStore {
     }
 
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
-        let (thread, owner, now) = (thread.to_owned(), owner.to_owned(), self.clock.now());
-        self.writer.write_little(move |file| sql::claim(file, &thread, &owner, now, now + term))
+        let (thread, owner, present) = (thread.to_owned(), owner.to_owned(), self.present());
+        self.writer.write_little(move |file| sql::claim(file, &thread, &owner, present, term))
     }
 
     fn release(&self, thread: &str, owner: &str) -> Answer<()> {
@@ -124,13 +131,13 @@ impl Store for SqliteStore {
     }
 
     fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
-        let thread = thread.to_owned();
-        self.writer.read(move |file| sql::thread(file, &thread))
+        let (thread, present) = (thread.to_owned(), self.present());
+        self.writer.read(move |file| sql::thread(file, &thread, present))
     }
 
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
-        let after = after.to_owned();
-        self.writer.read(move |file| sql::threads(file, &after, limit))
+        let (after, present) = (after.to_owned(), self.present());
+        self.writer.read(move |file| sql::threads(file, &after, limit, present))
     }
 
     fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
@@ -139,8 +146,8 @@ impl Store for SqliteStore {
     }
 
     fn delete(&self, thread: &str) -> Answer<bool> {
-        let (thread, now) = (thread.to_owned(), self.clock.now());
-        self.writer.write(move |file| sql::delete(file, &thread, now))
+        let (thread, present) = (thread.to_owned(), self.present());
+        self.writer.write(move |file| sql::delete(file, &thread, present))
     }
     fn compact(&self) -> Answer<()> {
         self.writer.read(compact::all)

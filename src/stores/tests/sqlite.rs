@@ -1,12 +1,13 @@
 //! What only a file can do, and what can happen to one.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store};
-use antiphon_runtime::{ManualClock, SystemClock};
+use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use antiphon_stores::{Settings, SqliteStore, Sync};
 use tempfile::TempDir;
 
@@ -48,6 +49,87 @@ async fn two_stores_on_one_file_see_each_other() {
     assert_eq!(two.claim("t", "you", TERM).await.unwrap_err().code, "thread_busy");
     one.append(batch(0)).await.unwrap();
     assert_eq!(two.head("t").await.unwrap().unwrap().last, 1);
+}
+
+/// A machine whose time of day somebody sets.
+struct Machine {
+    of_day: ManualClock,
+    shared: ManualClock,
+}
+
+impl Machine {
+    fn at(of_day: u64, shared: u64) -> Arc<Self> {
+        let clock = |seconds| ManualClock::at(Time::from_micros(seconds * 1_000_000));
+        Arc::new(Self { of_day: clock(of_day), shared: clock(shared) })
+    }
+}
+
+impl Clock for Machine {
+    fn now(&self) -> Time {
+        self.of_day.now()
+    }
+
+    fn shared(&self) -> Time {
+        self.shared.now()
+    }
+
+    fn sleep(&self, delay: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.of_day.sleep(delay)
+    }
+}
+
+#[tokio::test]
+async fn a_term_is_as_long_whatever_the_time_of_day() {
+    const DAY: u64 = 86_400;
+    for of_day in [0, 1, DAY, 2 * DAY] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("runs.db");
+        let (first, second) = (Machine::at(DAY, 100), Machine::at(of_day, 100));
+        let open = |clock: &Arc<Machine>| {
+            SqliteStore::open(&path, Settings::default(), Arc::clone(clock) as Arc<dyn Clock>)
+        };
+        let (one, two) = (open(&first).unwrap(), open(&second).unwrap());
+        one.claim("t", "me", TERM).await.unwrap();
+        second.shared.advance(Duration::from_secs(29));
+        let busy = two.claim("t", "you", TERM).await.unwrap_err();
+        assert_eq!(busy.code, "thread_busy");
+        let ends = second.now() + Duration::from_secs(1);
+        assert_eq!(busy.details["until"], ends.to_string());
+        assert_eq!(two.thread("t").await.unwrap().unwrap().held, Some(("me".into(), ends)));
+        assert_eq!(two.delete("t").await.unwrap_err().code, "thread_busy");
+        second.shared.advance(Duration::from_secs(1));
+        assert_eq!(two.thread("t").await.unwrap().unwrap().held, None);
+        two.claim("t", "you", TERM).await.unwrap();
+    }
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn nobody_holds_a_thread_from_before_the_machine_was_started_again() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let clock = Machine::at(1_000_000, 900_000);
+    let before = SqliteStore::open(&path, Settings::default(), clock).unwrap();
+    let owner = antiphon_stores::owner::new(antiphon_core::Seed::new(1));
+    let (place, rest) = owner.split_once('/').unwrap();
+    let (_, space) = place.rsplit_once('-').unwrap();
+    let of_another = format!("6f9619ff-8b86-d011-b42d-00c04fc964ff-{space}/{rest}");
+    before.claim("t", &of_another, TERM).await.unwrap();
+    before.claim("u", &owner, TERM).await.unwrap();
+    drop(before);
+    let after = SqliteStore::open(&path, Settings::default(), Machine::at(1_000_060, 5)).unwrap();
+    assert_eq!(after.thread("t").await.unwrap().unwrap().held, None);
+    after.claim("t", "me", TERM).await.unwrap();
+    assert_eq!(after.claim("u", "me", TERM).await.unwrap_err().code, "thread_busy");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn all_processes_share_a_clock_that_goes_on() {
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+    let since: f64 = uptime.split_whitespace().next().unwrap().parse().unwrap();
+    let shared = SystemClock::new().shared().since(Time::default()).as_secs_f64();
+    assert!((since - 0.1..since + 60.0).contains(&shared), "{shared} is not near {since}");
 }
 
 #[test]

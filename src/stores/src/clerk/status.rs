@@ -101,9 +101,7 @@ impl Clerk {
 
     /// Whether a thread is held by somebody who is there.
     pub(super) fn is_held(&self, held: Option<&(String, Time)>) -> bool {
-        held.is_some_and(|(owner, until)| {
-            *until > self.clock.now() && *owner != self.owner && !owner::is_gone(owner)
-        })
+        held.is_some_and(|(owner, _)| *owner != self.owner && !owner::is_gone(owner))
     }
 
     /// The entries from the last superstep or end on the way to `tip` on.

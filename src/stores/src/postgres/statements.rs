@@ -14,7 +14,8 @@ use super::link::{Bound, Link};
 macro_rules! listed {
     () => {
         "SELECT name, tip, last, (extract(epoch FROM at) * 1000000)::bigint,
-            owner, (extract(epoch FROM until) * 1000000)::bigint,
+            CASE WHEN until > clock_timestamp() THEN owner END,
+            (extract(epoch FROM until) * 1000000)::bigint,
             (SELECT coalesce(sum(length(body)), 0)::bigint
                 FROM @.entry AS entry WHERE entry.thread = thread.id)
         FROM @.thread AS thread"

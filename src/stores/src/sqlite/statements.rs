@@ -1,11 +1,14 @@
 //! What is said to SQLite. Every value is bound.
 
+use std::time::Duration;
+
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Thread, busy, conflict};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault;
+use crate::owner::is_of_another_start;
 
 /// The columns that `thread_of` reads.
 macro_rules! listed {
@@ -18,16 +21,33 @@ macro_rules! listed {
 
 type Done<T> = Result<T, Fault>;
 
+/// The present, by both clocks of a machine.
+#[derive(Clone, Copy)]
+pub(super) struct Present {
+    /// The time of day.
+    pub(super) now: Time,
+    /// The time that all processes share, of which terms are made.
+    pub(super) shared: Time,
+}
+
+impl Present {
+    /// The time of day at which a term ends; none if that is over, or is one of an
+    /// earlier start of the machine, whose time was another.
+    fn end_of(self, owner: &str, until: Time) -> Option<Time> {
+        let holds = until > self.shared && !is_of_another_start(owner);
+        holds.then(|| self.now + until.since(self.shared))
+    }
+}
+
 pub(super) fn claim(
     file: &Connection,
     thread: &str,
     owner: &str,
-    now: Time,
-    until: Time,
+    present: Present,
+    term: Duration,
 ) -> Done<Head> {
-    if let Some((holder, until)) = held_by_another(file, thread, owner, now)? {
-        return Err(busy(thread, until).with("owner", holder));
-    }
+    let (now, until) = (present.now, present.shared + term);
+    refuse_held(file, thread, owner, present)?;
     let claim =
         "INSERT INTO thread (name, tip, last, at, owner, until) VALUES (?1, 0, 0, ?2, ?3, ?4)
         ON CONFLICT (name) DO UPDATE SET owner = ?3, until = ?4 RETURNING tip, last";
@@ -101,12 +121,19 @@ pub(super) fn head(file: &Connection, thread: &str) -> Done<Option<Head>> {
     asked(found.and_then(|mut found| found.query_row([thread], head_of).optional()))
 }
 
-pub(super) fn thread(file: &Connection, thread: &str) -> Done<Option<Thread>> {
+pub(super) fn thread(file: &Connection, thread: &str, present: Present) -> Done<Option<Thread>> {
     let found = file.prepare_cached(concat!(listed!(), " WHERE name = ?1"));
+    let thread_of = |row: &Row<'_>| thread_of(row, present);
     asked(found.and_then(|mut found| found.query_row([thread], thread_of).optional()))
 }
 
-pub(super) fn threads(file: &Connection, after: &str, limit: u32) -> Done<Vec<Thread>> {
+pub(super) fn threads(
+    file: &Connection,
+    after: &str,
+    limit: u32,
+    present: Present,
+) -> Done<Vec<Thread>> {
+    let thread_of = |row: &Row<'_>| thread_of(row, present);
     let list = concat!(listed!(), " WHERE name > ?1 ORDER BY name LIMIT ?2");
     let values = params![after, limit];
     asked(
@@ -126,26 +153,27 @@ pub(super) fn remove(file: &Connection, thread: &str, owner: &str, span: Span) -
     Ok(u64::try_from(asked(removed)?).unwrap_or(u64::MAX))
 }
 
-pub(super) fn delete(file: &Connection, thread: &str, now: Time) -> Done<bool> {
-    if let Some((holder, until)) = held_by_another(file, thread, "", now)? {
-        return Err(busy(thread, until).with("owner", holder));
-    }
+pub(super) fn delete(file: &Connection, thread: &str, present: Present) -> Done<bool> {
+    refuse_held(file, thread, "", present)?;
     let delete = "DELETE FROM thread WHERE name = ?1";
     let removed = file.prepare_cached(delete).and_then(|mut delete| delete.execute([thread]));
     Ok(asked(removed)? > 0)
 }
 
-fn held_by_another(
-    file: &Connection,
-    thread: &str,
-    owner: &str,
-    now: Time,
-) -> Done<Option<(String, Time)>> {
-    let held = "SELECT owner, until FROM thread WHERE name = ?1 AND owner <> ?2 AND until > ?3";
-    let values = params![thread, owner, number(now.as_micros())];
-    let holder = |row: &Row<'_>| Ok((row.get(0)?, Time::from_micros(count(row, 1)?)));
-    let held = file.prepare_cached(held);
-    asked(held.and_then(|mut held| held.query_row(values, holder).optional()))
+/// Fails if somebody else holds a thread.
+fn refuse_held(file: &Connection, thread: &str, owner: &str, present: Present) -> Done<()> {
+    let held = "SELECT owner, until FROM thread WHERE name = ?1 AND owner <> ?2";
+    let found = file.prepare_cached(held);
+    let found = found.and_then(|mut held| held.query_row([thread, owner], held_of).optional());
+    let Some((holder, until)) = asked(found)? else { return Ok(()) };
+    match present.end_of(&holder, until) {
+        Some(until) => Err(busy(thread, until).with("owner", holder)),
+        None => Ok(()),
+    }
+}
+
+fn held_of(row: &Row<'_>) -> rusqlite::Result<(String, Time)> {
+    Ok((row.get(0)?, Time::from_micros(count(row, 1)?)))
 }
 
 fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
@@ -185,15 +213,19 @@ fn kind_of(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
     EntryKind::named(&kind).ok_or_else(unknown)
 }
 
-fn thread_of(row: &Row<'_>) -> rusqlite::Result<Thread> {
+fn thread_of(row: &Row<'_>, present: Present) -> rusqlite::Result<Thread> {
     let owner: Option<String> = row.get(4)?;
     let until: Option<i64> = row.get(5)?;
     let until = until.map(|until| Time::from_micros(u64::try_from(until).unwrap_or_default()));
+    let held = owner.zip(until).and_then(|(owner, until)| {
+        let until = present.end_of(&owner, until)?;
+        Some((owner, until))
+    });
     Ok(Thread {
         name: row.get(0)?,
         head: Head { tip: count(row, 1)?, last: count(row, 2)? },
         at: Time::from_micros(count(row, 3)?),
-        held: owner.zip(until),
+        held,
         size: count(row, 6)?,
     })
 }
