@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use antiphon_runtime::sandbox::{
     CallError, Function, HostCalls, Job, Kind, Outcome, Sandbox, Start,
 };
+use antiphon_sandbox::Name;
 use serde_json::{Map, Value as Json, json};
 use support::{BOTH, Clean, engine, job, kind, run, value};
 
@@ -214,6 +215,18 @@ fn a_worker_that_dies_has_crashed_and_the_next_job_goes_well() {
 }
 
 #[test]
+fn processes_that_a_job_starts_end_with_it() {
+    let _clean = Clean::start();
+    let engine = engine(Name::Subprocess, &json!({}));
+    let code = "import os, time\nread, write = os.pipe()\n\
+        if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        \
+        os.write(write, str(os.getpid()).encode())\n        time.sleep(1_000)\n    os._exit(0)\n\
+        int(os.read(read, 20))";
+    let pid = value(&engine, code);
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} is still there");
+}
+
+#[test]
 fn a_worker_that_breaks_the_protocol_has_crashed() {
     let _clean = Clean::start();
     let send = "import os, json, struct\n\
@@ -260,13 +273,17 @@ impl HostCalls for Functions {
                 drop(self.opened.wait_while(gate, |open| !*open).unwrap());
                 Ok(Json::Null)
             }
+            "misfit" => Err(CallError {
+                kind: "TypeError".to_owned(),
+                message: "it takes no argument".to_owned(),
+            }),
             _ => Err(CallError { kind: "KeyError".to_owned(), message: "no such row".to_owned() }),
         }
     }
 }
 
 fn ask(engine: &dyn Sandbox, host: &Arc<Functions>, code: &str) -> Outcome {
-    let granted = ["add", "wait", "fail"];
+    let granted = ["add", "wait", "fail", "misfit"];
     let functions = granted.map(|name| Function { name: name.to_owned(), doc: String::new() });
     let job = Job { functions: functions.to_vec(), ..job(code) };
     let host: Arc<dyn HostCalls> = Arc::<Functions>::clone(host);
@@ -290,12 +307,15 @@ fn a_guest_calls_what_it_was_granted_and_nothing_else() {
             "try:\n    fail()\nexcept ToolError as e:\n    kind = e.type\nkind",
         );
         assert_eq!(outcome.value, Some(json!("KeyError")));
+        // Arguments that do not fit are a mistake of the code.
+        let trouble = ask(&engine, &host, "misfit(1)").error.unwrap();
+        assert_eq!(trouble.kind, Kind::PythonError);
         let outcome = ask(&engine, &host, "while True: add(1)");
         assert_eq!(outcome.error.unwrap().kind, Kind::HostCallLimit);
         let forged = "import os, json, struct\nbody = json.dumps({'id': 1, 'name': 'rm', 'args': [], 'kwargs': {}}).encode()\n\
             os.write(3, struct.pack('<IB', len(body) + 1, 0x43) + body)\nimport time\ntime.sleep(60)";
         assert_eq!(ask(&engine, &host, forged).error.unwrap().kind, Kind::HostCallDenied);
-        assert_eq!(host.calls.load(Ordering::Relaxed), 2 + 1 + 1 + 5);
+        assert_eq!(host.calls.load(Ordering::Relaxed), 2 + 1 + 1 + 1 + 5);
     }
 }
 

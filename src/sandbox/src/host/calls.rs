@@ -140,7 +140,8 @@ impl<'a> Calls<'a> {
             None => return,
         };
         self.open = None;
-        self.has_failed |= answer.is_err();
+        // Arguments that do not fit are a mistake of the code, and stay one.
+        self.has_failed |= answer.as_ref().is_err_and(|error| error.kind != "TypeError");
         let reply = match answer {
             Ok(value) => json!({"id": open, "value": value}),
             Err(error) => failure(open, &error.kind, &error.message),

@@ -305,9 +305,10 @@ impl Zygote {
             // What it says is less than what waiting says.
             let _ = descriptors::read(ends.as_fd(), &mut news);
         }
+        let mut gone = Vec::new();
         loop {
             match process::ended(-1, false) {
-                Ok(Some((pid, end))) => self.bury(pid, end),
+                Ok(Some(one)) => gone.push(one),
                 Ok(None) => break,
                 Err(error) if error.raw_os_error() == Some(libc::ECHILD) => break,
                 Err(error) => return Err(error),
@@ -315,6 +316,9 @@ impl Zygote {
         }
         if !self.holds(Layer::Namespaces) {
             self.end_strays();
+        }
+        for (pid, end) in gone {
+            self.bury(pid, end);
         }
         Ok(())
     }
@@ -330,17 +334,30 @@ impl Zygote {
         let _ = sockets::send(status.as_fd(), &text, &[]);
     }
 
-    /// Ends what workers left behind, which is ours since they are gone.
+    /// Ends what workers left behind, which is ours since they are gone, and
+    /// waits for it.
     fn end_strays(&self) {
-        let own = std::process::id();
-        let Ok(list) = fs::read_to_string(format!("/proc/self/task/{own}/children")) else {
-            return;
-        };
-        for pid in list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
-            if !self.born.contains_key(&pid) {
+        const ROUNDS: u32 = 1_000;
+        for _ in 0..ROUNDS {
+            let strays = self.strays();
+            if strays.is_empty() {
+                return;
+            }
+            // What they had started is ours afterwards.
+            for pid in strays {
                 process::kill_number(pid);
+                let _ = process::ended(pid, true);
             }
         }
+    }
+
+    /// Children that are no workers.
+    fn strays(&self) -> Vec<i32> {
+        let own = std::process::id();
+        let list = fs::read_to_string(format!("/proc/self/task/{own}/children"));
+        let list = list.unwrap_or_default();
+        let all = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
+        all.filter(|pid| !self.born.contains_key(pid)).collect()
     }
 
     /// Where workers do not die with the first process of a namespace.
@@ -359,14 +376,13 @@ impl Zygote {
 
     /// Bytes of address space that are taken.
     fn baseline(&self) -> io::Result<u64> {
-        const PAGE: u64 = 4_096;
         let missing = || io::Error::other("there is no way to it");
         let mut text = [0; 128];
         let length = self.sizes.as_ref().ok_or_else(missing)?.read_at(&mut text, 0)?;
         let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
         let pages: Option<u64> = text.split(' ').next().and_then(|pages| pages.parse().ok());
         // A baseline of 0 would take the stack's room away from a worker.
-        pages.filter(|pages| *pages > 0).map(|pages| pages * PAGE).ok_or_else(missing)
+        pages.filter(|pages| *pages > 0).map(|pages| pages * process::page()).ok_or_else(missing)
     }
 
     fn say(&self) -> Result<(), Failed> {

@@ -175,3 +175,9 @@ pub(crate) fn cpu(process: BorrowedFd<'_>) -> Option<Duration> {
     let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
     Some(Duration::from_millis(ticks.checked_mul(1_000)?.checked_div(per_second)?))
 }
+
+/// Bytes of a page of memory.
+pub(crate) fn page() -> u64 {
+    // SAFETY: no memory is involved.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4_096)
+}
