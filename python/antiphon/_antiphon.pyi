@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_limits", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_limits", "sandbox_table", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -1400,6 +1400,21 @@ def enclosing_context() -> Context | None:
     The context of the node that runs on this thread, if one does.
     """
 
+def sandbox_figure(image: bytes, pixels: int) -> tuple[int, int]:
+    """
+    Checks that bytes are one PNG image, so that a library may show it.
+
+    Args:
+        image: what a worker sent.
+        pixels: how many it may have.
+
+    Returns:
+        Its width and height in pixels.
+
+    Raises:
+        `ValueError`: no honest worker sends this.
+    """
+
 def sandbox_limits(given: dict, data: bool = False) -> Any:
     """
     The complete table of a sandbox's limits.
@@ -1408,6 +1423,20 @@ def sandbox_limits(given: dict, data: bool = False) -> Any:
     default. `data` says that packages for data take part, which need more
     memory by default. A limit that is wrong is a `ValidationError`
     (`sandbox_limit_invalid`).
+    """
+
+def sandbox_table(stream: bytes) -> tuple[int, int]:
+    """
+    Checks that bytes are a plain table as an Arrow IPC stream, so that a library may read it.
+
+    Args:
+        stream: what a worker sent.
+
+    Returns:
+        How many rows and columns it has.
+
+    Raises:
+        `ValueError`: no honest worker sends this.
     """
 
 def select(state: dict, keys: Incomplete) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import sandbox_figure, sandbox_table
 from antiphon.errors import WorkerCrashed
 from antiphon.sandbox._guest.budget import Budget, TooLarge
 from antiphon.sandbox._guest.decode import Decoder, Malformed, Opaque
@@ -16,7 +17,7 @@ from antiphon.sandbox._guest.encode import Encoder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Opaque", "decode_value", "encode_value"]
+__all__ = ["Opaque", "decode_value", "encode_value", "sound_figure", "sound_table"]
 
 _NODES = 100_000
 _DEPTH = 64
@@ -51,9 +52,7 @@ def decode_value(
     try:
         return Decoder(tables, nodes=nodes, depth=depth).decode(tagged)
     except (Malformed, RecursionError) as error:
-        raise WorkerCrashed(
-            f"the worker sent what is no value: {error}", code="sandbox_crashed"
-        ) from error
+        raise _crash("value", error) from error
 
 
 def encode_value(value: Any, most: int, *, nodes: int = _NODES, depth: int = _DEPTH) -> Any:
@@ -80,3 +79,47 @@ def encode_value(value: Any, most: int, *, nodes: int = _NODES, depth: int = _DE
     except TooLarge as error:
         raise OverflowError(str(error)) from error
     return tagged
+
+
+def sound_table(stream: bytes) -> bytes:
+    """A table that a worker sent, once it is known that a library may read it.
+
+    Args:
+        stream: an Arrow IPC stream: columns of plain types, without compression, dictionaries,
+            extensions or notes.
+
+    Returns:
+        The same bytes.
+
+    Raises:
+        WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
+    """
+    try:
+        sandbox_table(stream)
+    except ValueError as error:
+        raise _crash("table", error) from error
+    return stream
+
+
+def sound_figure(image: bytes, pixels: int) -> bytes:
+    """A figure that a worker sent, once it is known that a library may show it.
+
+    Args:
+        image: a PNG file.
+        pixels: how many it may have.
+
+    Returns:
+        The same bytes.
+
+    Raises:
+        WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
+    """
+    try:
+        sandbox_figure(image, pixels)
+    except ValueError as error:
+        raise _crash("figure", error) from error
+    return image
+
+
+def _crash(what: str, error: Exception) -> WorkerCrashed:
+    return WorkerCrashed(f"the worker sent what is no {what}: {error}", code="sandbox_crashed")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from antiphon.errors import WorkerCrashed
+from antiphon.sandbox._decode import decode_value, sound_figure, sound_table
 from antiphon.sandbox._figure import SandboxFigure
-from antiphon.sandbox._guest.decode import Decoder, Malformed
 from antiphon.sandbox._result import SandboxResult, SandboxUsage
 from antiphon.sandbox._table import SandboxTable
 from antiphon.sandbox._trouble import sandbox_error
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["result_of"]
 
+_PIXELS = 16_000_000
+"""Of a figure; unpacked it may take eight bytes each."""
+
 
 def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
     """The result that an engine's outcome stands for.
@@ -25,26 +30,20 @@ def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
     A value that could not be brought out is a failure of the run; a name or table that could
     not is lost alone.
     """
-    tables = {name: SandboxTable(stream) for name, stream in outcome.get("tables") or []}
     trouble = outcome.get("error") or outcome.get("value_error")
-    value, spoilt = None, False
-    found: dict[str, Any] = {}
+    brought = _Brought()
     try:
-        value = _decoded(outcome.get("value"), tables)
-        found = {
-            name: _decoded(each, tables) for name, each in (outcome.get("locals") or {}).items()
-        }
-    except Malformed as problem:
-        value, found, spoilt = None, {}, True
-        trouble = {"kind": "crashed", "message": f"the worker sent what is no value: {problem}"}
+        brought = _brought(outcome)
+    except WorkerCrashed as crash:
+        trouble = {"kind": "crashed", "message": str(crash)}
     lost = {**(outcome.get("local_errors") or {}), **(outcome.get("table_errors") or {})}
     return SandboxResult(
-        value=value,
+        value=brought.value,
         stdout=outcome.get("stdout", ""),
         stderr=outcome.get("stderr", ""),
-        locals=found,
-        tables={} if spoilt else tables,
-        figures=() if spoilt else tuple(map(SandboxFigure, outcome.get("figures") or [])),
+        locals=dict(brought.locals),
+        tables=dict(brought.tables),
+        figures=brought.figures,
         error=None if trouble is None else sandbox_error(trouble),
         lost=_errors(lost),
         truncated=tuple(outcome.get("truncated") or ()),
@@ -54,8 +53,25 @@ def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
     )
 
 
-def _decoded(tagged: Any, tables: Mapping[str, SandboxTable]) -> Any:
-    return Decoder(tables).decode(tagged)
+class _Brought(NamedTuple):
+    """What a run brought out beside its output; all of it, or nothing."""
+
+    value: Any = None
+    locals: Mapping[str, Any] = MappingProxyType({})
+    tables: Mapping[str, SandboxTable] = MappingProxyType({})
+    figures: tuple[SandboxFigure, ...] = ()
+
+
+def _brought(outcome: Mapping[str, Any]) -> _Brought:
+    streams = outcome.get("tables") or []
+    tables = {name: SandboxTable(sound_table(stream)) for name, stream in streams}
+    images = outcome.get("figures") or []
+    return _Brought(
+        decode_value(outcome.get("value"), tables),
+        {name: decode_value(each, tables) for name, each in (outcome.get("locals") or {}).items()},
+        tables,
+        tuple(SandboxFigure(sound_figure(image, _PIXELS)) for image in images),
+    )
 
 
 def _errors(troubles: Mapping[str, Any]) -> dict[str, SandboxError]:

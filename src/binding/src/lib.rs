@@ -53,6 +53,7 @@ mod run_id;
 mod sandbox;
 mod sandbox_limits;
 mod saver;
+mod sent;
 mod shape;
 mod shelves;
 mod show;
@@ -96,6 +97,7 @@ mod _antiphon {
         sandbox::{NativeSandbox, NativeSession, sandbox_probe},
         sandbox_limits::sandbox_limits,
         saver::{MemorySaver, PostgresSaver, Saver, SqliteSaver},
+        sent::{sandbox_figure, sandbox_table},
         shape::{Shape, select},
         shelves::Shelves,
         step::{begin_inside, resume_inside},

@@ -4,9 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::Stop;
-use antiphon_runtime::sandbox::{
-    CallError, HostCalls, Job, Outcome, Probe, Sandbox, Session,
-};
+use antiphon_runtime::sandbox::{CallError, HostCalls, Job, Outcome, Probe, Sandbox, Session};
 use antiphon_sandbox::{Engine, Settings};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;

@@ -3,6 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `check` | tables and figures that a worker sent along, before others read them |
 //! | `frame` | frames between host and worker |
 //! | `tagged` | the values in them, counted and checked |
 //! | `spec` | how an engine is set up, and the layers it has |
@@ -13,6 +14,7 @@
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod absent;
+pub mod check;
 pub mod frame;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod host;

@@ -129,7 +129,7 @@ def test_names_of_columns_are_texts_of_which_no_two_are_alike(
         ("pd.to_datetime(['2024-05-06'])", "timestamp[us]", None),
         ("[pd.Timedelta('1h')]", "duration[us]", None),
         ("pd.Series(['\\ud800'], dtype=object)", "large_string", ["\ufffd"]),
-        ("[None, None]", "null", [None, None]),
+        ("[None, None]", "large_string", [None, None]),
     ],
 )
 def test_a_column_has_a_plain_type(

@@ -78,21 +78,21 @@ class Encoder:
         foreign = _foreign(value)
         if foreign is not None:
             return foreign(self, value, depth)
-        return self.shown(value)
+        return self.shown(value, depth)
 
-    def shown(self, value: Any) -> Any:
-        """A value as the name of its class and its representation."""
+    def shown(self, value: Any, depth: int) -> Any:  # noqa: ARG002 - for a class that looks inside
+        """A value with `depth` containers around it, as its class and its representation."""
         if self._strict:
             raise TypeError(f"a value of this type has no form in a sandbox: {full_name(value)}")
         name, picture = full_name(value), portrait(value)
         self.budget.take(len(name) + len(picture) + 32)
         return {"$": "object", "type": name, "repr": picture}
 
-    def frame(self, value: Any) -> Any:
+    def frame(self, value: Any, depth: int) -> Any:
         """A data frame by its name in the outcome."""
         name = self._table(value) if self._table else None
         if name is None:
-            return self.shown(value)
+            return self.shown(value, depth)
         self.budget.take(len(name) + 24)
         return {"$": "table", "name": name}
 
@@ -266,8 +266,8 @@ def _pandas_writers(pandas: Any) -> dict[int, Callable[[Encoder, Any, int], Any]
     return {id(kind): write for kind, write in writers.items()}
 
 
-def _frame(encoder: Encoder, value: Any, _: int) -> Any:
-    return encoder.frame(value)
+def _frame(encoder: Encoder, value: Any, depth: int) -> Any:
+    return encoder.frame(value, depth)
 
 
 def _in_microseconds(value: Any) -> Any:
@@ -282,7 +282,7 @@ def _scalar(encoder: Encoder, value: Any, depth: int) -> Any:
     # A long double is its own item.
     if id(type(plain_value)) in _WRITERS:
         return encoder.encode(plain_value, depth)
-    return encoder.shown(value)
+    return encoder.shown(value, depth)
 
 
 _TAGS: dict[type, str] = {

@@ -139,6 +139,5 @@ def _is_plain(pa: Any, kind: Any) -> bool:
             types.is_timestamp,
             types.is_duration,
             types.is_decimal128,
-            types.is_null,
         )
     )

@@ -36,15 +36,15 @@ class _Encoder(Encoder):
         parts = _parts(value)
         if parts is None:
             if not isinstance(value, type | PurePath) and value is not ... and not _is_named(value):
-                self.budget.node(depth + 1, 64, 4)
+                self.budget.take(64)
                 name = full_name(value)
                 return {"$": "object", "type": name, "repr": f"<{name}>"}
             return super().shown(value, depth)
         name, inner = parts
-        told = json.dumps(self.encode(inner, depth + 1), ensure_ascii=False)
+        told = json.dumps(self.encode(inner, self.budget.enter(depth)), ensure_ascii=False)
         picture = f"{name}{told}"
         picture = picture if len(picture) <= _REPR else f"{picture[: _REPR - 1]}…"
-        self.budget.node(depth + 1, len(name) + len(picture) + 32, 4)
+        self.budget.take(len(name) + len(picture) + 32)
         return {"$": "object", "type": name[:200], "repr": picture}
 
 

@@ -1,0 +1,98 @@
+//! Arrow's stream format: messages, each with a head and a body.
+
+use super::column::{self, Buffers};
+use super::flat::{self, Table};
+use super::schema::{self, Layout};
+use super::{Checked, Extent, Refusal, ensure};
+
+const CONTINUED: &[u8] = &[0xFF; 4];
+const CUT: Refusal = Refusal("a table ends in the middle of a message");
+const V5: i16 = 4;
+const SCHEMA: u8 = 1;
+const BATCH: u8 = 3;
+
+/// Checks that `bytes` are an Arrow IPC stream of a plain table: columns of numbers, truth
+/// values, text, bytes, dates, times, durations and decimals, without compression,
+/// dictionaries, extensions or notes, whose every offset leads to where it should.
+///
+/// # Errors
+/// What is wrong, for people.
+///
+/// ```
+/// use antiphon_sandbox::check;
+///
+/// assert!(check::table(b"no table").is_err());
+/// ```
+pub fn table(bytes: &[u8]) -> Result<Extent, Refusal> {
+    let mut rest = bytes;
+    let head = message(&mut rest)?.ok_or(Refusal("a table has no columns' names"))?;
+    ensure(head.kind == SCHEMA && head.body.is_empty(), "a table does not begin with its columns")?;
+    let columns = schema::columns(&head.table(4)?)?;
+    let mut rows = 0_u64;
+    while let Some(next) = message(&mut rest)? {
+        ensure(next.kind == BATCH, "a message in a table is not expected")?;
+        let more = batch(&next.table(5)?, next.body, &columns)?;
+        rows = rows.checked_add(more).ok_or(Refusal("a table has too many rows"))?;
+    }
+    Ok(Extent { rows, columns: columns.len() as u64 })
+}
+
+struct Message<'a> {
+    kind: u8,
+    head: Table<'a>,
+    body: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    fn table(&self, fields: usize) -> Checked<Table<'a>> {
+        self.head.table(2, fields)?.ok_or(Refusal("a message is empty"))
+    }
+}
+
+/// The next message, or none at the end; nothing may follow the end.
+fn message<'a>(rest: &mut &'a [u8]) -> Checked<Option<Message<'a>>> {
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    ensure(take(rest, 4)? == CONTINUED, "a message does not begin like one")?;
+    let length: [u8; 4] = take(rest, 4)?.try_into().map_err(|_| CUT)?;
+    let length = usize::try_from(i32::from_le_bytes(length)).map_err(|_| CUT)?;
+    if length == 0 {
+        ensure(rest.is_empty(), "something follows a table's end")?;
+        return Ok(None);
+    }
+    ensure(length % 8 == 0, "a message does not end where a word does")?;
+    let head = flat::root(take(rest, length)?, 5)?;
+    ensure(head.short(0, 0)? == V5, "a table is of another version of Arrow")?;
+    ensure(head.is_empty(4)?, "a message has notes of its own")?;
+    let size = usize::try_from(head.long(3)?).map_err(|_| CUT)?;
+    ensure(size % 8 == 0, "a message does not end where a word does")?;
+    Ok(Some(Message { kind: head.byte(1, 0)?, head, body: take(rest, size)? }))
+}
+
+fn batch(head: &Table<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> {
+    let rows = u64::try_from(head.long(0)?).map_err(|_| Refusal("a size is negative"))?;
+    ensure(!head.has(3)? && head.is_empty(4)?, "a batch is compressed, or has views")?;
+    // Without a buffer nothing bounds how many rows are claimed.
+    ensure(rows == 0 || !columns.is_empty(), "a table has rows but no columns")?;
+    let nodes = pairs(head, 1)?;
+    ensure(nodes.len() == columns.len(), "a batch has other columns than its table")?;
+    let mut buffers = Buffers::new(body, pairs(head, 2)?);
+    for (layout, (length, nulls)) in columns.iter().zip(nodes) {
+        ensure(length == rows, "a column is longer or shorter than its batch")?;
+        column::check(*layout, rows, nulls, &mut buffers)?;
+    }
+    buffers.finish()?;
+    Ok(rows)
+}
+
+fn pairs(head: &Table<'_>, field: usize) -> Checked<Vec<(u64, u64)>> {
+    let Some(found) = head.vector(field, 16)? else { return Ok(Vec::new()) };
+    (0..found.length).map(|index| found.pair(index)).collect()
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Checked<&'a [u8]> {
+    let (taken, left) = rest.split_at_checked(length).ok_or(CUT)?;
+    *rest = left;
+    Ok(taken)
+}

@@ -1,0 +1,104 @@
+//! The columns that a stream announces: plain types alone.
+
+use super::flat::Table;
+use super::{Checked, Refusal, ensure};
+
+const COLUMNS: usize = 16_384;
+const NAME: usize = 16_384;
+const ZONE: usize = 64;
+
+/// How a column's items lie in their buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// One bit each.
+    Bits,
+    /// So many bytes each.
+    Fixed(u64),
+    /// Bytes of any length, between offsets of so many bytes.
+    Spans { offset: u64, text: bool },
+}
+
+/// The layouts of the columns.
+pub(super) fn columns(schema: &Table<'_>) -> Checked<Vec<Layout>> {
+    ensure(schema.short(0, 0)? == 0, "a table's numbers have their bytes in another order")?;
+    ensure(schema.is_empty(2)? && schema.is_empty(3)?, "a table has notes of its own")?;
+    let Some(fields) = schema.vector(1, 4)? else { return Ok(Vec::new()) };
+    ensure(fields.length <= COLUMNS, "a table has too many columns")?;
+    (0..fields.length).map(|index| column(&fields.table(index, 7)?)).collect()
+}
+
+fn column(field: &Table<'_>) -> Checked<Layout> {
+    let name = field.text(0)?.unwrap_or_default();
+    ensure(name.len() <= NAME, "a column's name is too long")?;
+    ensure(field.byte(1, 0)? <= 1, "a column is neither full nor not")?;
+    ensure(!field.has(4)?, "a column has a dictionary")?;
+    ensure(field.is_empty(5)?, "a column has columns inside")?;
+    ensure(field.is_empty(6)?, "a column has notes of its own")?;
+    let kind = field.byte(2, 0)?;
+    let details = field.table(3, 3)?.ok_or(Refusal("a column has no type"))?;
+    layout(kind, &details)
+}
+
+/// The layout for a number of the union `Type` in Arrow's `Schema.fbs`.
+fn layout(kind: u8, details: &Table<'_>) -> Checked<Layout> {
+    match kind {
+        2 => integer(details),
+        3 => float(details),
+        4 => Ok(Layout::Spans { offset: 4, text: false }),
+        5 => Ok(Layout::Spans { offset: 4, text: true }),
+        6 => Ok(Layout::Bits),
+        7 => decimal(details),
+        8 => one_of(details.short(0, 1)?, &[4, 8]),
+        9 => time(details),
+        10 => timestamp(details),
+        18 => one_of(details.short(0, 1)?, &[8; 4]),
+        19 => Ok(Layout::Spans { offset: 8, text: false }),
+        20 => Ok(Layout::Spans { offset: 8, text: true }),
+        _ => Err(Refusal("a column's type is none of the plain ones")),
+    }
+}
+
+fn one_of(unit: i16, widths: &[u64]) -> Checked<Layout> {
+    let unit = usize::try_from(unit).ok();
+    let width = unit.and_then(|unit| widths.get(unit)).ok_or(Refusal("a unit is not known"))?;
+    Ok(Layout::Fixed(*width))
+}
+
+fn integer(details: &Table<'_>) -> Checked<Layout> {
+    ensure(details.byte(1, 0)? <= 1, "an integer is neither signed nor not")?;
+    match details.int(0, 0)? {
+        8 => Ok(Layout::Fixed(1)),
+        16 => Ok(Layout::Fixed(2)),
+        32 => Ok(Layout::Fixed(4)),
+        64 => Ok(Layout::Fixed(8)),
+        _ => Err(Refusal("an integer has an odd width")),
+    }
+}
+
+fn float(details: &Table<'_>) -> Checked<Layout> {
+    one_of(details.short(0, 0)?, &[2, 4, 8])
+}
+
+fn decimal(details: &Table<'_>) -> Checked<Layout> {
+    let (precision, scale) = (details.int(0, 0)?, details.int(1, 0)?);
+    ensure(
+        details.int(2, 128)? == 128 && (1..=38).contains(&precision) && (-38..=38).contains(&scale),
+        "a decimal has more digits than it may",
+    )?;
+    Ok(Layout::Fixed(16))
+}
+
+fn time(details: &Table<'_>) -> Checked<Layout> {
+    match (details.short(0, 1)?, details.int(1, 32)?) {
+        (0 | 1, 32) => Ok(Layout::Fixed(4)),
+        (2 | 3, 64) => Ok(Layout::Fixed(8)),
+        _ => Err(Refusal("a time's unit does not fit its width")),
+    }
+}
+
+fn timestamp(details: &Table<'_>) -> Checked<Layout> {
+    let zone = details.text(1)?.unwrap_or_default();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-_/:".contains(&byte);
+    ensure(zone.len() <= ZONE && zone.bytes().all(plain), "a time zone has an odd name")?;
+    one_of(details.short(0, 0)?, &[8; 4])
+}
