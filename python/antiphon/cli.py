@@ -1,4 +1,4 @@
-"""The command line: ``antiphon ask``, ``antiphon models``, ``antiphon runs``."""
+"""The command line: ``antiphon ask``, ``doctor``, ``models`` and ``runs``."""
 
 from __future__ import annotations
 
@@ -62,6 +62,10 @@ def _run(options: argparse.Namespace) -> int:
         from antiphon._command.choices import choices
 
         return choices()
+    if options.command == "doctor":
+        from antiphon._command.doctor import doctor
+
+        return doctor(as_json=options.json)
     if options.command == "runs":
         from antiphon._command.runs import runs
 
@@ -92,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--json", action="store_true", help="write one JSON object")
     ask.add_argument("--trace", action="store_true", help="write the events too")
     add_batch(ask.add_argument_group("a file of questions"))
+    doctor = commands.add_parser("doctor", help="tell what this machine offers")
+    doctor.add_argument("--json", action="store_true", help="write one JSON object")
     commands.add_parser("models", help="list what could answer")
     add_runs(
         commands.add_parser("runs", help="see to threads that are kept", epilog=_EXITS), _EXITS

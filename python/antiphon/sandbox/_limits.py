@@ -76,7 +76,7 @@ class Limits:
         """
         from antiphon._antiphon import sandbox_limits
 
-        table: dict[str, Any] = sandbox_limits(self._given, not _DATA.isdisjoint(packages))
+        table: dict[str, Any] = sandbox_limits(self._given, data=not _DATA.isdisjoint(packages))
         return table
 
     def __eq__(self, other: object) -> bool:

@@ -1,0 +1,119 @@
+"""``antiphon doctor``: what this machine offers."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import sys
+from typing import TYPE_CHECKING, Any
+
+import antiphon
+from antiphon import local
+from antiphon._choice import choose
+from antiphon._command.exits import Exit
+from antiphon._command.plain import safe
+from antiphon._command.store import STORE, opened
+from antiphon.errors import AntiphonError
+from antiphon.sandbox._engines import ENGINES, probe
+from antiphon.sandbox._engines import choose as chosen_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from antiphon.sandbox._probe import Probe
+
+__all__ = ["doctor"]
+
+
+def doctor(*, as_json: bool) -> Exit:
+    """Tells what this machine offers; keys and passwords are never shown.
+
+    Args:
+        as_json: whether to write one JSON object in place of lines for a person.
+    """
+    found = _found()
+    if as_json:
+        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(safe("\n".join(_lines(found))) + "\n")
+    return Exit.ANSWERED
+
+
+def _found() -> dict[str, Any]:
+    return {
+        "antiphon": antiphon.__version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "sandbox": _sandbox(),
+        "model": _model(),
+        "store": _store(),
+    }
+
+
+def _sandbox() -> dict[str, Any]:
+    told: dict[str, Any] = {"auto": None, "engines": [probe(name) for name in ENGINES]}
+    try:
+        told["auto"] = chosen_engine("auto", packages=False, pauses=False)
+    except AntiphonError as error:
+        told["problem"] = error.message
+    return told
+
+
+def _model() -> dict[str, Any]:
+    choice = choose(None, os.environ)
+    return {
+        "without_a_name": choice.name,
+        "reason": choice.reason,
+        "runs_here": importlib.util.find_spec("xllamacpp") is not None,
+        "cached": [one.name for one in local.CATALOG if local.cached(one.name)],
+    }
+
+
+def _store() -> dict[str, Any]:
+    """Whether the store that the environment names can be opened; its address may hold a secret."""
+    if not os.environ.get(STORE, "").strip():
+        return {"named": False, "opens": None}
+    try:
+        opened(None).close()
+    except AntiphonError as error:
+        return {"named": True, "opens": False, "problem": error.message}
+    return {"named": True, "opens": True}
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"antiphon {found['antiphon']}, Python {found['python']}, {found['system']}"
+    yield "sandbox"
+    for engine in found["sandbox"]["engines"]:
+        yield from _engine_lines(engine)
+    auto = found["sandbox"]["auto"]
+    yield f"  `auto` takes: {auto}" if auto else "  `auto` finds no engine"
+    yield "model"
+    model = found["model"]
+    yield f"  without a name: {model['without_a_name']} ({model['reason']})"
+    runs = "yes" if model["runs_here"] else 'no (pip install "antiphon[local]")'
+    yield f"  models run on this machine: {runs}"
+    yield f"  fetched: {', '.join(model['cached']) or 'none'}"
+    yield "store"
+    yield f"  {STORE}: {_store_line(found['store'])}"
+
+
+def _engine_lines(engine: Probe) -> Iterator[str]:
+    verdict = f"yes, {engine['isolation']}" if engine["ok"] else "no"
+    version = f" ({engine['version']})" if engine["version"] else ""
+    yield f"  {engine['engine']:<12}{verdict}{version}"
+    for layer, state in sorted(engine["layers"].items()):
+        yield f"    {layer:<14}{_word(state)}"
+    for missing in engine["missing"]:
+        yield f"    missing: {missing}"
+
+
+def _word(state: Any) -> str:
+    return str(state) if not isinstance(state, bool) else "yes" if state else "no"
+
+
+def _store_line(store: dict[str, Any]) -> str:
+    if not store["named"]:
+        return "not set; runs are kept where the code says"
+    return "opens" if store["opens"] else f"cannot be opened: {store['problem']}"
