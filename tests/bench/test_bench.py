@@ -1,16 +1,18 @@
-"""The bench judges what it measured: marks, gates, exit codes. No engine is needed."""
+"""The bench judges what it measured: marks, gates, exit codes."""
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bench import command, rows
+from bench import command, rows, thread
 from bench.engine import OURS, THEIRS, Engine
 from bench.measure import FLOOR, Result, measure
 from bench.report import document, table_line
 from bench.row import Goal, Row, awaited, sync
+from bench.rows import kept
 from bench.thread import Grown, steps_around
 from bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
 
@@ -80,6 +82,23 @@ def test_a_growing_thread_is_measured_at_its_beginning_and_along_its_way() -> No
     grown = Grown(0, ticks, 212)
     assert (grown.near(10), grown.near(70), grown.per_step) == (1, 3, 2)
     assert len(ticks) == steps_around(70)
+
+
+@pytest.mark.parametrize(("steps", "told"), [(16, True), (17, False)])
+def test_what_a_long_run_did_not_reach_is_left_blank(
+    monkeypatch: pytest.MonkeyPatch, steps: int, told: bool
+) -> None:
+    grown = Grown(0, tuple(float(i) for i in range(16)), 16)
+    monkeypatch.setattr(kept, "once", lambda *_: grown)
+    theirs: Any = SimpleNamespace(ours=False, quick=False)
+    sample = kept.figure(kept.near(10), steps, kept.ASYNC)(theirs)
+    assert (sample is not None and sample(1) == 1) is told
+
+
+def test_a_run_ends_when_it_has_taken_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread, "PATIENCE", 0.0)
+    engine = Engine(OURS)
+    assert len(thread.grow(engine, 100, thread.Keeping(None)).ticks) == 1
 
 
 def test_a_size_is_told_by_what_was_written() -> None:

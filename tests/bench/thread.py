@@ -21,6 +21,9 @@ from typing import Annotated, Any, TypedDict
 
 from bench.engine import CONFIG, Engine
 
+PATIENCE = 150.0
+"""Seconds after which a run ends, however many steps are left."""
+
 SYNCHRONOUS = {"process": "NORMAL", "power": "FULL"}
 
 
@@ -127,7 +130,8 @@ def loop(engine: Engine, steps: int, kept: Any) -> tuple[Any, list[float]]:
     def node(state: Any) -> Any:
         ticks.append(perf_counter())
         added = {"messages": [message(len(ticks))]}
-        return command(update=added, goto="n" if len(ticks) < steps else end)
+        goes_on = len(ticks) < steps and ticks[-1] - ticks[0] < PATIENCE
+        return command(update=added, goto="n" if goes_on else end)
 
     builder = engine.impl.StateGraph(State)
     builder.add_node("n", node, destinations=("n", end)).add_edge(engine.impl.START, "n")

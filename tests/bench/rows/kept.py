@@ -1,8 +1,9 @@
 """Threads: what it costs to keep a run, for each durability, and to come back to it.
 
 A step of LangGraph costs the more the later it is. So its long runs are measured once in a process,
-and with `--quick` not as far. `(N)` says that it is set to `synchronous=NORMAL` as
-antiphon is; `(F)` that it is left at its default, `FULL`, an fsync for each of its commits.
+with `--quick` not as far, and each for a few minutes at most: what it did not reach is left blank.
+`(N)` says that it is set to `synchronous=NORMAL` as antiphon is; `(F)` that it is left at its
+default, `FULL`, an fsync for each of its commits.
 """
 
 from collections.abc import Callable
@@ -41,8 +42,8 @@ def figure(
         if theirs is None and steps > furthest:
             return None
         # One run serves all rows that look at a part of it.
-        length = furthest if theirs is None else steps
-        return lambda _: of(once(engine, length, theirs or ours))
+        grown = once(engine, furthest if theirs is None else steps, theirs or ours)
+        return (lambda _: of(grown)) if len(grown.ticks) >= steps else None
 
     return case
 
