@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import operator
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -328,6 +330,22 @@ def test_a_fork_opens_the_store_for_itself(url: str) -> None:
         os._exit(0 if graph.invoke({}, ONE) == {"log": [1, 1]} else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert graph.invoke({}, ONE) == {"log": [1, 1, 1]}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_fork_does_not_let_go_of_what_its_parent_holds(tmp_path: Path) -> None:
+    with SqliteSaver.open(tmp_path / "runs.db") as saver:
+        graph = graph_of(lambda s: {"log": [1]}, saver)
+        stream = graph.stream({"log": [0]}, ONE, stream_mode="values", durability="sync")
+        next(stream)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            del stream
+            gc.collect()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        assert list(stream) == [{"log": [0, 1]}]
 
 
 class Odd:
