@@ -490,7 +490,7 @@ class MemorySaver(Saver):
 
     `keep_last`, `keep_for` and `keep_bytes` are those of `SqliteSaver.open`.
     """
-    def __new__(cls, /, *, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None) -> MemorySaver: ...
+    def __new__(cls, /, *, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> MemorySaver: ...
 
 @final
 class Model:
@@ -580,11 +580,11 @@ class Place:
     """
     def __new__(cls, /, saver: Saver, thread: str, *, registry: Any | None = None, checkpoint: int | None = None, durability: str | None = None, as_node: str | None = None) -> Place: ...
     def __repr__(self, /) -> str: ...
-    def afork(self, /, to: str, run_id: str) -> Any:
+    def afork(self, /, to: "str", run_id: "str") -> Any:
         """
         `fork` on the caller's event loop.
         """
-    def fork(self, /, to: str, run_id: str) -> None:
+    def fork(self, /, to: "str", run_id: "str") -> None:
         """
         Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
         holds. A run that goes on there is called `run_id`.
@@ -604,7 +604,7 @@ class PostgresSaver(Saver):
         `open` under the name that LangGraph gives it.
         """
     @staticmethod
-    def open(url: str, *, key: bytes | None = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None) -> PostgresSaver:
+    def open(url: str, *, key: bytes | None = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> PostgresSaver:
         """
         Connects to a database, and makes or updates the tables.
 
@@ -953,23 +953,23 @@ class Saver:
         """
         `compact` on the caller's event loop.
         """
-    def acopy_thread(self, /, thread_id: str, to: str, *, checkpoint: int | None = None) -> Any:
+    def acopy_thread(self, /, thread_id: "str", to: "str", *, checkpoint: "int | None" = None) -> Any:
         """
         `copy_thread` on the caller's event loop.
         """
-    def adelete_thread(self, /, thread_id: str) -> Any:
+    def adelete_thread(self, /, thread_id: "str") -> Any:
         """
         `delete_thread` on the caller's event loop.
         """
-    def aprune(self, /, thread_id: str | None = None, *, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None, delete_after: Any | None = None, dry_run: bool = False) -> Any:
+    def aprune(self, /, thread_id: "str | None" = None, *, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None, delete_after: Any | None = None, dry_run: bool = False) -> Any:
         """
         `prune` on the caller's event loop.
         """
-    def athread(self, /, thread_id: str, *, limit: int = 20) -> Any:
+    def athread(self, /, thread_id: "str", *, limit: "int" = ...) -> Any:
         """
         `thread` on the caller's event loop.
         """
-    def athreads(self, /, *, status: str | None = None, graph: str | None = None, after: str | None = None, limit: int = 100) -> Any:
+    def athreads(self, /, *, status: "str | None" = None, graph: "str | None" = None, after: "str | None" = None, limit: "int" = ...) -> Any:
         """
         `threads` on the caller's event loop.
         """
@@ -982,7 +982,7 @@ class Saver:
         Gives the room of what was removed back to the disk: until then the store uses it again
         by itself. Others may go on meanwhile.
         """
-    def copy_thread(self, /, thread_id: str, to: str, *, checkpoint: int | None = None) -> None:
+    def copy_thread(self, /, thread_id: "str", to: "str", *, checkpoint: "int | None" = None) -> None:
         """
         Makes a thread `to` of what leads to a checkpoint of another one, or to where that has
         come to. Checkpoints keep their ids, and open questions stay open; a run that still goes
@@ -992,7 +992,7 @@ class Saver:
         with `thread_taken` if the other thread holds something; a `StateError` with
         `checkpoint_unknown` if there is no such checkpoint.
         """
-    def delete_thread(self, /, thread_id: str) -> None:
+    def delete_thread(self, /, thread_id: "str") -> None:
         """
         Removes a thread with all it holds; nothing happens if there is none.
 
@@ -1003,7 +1003,7 @@ class Saver:
         """
         Where it keeps threads, without any secret: `sqlite:runs.db`.
         """
-    def prune(self, /, thread_id: str | None = None, *, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None, delete_after: Any | None = None, dry_run: bool = False) -> Pruned:
+    def prune(self, /, thread_id: "str | None" = None, *, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None, delete_after: Any | None = None, dry_run: bool = False) -> Pruned:
         """
         Removes what is not to be kept any longer, of all threads or of `thread_id` alone.
 
@@ -1018,27 +1018,28 @@ class Saver:
         Threads that a run writes to are left as they are. `compact` gives the room back that
         is free then.
 
-        Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, and
-        with `thread_empty` if there is no such thread.
+        Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, or a
+        limit is none, and with `thread_empty` if there is no such thread.
         """
-    def thread(self, /, thread_id: str, *, limit: int = 20) -> ThreadDetail:
+    def thread(self, /, thread_id: "str", *, limit: "int" = ...) -> ThreadDetail:
         """
-        A thread in detail: no more than `limit` of its runs and checkpoints, newest first, its
-        open questions, and what was written last. Its graph is not needed for it, and no type
+        A thread in detail: no more than `limit` (default: 20) of its runs and checkpoints,
+        newest first, its open questions, and what was written last. Its graph is not needed for it, and no type
         but Python's own is made of what is stored.
 
         Raises a `ValidationError` with the code `thread_empty` if it holds nothing.
         """
-    def threads(self, /, *, status: str | None = None, graph: str | None = None, after: str | None = None, limit: int = 100) -> list[ThreadSummary]:
+    def threads(self, /, *, status: "str | None" = None, graph: "str | None" = None, after: "str | None" = None, limit: "int" = ...) -> list[ThreadSummary]:
         """
         What threads there are, in the order of their names, and what their last runs have come
         to. Their graphs are not needed for it.
 
         `status` and `graph` leave out threads whose last run has come to something else, or is
         one of another graph. `after` is the name of the thread after which the list begins: the
-        last name of a list of `limit` threads leads to the next one.
+        last name of a list of `limit` threads (default: 100) leads to the next one.
 
-        Raises a `ValueError` if there is no such status.
+        Raises a `ValidationError` with the code `call_invalid` if there is no such status, or a
+        limit that is none; with `thread_invalid` if no thread can have that name.
         """
 
 @final
@@ -1208,7 +1209,7 @@ class SqliteSaver(Saver):
         `open` under the name that LangGraph gives it.
         """
     @staticmethod
-    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: int | None = None, pickle: bool = False, keep_last: int | None = None, keep_for: Any | None = None, keep_bytes: int | None = None) -> SqliteSaver:
+    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: "int | None" = None, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> SqliteSaver:
         """
         Opens a file, and makes it if there is none.
 
@@ -1226,7 +1227,7 @@ class SqliteSaver(Saver):
 
         Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
-        written it, of `process_forked` if this is a fork of a process that had it open then.
+        written it, of `process_forked` if this is a fork of a process that had such files open then.
         """
 
 @final

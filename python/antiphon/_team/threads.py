@@ -206,7 +206,9 @@ class Threads:
 
     def _looking_back(self, thread: str, limit: Any) -> Steps[list[Checkpoint]]:
         home, thread = self._at_home(), thread_name(thread)
-        if limit is not None and (not isinstance(limit, int) or limit < 1):
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit < 2**63
+        ):
             raise ValidationError(
                 f"`limit` must be a whole number of at least 1: {limit!r}", code="call_invalid"
             )

@@ -63,7 +63,7 @@ def limit_of(config: Mapping[str, Any]) -> int:
     Raises:
         GraphBuildError: it is no whole number, or below 1.
     """
-    return _count(config.get("recursion_limit", RECURSION_LIMIT), "recursion_limit")
+    return counted(config.get("recursion_limit", RECURSION_LIMIT), "recursion_limit")
 
 
 def concurrency_of(config: Mapping[str, Any]) -> int | None:
@@ -73,11 +73,16 @@ def concurrency_of(config: Mapping[str, Any]) -> int | None:
         GraphBuildError: it is no whole number, or below 1.
     """
     given = config.get("max_concurrency")
-    return None if given is None else _count(given, "max_concurrency")
+    return None if given is None else counted(given, "max_concurrency")
 
 
-def _count(given: Any, name: str) -> int:
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+def counted(given: Any, name: str) -> int:
+    """A whole number of at least 1.
+
+    Raises:
+        GraphBuildError: it is something else.
+    """
+    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given < 2**63:
         return given
     raise GraphBuildError(
         f"`{name}` must be a whole number of at least 1, found: {given!r}", code="call_invalid"

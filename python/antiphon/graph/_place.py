@@ -5,8 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
+from uuid import UUID
 
 from antiphon import _antiphon
+from antiphon._thread import thread_name
+from antiphon.errors import ValidationError
 from antiphon.graph._faults import GraphBuildError
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from antiphon.graph._runtime import RunnableConfig
 
 __all__ = ["Durability", "Place", "place_of"]
+
+_LARGEST = 2**63 - 1
 
 Durability = Literal["sync", "async", "exit"]
 """When a superstep is durable. ``sync``: before the next begins. ``async``: while the next runs, in
@@ -50,8 +55,8 @@ class Place:
             settings: the config.
 
         Raises:
-            GraphBuildError: there is no store, the config names no thread, or no checkpoint
-                can have such an id.
+            GraphBuildError: there is no store, the config names no thread, or no thread or
+                checkpoint can be called so.
         """
         saver, plan = kept
         if saver is None:
@@ -67,16 +72,8 @@ class Place:
                 code="call_invalid",
                 hint='pass {"configurable": {"thread_id": ...}}',
             )
-        given = configurable.get("checkpoint_id")
-        try:
-            checkpoint = None if given is None else int(given)
-        except ValueError:
-            raise GraphBuildError(
-                f"`checkpoint_id` is not one of antiphon's: {given}",
-                code="call_invalid",
-                hint="take it from the config of a snapshot",
-            ) from None
-        return cls(saver, str(thread), plan.registry(), checkpoint)
+        checkpoint = _checkpoint(configurable.get("checkpoint_id"))
+        return cls(saver, _thread(thread), plan.registry(), checkpoint)
 
     def native(
         self, durability: Durability | None = None, as_node: str | None = None
@@ -96,6 +93,28 @@ class Place:
         configurable = {**settings["configurable"]}
         configurable.pop("checkpoint_id", None)
         return cast("RunnableConfig", {**settings, "configurable": configurable})
+
+
+def _thread(given: Any) -> str:
+    """The name of a thread: a text, or a number or UUID in its usual form."""
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    try:
+        return thread_name(str(given) if is_number or isinstance(given, UUID) else given)
+    except ValidationError as error:
+        raise GraphBuildError(error.message, code=error.code, hint=error.hint) from None
+
+
+def _checkpoint(given: Any) -> int | None:
+    """The id of a checkpoint: a number, or its digits."""
+    digits = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    is_id = isinstance(digits, str) and digits.isascii() and digits.isdigit()
+    if given is None or (is_id and 1 <= int(digits[:20]) <= _LARGEST):
+        return None if given is None else int(digits)
+    raise GraphBuildError(
+        f"`checkpoint_id` is not one of antiphon's: {given!r}",
+        code="call_invalid",
+        hint="take it from the config of a snapshot",
+    )
 
 
 def place_of(

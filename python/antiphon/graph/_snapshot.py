@@ -11,7 +11,10 @@ from antiphon.graph._runtime import Interrupt
 if TYPE_CHECKING:
     from antiphon.graph._runtime import RunnableConfig
 
-__all__ = ["PregelTask", "StateSnapshot", "config_at", "empty", "snapshot"]
+__all__ = ["METADATA", "PregelTask", "StateSnapshot", "config_at", "empty", "snapshot"]
+
+METADATA = ("source", "step", "run_id")
+"""What is told of a checkpoint."""
 
 
 class PregelTask(NamedTuple):
@@ -69,7 +72,7 @@ def snapshot(thread: str, shown: dict[str, Any]) -> StateSnapshot:
         values=select(shown["values"], None),
         next=shown["next"],
         config=config_at(thread, shown["checkpoint"]),
-        metadata={key: shown[key] for key in ("source", "step", "run_id")},
+        metadata={key: shown[key] for key in METADATA},
         created_at=datetime.fromtimestamp(shown["at"], UTC).isoformat(),
         parent_config=None if parent is None else config_at(thread, parent),
         tasks=tasks,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command
 from antiphon.errors import AntiphonError
 from antiphon.graph._config import merge
+from antiphon.graph._entry import counted
 from antiphon.graph._errors import InvalidUpdateError
-from antiphon.graph._faults import as_graph_error
+from antiphon.graph._faults import GraphBuildError, as_graph_error
 from antiphon.graph._place import Place
 from antiphon.graph._schema import ROOT
-from antiphon.graph._snapshot import StateSnapshot, config_at, empty, snapshot
+from antiphon.graph._snapshot import METADATA, StateSnapshot, config_at, empty, snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator
 
     from antiphon._antiphon import Engine, Run, Saver
     from antiphon.graph._plan import Plan
@@ -78,7 +80,7 @@ class Threads:
             limit: no more than these.
 
         Raises:
-            GraphBuildError: as `get_state`.
+            GraphBuildError: as `get_state`; or the limit or the filter can find nothing.
         """
         past = _Past(self._place(config if before is None else before), filter, limit)
         past.skips = before is not None
@@ -181,10 +183,27 @@ class _Past:
     """What somebody wants to see of a history."""
 
     def __init__(self, place: Place, wanted: Mapping[str, Any] | None, limit: int | None) -> None:
+        self._check(wanted, limit)
         self.skips = False
         self.place = place.native()
         self._wanted = wanted or {}
         self._limit = limit
+
+    @staticmethod
+    def _check(wanted: Any, limit: Any) -> None:
+        if limit is not None:
+            counted(limit, "limit")
+        if wanted is not None and not isinstance(wanted, Mapping):
+            raise GraphBuildError(
+                f"`filter` takes a dict of metadata, found: {wanted!r}", code="call_invalid"
+            )
+        unknown = set(wanted or ()) - set(METADATA)
+        if unknown:
+            raise GraphBuildError(
+                f"no checkpoint has such metadata: {', '.join(sorted(map(str, unknown)))}",
+                code="call_invalid",
+                hint=f"filter by {', '.join(METADATA)}",
+            )
 
     @property
     def asked(self) -> int | None:

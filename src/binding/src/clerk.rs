@@ -1,18 +1,16 @@
 //! Seeing to threads from outside of any run, as Python asks for it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, SystemClock};
-use antiphon_stores::clerk::{Copying, Filter, Listed, Pruned as Removed, Pruning, Status};
+use antiphon_stores::clerk::{Copying, Filter, Listed, Pruned as Removed, Pruning};
 use antiphon_stores::{Clerk, Keep, Vault, owner};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDelta;
 
 use crate::chance;
 use crate::fault::to_exception;
+use crate::given::{self, Limit, ThreadName};
 
 /// Somebody of this process who sees to the threads of a vault.
 pub(crate) fn of(py: Python<'_>, vault: Vault) -> PyResult<Clerk> {
@@ -29,21 +27,17 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     pub(crate) fn read(
-        status: Option<String>,
-        graph: Option<String>,
-        after: Option<String>,
-        limit: usize,
+        py: Python<'_>,
+        (status, graph): (Option<Bound<'_, PyAny>>, Option<Bound<'_, PyAny>>),
+        after: Option<ThreadName>,
+        limit: Limit,
     ) -> PyResult<Self> {
-        if let Some(name) = status.as_deref().filter(|name| !Status::NAMES.contains(name)) {
-            let known = Status::NAMES.join(", ");
-            return Err(PyValueError::new_err(format!(
-                "`status` is one of {known}, found: {name}"
-            )));
-        }
-        if limit == 0 {
-            return Err(PyValueError::new_err("`limit` is at least 1, found: 0"));
-        }
-        Ok(Self { filter: Filter { status, graph }, after, limit })
+        let filter = Filter {
+            status: given::text("status", status.as_ref())?,
+            graph: given::text("graph", graph.as_ref())?,
+        };
+        filter.check().map_err(|fault| to_exception(py, &fault))?;
+        Ok(Self { filter, after: after.map(|name| name.0), limit: limit.0 })
     }
 
     pub(crate) async fn of(self, clerk: Clerk) -> Result<Vec<Listed>, Fault> {
@@ -54,28 +48,15 @@ impl Wanted {
 
 /// How much of each thread is kept, as callers say it.
 pub(crate) fn keep(
-    last: Option<u64>,
+    last: Option<&Bound<'_, PyAny>>,
     age: Option<&Bound<'_, PyAny>>,
-    bytes: Option<u64>,
+    bytes: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Keep> {
-    if last == Some(0) {
-        return Err(PyValueError::new_err("`keep_last` is at least 1, found: 0"));
-    }
-    Ok(Keep { last, age: age.map(|age| span("keep_for", age)).transpose()?, bytes })
-}
-
-/// A length of time: a `timedelta`, or seconds.
-pub(crate) fn span(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Duration> {
-    let seconds = match given.cast::<PyDelta>() {
-        Ok(delta) => delta.call_method0("total_seconds")?.extract::<f64>(),
-        Err(_) => given.extract::<f64>(),
-    };
-    let seconds = seconds.map_err(|_| {
-        let kind = given.get_type().to_string();
-        PyTypeError::new_err(format!("`{name}` takes a timedelta or seconds, found: {kind}"))
-    })?;
-    Duration::try_from_secs_f64(seconds)
-        .map_err(|_| PyValueError::new_err(format!("`{name}` cannot be so long: {seconds}")))
+    Ok(Keep {
+        last: given::whole_or_none("keep_last", last)?,
+        age: age.map(|age| given::span("keep_for", age)).transpose()?,
+        bytes: given::whole_or_none("keep_bytes", bytes)?,
+    })
 }
 
 /// Prunes one thread, or all of them.

@@ -23,6 +23,7 @@ mod engine;
 mod event;
 mod fault;
 mod ffi;
+mod given;
 mod handle;
 mod host;
 mod inbox;

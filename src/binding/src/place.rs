@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::chance;
 use crate::codec::ObjectCodec;
+use crate::given::ThreadName;
 use crate::saver::Saver;
 use crate::stored::{awaited, waited};
 
@@ -54,12 +55,19 @@ impl Place {
 
     /// Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
     /// holds. A run that goes on there is called `run_id`.
-    fn fork(&self, py: Python<'_>, to: &str, run_id: &str) -> PyResult<()> {
+    #[pyo3(signature = (to: "str", run_id: "str"))]
+    fn fork(&self, py: Python<'_>, to: ThreadName, run_id: &str) -> PyResult<()> {
         waited(py, self.forking(py, to, run_id)?)
     }
 
     /// `fork` on the caller's event loop.
-    fn afork<'py>(&self, py: Python<'py>, to: &str, run_id: &str) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (to: "str", run_id: "str"))]
+    fn afork<'py>(
+        &self,
+        py: Python<'py>,
+        to: ThreadName,
+        run_id: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         awaited(py, self.forking(py, to, run_id)?, |py, ()| Ok(py.None()))
     }
 
@@ -87,11 +95,11 @@ impl Place {
     fn forking(
         &self,
         py: Python<'_>,
-        to: &str,
+        to: ThreadName,
         run_id: &str,
     ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + 'static> {
         let (clerk, checkpoint) = (self.clerk(py)?, self.checkpoint);
-        let (from, to, run_id) = (self.thread.clone(), to.to_owned(), run_id.to_owned());
+        let (from, to, run_id) = (self.thread.clone(), to.for_new(py)?, run_id.to_owned());
         Ok(async move {
             let copying = Copying { from: &from, checkpoint, to: &to, run_id: &run_id };
             clerk.copy(copying).await

@@ -11,8 +11,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::clerk::{self, Wanted, span};
+use crate::clerk::{self, Wanted};
 use crate::fault::to_exception;
+use crate::given::{self, Limit, ThreadName};
 use crate::stored::{awaited, waited};
 use crate::summary::{Pruned, ThreadDetail, ThreadSummary};
 
@@ -82,7 +83,7 @@ impl Saver {
         delete_after: Option<&Bound<'_, PyAny>>,
         rehearsal: bool,
     ) -> PyResult<Pruning> {
-        let idle = delete_after.map(|after| span("delete_after", after)).transpose()?;
+        let idle = delete_after.map(|after| given::span("delete_after", after)).transpose()?;
         let keep = if keep.is_all() { self.keep } else { keep };
         let pruning = Pruning { keep, idle, rehearsal };
         clerk::check(py, &pruning)?;
@@ -126,63 +127,69 @@ impl Saver {
     ///
     /// `status` and `graph` leave out threads whose last run has come to something else, or is
     /// one of another graph. `after` is the name of the thread after which the list begins: the
-    /// last name of a list of `limit` threads leads to the next one.
+    /// last name of a list of `limit` threads (default: 100) leads to the next one.
     ///
-    /// Raises a `ValueError` if there is no such status.
-    #[pyo3(signature = (*, status=None, graph=None, after=None, limit=100))]
+    /// Raises a `ValidationError` with the code `call_invalid` if there is no such status, or a
+    /// limit that is none; with `thread_invalid` if no thread can have that name.
+    #[pyo3(signature = (*, status: "str | None"=None, graph: "str | None"=None, after: "str | None"=None, limit: "int"=Limit(100)))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn threads(
         &self,
         py: Python<'_>,
-        status: Option<String>,
-        graph: Option<String>,
-        after: Option<String>,
-        limit: usize,
+        status: Option<Bound<'_, PyAny>>,
+        graph: Option<Bound<'_, PyAny>>,
+        after: Option<ThreadName>,
+        limit: Limit,
     ) -> PyResult<Vec<ThreadSummary>> {
-        let wanted = Wanted::read(status, graph, after, limit)?;
+        let wanted = Wanted::read(py, (status, graph), after, limit)?;
         let found = waited(py, wanted.of(clerk::of(py, self.vault(py)?)?))?;
         Ok(found.iter().map(Into::into).collect())
     }
 
     /// `threads` on the caller's event loop.
-    #[pyo3(signature = (*, status=None, graph=None, after=None, limit=100))]
+    #[pyo3(signature = (*, status: "str | None"=None, graph: "str | None"=None, after: "str | None"=None, limit: "int"=Limit(100)))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn athreads<'py>(
         &self,
         py: Python<'py>,
-        status: Option<String>,
-        graph: Option<String>,
-        after: Option<String>,
-        limit: usize,
+        status: Option<Bound<'_, PyAny>>,
+        graph: Option<Bound<'_, PyAny>>,
+        after: Option<ThreadName>,
+        limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = Wanted::read(status, graph, after, limit)?;
+        let wanted = Wanted::read(py, (status, graph), after, limit)?;
         awaited(py, wanted.of(clerk::of(py, self.vault(py)?)?), |py, found| {
             let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
             Ok(found.into_pyobject(py)?.unbind())
         })
     }
 
-    /// A thread in detail: no more than `limit` of its runs and checkpoints, newest first, its
-    /// open questions, and what was written last. Its graph is not needed for it, and no type
+    /// A thread in detail: no more than `limit` (default: 20) of its runs and checkpoints,
+    /// newest first, its open questions, and what was written last. Its graph is not needed for it, and no type
     /// but Python's own is made of what is stored.
     ///
     /// Raises a `ValidationError` with the code `thread_empty` if it holds nothing.
-    #[pyo3(signature = (thread_id, *, limit=20))]
-    fn thread(&self, py: Python<'_>, thread_id: &str, limit: usize) -> PyResult<ThreadDetail> {
+    #[pyo3(signature = (thread_id: "str", *, limit: "int"=Limit(20)))]
+    fn thread(
+        &self,
+        py: Python<'_>,
+        thread_id: ThreadName,
+        limit: Limit,
+    ) -> PyResult<ThreadDetail> {
         let clerk = clerk::of(py, self.vault(py)?)?;
-        ThreadDetail::read(py, &waited(py, clerk.show(thread_id, limit))?)
+        ThreadDetail::read(py, &waited(py, clerk.show(&thread_id.0, limit.0))?)
     }
 
     /// `thread` on the caller's event loop.
-    #[pyo3(signature = (thread_id, *, limit=20))]
+    #[pyo3(signature = (thread_id: "str", *, limit: "int"=Limit(20)))]
     fn athread<'py>(
         &self,
         py: Python<'py>,
-        thread_id: String,
-        limit: usize,
+        thread_id: ThreadName,
+        limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let clerk = clerk::of(py, self.vault(py)?)?;
-        let shown = async move { clerk.show(&thread_id, limit).await };
+        let shown = async move { clerk.show(&thread_id.0, limit.0).await };
         awaited(py, shown, |py, detail| {
             Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
         })
@@ -201,43 +208,43 @@ impl Saver {
     /// Threads that a run writes to are left as they are. `compact` gives the room back that
     /// is free then.
     ///
-    /// Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, and
-    /// with `thread_empty` if there is no such thread.
-    #[pyo3(signature = (thread_id=None, *, keep_last=None, keep_for=None, keep_bytes=None, delete_after=None, dry_run=false))]
+    /// Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, or a
+    /// limit is none, and with `thread_empty` if there is no such thread.
+    #[pyo3(signature = (thread_id: "str | None"=None, *, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None, delete_after=None, dry_run=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn prune(
         &self,
         py: Python<'_>,
-        thread_id: Option<String>,
-        keep_last: Option<u64>,
+        thread_id: Option<ThreadName>,
+        keep_last: Option<Bound<'_, PyAny>>,
         keep_for: Option<Bound<'_, PyAny>>,
-        keep_bytes: Option<u64>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
     ) -> PyResult<Pruned> {
-        let keep = clerk::keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
         let clerk = clerk::of(py, self.vault(py)?)?;
-        waited(py, clerk::prune(clerk, thread_id, pruning)).map(Into::into)
+        waited(py, clerk::prune(clerk, thread_id.map(|name| name.0), pruning)).map(Into::into)
     }
 
     /// `prune` on the caller's event loop.
-    #[pyo3(signature = (thread_id=None, *, keep_last=None, keep_for=None, keep_bytes=None, delete_after=None, dry_run=false))]
+    #[pyo3(signature = (thread_id: "str | None"=None, *, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None, delete_after=None, dry_run=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn aprune<'py>(
         &self,
         py: Python<'py>,
-        thread_id: Option<String>,
-        keep_last: Option<u64>,
+        thread_id: Option<ThreadName>,
+        keep_last: Option<Bound<'_, PyAny>>,
         keep_for: Option<Bound<'_, PyAny>>,
-        keep_bytes: Option<u64>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let keep = clerk::keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
         let clerk = clerk::of(py, self.vault(py)?)?;
-        awaited(py, clerk::prune(clerk, thread_id, pruning), |py, removed| {
+        awaited(py, clerk::prune(clerk, thread_id.map(|name| name.0), pruning), |py, removed| {
             Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind())
         })
     }
@@ -249,50 +256,56 @@ impl Saver {
     /// Raises a `ValidationError` with the code `thread_empty` if there is nothing to copy, and
     /// with `thread_taken` if the other thread holds something; a `StateError` with
     /// `checkpoint_unknown` if there is no such checkpoint.
-    #[pyo3(signature = (thread_id, to, *, checkpoint=None))]
+    #[pyo3(signature = (thread_id: "str", to: "str", *, checkpoint: "int | None"=None))]
     fn copy_thread(
         &self,
         py: Python<'_>,
-        thread_id: String,
-        to: String,
-        checkpoint: Option<u64>,
+        thread_id: ThreadName,
+        to: ThreadName,
+        checkpoint: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
+        let to = to.for_new(py)?;
         let clerk = clerk::of(py, self.vault(py)?)?;
         let run_id = clerk::run_id(py)?;
-        waited(py, clerk::copy(clerk, (thread_id, to), checkpoint, run_id))
+        waited(py, clerk::copy(clerk, (thread_id.0, to), checkpoint, run_id))
     }
 
     /// `copy_thread` on the caller's event loop.
-    #[pyo3(signature = (thread_id, to, *, checkpoint=None))]
+    #[pyo3(signature = (thread_id: "str", to: "str", *, checkpoint: "int | None"=None))]
     fn acopy_thread<'py>(
         &self,
         py: Python<'py>,
-        thread_id: String,
-        to: String,
-        checkpoint: Option<u64>,
+        thread_id: ThreadName,
+        to: ThreadName,
+        checkpoint: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
+        let to = to.for_new(py)?;
         let clerk = clerk::of(py, self.vault(py)?)?;
         let run_id = clerk::run_id(py)?;
-        let copied = clerk::copy(clerk, (thread_id, to), checkpoint, run_id);
+        let copied = clerk::copy(clerk, (thread_id.0, to), checkpoint, run_id);
         awaited(py, copied, |py, ()| Ok(py.None()))
     }
 
     /// Removes a thread with all it holds; nothing happens if there is none.
     ///
     /// Raises a `StateError` with the code `thread_busy` if a run writes to it.
-    fn delete_thread(&self, py: Python<'_>, thread_id: &str) -> PyResult<()> {
+    #[pyo3(signature = (thread_id: "str"))]
+    fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
         let clerk = clerk::of(py, self.vault(py)?)?;
-        waited(py, clerk.delete(thread_id)).map(|_| ())
+        waited(py, clerk.delete(&thread_id.0)).map(|_| ())
     }
 
     /// `delete_thread` on the caller's event loop.
+    #[pyo3(signature = (thread_id: "str"))]
     fn adelete_thread<'py>(
         &self,
         py: Python<'py>,
-        thread_id: String,
+        thread_id: ThreadName,
     ) -> PyResult<Bound<'py, PyAny>> {
         let clerk = clerk::of(py, self.vault(py)?)?;
-        awaited(py, async move { clerk.delete(&thread_id).await }, |py, _| Ok(py.None()))
+        awaited(py, async move { clerk.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
     }
 
     /// Gives the room of what was removed back to the disk: until then the store uses it again
@@ -345,15 +358,15 @@ pub(crate) struct MemorySaver;
 #[pymethods]
 impl MemorySaver {
     #[new]
-    #[pyo3(signature = (*, keep_last=None, keep_for=None, keep_bytes=None))]
+    #[pyo3(signature = (*, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
     fn new(
-        keep_last: Option<u64>,
+        keep_last: Option<Bound<'_, PyAny>>,
         keep_for: Option<Bound<'_, PyAny>>,
-        keep_bytes: Option<u64>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
         let saver = Saver::new(store, Seal::tagged());
-        let keep = clerk::keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
     }
 }

@@ -8,6 +8,7 @@
 //! | [`keeper`] | from commits to entries, and back |
 //! | [`lease`], [`owner`] | who writes to a thread, and for how long |
 //! | [`log`] | one thread in the hands of one run |
+//! | [`name`] | what threads may be called |
 //! | [`process`] | what no fork of a process may use |
 //! | [`room`] | where native runs are kept |
 //! | [`seal`] | what protects what is stored |
@@ -23,6 +24,7 @@ pub mod keeper;
 pub mod lease;
 pub mod log;
 pub mod memory;
+pub mod name;
 pub mod owner;
 pub mod postgres;
 pub mod process;

@@ -37,7 +37,7 @@ impl PostgresSaver {
     /// `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
     /// has made it. None of them holds the password.
     #[staticmethod]
-    #[pyo3(signature = (url, *, key=None, schema="antiphon", pool=4, timeout=30.0, pickle=false, keep_last=None, keep_for=None, keep_bytes=None))]
+    #[pyo3(signature = (url, *, key=None, schema="antiphon", pool=4, timeout=30.0, pickle=false, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn open(
         py: Python<'_>,
@@ -47,12 +47,12 @@ impl PostgresSaver {
         pool: usize,
         timeout: f64,
         pickle: bool,
-        keep_last: Option<u64>,
+        keep_last: Option<Bound<'_, PyAny>>,
         keep_for: Option<Bound<'_, PyAny>>,
-        keep_bytes: Option<u64>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key)?;
-        let keep = keep(keep_last, keep_for.as_ref(), keep_bytes)?;
+        let keep = keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
             PyValueError::new_err(format!("`timeout` takes seconds, found: {timeout}"))
         })?;

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use super::{Saver, check_pickle, seal};
 use crate::clerk::keep;
 use crate::fault::to_exception;
+use crate::given::whole_or_none;
 
 /// Threads in one SQLite file, which several processes may share.
 #[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
@@ -37,22 +38,26 @@ impl SqliteSaver {
     /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
     /// written it, of `process_forked` if this is a fork of a process that had such files open then.
     #[staticmethod]
-    #[pyo3(signature = (path, *, key=None, sync="process", max_bytes=None, pickle=false, keep_last=None, keep_for=None, keep_bytes=None))]
+    #[pyo3(signature = (path, *, key=None, sync="process", max_bytes: "int | None"=None, pickle=false, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn open(
         py: Python<'_>,
         path: PathBuf,
         key: Option<&[u8]>,
         sync: &str,
-        max_bytes: Option<u64>,
+        max_bytes: Option<Bound<'_, PyAny>>,
         pickle: bool,
-        keep_last: Option<u64>,
+        keep_last: Option<Bound<'_, PyAny>>,
         keep_for: Option<Bound<'_, PyAny>>,
-        keep_bytes: Option<u64>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key)?;
-        let keep = keep(keep_last, keep_for.as_ref(), keep_bytes)?;
-        let settings = Settings { sync: durable(sync)?, max_bytes, ..Settings::default() };
+        let keep = keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let settings = Settings {
+            sync: durable(sync)?,
+            max_bytes: whole_or_none("max_bytes", max_bytes.as_ref())?,
+            ..Settings::default()
+        };
         let path = path
             .to_str()
             .and_then(|path| path.strip_prefix("sqlite:"))

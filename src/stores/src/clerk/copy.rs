@@ -9,6 +9,7 @@ use super::{Clerk, empty};
 use crate::codec::{Glance, damaged_chain, end};
 use crate::keeper::{Header, is_checkpoint};
 use crate::log::{Record, missing};
+use crate::name;
 
 /// Why a run that was still going on in the other thread does not in the new one.
 const COPIED: &str = "forked";
@@ -33,11 +34,12 @@ impl Clerk {
     /// other branches are left out. A run that still went on has ended there.
     ///
     /// # Errors
-    /// `thread_empty` and `checkpoint_unknown` if there is nothing to copy,
+    /// `thread_invalid` if no thread can be called so, `thread_empty` and `checkpoint_unknown` if there is nothing to copy,
     /// `thread_taken` if the new thread holds something, and those of reading and
     /// writing.
     pub async fn copy(&self, copying: Copying<'_>) -> Result<(), Fault> {
         let Copying { from, checkpoint, to, .. } = copying;
+        name::check_new(to)?;
         let way = self.whole_way(from, checkpoint).await?;
         if self.store().head(to).await?.is_some_and(|head| head.last > 0) {
             return Err(taken(to));

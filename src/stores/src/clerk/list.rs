@@ -1,6 +1,6 @@
 //! Threads with what their runs have come to, page by page.
 
-use antiphon_core::{Fault, Time};
+use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{EntryKind, Mark, Span, Thread};
 
 use super::status::{Status, Tail};
@@ -14,6 +14,22 @@ pub struct Filter {
     pub status: Option<String>,
     /// Only those whose last run is one of this graph.
     pub graph: Option<String>,
+}
+
+impl Filter {
+    /// Refuses what no thread can have come to.
+    ///
+    /// # Errors
+    /// `call_invalid`.
+    pub fn check(&self) -> Result<(), Fault> {
+        let status = self.status.as_deref();
+        let Some(unknown) = status.filter(|name| !Status::NAMES.contains(name)) else {
+            return Ok(());
+        };
+        let known = Status::NAMES.join(", ");
+        let message = format!("`status` is one of {known}, found: {unknown}");
+        Err(Fault::new(Category::Validation, "call_invalid", message))
+    }
 }
 
 /// A thread, and its last run.
@@ -53,13 +69,14 @@ impl Clerk {
     /// than `limit`. Nothing of their graphs is needed for it.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of [`Filter::check`] and of the store.
     pub async fn list(
         &self,
         filter: &Filter,
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page, Fault> {
+        filter.check()?;
         let mut page = Page::default();
         let mut after = after.map(str::to_owned);
         loop {
