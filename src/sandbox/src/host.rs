@@ -3,6 +3,7 @@
 
 mod body;
 mod calls;
+mod cgroup;
 mod classify;
 mod head;
 mod lineage;

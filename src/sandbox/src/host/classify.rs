@@ -24,8 +24,9 @@ pub(super) enum Stop {
     Gone,
 }
 
-/// The trouble that this is, given how the worker ended.
-pub(super) fn trouble(stop: Stop, end: Option<End>, limits: &Limits) -> Trouble {
+/// The trouble that this is, given how the worker ended, and whether the kernel
+/// has ended somebody for want of memory.
+pub(super) fn trouble(stop: Stop, end: Option<End>, starved: bool, limits: &Limits) -> Trouble {
     let (kind, message) = match stop {
         Stop::Time => (Kind::TimeLimit, format!("it ran longer than {:?}", limits.wall)),
         Stop::Output => (Kind::OutputLimit, "it wrote more than anybody would read".to_owned()),
@@ -40,12 +41,12 @@ pub(super) fn trouble(stop: Stop, end: Option<End>, limits: &Limits) -> Trouble 
             (Kind::Crashed, format!("the worker broke the protocol: {why}"))
         }
         Stop::Breach(why) => (Kind::Crashed, format!("the worker broke the protocol: {why}")),
-        Stop::Gone => return gone(end, limits),
+        Stop::Gone => return gone(end, starved, limits),
     };
     Trouble::new(kind, message)
 }
 
-fn gone(end: Option<End>, limits: &Limits) -> Trouble {
+fn gone(end: Option<End>, starved: bool, limits: &Limits) -> Trouble {
     let Some(end) = end else {
         return Trouble::new(Kind::Crashed, "the worker is gone, and nobody says why");
     };
@@ -56,6 +57,9 @@ fn gone(end: Option<End>, limits: &Limits) -> Trouble {
         }
         (Some(libc::SIGKILL), _) if out_of_time => {
             (Kind::TimeLimit, format!("it used more processor time than {:?}", limits.cpu))
+        }
+        (Some(libc::SIGKILL), _) if starved => {
+            (Kind::MemoryLimit, "all workers together ran out of memory".to_owned())
         }
         (Some(libc::SIGXFSZ), _) => {
             (Kind::DiskLimit, format!("a file grew beyond {} bytes", limits.scratch))

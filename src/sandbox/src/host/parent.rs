@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::Limits;
 
+use super::cgroup::Group;
 use super::worker::Worker;
 use crate::spec::{Name, Report, Settings};
 use crate::sys::descriptors::{self, Watched};
@@ -53,6 +54,7 @@ pub(super) struct Parent {
     child: Option<Child>,
     name: OwnedFd,
     folder: Option<PathBuf>,
+    group: Group,
     born: Instant,
     jobs: AtomicU64,
     pub(super) report: Report,
@@ -78,12 +80,16 @@ impl Parent {
         let started = launch(settings)
             .map_err(|error| format!("`{}` does not start: {error}", settings.python.display()));
         let (child, name, control) = started.inspect_err(|_| discard(folder.as_deref()))?;
+        // It does nothing before it has its plan, so that all it forks is inside.
+        let mut group = Group::make(limits, settings.spares);
+        group.admit(child.id());
         let mut parent = Self {
             process: std::process::id(),
             control: Some(control),
             child: Some(child),
             name,
             folder,
+            group,
             born: Instant::now(),
             jobs: AtomicU64::new(0),
             report: Report::default(),
@@ -97,6 +103,16 @@ impl Parent {
         self.jobs.fetch_add(1, Ordering::Relaxed);
         let control = self.control.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         Worker::ask(control.as_fd(), request)
+    }
+
+    /// Whether a control group holds all of it.
+    pub(super) fn is_grouped(&self) -> bool {
+        self.group.holds()
+    }
+
+    /// Whether a worker was ended for want of memory, since this was last asked.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.group.has_killed()
     }
 
     /// Whether it can go on.

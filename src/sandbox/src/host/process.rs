@@ -122,6 +122,8 @@ impl Engine {
             Err(why) => return Probe::refused(name, why),
         };
         let mut probe = told(name, &parent.report);
+        let grouped = if parent.is_grouped() { "yes" } else { "no" };
+        probe.layers.insert("cgroup", grouped.to_owned());
         probe.isolation = self.isolation();
         if self.settings.engine == Name::Subprocess {
             probe.ok = true;

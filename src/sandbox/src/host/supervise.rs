@@ -282,8 +282,9 @@ impl Watch<'_> {
         };
         self.stdout.drain(self.worker.stdout.as_fd());
         self.stderr.drain(self.worker.stderr.as_fd());
+        let starved = matches!(ended, Err(Stop::Gone)) && self.worker.ran_out_of_memory();
         let mut outcome = ended.unwrap_or_else(|stop| Outcome {
-            error: Some(trouble(stop, end, self.terms.limits)),
+            error: Some(trouble(stop, end, starved, self.terms.limits)),
             ..Outcome::default()
         });
         if self.calls.has_failed

@@ -97,6 +97,11 @@ impl Worker {
         let _ = descriptors::wait(&mut ended, Some(limit));
     }
 
+    /// Whether want of memory may have ended it.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| parent.ran_out_of_memory())
+    }
+
     /// Processor time so far, as far as the system tells.
     pub(super) fn cpu(&self) -> Option<Duration> {
         process::cpu(self.name.as_fd())
