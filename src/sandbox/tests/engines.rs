@@ -363,6 +363,30 @@ fn a_job_that_is_not_wanted_any_more_ends_at_once() {
 }
 
 #[test]
+fn a_zygote_that_dies_is_replaced() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = engine(name, &json!({}));
+        assert_eq!(value(&engine, "1"), json!(1));
+        let all = support::descendants(std::process::id());
+        let all = all.iter().map(ToString::to_string);
+        std::process::Command::new("kill").arg("-9").args(all).output().unwrap();
+        let outcome = run(&engine, "2");
+        assert_eq!((outcome.value, outcome.error), (Some(json!(2)), None));
+        assert_eq!(outcome.usage.start, Start::Cold);
+    }
+}
+
+#[test]
+fn hundreds_of_jobs_leave_nothing_behind() {
+    let _clean = Clean::start();
+    let engine = engine(Name::Process, &json!({}));
+    for number in 0..200 {
+        assert_eq!(value(&engine, &format!("{number}")), json!(number));
+    }
+}
+
+#[test]
 fn many_threads_share_an_engine() {
     let _clean = Clean::start();
     for name in BOTH {

@@ -14,6 +14,8 @@ use crate::wire::Request;
 
 /// Failures in a row, after which only a new demand makes another attempt.
 const PATIENCE: u32 = 3;
+/// Dead workers that may wait for the keeper; whoever has another waits itself.
+const MOST_DEAD: usize = 8;
 
 /// What decides whether a zygote may be used.
 pub(super) type Verdict = Box<dyn Fn(&Report) -> Result<(), String> + Send + Sync>;
@@ -37,6 +39,8 @@ struct Shared {
 struct State {
     parent: Option<Arc<Parent>>,
     spares: VecDeque<Worker>,
+    /// Killed, and not waited for yet.
+    dead: Vec<Worker>,
     /// Somebody wants a worker, and nobody has been told yet that there is none.
     wanted: bool,
     failures: u32,
@@ -87,6 +91,22 @@ impl Pool {
             self.shared.give_up(&parent);
         }
         Err(format!("no worker could be forked: {last}"))
+    }
+}
+
+impl Pool {
+    /// Takes a worker that has been killed, to wait until it is gone. Taking
+    /// a process apart costs more than most jobs.
+    pub(super) fn bury(&self, worker: Worker) {
+        let mut state = self.shared.lock();
+        if state.closed.is_none() && state.dead.len() < MOST_DEAD {
+            state.dead.push(worker);
+            drop(state);
+            self.shared.changed.notify_all();
+        } else {
+            drop(state);
+            drop(worker);
+        }
     }
 }
 
@@ -171,7 +191,8 @@ fn keep(shared: &Arc<Shared>) {
             Some(parent) if parent.is_worn() || !parent.is_fit() => {
                 // Its workers hold on to it until they are done.
                 state.parent = None;
-                state.wanted = true;
+                // One that has died is not started again before it is needed.
+                state.wanted |= parent.is_fit();
                 let spares = std::mem::take(&mut state.spares);
                 drop(state);
                 drop((spares, parent));
@@ -182,10 +203,17 @@ fn keep(shared: &Arc<Shared>) {
             {
                 refill(shared, state, &parent)
             }
+            _ if !state.dead.is_empty() => {
+                let dead = std::mem::take(&mut state.dead);
+                drop(state);
+                drop(dead);
+                shared.lock()
+            }
             _ => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
         };
     }
-    let rest = (std::mem::take(&mut state.spares), state.parent.take());
+    let workers = (std::mem::take(&mut state.spares), std::mem::take(&mut state.dead));
+    let rest = (workers, state.parent.take());
     drop(state);
     shared.changed.notify_all();
     drop(rest);

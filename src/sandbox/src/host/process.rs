@@ -57,13 +57,16 @@ impl Engine {
         let unavailable = |why: String| Box::new(Trouble::new(Kind::Unavailable, why));
         if self.isolation() == Isolation::OsJail {
             // Seen once, and held against it ever after.
-            let probe = self.probe();
+            let probe = self.probe.get_or_init(|| self.remembered());
             if !probe.ok {
                 return Err(unavailable(probe.missing.join("; ")));
             }
         }
-        let make = || Pool::new(self.settings.clone(), self.limits, self.verdict());
-        self.pool.own(make).take(request).map_err(unavailable)
+        self.pool().take(request).map_err(unavailable)
+    }
+
+    fn pool(&self) -> &Pool {
+        self.pool.own(|| Pool::new(self.settings.clone(), self.limits, self.verdict()))
     }
 
     /// Never fewer layers than the probe has seen: what gets weaker in the
@@ -161,6 +164,11 @@ impl Sandbox for Engine {
         let terms = Terms { limits: &self.limits, halt, keep: false };
         let mut outcome = run(&mut worker, job, host, &terms);
         outcome.usage.start = start;
+        match self.settings.engine {
+            Name::Process => self.pool().bury(worker),
+            // What its job has started ends with it, and not after.
+            Name::Subprocess => drop(worker),
+        }
         outcome
     }
 

@@ -63,7 +63,7 @@ struct Watch<'a> {
 }
 
 /// Runs a job in a worker. Unless `keep` is said and all went well, the worker
-/// is dead afterwards.
+/// is killed afterwards; dropping it waits until it is gone.
 pub(super) fn run(
     worker: &mut Worker,
     job: &Job,
@@ -75,7 +75,7 @@ pub(super) fn run(
         Ok(outbox) => outbox,
         Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
     };
-    let used_before = if terms.keep { worker.cpu().unwrap_or_default() } else { Duration::ZERO };
+    let used_before = worker.cpu().unwrap_or_default();
     let mut watch = Watch {
         calls: Calls::new(host, &job.functions, terms.limits.host_calls, &budget),
         worker,
@@ -269,12 +269,15 @@ impl Watch<'_> {
     /// Ends the worker, unless it is to be kept, and says what it all came to.
     fn conclude(mut self, ended: Result<Outcome, Stop>) -> Outcome {
         let wall = self.started.elapsed();
-        let keep = self.terms.keep && ended.is_ok();
         if matches!(ended, Err(Stop::Gone)) {
             self.worker.wait_for_end(LAST_WORDS);
         }
-        let (cpu, memory, end) = if keep {
-            (self.worker.cpu().unwrap_or_default(), 0, None)
+        let (cpu, memory, end) = if ended.is_ok() {
+            let took = (self.worker.cpu(), self.worker.memory());
+            if !self.terms.keep {
+                self.worker.kill();
+            }
+            (took.0.unwrap_or_default(), took.1.unwrap_or_default(), None)
         } else {
             let end = self.worker.finish();
             let known = end.unwrap_or_default();

@@ -26,6 +26,8 @@ pub(super) struct Worker {
     pub(super) stderr: OwnedFd,
     status: OwnedFd,
     name: OwnedFd,
+    /// Its number among the host's processes, where those can be seen.
+    number: Option<i32>,
     end: Option<End>,
     pub(super) parser: Parser,
     /// Whether it has said that it waits for a job.
@@ -61,6 +63,7 @@ impl Worker {
             stdout: stdout.into(),
             stderr: stderr.into(),
             status,
+            number: process::number(name.as_fd()),
             name,
             end: None,
             parser: Parser::new(),
@@ -91,6 +94,16 @@ impl Worker {
         self.end
     }
 
+    /// Most bytes that were resident at once, as far as the system tells.
+    pub(super) fn memory(&self) -> Option<u64> {
+        self.number.and_then(process::memory)
+    }
+
+    /// Kills it, and leaves it to somebody else to wait until it is gone.
+    pub(super) fn kill(&self) {
+        process::kill(self.name.as_fd());
+    }
+
     /// Waits a moment for its own end, which its closed channel announces.
     pub(super) fn wait_for_end(&self, limit: Duration) {
         let mut ended = [Watched::read(Some(self.name.as_fd()))];
@@ -104,7 +117,7 @@ impl Worker {
 
     /// Processor time so far, as far as the system tells.
     pub(super) fn cpu(&self) -> Option<Duration> {
-        process::cpu(self.name.as_fd())
+        self.number.and_then(process::cpu)
     }
 }
 

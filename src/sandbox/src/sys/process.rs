@@ -160,20 +160,32 @@ pub(crate) fn can_signal(pid: libc::pid_t) -> bool {
     unsafe { libc::kill(pid, 0) == 0 }
 }
 
+/// The number of a process here, as long as it is there.
+pub(crate) fn number(process: BorrowedFd<'_>) -> Option<libc::pid_t> {
+    let about = format!("/proc/self/fdinfo/{}", process.as_raw_fd());
+    let about = std::fs::read_to_string(about).ok()?;
+    let pid = about.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    pid.trim().parse().ok().filter(|pid| *pid > 0)
+}
+
 /// Processor time that a process has taken so far.
-pub(crate) fn cpu(process: BorrowedFd<'_>) -> Option<Duration> {
-    // Fields 14 and 15 of all, 12 and 13 after the name, which may hold anything.
-    const AFTER_NAME: usize = 11;
-    let about =
-        std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
-    let pid = about.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().to_owned();
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = text.rsplit_once(')')?;
-    let mut ticks = fields.split_ascii_whitespace().skip(AFTER_NAME);
-    let ticks: u64 = ticks.next()?.parse::<u64>().ok()? + ticks.next()?.parse::<u64>().ok()?;
-    // SAFETY: no memory is involved.
-    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
-    Some(Duration::from_millis(ticks.checked_mul(1_000)?.checked_div(per_second)?))
+pub(crate) fn cpu(pid: libc::pid_t) -> Option<Duration> {
+    // How the kernel numbers the clock of a whole process that is not ours.
+    const SCHEDULED: libc::clockid_t = 2;
+    let clock = (!pid << 3) | SCHEDULED;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place outlives the call.
+    checked(unsafe { libc::clock_gettime(clock, &raw mut time) }).ok()?;
+    let nanos = u32::try_from(time.tv_nsec).ok()?;
+    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, nanos))
+}
+
+/// Most bytes of a process that were resident at once.
+pub(crate) fn memory(pid: libc::pid_t) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1_024)
 }
 
 /// Bytes of a page of memory.
