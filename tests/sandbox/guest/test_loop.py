@@ -72,7 +72,7 @@ def test_locals_share_a_budget() -> None:
 def test_more_names_than_allowed_are_told_of() -> None:
     outcome = once("a = 1\nb = 2\nc = 3", limits={"local_names": 2})
     assert outcome["locals"] == {"a": 1, "b": 2}
-    assert "3 names are assigned" in outcome["local_errors"]["c"]["message"]
+    assert "more than 2 names" in outcome["local_errors"]["c"]["message"]
 
 
 def test_what_is_printed_is_data_and_never_protocol() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from json import dumps
 from typing import Any
 
 DIGITS = 4_300
@@ -67,7 +67,7 @@ class Budget:
         Raises:
             TooLarge: it has more bytes than the budget.
         """
-        text = json.dumps(tagged, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = dumps(tagged, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         size = len(text) if text.isascii() else len(text.encode())
         if size > self.bytes:
             raise TooLarge(f"it needs more than {self.bytes} bytes")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
+from json import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from .budget import Budget, TooLarge
@@ -67,10 +67,10 @@ class Caller:
         with self._turn:
             self._calls += 1
             number = self._calls
-            head = json.dumps({"id": number, "name": name})
+            head = dumps({"id": number, "name": name})
             try:
                 self._channel.send(CALL, f"{head[:-1]},{arguments}}}".encode())
-                reply = json.loads(self._channel.receive(REPLY)[1])
+                reply = loads(self._channel.receive(REPLY)[1])
             except Closed:
                 # Nobody is left to run for.
                 os._exit(_GONE)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import types
+from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from . import figure, table
@@ -13,7 +14,7 @@ from .portrait import is_a
 from .trouble import of_exception, trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from .trouble import Trouble
 
@@ -61,7 +62,7 @@ class Gathering:
             encoder = Encoder(budget, self._tabulator("value"))
             self._parts["value"] = budget.text_of(encoder.encode(value))
         except BaseException as problem:  # noqa: BLE001 - encoding runs foreign code
-            self._parts["value_error"] = json.dumps(self._finding(problem))
+            self._parts["value_error"] = dumps(self._finding(problem))
 
     def locals(self) -> None:
         """Takes the names that the code assigned."""
@@ -70,9 +71,10 @@ class Gathering:
         texts: dict[str, str] = {}
         errors = self._errors["local_errors"]
         left = self._limits["locals_bytes"]
-        names = self._assigned()
-        shown = names[: self._limits["local_names"]]
-        for name in shown:
+        most = self._limits["local_names"]
+        # One more than may be shown, and no more: there may be very many.
+        names = list(itertools.islice(self._assigned(), most + 1))
+        for name in names[:most]:
             budget = self._budget(min(self._limits["local_bytes"], left))
             try:
                 encoder = Encoder(budget, self._tabulator(name))
@@ -80,10 +82,11 @@ class Gathering:
                 left -= len(texts[name].encode())
             except BaseException as problem:  # noqa: BLE001 - as above
                 errors[name] = self._finding(problem)
-        if len(names) > len(shown):
-            missing = f"{len(names)} names are assigned, of which {len(shown)} are shown"
-            errors[names[len(shown)]] = trouble("result_too_large", missing)
-        pairs = (f"{json.dumps(name)}:{text}" for name, text in texts.items())
+        if len(names) > most:
+            errors[names[most]] = trouble(
+                "result_too_large", f"more than {most} names are assigned"
+            )
+        pairs = (f"{dumps(name)}:{text}" for name, text in texts.items())
         self._parts["locals"] = "{" + ",".join(pairs) + "}"
 
     def figures(self) -> None:
@@ -100,7 +103,7 @@ class Gathering:
         rest = {**self._errors, "tables": tables, "figures": len(self._figures), "error": error}
         self._parts.setdefault("locals", "{}")
         parts = [f'"{name}":{text}' for name, text in self._parts.items()]
-        parts += [f'"{name}":{json.dumps(item)}' for name, item in rest.items()]
+        parts += [f'"{name}":{dumps(item)}' for name, item in rest.items()]
         body = ("{" + ",".join(parts) + "}").encode()
         return body, [*(found.stream for found in self._tables.values()), *self._figures]
 
@@ -109,15 +112,15 @@ class Gathering:
             bytes=size, nodes=self._limits["value_nodes"], depth=self._limits["value_depth"]
         )
 
-    def _assigned(self) -> list[str]:
-        return [
-            name
-            for name, value in list(self._namespace.items())
-            if type(name) is str
-            and not name.startswith("_")
-            and not (name in self._given and self._given[name] is value)
-            and not is_a(type(value), *_UNSEEN)
-        ]
+    def _assigned(self) -> Iterator[str]:
+        for name, value in list(self._namespace.items()):
+            if (
+                type(name) is str
+                and not name.startswith("_")
+                and not (name in self._given and self._given[name] is value)
+                and not is_a(type(value), *_UNSEEN)
+            ):
+                yield name
 
     def _tabulator(self, place: str) -> Callable[[Any], str | None] | None:
         if "tables" not in self._want:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import types
 import warnings
+from json import loads
 from typing import TYPE_CHECKING, Any
 
 from . import figure, table
@@ -59,7 +59,7 @@ class _Worker:
             Closed: there are no more.
         """
         self._channel.send(READY, b"{}")
-        job = json.loads(self._channel.receive(JOB)[1])
+        job = loads(self._channel.receive(JOB)[1])
         streams = [self._channel.receive(ATTACHMENT)[1] for _ in job["tables"]]
         body, attachments = self._answer(job, streams)
         self._channel.send(OUTCOME, body)

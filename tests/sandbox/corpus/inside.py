@@ -1,0 +1,133 @@
+"""Runs the corpus in namespaces of its own; prints one JSON line for each case.
+
+`python inside.py ENGINE UID LAYERS CASES` (the last two with commas, the layers being off), as
+`unshare --net --pid --mount --fork` starts it. Its root makes files read-only before it becomes
+the user.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from sandbox.corpus.cases import load
+from sandbox.corpus.ground import Ground
+from sandbox.corpus.pulse import Pulse
+from sandbox.corpus.verdict import Bounds, judge
+
+if TYPE_CHECKING:
+    from sandbox.corpus.engines import Engine
+
+# Not /tmp: a job may have one of its own, in which a path of the same name is harmless.
+_YARD = "/var/tmp"
+_BOUNDS = Bounds(seconds=1.0, memory=512 << 20, output=1 << 20)
+
+
+def main(name: str, uid: int, without: list[str], only: list[str]) -> None:
+    """Runs the cases of these names, or all."""
+    if os.getuid() == 0:
+        _furnish()
+        if uid:
+            _become(uid)
+    cases = [case for case in load() if not only or case.id in only]
+    pulse = Pulse()
+    with Ground(_YARD) as ground:
+        engine = _engine(name, without)
+        try:
+            for case in cases:
+                pulse.stood()
+                seen = [engine.run(code) for code in case.filled(ground.places(engine.scratch))]
+                seen[-1].seconds -= pulse.stood()
+                verdict = judge(case, seen, ground.harm(), ground.token, _BOUNDS)
+                print(json.dumps(dataclasses.asdict(verdict)), flush=True)
+        finally:
+            engine.close()
+    print(json.dumps({"left": _left()}), flush=True)
+
+
+def _engine(name: str, without: list[str]) -> Engine:
+    # Its modules keep the token, as the module of a user's functions might.
+    from sandbox.corpus.engines import Faced, Native, Plain
+
+    if name == "plain":
+        return Plain(_BOUNDS)
+    if name in {"process", "subprocess"}:
+        return Native(name, _BOUNDS, without)
+    return Faced(name, _BOUNDS)
+
+
+def _furnish() -> None:
+    """Loopback up, files read-only but for two new folders, Python within everyone's reach."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        # SIOCSIFFLAGS with IFF_UP and IFF_RUNNING.
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh22x", b"lo", 0x41))
+    _mount("--make-rprivate", "/")
+    _open_up([Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[3]])
+    for folder in ("/tmp", _YARD):
+        _mount("-t", "tmpfs", "-o", "mode=1777,size=256m", "tmpfs", folder)
+    _mount("-o", "remount,bind,ro", "/")
+
+
+def _open_up(needed: list[Path]) -> None:
+    """Puts an open folder over each closed one that is on the way to what is needed."""
+    closed: dict[Path, list[Path]] = {}
+    for path in needed:
+        barred = [up for up in [*reversed(path.parents)] if not up.stat().st_mode & 0o001]
+        if barred:
+            closed.setdefault(barred[0], []).append(path)
+    for folder, paths in closed.items():
+        held = []
+        for path in paths:
+            place = tempfile.mkdtemp(dir="/run")
+            _mount("--bind", str(path), place)
+            held.append((place, path))
+        _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(folder))
+        for place, path in held:
+            path.mkdir(parents=True, exist_ok=True)
+            _mount("--bind", place, str(path))
+            subprocess.run(["umount", place], check=True)
+            Path(place).rmdir()
+
+
+def _mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True)
+
+
+def _become(uid: int) -> None:
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    os.environ["HOME"] = "/nonexistent"
+    # A process that changed its user may not read its own `/proc`, nor map users.
+    import ctypes
+
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
+
+
+def _left() -> list[str]:
+    """Processes of this namespace beside this one and the victim."""
+    names = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                names.append((entry / "comm").read_text(encoding="utf-8").strip())
+            except OSError:
+                continue
+    return sorted(names)
+
+
+if __name__ == "__main__":
+    main(
+        sys.argv[1], int(sys.argv[2]), *([x for x in text.split(",") if x] for text in sys.argv[3:])
+    )
