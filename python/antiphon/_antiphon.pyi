@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Limits", "MemorySaver", "Model", "ModelCall", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_limits", "sandbox_table", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -466,6 +466,62 @@ class Form:
     def name(self, /) -> str | None: ...
 
 @final
+class Jail:
+    """
+    A zygote of the sandbox. Its steps are called in the order in which they
+    stand here, by a process that has one thread.
+    """
+    def __new__(cls, /, control: int) -> Jail:
+        """
+        Takes the descriptor of the socket that leads to the host.
+        """
+    def fail(self, /, why: str) -> None:
+        """
+        Tells the host why it will not be.
+        """
+    def forked(self, /, pid: int) -> None:
+        """
+        After a fork, in the parent.
+        """
+    def furnish(self, /, library: Sequence[str | PathLike[str]]) -> None:
+        """
+        Changes to the private root. `library` are the interpreter's own paths.
+        """
+    def guard(self, /, first: int) -> None:
+        """
+        Waits for the fork, and ends like it.
+        """
+    def guest(self, /) -> str:
+        """
+        The folder of the guest's code.
+        """
+    def leave(self, /) -> bool:
+        """
+        Leaves the host's namespaces; true if the caller has to fork now, and
+        to call `guard` in the parent.
+        """
+    def next(self, /) -> bool:
+        """
+        Waits until a worker is wanted; false if none ever will be.
+        """
+    def packages(self, /) -> list[str]:
+        """
+        Names to import.
+        """
+    def path(self, /) -> list[str]:
+        """
+        Folders to look for modules in.
+        """
+    def ready(self, /, version: str) -> None:
+        """
+        Tells the host that everything is imported.
+        """
+    def seal(self, /) -> tuple[int, str | None]:
+        """
+        After a fork, in the child: the descriptor of its channel, and its folder.
+        """
+
+@final
 class Limits:
     """
     What a run may spend.
@@ -553,6 +609,41 @@ class ModelCall:
     def when_cancelled(self, /, callback: Any) -> None:
         """
         Has `callback` called, on some thread, once nobody waits for the reply.
+        """
+
+@final
+class NativeSandbox:
+    """
+    An engine that runs code in workers of this machine. It starts nothing
+    until it is asked for something.
+    """
+    def __new__(cls, /, settings: dict) -> NativeSandbox: ...
+    def close(self, /) -> None:
+        """
+        Ends every worker; sessions end with their next job.
+        """
+    def run(self, /, job: dict, call: Any | None = None, stop: Stopper | None = None) -> dict:
+        """
+        Runs a job in a clean interpreter. `call` makes the calls of the host's
+        functions, on another thread; `stop` ends the job.
+        """
+    def session(self, /) -> NativeSession:
+        """
+        Opens an interpreter that keeps its names from job to job.
+        """
+
+@final
+class NativeSession:
+    """
+    An interpreter that lives on between jobs.
+    """
+    def close(self, /) -> None:
+        """
+        Ends its worker.
+        """
+    def run(self, /, job: dict, call: Any | None = None, stop: Stopper | None = None) -> dict:
+        """
+        Runs a job in it, after those that are running already.
         """
 
 @final
@@ -1424,6 +1515,11 @@ def sandbox_limits(given: dict, data: bool = False) -> Any:
     default. `data` says that packages for data take part, which need more
     memory by default. A limit that is wrong is a `ValidationError`
     (`sandbox_limit_invalid`).
+    """
+
+def sandbox_probe(settings: dict) -> dict:
+    """
+    What an engine promises on this machine, as a dict; seen once per process.
     """
 
 def sandbox_table(stream: bytes) -> tuple[int, int]:

@@ -37,10 +37,10 @@ impl Jail {
     }
 
     /// Folders to look for modules in.
-    fn path(&mut self) -> PyResult<Vec<PathBuf>> {
+    fn path(&mut self) -> PyResult<Vec<String>> {
         let path = self.zygote()?.path();
         // As text: this is what `sys.path` holds.
-        Ok(path)
+        Ok(path.into_iter().map(|folder| folder.to_string_lossy().into_owned()).collect())
     }
 
     /// The folder of the guest's code.
