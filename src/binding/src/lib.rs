@@ -6,6 +6,7 @@
 use pyo3::prelude::*;
 
 mod agent;
+mod asking;
 mod begin;
 mod blocking;
 mod builder;

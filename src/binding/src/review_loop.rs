@@ -1,45 +1,24 @@
 //! The review loop as Python holds it: settings and roles in, an answer out.
 
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
+use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_core::event::Event as CoreEvent;
-use antiphon_runtime::{Stop, Watcher};
+use antiphon_runtime::Stop;
 use antiphon_systems::review_loop::{Answer, Config, ReviewLoop as System};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::event::{Event, Named};
+use crate::asking::{Watchers, awaited, wait};
+use crate::event::Event;
 use crate::fault::to_exception;
 use crate::put::{Put, put};
 use crate::role;
 use crate::role_call::{Carried, RAISED};
 
-/// How long a wait may last before Ctrl-C is looked for.
-const PATIENCE: Duration = Duration::from_millis(50);
-
 /// The review loop, ready for any number of questions at once.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct ReviewLoop {
     system: Arc<System>,
-}
-
-/// What a question sends to the thread that waits for it.
-enum Letter {
-    Seen(Arc<CoreEvent>),
-    Done(Box<Result<Answer, Fault>>),
-}
-
-/// Passes events on to the thread that waits.
-struct Passing(mpsc::Sender<Letter>);
-
-impl Watcher for Passing {
-    fn see(&self, event: &Arc<CoreEvent>) {
-        // Whoever waited may have been interrupted.
-        let _ = self.0.send(Letter::Seen(Arc::clone(event)));
-    }
 }
 
 #[pymethods]
@@ -71,20 +50,16 @@ impl ReviewLoop {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let Put { wanted, mut session, carried, watch } = put(question, options)?;
-        let named = Mutex::new(Named::new(&session.run_id));
-        let (sender, letters) = mpsc::channel();
-        if watch.is_some() {
-            session.watchers.push(Arc::new(Passing(sender.clone())));
-        }
+        let run_id = session.run_id.clone();
         let stop = session.stop.get_or_insert_with(Stop::new).clone();
-        let system = Arc::clone(&self.system);
-        crate::native_runtime::for_python(py)?.spawn(async move {
-            let answer = wanted.of(&system, session).await;
-            let _ = sender.send(Letter::Done(Box::new(answer)));
-        });
         let watch = watch.as_ref().map(|watch| watch.bind(py));
-        let answer = Waiting { letters: Mutex::new(letters), stop, named, watch }.wait(py)?;
-        as_dict(py, answer, &carried.0)
+        let system = Arc::clone(&self.system);
+        let answer = wait(py, &run_id, watch, stop, |watchers| async move {
+            session.watchers.extend(watchers);
+            // The answer is large, and goes through a channel.
+            Box::new(wanted.of(&system, session).await)
+        })?;
+        as_dict(py, *answer, &carried.0)
     }
 
     /// Answers a question, awaited. Cancelling the caller's task drops it at
@@ -99,110 +74,19 @@ impl ReviewLoop {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let Put { wanted, mut session, carried, watch } = put(question, options)?;
-        let named = Named::new(&session.run_id);
-        let (sender, seen) = tokio::sync::mpsc::unbounded_channel();
-        if watch.is_some() {
-            session.watchers.push(Arc::new(Posting(sender)));
-        }
+        let run_id = session.run_id.clone();
         let system = Arc::clone(&self.system);
-        crate::native_runtime::for_python(py)?;
-        pyo3_async_runtimes::tokio::future_into_py(py, async move {
-            let asking = Box::pin(async move { wanted.of(&system, session).await });
-            let answer = match watch {
-                Some(watch) => shown(asking, seen, watch, named).await?,
-                None => asking.await,
-            };
-            Python::attach(|py| as_dict(py, answer, &carried.0).map(Bound::unbind))
+        let ask = |watchers: Watchers| async move {
+            session.watchers.extend(watchers);
+            wanted.of(&system, session).await
+        };
+        awaited(py, &run_id, watch, ask, move |py, answer| {
+            as_dict(py, answer, &carried.0).map(|dict| dict.into_any().unbind())
         })
     }
 
     fn __repr__(&self) -> String {
         format!("ReviewLoop({:?})", self.system.graph().name())
-    }
-}
-
-/// Passes events on to the task that awaits.
-struct Posting(tokio::sync::mpsc::UnboundedSender<Arc<CoreEvent>>);
-
-impl Watcher for Posting {
-    fn see(&self, event: &Arc<CoreEvent>) {
-        // Whoever awaited may be gone.
-        let _ = self.0.send(Arc::clone(event));
-    }
-}
-
-/// Awaits an answer and shows events meanwhile, all of them before it is over.
-/// What the watcher raises ends it.
-async fn shown<T>(
-    mut asking: impl Future<Output = T> + Unpin,
-    mut seen: tokio::sync::mpsc::UnboundedReceiver<Arc<CoreEvent>>,
-    watch: Py<PyAny>,
-    mut named: Named,
-) -> PyResult<T> {
-    let mut show = |event: Arc<CoreEvent>| {
-        let event = named.event(Arc::unwrap_or_clone(event));
-        Python::attach(|py| watch.call1(py, (event,)).map(|_| ()))
-    };
-    let answer = loop {
-        tokio::select! {
-            biased;
-            Some(event) = seen.recv() => show(event)?,
-            answer = &mut asking => break answer,
-        }
-    };
-    while let Ok(event) = seen.try_recv() {
-        show(event)?;
-    }
-    Ok(answer)
-}
-
-/// A thread that waits for an answer and shows events meanwhile.
-struct Waiting<'a, 'py> {
-    letters: Mutex<mpsc::Receiver<Letter>>,
-    stop: Stop,
-    named: Mutex<Named>,
-    watch: Option<&'a Bound<'py, PyAny>>,
-}
-
-impl Waiting<'_, '_> {
-    fn wait(&self, py: Python<'_>) -> PyResult<Result<Answer, Fault>> {
-        let mut interrupted = None;
-        loop {
-            let letters = &self.letters;
-            let letter = py.detach(|| {
-                let letters = letters.lock().unwrap_or_else(PoisonError::into_inner);
-                letters.recv_timeout(PATIENCE)
-            });
-            let trouble = match letter {
-                Ok(Letter::Done(answer)) => return interrupted.map_or(Ok(*answer), Err),
-                Ok(Letter::Seen(event)) if interrupted.is_none() => self.show(&event),
-                Ok(Letter::Seen(_)) => Ok(()),
-                Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals(),
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(PyRuntimeError::new_err("the question ended without an answer"));
-                }
-            };
-            if let Err(error) = trouble {
-                // A second Ctrl-C does not wait for anything any more.
-                if interrupted.is_some() {
-                    return Err(error);
-                }
-                self.stop.stop("interrupted");
-                interrupted = Some(error);
-            }
-        }
-    }
-
-    fn show(&self, event: &CoreEvent) -> PyResult<()> {
-        match self.watch {
-            Some(watch) => {
-                let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-                let event = named.event(event.clone());
-                drop(named);
-                watch.call1((event,)).map(|_| ())
-            }
-            None => Ok(()),
-        }
     }
 }
 
