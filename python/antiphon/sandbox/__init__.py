@@ -9,6 +9,7 @@ Example:
 
 from __future__ import annotations
 
+from antiphon.sandbox._compute import compute
 from antiphon.sandbox._figure import SandboxFigure
 from antiphon.sandbox._guest.decode import Opaque
 from antiphon.sandbox._limits import Limits
@@ -28,4 +29,5 @@ __all__ = [
     "SandboxSession",
     "SandboxTable",
     "SandboxUsage",
+    "compute",
 ]

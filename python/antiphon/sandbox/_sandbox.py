@@ -72,6 +72,7 @@ class Sandbox:
         self._functions = HostFunctions(tools)
         self._pausing = None if snapshot_key is None else Pausing(snapshot_key, self._functions)
         self._name = choose(engine, packages=bool(packages), pauses=snapshot_key is not None)
+        self._packages = tuple(packages)
         granted = closure(packages)
         self._limits = (limits or Limits()).complete(packages)
         self._engine = ENGINES[self._name].make(
@@ -99,6 +100,11 @@ class Sandbox:
     def limits(self) -> dict[str, Any]:
         """All limits by name, in seconds and bytes; a copy."""
         return dict(self._limits)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that the code may import, as they were named."""
+        return self._packages
 
     def run(
         self,

@@ -19,6 +19,8 @@ Example:
 
 from antiphon._lines import BatchReport, LineProblem
 from antiphon._role import RoleContext
+from antiphon.systems.computation import Computation
+from antiphon.systems.computation_result import ComputationAttempt, ComputationResult
 from antiphon.systems.result import ReviewLoopResult
 from antiphon.systems.review_loop import ReviewLoop
 from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
@@ -26,6 +28,9 @@ from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
 __all__ = [
     "AsyncReviewLoopStream",
     "BatchReport",
+    "Computation",
+    "ComputationAttempt",
+    "ComputationResult",
     "LineProblem",
     "ReviewLoop",
     "ReviewLoopResult",

@@ -15,6 +15,7 @@ mod chance;
 mod clerk;
 mod codec;
 mod command;
+mod computation;
 mod context;
 mod core;
 mod coroutine;
@@ -45,6 +46,7 @@ mod picture;
 mod place;
 mod pool;
 mod ported;
+mod ported_sandbox;
 mod put;
 mod review_loop;
 mod role;
@@ -84,6 +86,7 @@ mod _antiphon {
         builder::Builder,
         codec::Form,
         command::{Command, Overwrite, Send},
+        computation::Computation,
         context::{Context, current_context, enclosing_context},
         effect::Effect,
         engine::Engine,

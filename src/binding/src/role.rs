@@ -89,7 +89,7 @@ fn actor(given: &Bound<'_, PyDict>) -> PyResult<Actor> {
 }
 
 /// A model, or a callable with the name it goes by.
-fn model(given: &Bound<'_, PyAny>) -> PyResult<Arc<dyn ModelPort>> {
+pub(crate) fn model(given: &Bound<'_, PyAny>) -> PyResult<Arc<dyn ModelPort>> {
     if let Ok(model) = given.cast::<Model>() {
         return Ok(Arc::clone(&model.get().port));
     }

@@ -259,6 +259,14 @@ fn shown_probe<'py>(py: Python<'py>, probe: &Probe) -> PyResult<Bound<'py, PyDic
 }
 
 fn shown<'py>(py: Python<'py>, outcome: Outcome, engine: &Engine) -> PyResult<Bound<'py, PyDict>> {
+    let dict = outcome_in(py, &outcome)?;
+    dict.set_item("engine", engine.name().as_str())?;
+    dict.set_item("isolation", engine.isolation().as_str())?;
+    Ok(dict)
+}
+
+/// An outcome as a dict, without the engine it came from.
+pub(crate) fn outcome_in<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     if let Some(value) = &outcome.value {
         dict.set_item("value", pythonize::pythonize(py, value)?)?;
@@ -275,7 +283,7 @@ fn shown<'py>(py: Python<'py>, outcome: Outcome, engine: &Engine) -> PyResult<Bo
     dict.set_item("figures", PyList::new(py, figures)?)?;
     dict.set_item("stdout", String::from_utf8_lossy(&outcome.stdout))?;
     dict.set_item("stderr", String::from_utf8_lossy(&outcome.stderr))?;
-    dict.set_item("truncated", outcome.truncated)?;
+    dict.set_item("truncated", &outcome.truncated)?;
     dict.set_item("error", outcome.error.as_ref().map(|it| plain(py, it)).transpose()?)?;
     let usage = PyDict::new(py);
     usage.set_item("wall", outcome.usage.wall.as_secs_f64())?;
@@ -284,8 +292,6 @@ fn shown<'py>(py: Python<'py>, outcome: Outcome, engine: &Engine) -> PyResult<Bo
     usage.set_item("host_calls", outcome.usage.host_calls)?;
     usage.set_item("start", outcome.usage.start.as_str())?;
     dict.set_item("usage", usage)?;
-    dict.set_item("engine", engine.name().as_str())?;
-    dict.set_item("isolation", engine.isolation().as_str())?;
     Ok(dict)
 }
 

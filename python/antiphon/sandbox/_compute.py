@@ -1,0 +1,76 @@
+"""A sandbox as a tool of an agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon.errors import ToolError
+from antiphon.sandbox._card import text
+from antiphon.sandbox._sandbox import Sandbox
+from antiphon.tools import Tool, tool
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["compute"]
+
+_ABOUT = """Runs Python in a closed box and returns what it printed, and its last expression's value.
+
+There is no network, and nothing is kept from one call to the next."""
+
+
+def compute(
+    sandbox: Sandbox | None = None,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    name: str = "compute",
+    max_calls: int | None = None,
+) -> Tool:
+    """A tool by which an agent runs code of its own in a sandbox.
+
+    Args:
+        sandbox: where it runs. Default: `Sandbox()`.
+        inputs: variables that the code has each time, as `Sandbox.run` takes them; the agent is
+            told their names and types.
+        name: what the agent calls it.
+        max_calls: how often it may be called in one run of the agent.
+
+    Returns:
+        The tool. Its result is text: what the code printed, its value, the first rows of
+        tables; failures are told with the line of the code.
+
+    Raises:
+        SandboxUnavailable: no engine can be used here.
+        ValidationError: the name is none for a tool (``tool_name``).
+
+    Example:
+        >>> asked = compute(inputs={"prices": [3, 4]})
+        >>> asked.name
+        'compute'
+    """
+    box = Sandbox() if sandbox is None else sandbox
+    given = dict(inputs or {})
+
+    @tool(name=name, description=_described(box, given), side_effect="none", max_calls=max_calls)
+    async def run(code: str) -> str:
+        """Runs code.
+
+        Args:
+            code: Python; its last expression is the value.
+        """
+        result = await box.arun(code, inputs=given)
+        if result.error is not None:
+            raise ToolError(text(result), code="tool_failed")
+        return text(result)
+
+    return run
+
+
+def _described(box: Sandbox, inputs: Mapping[str, Any]) -> str:
+    parts = [_ABOUT]
+    if box.packages:
+        parts.append(f"Packages: {', '.join(box.packages)}.")
+    if inputs:
+        told = ", ".join(f"{name} ({type(value).__name__})" for name, value in inputs.items())
+        parts.append(f"Variables: {told}.")
+    return " ".join(parts)
