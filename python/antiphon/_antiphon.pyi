@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Context", "Effect", "Engine", "Event", "Form", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -146,6 +146,30 @@ class Command(Generic[_N]):
     def resume(self, /) -> Any | None: ...
     @property
     def update(self, /) -> Any | None: ...
+
+@final
+class Computation:
+    """
+    The computation, ready for any number of questions at once.
+    """
+    def __new__(cls, /, settings: dict, player: Any, engine: Any, stopper: Any) -> Computation:
+        """
+        Checks the settings; nothing is called yet. `engine` has
+        `run(job, call, stop)` and `session()`; `stopper` makes what stops a job.
+        """
+    def aask(self, /, task: dict, **options) -> Any:
+        """
+        Answers a question, awaited. Cancelling the caller's task drops it at
+        once; `stop`, a `Stopper`, has it end in order. Options as for `ask`;
+        `watch` is called on threads of its own, one event after the other.
+        """
+    def ask(self, /, task: dict, **options) -> dict:
+        """
+        Answers a question and waits for it. Ctrl-C stops it. `task` has
+        `question`, `context`, `inputs` (tagged), `tables` (Arrow by name) and
+        `functions`. Options: `call` (answers calls of these functions),
+        `run_id`, `seed`, `stop`, and `watch` (called with each event).
+        """
 
 @final
 class Context:

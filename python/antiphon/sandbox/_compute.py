@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["compute"]
 
-_ABOUT = """Runs Python in a closed box and returns what it printed, and its last expression's value.
-
-There is no network, and nothing is kept from one call to the next."""
+_ABOUT = (
+    "Runs Python in a closed box. Returns what it printed, and the value of its last expression. "
+    "There is no network, and nothing is kept from one call to the next."
+)
 
 
 def compute(

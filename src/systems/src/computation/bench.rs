@@ -130,7 +130,7 @@ impl Drop for Wanted {
 fn describing(names: &[&str]) -> String {
     let described: Vec<String> =
         names.iter().map(|name| format!("_described({}, {name})", json!(name))).collect();
-    format!("{DESCRIBE}\"\\n\".join([{}])", described.join(", "))
+    format!("{DESCRIBE}\n\"\\n\".join([{}])", described.join(", "))
 }
 
 /// The text that a job has as its value.

@@ -13,5 +13,3 @@ def _described(name, value):
     if kind in ("list", "tuple", "dict", "set", "str", "Series", "ndarray"):
         return f"{name}: {kind} of {len(value)}: {_shown(value, 600)}"
     return f"{name}: {kind}: {_shown(value, 600)}"
-
-

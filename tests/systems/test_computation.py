@@ -1,0 +1,161 @@
+"""Questions that are computed: a scripted model, and a real sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from antiphon import Agent, Orchestrator
+from antiphon.errors import GuestError, ValidationError
+from antiphon.models import scripted
+from antiphon.sandbox import Limits, Sandbox, compute
+from antiphon.sandbox._engines import ENGINES, probe
+from antiphon.systems import Computation
+
+
+@pytest.fixture(params=[name for name in ENGINES if name != "subprocess"])
+def engine(request: pytest.FixtureRequest) -> str:
+    found = probe(request.param)
+    if not found["ok"]:
+        pytest.skip(f"the engine `{request.param}` cannot be used here: {found['missing']}")
+    return str(request.param)
+
+
+def plan(python: str) -> dict[str, object]:
+    return {"json": {"reasoning": "add", "python": python, "explain": "Adds them up."}}
+
+
+def words(answer: str, *highlights: str) -> dict[str, object]:
+    return {"json": {"answer": answer, "highlights": list(highlights)}}
+
+
+def test_code_is_mended_until_it_comes_to_a_result_which_is_put_into_words(engine: Any) -> None:
+    mended = "print('adding')\nresult = sum(sales)\ntable = [{'region': 'north', 'net': 10}]"
+    model = scripted([plan("result = sum(sale)"), plan(mended), words("60.", "North sold 10.")])
+    with Sandbox(engine=engine) as box:
+        found = Computation(model, sandbox=box).run("How much?", {"sales": [10, 20, 30]})
+    assert (found.outcome, found.answer) == ("answered", "60.")
+    assert found.highlights == ("North sold 10.",)
+    assert (found.value, found.table) == (60, [{"region": "north", "net": 10}])
+    first, second = found.attempts
+    assert isinstance(first.error, GuestError)
+    assert first.error.type == "NameError"
+    assert (second.error, found.python) == (None, mended)
+    assert found.computed is not None
+    assert (found.computed.stdout, found.computed.engine) == ("adding\n", engine)
+    told = [event.name for event in found.trace if event.kind == "custom"]
+    assert told == ["code_planned", "code_ran", "code_planned", "code_ran"]
+
+
+def test_code_may_call_the_tools_of_its_sandbox(engine: Any) -> None:
+    def price(article: str) -> int:
+        """The price of an article."""
+        return {"chair": 40}[article]
+
+    model = scripted([plan("result = price('chair') * 2"), words("80.")])
+    with Sandbox(engine=engine, tools=[price]) as box:
+        found = Computation(model, sandbox=box).run("What do two chairs cost?")
+    assert (found.value, found.answer) == (80, "80.")
+
+
+def test_the_last_mistake_is_raised_by_whoever_wants_an_answer(engine: Any) -> None:
+    model = scripted([plan("result = 1 / 0")])
+    with Sandbox(engine=engine) as box:
+        found = Computation(model, sandbox=box, max_attempts=1).run("How much?")
+    assert (found.outcome, found.answer, found.computed) == ("failed", "", None)
+    with pytest.raises(GuestError, match="ZeroDivisionError"):
+        found.raise_for_outcome()
+
+
+def test_a_result_can_do_without_words(engine: Any) -> None:
+    with Sandbox(engine=engine) as box:
+        computation = Computation(scripted([plan("result = 42")]), sandbox=box, summarise=False)
+        found = computation.run("What is 6 times 7?").raise_for_outcome()
+    assert found.value == 42
+    assert "42" in found.answer
+    assert not found.is_summarised
+
+
+def test_many_questions_are_answered_at_once(engine: Any) -> None:
+    with Sandbox(engine=engine) as box:
+
+        async def ask(number: int) -> object:
+            model = scripted([plan("result = n * n"), words("there")])
+            found = await Computation(model, sandbox=box).arun("Squared?", {"n": number})
+            return found.value
+
+        async def ask_all() -> list[object]:
+            return await asyncio.gather(*map(ask, range(6)))
+
+        assert asyncio.run(ask_all()) == [0, 1, 4, 9, 16, 25]
+
+
+def test_cancelling_a_question_kills_its_code(engine: Any) -> None:
+    async def cancel() -> None:
+        begun = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(begun.set)
+
+        model = scripted([plan("tell()\nwhile True:\n    pass")])
+        with Sandbox(engine=engine, tools=[tell], limits=Limits(wall=60)) as box:
+            asked = asyncio.create_task(Computation(model, sandbox=box).arun("How long?"))
+            await begun.wait()
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+
+    asyncio.run(asyncio.wait_for(cancel(), 30))
+
+
+def test_what_cannot_be_meant_is_refused_before_anything_is_called(engine: Any) -> None:
+    model = scripted([])
+    with Sandbox(engine=engine) as box:
+        computation = Computation(model, sandbox=box)
+        with pytest.raises(ValidationError) as blank:
+            computation.run("  ")
+        with pytest.raises(ValidationError) as taken:
+            computation.run("How much?", {"result": 1})
+        with pytest.raises(ValidationError) as setting:
+            Computation(model, sandbox=box, max_attempts=0)
+    codes = [raised.value.code for raised in (blank, taken, setting)]
+    assert codes == ["question_blank", "sandbox_input_invalid", "system_setting_invalid"]
+
+
+def test_a_card_runs_nothing_of_what_a_model_or_its_code_says(engine: Any) -> None:
+    model = scripted([plan("result = '<script>1</script>'"), words("<script>2</script>")])
+    with Sandbox(engine=engine) as box:
+        found = Computation(model, sandbox=box).run("How much?")
+    shown = found._repr_mimebundle_()
+    assert "<script>" not in shown["text/html"]
+    assert "&lt;script&gt;2" in shown["text/html"]
+    assert "computation: answered" in shown["text/plain"]
+
+
+def test_an_agent_computes_with_a_tool_and_reads_its_own_mistakes(engine: Any) -> None:
+    def call(code: str) -> dict[str, object]:
+        return {"tool_calls": [{"name": "compute", "arguments": {"code": code}}]}
+
+    class Analyst(Agent):
+        """Computes."""
+
+    model = scripted([call("price"), call("print('sum'); sum(prices)"), "It is 7."])
+    with Sandbox(engine=engine) as box:
+        tools = [compute(box, inputs={"prices": [3, 4]})]
+        team = Orchestrator([Analyst(model=model, tools=tools)])
+        found = team.run("What is the sum?")
+    assert found.answer == "It is 7."
+    requests = [[said["content"] for said in request["messages"]] for request in model.requests]
+    assert "NameError" in requests[1][-1]
+    assert "sum" in requests[2][-1]
+    assert "7" in requests[2][-1]
+
+
+def test_a_tool_that_computes_tells_what_its_code_has() -> None:
+    with Sandbox(engine="monty") as box:
+        tool = compute(box, inputs={"prices": [3, 4]}, name="calculate", max_calls=2)
+    assert (tool.name, tool.max_calls) == ("calculate", 2)
+    assert "prices (list)" in tool.description
