@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --locked
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint test test-rust test-python stubs bench docs deny all clean
+.PHONY: help setup build format lint test test-rust test-python test-kills stubs bench docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -59,6 +59,10 @@ test-rust: setup ## The crates' own tests (nextest if it is installed) and their
 
 test-python: setup ## pytest: units, systems, house
 	$(BIN)/python -m pytest $(ARGS)
+
+KILLS ?= 500
+test-kills: setup ## Kill processes at random instants, KILLS times (500), and see that nothing is lost
+	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
 
 stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the binding
 	rm -rf target/stubs
