@@ -65,10 +65,7 @@ impl NativeSandbox {
     fn session(&self, py: Python<'_>) -> PyResult<NativeSession> {
         let engine = self.engine()?;
         let opened = py.detach(|| engine.open());
-        let session = opened.map_err(|trouble| {
-            let fault = Fault::new(Category::Policy, "sandbox_unavailable", trouble.message);
-            to_exception(py, &fault)
-        })?;
+        let session = opened.map_err(|trouble| unavailable(py, &trouble.message))?;
         Ok(NativeSession { engine, session: Mutex::new(Some(session)) })
     }
 
@@ -221,6 +218,16 @@ fn told(py: Python<'_>, error: &PyErr) -> CallError {
     let kind = error.get_type(py).name().map_or_else(|_| "Exception".into(), |it| it.to_string());
     let message = error.value(py).str().map_or_else(|_| String::new(), |it| it.to_string());
     CallError { kind, message: message.chars().take(MESSAGE).collect() }
+}
+
+/// The exception for an engine that has no worker to give.
+fn unavailable(py: Python<'_>, why: &str) -> PyErr {
+    let made = py.import(intern!(py, "antiphon.errors")).and_then(|errors| {
+        let options = PyDict::new(py);
+        options.set_item(intern!(py, "code"), "sandbox_unavailable")?;
+        errors.call_method(intern!(py, "SandboxUnavailable"), (why,), Some(&options))
+    });
+    made.map_or_else(|error| error, PyErr::from_value)
 }
 
 fn engine(settings: &Bound<'_, PyDict>) -> PyResult<Engine> {

@@ -187,7 +187,7 @@ impl Settings {
             }
         }
         for path in guests {
-            let own = ["/scratch", "/cache", "/proc", "/dev", "/tmp"];
+            let own = ["/scratch", "/cache", "/proc", "/dev"];
             if own.iter().any(|own| path.starts_with(own)) || path.parent().is_none() {
                 return Err(invalid(format!(
                     "a file cannot be shown at a place of the sandbox's own: {}",

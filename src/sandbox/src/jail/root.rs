@@ -51,10 +51,6 @@ pub(super) fn enter(
     for own in [SCRATCH, CACHE] {
         fs::create_dir_all(inside(site, Path::new(own))).step(own)?;
     }
-    // Unless something that is granted lies there.
-    if !site.join("tmp").exists() {
-        symlink(SCRATCH, site.join("tmp")).step("link /tmp")?;
-    }
     mounts::change_root(site).step("change the root")
 }
 

@@ -1,0 +1,261 @@
+"""The engine as Python meets it: data packages inside, forks and deaths of the host outside."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from antiphon._antiphon import NativeSandbox, Stopper, sandbox_probe
+from antiphon.errors import SandboxUnavailable, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GUEST = Path(__file__).resolve().parents[3] / "python/antiphon/sandbox/_guest"
+SITE = Path(pytest.__file__).parent.parent
+DATA = ("numpy", "pandas", "pyarrow", "dateutil", "six.py")
+_PATIENCE = 60
+_GRACE = 0.1
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the jail is made of Linux")
+
+
+def settings(**more: Any) -> dict[str, Any]:
+    """The least that an engine has to be told, with more of what a test wants."""
+    return {"engine": "process", "python": sys.executable, "guest": str(GUEST), **more}
+
+
+def job(code: str, **more: Any) -> dict[str, Any]:
+    """A job that brings out its value."""
+    return {"code": code, "want": ["value"], **more}
+
+
+@pytest.fixture
+def sandbox() -> Iterator[NativeSandbox]:
+    """One that is closed, whatever happens to it."""
+    made = NativeSandbox(settings(spares=1))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def data() -> Iterator[NativeSandbox]:
+    """One with packages for data."""
+    # Libraries of a wheel's own lie beside it.
+    beside = [*SITE.glob("*.libs"), *(SITE / name for name in DATA)]
+    read = [str(path) for path in beside if path.exists()]
+    made = NativeSandbox(
+        settings(
+            packages=["numpy", "pandas", "pyarrow"],
+            mounts={"read": read, "files": []},
+            limits={"memory": 512 << 20, "wall": 60},
+            spares=1,
+        )
+    )
+    yield made
+    made.close()
+
+
+def test_the_probe_is_remembered() -> None:
+    first = sandbox_probe(settings())
+    assert first["ok"]
+    assert first["isolation"] == "os-jail"
+    assert first["layers"]["seccomp"] is True
+    start = time.perf_counter()
+    assert sandbox_probe(settings()) == first
+    assert time.perf_counter() - start < _GRACE
+
+
+def test_a_result_has_all_that_the_face_needs(sandbox: NativeSandbox) -> None:
+    found = sandbox.run(job("print('hi')\n6 * 7"))
+    assert found["value"] == 42
+    assert (found["stdout"], found["stderr"], found["truncated"]) == ("hi\n", "", [])
+    assert (found["error"], found["tables"], found["figures"]) == (None, [], [])
+    assert (found["engine"], found["isolation"]) == ("process", "os-jail")
+    assert found["usage"]["start"] in {"cold", "fork", "spare"}
+    assert 0 < found["usage"]["wall"] < _PATIENCE
+
+
+def test_a_setting_of_another_form_is_refused() -> None:
+    for wrong in ({"engine": "docker"}, {"spares": -1}, {"unheard": 1}, {"python": "python3"}):
+        with pytest.raises(ValidationError) as caught:
+            NativeSandbox(settings(**wrong))
+        assert caught.value.code == "sandbox_setting_invalid"
+
+
+def test_a_session_that_cannot_be_had_is_unavailable() -> None:
+    made = NativeSandbox(settings(python="/nowhere/python"))
+    with pytest.raises(SandboxUnavailable, match="/nowhere/python"):
+        made.session()
+    made.close()
+
+
+def test_data_packages_work_inside(data: NativeSandbox) -> None:
+    code = "import numpy, pandas\nint(pandas.DataFrame({'a': numpy.arange(4)}).a.sum())"
+    assert data.run(job(code))["value"] == sum(range(4))
+
+
+def test_no_two_workers_have_the_same_chances(data: NativeSandbox) -> None:
+    code = "import numpy, random\n[float(numpy.random.random()), random.random()]"
+    drawn = [data.run(job(code))["value"] for _ in range(3)]
+    assert len({numbers[0] for numbers in drawn}) == len(drawn)
+    assert len({numbers[1] for numbers in drawn}) == len(drawn)
+
+
+def test_tables_go_in_and_come_out(data: NativeSandbox) -> None:
+    table = pa.table({"a": [1, 2, 3]})
+    stream = io.BytesIO()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    asked = job("df['b'] = df.a * 2\ndf", tables={"df": stream.getvalue()})
+    found = data.run(asked | {"want": ["value", "tables"]})
+    assert found["error"] is None
+    [(name, back)] = found["tables"]
+    assert found["value"] == {"$": "table", "name": name}
+    assert pa.ipc.open_stream(back).read_all().to_pydict() == {"a": [1, 2, 3], "b": [2, 4, 6]}
+
+
+def test_other_packages_of_the_host_are_not_there(data: NativeSandbox) -> None:
+    found = data.run(job("import pytest"))
+    assert found["error"]["type"] == "ModuleNotFoundError"
+    found = data.run(job(f"import os\nsorted(os.listdir({str(SITE)!r}))"))
+    assert found["error"] is not None
+
+
+def test_a_function_of_the_host_is_called_with_tagged_values(sandbox: NativeSandbox) -> None:
+    def call(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        assert threading.current_thread() is not threading.main_thread()
+        if name == "fail":
+            raise LookupError("no such row")
+        return {"$": "tuple", "v": [args, kwargs]}
+
+    functions = [{"name": "ask", "doc": "Asks."}, {"name": "fail", "doc": ""}]
+    found = sandbox.run(job("ask((1, 2), key=b'x')", functions=functions), call)
+    assert found["error"] is None
+    args, kwargs = found["value"]["v"]
+    assert args == [{"$": "tuple", "v": [1, 2]}]
+    assert kwargs == {"key": {"$": "bytes", "v": "eA=="}}
+    found = sandbox.run(job("fail()", functions=functions), call)
+    assert found["error"]["kind"] == "host_call_failed"
+    assert "LookupError: no such row" in found["error"]["message"]
+    assert "Traceback" not in str(found)
+
+
+def test_a_stopper_ends_a_job_within_a_tenth_of_a_second(sandbox: NativeSandbox) -> None:
+    stopper, began = Stopper(), threading.Event()
+    pulled = []
+
+    def pull() -> None:
+        began.wait(_PATIENCE)
+        pulled.append(time.perf_counter())
+        stopper.stop("the user left")
+
+    def call(*_: Any) -> None:
+        began.set()
+
+    thread = threading.Thread(target=pull)
+    thread.start()
+    code = "begun()\nwhile True: pass"
+    asked = job(code, functions=[{"name": "begun", "doc": ""}])
+    found = sandbox.run(asked, call, stopper)
+    ended = time.perf_counter()
+    thread.join()
+    assert (found["error"]["kind"], found["error"]["message"]) == ("cancelled", "the user left")
+    assert ended - pulled[0] < _GRACE
+
+
+def test_ctrl_c_ends_a_job(sandbox: NativeSandbox) -> None:
+    def call(*_: Any) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    asked = job("begun()\nwhile True: pass", functions=[{"name": "begun", "doc": ""}])
+    with pytest.raises(KeyboardInterrupt):
+        sandbox.run(asked, call)
+    assert sandbox.run(job("1"))["value"] == 1
+
+
+def test_a_closed_sandbox_runs_nothing(sandbox: NativeSandbox) -> None:
+    session = sandbox.session()
+    sandbox.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        sandbox.run(job("1"))
+    session.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(job("1"))
+
+
+def test_a_fork_of_the_host_has_workers_of_its_own(sandbox: NativeSandbox) -> None:
+    assert sandbox.run(job("1"))["value"] == 1
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        told = b"?"
+        with contextlib.suppress(BaseException):
+            told = str(sandbox.run(job("40 + 2"))["value"]).encode()
+            sandbox.close()
+            gc.collect()
+        os.write(write, told)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        assert pipe.read() == b"42"
+    os.waitpid(child, 0)
+    assert sandbox.run(job("2"))["usage"]["start"] != "cold"
+
+
+_HOST = """
+import sys
+from antiphon._antiphon import NativeSandbox
+settings = {"engine": sys.argv[1], "python": sys.executable, "guest": sys.argv[2], "spares": 2}
+sandbox = NativeSandbox(settings)
+session = sandbox.session()
+functions = [{"name": "begun", "doc": ""}]
+def call(*_):
+    print("running", flush=True)
+limits = "begun()\\nwhile True: pass"
+sandbox.run({"code": limits, "functions": functions}, call)
+"""
+
+
+@pytest.mark.parametrize("engine", ["process", "subprocess"])
+def test_nothing_survives_a_host_that_is_killed(engine: str) -> None:
+    command = [sys.executable, "-c", _HOST, engine, str(GUEST)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"running\n"
+        names = [os.pidfd_open(pid) for pid in descendants(host.pid)]
+        assert len(names) >= 3
+        host.kill()
+    try:
+        for name in names:
+            ready, _, _ = select.select([name], [], [], _PATIENCE)
+            assert ready
+    finally:
+        for name in names:
+            os.close(name)
+
+
+def descendants(of: int) -> set[int]:
+    """All that descend from a process."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            rest = path.read_text(encoding="utf-8").rpartition(")")[2]
+            parents[int(path.parent.name)] = int(rest.split()[1])
+    found: set[int] = set()
+    while more := {pid for pid, up in parents.items() if up in found | {of}} - found:
+        found |= more
+    return found
