@@ -55,7 +55,7 @@ def _found() -> dict[str, Any]:
 def _sandbox() -> dict[str, Any]:
     told: dict[str, Any] = {"auto": None, "engines": [probe(name) for name in ENGINES]}
     try:
-        told["auto"] = chosen_engine("auto", packages=False, pauses=False)
+        told["auto"] = chosen_engine("auto")
     except AntiphonError as error:
         told["problem"] = error.message
     return told

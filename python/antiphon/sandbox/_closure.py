@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.metadata import packages_distributions as homes
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,7 @@ from antiphon.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Closure", "closure"]
+__all__ = ["Closure", "closure", "with_arrow"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"\bextra\s*==")
@@ -25,10 +26,12 @@ class Closure(NamedTuple):
     Attributes:
         modules: names to import, one for each package that was asked for.
         paths: files and folders to read, absolute, each once, in order.
+        homes: folders to look for modules in.
     """
 
     modules: list[str]
     paths: list[str]
+    homes: list[str]
 
 
 def closure(packages: Iterable[str]) -> Closure:
@@ -43,7 +46,7 @@ def closure(packages: Iterable[str]) -> Closure:
 
     Example:
         >>> closure([])
-        Closure(modules=[], paths=[])
+        Closure(modules=[], paths=[], homes=[])
     """
     modules: list[str] = []
     paths: dict[str, None] = {}
@@ -60,7 +63,14 @@ def closure(packages: Iterable[str]) -> Closure:
         seen.add(_normal(found.name))
         paths.update(dict.fromkeys(_places(found)))
         todo += _needed(found)
-    return Closure(modules, sorted(paths))
+    return Closure(modules, sorted(paths), sorted({str(Path(path).parent) for path in paths}))
+
+
+def with_arrow(packages: list[str]) -> list[str]:
+    """The packages, and pyarrow beside pandas if it is installed: tables travel by it."""
+    if "pandas" not in packages or "pyarrow" in packages or find_spec("pyarrow") is None:
+        return packages
+    return [*packages, "pyarrow"]
 
 
 def _asked_for(name: str) -> Distribution:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox._monty import engine as monty
+from antiphon.sandbox._native import NativeEngine, native_probe, native_stopper
 from antiphon.sandbox._stop import Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from antiphon.sandbox._probe import Probe
 
-__all__ = ["ENGINES", "Engine", "EngineName", "EngineSession", "Kind", "Stopper", "choose", "probe"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "EngineName",
+    "EngineSession",
+    "Kind",
+    "Stopper",
+    "accept_no_isolation",
+    "choose",
+    "probe",
+]
 
-EngineName = Literal["auto", "monty"]
+EngineName = Literal["auto", "process", "monty", "subprocess"]
 """``auto``, or the engine that shall run the code."""
 
 
@@ -59,21 +71,32 @@ class Kind:
         probe: finds out what it promises here.
         make: makes one for its settings.
         stopper: makes what stops a run of it.
-        packages: whether its interpreter is this one, with packages of this environment.
+        packages: those that it brings along; ``None`` if its interpreter is this one and takes
+            them from this environment.
         pauses: whether a run can pause at a call and go on in another process.
+        files: whether it can show files at places of their own.
         by_choice: whether `auto` may take it.
     """
 
     probe: Callable[[], Probe]
     make: Callable[[Mapping[str, Any]], Engine]
     stopper: Callable[[], Stopper]
-    packages: bool = True
+    packages: frozenset[str] | None = None
     pauses: bool = False
+    files: bool = True
     by_choice: bool = True
 
 
 ENGINES: dict[str, Kind] = {
-    "monty": Kind(monty.probe, monty.MontyEngine, Stop, packages=False, pauses=True),
+    "process": Kind(lambda: native_probe("process"), NativeEngine, native_stopper),
+    "monty": Kind(monty.probe, monty.MontyEngine, Stop, packages=frozenset(), pauses=True),
+    "subprocess": Kind(
+        lambda: native_probe("subprocess"),
+        NativeEngine,
+        native_stopper,
+        files=False,
+        by_choice=False,
+    ),
 }
 """The engines by name, the strongest first."""
 
@@ -84,12 +107,15 @@ def probe(name: str) -> Probe:
     return ENGINES[name].probe()
 
 
-def choose(name: str, *, packages: bool, pauses: bool) -> str:
+def choose(
+    name: str, *, packages: Collection[str] = (), files: bool = False, pauses: bool = False
+) -> str:
     """The engine to take.
 
     Args:
         name: of an engine, or ``auto``.
-        packages: whether packages of this environment are needed.
+        packages: that are needed.
+        files: whether files shall be shown.
         pauses: whether runs shall be able to pause.
 
     Raises:
@@ -105,10 +131,9 @@ def choose(name: str, *, packages: bool, pauses: bool) -> str:
             hint=f"the engines are {known}",
         )
     refusals: dict[str, str] = {}
-    for each in (
-        [name] if name != "auto" else [key for key, kind in ENGINES.items() if kind.by_choice]
-    ):
-        lack = _lack(ENGINES[each], packages=packages, pauses=pauses)
+    automatic = [each for each, kind in ENGINES.items() if kind.by_choice]
+    for each in automatic if name == "auto" else [name]:
+        lack = _lack(ENGINES[each], packages, files=files, pauses=pauses)
         if lack is None:
             found = probe(each)
             if found["ok"]:
@@ -128,9 +153,39 @@ def choose(name: str, *, packages: bool, pauses: bool) -> str:
     )
 
 
-def _lack(kind: Kind, *, packages: bool, pauses: bool) -> str | None:
-    if packages and not kind.packages:
-        return "runs no packages"
+def accept_no_isolation(*, given: bool) -> None:
+    """Lets the engine that isolates nothing be used, and warns of it once in a process.
+
+    Args:
+        given: whether the caller accepts that.
+
+    Raises:
+        ValidationError: the caller does not (``sandbox_engine_invalid``).
+    """
+    if given is not True:
+        raise ValidationError(
+            "the engine `subprocess` keeps the code from nothing on this machine",
+            code="sandbox_engine_invalid",
+            hint="pass `i_accept_no_isolation=True` if you would run the code yourself",
+        )
+    _warn_once()
+
+
+@functools.cache
+def _warn_once() -> None:
+    warnings.warn(
+        "code runs in a sandbox without isolation: it can do whatever this user can",
+        RuntimeWarning,
+        stacklevel=5,
+    )
+
+
+def _lack(kind: Kind, packages: Collection[str], *, files: bool, pauses: bool) -> str | None:
+    absent = [] if kind.packages is None else sorted(set(packages) - kind.packages)
+    if absent:
+        return f"has no package: {', '.join(absent)}"
+    if files and not kind.files:
+        return "has no place for files of its own: pass their content as inputs"
     if pauses and not kind.pauses:
         return "cannot pause"
     return None

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
 
 from antiphon.errors import ValidationError
 from antiphon.sandbox._inputs import taken_in
+from antiphon.sandbox._table import SandboxTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from os import PathLike
 
-__all__ = ["WANTS", "Want", "granted_files", "job_of"]
+__all__ = ["WANTS", "Want", "granted_files", "job_of", "with_columns"]
 
 Want = Literal["value", "locals", "tables", "figures"]
 """Something that a run shall bring out beside its output."""
@@ -54,6 +55,24 @@ def job_of(
         _refuse(f"a sandbox brings out {', '.join(WANTS)}, and not: {unknown[0]}")
     values, tables = taken_in(inputs or {})
     return {"code": code, "name": name, "want": wanted, "inputs": values, "tables": tables}
+
+
+def with_columns(job: dict[str, Any]) -> dict[str, Any]:
+    """The job with its tables as lists by column, for an interpreter that does not read Arrow.
+
+    Raises:
+        ValidationError: a table is too large for that, or no library here reads it
+            (``sandbox_input_invalid``).
+    """
+    if not job["tables"]:
+        return job
+    try:
+        plain = {name: SandboxTable(ipc).to_columns() for name, ipc in job["tables"].items()}
+    except ModuleNotFoundError as problem:
+        raise ValidationError(
+            f"a table cannot go into the sandbox: {problem}", code="sandbox_input_invalid"
+        ) from problem
+    return {**job, "inputs": {**job["inputs"], **taken_in(plain)[0]}, "tables": {}}
 
 
 def granted_files(files: Iterable[str | PathLike[str]] | Mapping[str, Any]) -> list[list[str]]:

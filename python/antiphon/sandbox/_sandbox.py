@@ -8,11 +8,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, Self
 
 from antiphon.errors import ValidationError
-from antiphon.sandbox._closure import closure
-from antiphon.sandbox._engines import ENGINES, choose, probe
+from antiphon.sandbox._closure import Closure, closure, with_arrow
+from antiphon.sandbox._engines import ENGINES, accept_no_isolation, choose, probe
 from antiphon.sandbox._flight import awaited
 from antiphon.sandbox._functions import HostFunctions
-from antiphon.sandbox._job import WANTS, granted_files, job_of
+from antiphon.sandbox._job import WANTS, granted_files, job_of, with_columns
 from antiphon.sandbox._limits import Limits
 from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._pause import Pausing
@@ -46,6 +46,8 @@ class Sandbox:
         packages: installed packages that the code may import, with what they need.
         snapshot_key: a secret of at least 16 bytes. With it runs can be paused (`start`), and
             ``auto`` takes only engines that can do that.
+        i_accept_no_isolation: has to be true for ``engine="subprocess"``, which keeps the code
+            from nothing: limits hold, and that is all. Each process warns of it once.
 
     Raises:
         SandboxUnavailable: no engine, or not the one asked for, can be used here; the message
@@ -67,19 +69,27 @@ class Sandbox:
         files: Iterable[str | PathLike[str]] | Mapping[str, Any] = (),
         packages: Iterable[str] = (),
         snapshot_key: bytes | None = None,
+        i_accept_no_isolation: bool = False,
     ) -> None:
         packages = [packages] if isinstance(packages, str) else list(packages)
         self._functions = HostFunctions(tools)
         self._pausing = None if snapshot_key is None else Pausing(snapshot_key, self._functions)
-        self._name = choose(engine, packages=bool(packages), pauses=snapshot_key is not None)
+        shown = granted_files(files)
+        self._name = choose(
+            engine, packages=packages, files=bool(shown), pauses=snapshot_key is not None
+        )
+        if self._name == "subprocess":
+            accept_no_isolation(given=i_accept_no_isolation)
+        own = ENGINES[self._name].packages is None
+        granted = closure(with_arrow(packages)) if own else Closure(packages, [], [])
+        self._takes_arrow = own and "pyarrow" in granted.modules
         self._packages = tuple(packages)
-        granted = closure(packages)
         self._limits = (limits or Limits()).complete(packages)
         self._engine = ENGINES[self._name].make(
             {
                 "engine": self._name,
                 "packages": granted.modules,
-                "mounts": {"read": granted.paths, "files": granted_files(files)},
+                "mounts": {"read": granted.paths, "files": shown, "path": granted.homes},
                 "limits": self._limits,
             }
         )
@@ -200,6 +210,8 @@ class Sandbox:
         if not self._closing.alive:
             raise ValidationError("the sandbox is closed", code="sandbox_closed")
         job = job_of(code, inputs, name=name, want=want, source=self._limits["source"])
+        if not self._takes_arrow:
+            job = with_columns(job)
         return {**job, "functions": self._functions.declared}
 
     def _stopper(self) -> Any:

@@ -168,7 +168,7 @@ def test_only_the_tools_of_the_sandbox_that_goes_on_can_be_called() -> None:
 
 
 def test_the_time_before_a_pause_counts() -> None:
-    code = "n = 0\nfor i in range(10**9):\n    n += 1\n    if n == 10**6: population(city)"
+    code = "n = 0\nfor i in range(10**9):\n    n += 1\n    if n == 1000: population(city)"
     with make(limits=Limits(wall=1)) as box:
         pause = paused(box, code)
         result = pause.resume(1)

@@ -9,6 +9,7 @@ import gc
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from antiphon.errors import (
     ValidationError,
 )
 from antiphon.sandbox import Limits, Sandbox
-from antiphon.sandbox._engines import probe
+from antiphon.sandbox._engines import ENGINES, probe
 
 Boxes = Callable[..., Sandbox]
 
@@ -215,6 +216,8 @@ def test_a_granted_file_can_be_read_and_no_other(boxes: Boxes, tmp_path: Path) -
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
     (tmp_path / "data.txt").write_text("data")
+    if not ENGINES[boxes().engine].files:
+        pytest.skip("this engine shows no files")
     box = boxes(files={"given.txt": tmp_path / "data.txt"})
     assert box.run("open('/files/given.txt').read()").check().value == "data"
     for code in (f"open({str(secret)!r}).read()", "open('/files/given.txt', 'w').write('x')"):
@@ -339,7 +342,9 @@ def test_a_sandbox_that_nobody_closed_leaves_no_process_and_no_descriptor(boxes:
     before = _left()
     engine = boxes().engine
     for _ in range(3):
-        box = Sandbox(engine=engine)  # type: ignore[arg-type]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            box = Sandbox(engine=engine, i_accept_no_isolation=True)  # type: ignore[arg-type]
         box.run("1").check()
         del box
     gc.collect()

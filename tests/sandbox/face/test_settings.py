@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +146,10 @@ def test_auto_takes_the_first_engine_that_passes_its_probe(
     }
     monkeypatch.setattr(engines, "ENGINES", kinds)
     monkeypatch.setattr(engines, "probe", lambda name: kinds[name].probe())
-    assert engines.choose("auto", packages=False, pauses=False) == "weak"
-    assert engines.choose("loud", packages=False, pauses=False) == "loud"
+    assert engines.choose("auto") == "weak"
+    assert engines.choose("loud") == "loud"
     with pytest.raises(SandboxUnavailable) as caught:
-        engines.choose("strong", packages=False, pauses=False)
+        engines.choose("strong")
     assert "what strong needs" in str(caught.value)
 
 
@@ -156,16 +158,41 @@ def test_when_no_engine_can_be_used_the_error_names_what_each_lacks(
 ) -> None:
     kinds = {
         "strong": _kind("strong", ok=False),
-        "narrow": _kind("narrow", ok=True, packages=False),
+        "narrow": _kind("narrow", ok=True, packages=frozenset()),
     }
     monkeypatch.setattr(engines, "ENGINES", kinds)
     monkeypatch.setattr(engines, "probe", lambda name: kinds[name].probe())
     with pytest.raises(SandboxUnavailable) as caught:
-        engines.choose("auto", packages=True, pauses=False)
+        engines.choose("auto", packages=["numpy"])
     assert caught.value.details["engines"] == {
         "strong": "what strong needs",
-        "narrow": "runs no packages",
+        "narrow": "has no package: numpy",
     }
     assert "antiphon doctor" in str(caught.value)
     with pytest.raises(ValidationError, match="cannot pause"):
-        engines.choose("narrow", packages=False, pauses=True)
+        engines.choose("narrow", pauses=True)
+
+
+def test_what_isolates_nothing_needs_to_be_asked_for_and_warns_once() -> None:
+    with pytest.raises(ValidationError, match="keeps the code from nothing"):
+        Sandbox(engine="subprocess")
+    script = (
+        "import warnings\n"
+        "from antiphon.sandbox import Sandbox\n"
+        "with warnings.catch_warnings(record=True) as caught:\n"
+        "    warnings.simplefilter('always')\n"
+        "    for _ in range(2):\n"
+        "        with Sandbox(engine='subprocess', i_accept_no_isolation=True) as box:\n"
+        "            result = box.run('1 + 1').check()\n"
+        "print(result.value, result.isolation, [str(each.message) for each in caught])\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("2 none ['code runs in a sandbox without isolation")
+    assert done.stdout.count("isolation") == 1
+
+
+def test_an_engine_without_a_place_for_files_refuses_them(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("")
+    with pytest.raises(ValidationError, match="has no place for files"):
+        Sandbox(engine="subprocess", i_accept_no_isolation=True, files=[tmp_path / "data.csv"])

@@ -11,7 +11,6 @@ from antiphon.sandbox._guest.budget import Budget, TooLarge
 from antiphon.sandbox._guest.decode import Decoder
 from antiphon.sandbox._guest.encode import Encoder
 from antiphon.sandbox._guest.portrait import full_name
-from antiphon.sandbox._table import SandboxTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,13 +63,10 @@ def handed_out(value: Any, size: int) -> Any:
     return tagged
 
 
-def given(tagged: Mapping[str, Any], tables: Mapping[str, bytes]) -> dict[str, Any]:
-    """The host's values as objects that Monty takes; tables become lists by column."""
+def given(tagged: Mapping[str, Any]) -> dict[str, Any]:
+    """The host's values as objects that Monty takes."""
     decoder = Decoder(nodes=2**62, depth=900, opaque=False)
-    found = {name: _plain(decoder.decode(value)) for name, value in tagged.items()}
-    for name, stream in tables.items():
-        found[name] = SandboxTable(stream).to_columns()
-    return found
+    return {name: _plain(decoder.decode(value)) for name, value in tagged.items()}
 
 
 def answered(tagged: Any) -> Any:

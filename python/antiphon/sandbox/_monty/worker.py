@@ -56,7 +56,7 @@ class Worker:
         )
 
         def begin(receive: Callable[[str, str], None]) -> Any:
-            inputs = given(job["inputs"], job["tables"])
+            inputs = given(job["inputs"])
             return self._session.feed_start(
                 job["code"],
                 inputs=inputs,
