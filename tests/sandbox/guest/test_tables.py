@@ -175,3 +175,14 @@ def test_a_large_table_comes_and_goes_whole(worker: Worker) -> None:
     back = read(outcome, "value")
     assert back.to_pydict() == table.to_pandas().iloc[::-1].to_dict("list")
     assert pd.DataFrame(back.to_pydict()).n.sum() == sum(range(300_000))
+
+
+def test_without_arrow_a_frame_goes_out_as_lists_by_column() -> None:
+    with Worker(packages=True, before="sys.modules['pyarrow'] = None") as worker:
+        code = "import pandas as pd\ndf = pd.DataFrame({'a': [1, 2], 'b': ['x', None]})\ndf.a"
+        outcome = worker.run(code)
+        assert outcome["value"] == {"a": [1, 2]}
+        assert outcome["locals"]["df"]["a"] == [1, 2]
+        assert outcome["tables"] == []
+        outcome = worker.run("pd.DataFrame({'n': range(10_001)})")
+        assert outcome["value"]["type"] == "pandas.DataFrame"

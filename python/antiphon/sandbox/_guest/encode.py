@@ -40,8 +40,8 @@ class Encoder:
 
     Args:
         budget: what it may take; used up by every call.
-        table: sends a data frame along and returns its name, or None to have it shown as an
-            object; without it frames are shown as objects.
+        table: sends a data frame along and returns its name, or its columns to have it sent as
+            those, or None to have it shown as an object; without it frames are shown.
         strict: refuse what has no form of its own, instead of showing it as text.
 
     Example:
@@ -53,7 +53,7 @@ class Encoder:
     def __init__(
         self,
         budget: Budget,
-        table: Callable[[Any], str | None] | None = None,
+        table: Callable[[Any], str | dict[str, list[Any]] | None] | None = None,
         *,
         strict: bool = False,
     ) -> None:
@@ -93,6 +93,8 @@ class Encoder:
         name = self._table(value) if self._table else None
         if name is None:
             return self.shown(value, depth)
+        if type(name) is dict:
+            return self.encode(name, depth)
         self.budget.take(len(name) + 24)
         return {"$": "table", "name": name}
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from .trouble import Trouble
 
+_Sent = str | dict[str, list[Any]] | None
 _UNSEEN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
@@ -50,7 +51,7 @@ class Gathering:
         self._errors: dict[str, dict[str, Trouble]] = {"local_errors": {}, "table_errors": {}}
         self._tables: dict[str, table.Table] = {}
         # The frames are kept: an identity is good only while its object lives.
-        self._names: dict[int, tuple[Any, str | None]] = {}
+        self._names: dict[int, tuple[Any, _Sent]] = {}
         self._figures: list[bytes] = []
 
     def value(self, value: Any) -> None:
@@ -122,20 +123,22 @@ class Gathering:
             ):
                 yield name
 
-    def _tabulator(self, place: str) -> Callable[[Any], str | None] | None:
+    def _tabulator(self, place: str) -> Callable[[Any], _Sent] | None:
         if "tables" not in self._want:
             return None
         return lambda frame: self._tabulated(frame, place)
 
-    def _tabulated(self, frame: Any, place: str) -> str | None:
+    def _tabulated(self, frame: Any, place: str) -> _Sent:
         if id(frame) in self._names:
             return self._names[id(frame)][1]
         name = self._free(next((n for n in self._namespace if self._is(n, frame)), place))
-        sent: str | None = None
+        sent: _Sent = None
         try:
             self._count()
             self._tables[name] = table.sent_out(frame, self._limits["table_bytes"])
             sent = name
+        except ImportError:
+            sent = table.as_columns(frame)
         except OverflowError:
             most = f"the table needs more than {self._limits['table_bytes']} bytes"
             self._errors["table_errors"][name] = trouble("result_too_large", most)

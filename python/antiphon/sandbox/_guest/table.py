@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _NAME = 200
+_ROWS = 10_000
+"""Of a table that goes out without Arrow."""
 
 
 class Table(NamedTuple):
@@ -49,6 +51,7 @@ def sent_out(frame: Any, limit: int) -> Table:
 
     Raises:
         OverflowError: it takes more.
+        ImportError: there is no Arrow here.
     """
     import pyarrow as pa
 
@@ -67,6 +70,15 @@ def sent_out(frame: Any, limit: int) -> Table:
     if len(stream) > limit:
         raise OverflowError
     return Table(table.num_rows, table.num_columns, stream)
+
+
+def as_columns(frame: Any) -> dict[str, list[Any]] | None:
+    """A data frame or series as lists by column; None if it is too long to go out like that."""
+    frame = flat(frame)
+    if len(frame) > _ROWS:
+        return None
+    names = column_names(frame.columns)
+    return {name: frame.iloc[:, at].tolist() for at, name in enumerate(names)}
 
 
 def flat(frame: Any) -> Any:
