@@ -13,7 +13,7 @@ import pydantic
 import pytest
 
 from antiphon import Agent, AgentContext, Budget, Orchestrator, Result, Send
-from antiphon.checkpoint import MemorySaver, Saver, SqliteSaver
+from antiphon.checkpoint import MemorySaver, PostgresSaver, Saver, SqliteSaver
 from antiphon.errors import AntiphonError, StateError, ValidationError
 from antiphon.models import scripted
 from antiphon.state import append, extend
@@ -23,11 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from support.postgres import Server
 
-@pytest.fixture(params=["memory", "sqlite"])
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def saver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Saver]:
     """Where the threads of a test are kept."""
-    kept = MemorySaver() if request.param == "memory" else SqliteSaver.open(tmp_path / "runs.db")
+    kept: Saver
+    if request.param == "memory":
+        kept = MemorySaver()
+    elif request.param == "sqlite":
+        kept = SqliteSaver.open(tmp_path / "runs.db")
+    else:
+        server: Server = request.getfixturevalue("postgres")
+        kept = PostgresSaver.open(server.database())
     with kept:
         yield kept
 
