@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sandbox.corpus.cases import Case
 
 ESCAPED = "ESCAPED"
-GRACE = 1.0
+GRACE = 2.0
 """Seconds past the limit of time before a run counts as an overrun."""
 
 
