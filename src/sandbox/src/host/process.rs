@@ -157,19 +157,28 @@ impl Sandbox for Engine {
         if let Some(reason) = halt() {
             return Outcome::failed(Kind::Cancelled, reason);
         }
-        let (mut worker, start) = match self.take(Request::Job) {
-            Ok(taken) => taken,
-            Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
-        };
-        let terms = Terms { limits: &self.limits, halt, keep: false };
-        let mut outcome = run(&mut worker, job, host, &terms);
-        outcome.usage.start = start;
-        match self.settings.engine {
-            Name::Process => self.pool().bury(worker),
-            // What its job has started ends with it, and not after.
-            Name::Subprocess => drop(worker),
+        let mut tries = self.settings.spares + 1;
+        loop {
+            let (mut worker, start) = match self.take(Request::Job) {
+                Ok(taken) => taken,
+                Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
+            };
+            let terms = Terms { limits: &self.limits, halt, keep: false };
+            let mut outcome = run(&mut worker, job, host.clone(), &terms);
+            let is_lost = outcome.error.as_ref().is_some_and(|it| it.kind == Kind::Crashed);
+            if is_lost && !worker.has_begun && tries > 0 {
+                // It died with its zygote before it knew of the job.
+                tries -= 1;
+                continue;
+            }
+            outcome.usage.start = start;
+            match self.settings.engine {
+                Name::Process => self.pool().bury(worker),
+                // What its job has started ends with it, and not after.
+                Name::Subprocess => drop(worker),
+            }
+            return outcome;
         }
-        outcome
     }
 
     fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {

@@ -101,6 +101,7 @@ impl Watch<'_> {
     /// The job's time begins.
     fn begin(&mut self) {
         self.worker.is_ready = false;
+        self.worker.has_begun = true;
         self.phase = Phase::Running;
         self.started = Instant::now();
     }

@@ -32,6 +32,8 @@ pub(super) struct Worker {
     pub(super) parser: Parser,
     /// Whether it has said that it waits for a job.
     pub(super) is_ready: bool,
+    /// Whether it was ever given one.
+    pub(super) has_begun: bool,
     /// Where it came from, which is not given up before it.
     pub(super) parent: Option<Arc<Parent>>,
 }
@@ -68,6 +70,7 @@ impl Worker {
             end: None,
             parser: Parser::new(),
             is_ready: false,
+            has_begun: false,
             parent: None,
         })
     }
