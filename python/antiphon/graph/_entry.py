@@ -15,7 +15,7 @@ from antiphon.graph._update import is_annotated, wrote
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["concurrency_of", "context_of", "entry", "limit_of"]
+__all__ = ["concurrency_of", "context_of", "counted", "entry", "limit_of"]
 
 
 def entry(given: Any, schema: Schema, *, kept: bool = False) -> dict[str, Any] | Command | None:

@@ -101,7 +101,7 @@ def _thread(given: Any) -> str:
     try:
         return thread_name(str(given) if is_number or isinstance(given, UUID) else given)
     except ValidationError as error:
-        raise GraphBuildError(error.message, code=error.code, hint=error.hint) from None
+        raise GraphBuildError(error.message, code="thread_invalid", hint=error.hint) from None
 
 
 def _checkpoint(given: Any) -> int | None:
