@@ -11,6 +11,7 @@ from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox._monty import engine as monty
 from antiphon.sandbox._native import NativeEngine, native_probe, native_stopper
 from antiphon.sandbox._stop import Stop
+from antiphon.sandbox._wasm import engine as wasm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -29,7 +30,7 @@ __all__ = [
     "probe",
 ]
 
-EngineName = Literal["auto", "process", "monty", "subprocess"]
+EngineName = Literal["auto", "process", "wasm", "monty", "subprocess"]
 """``auto``, or the engine that shall run the code."""
 
 
@@ -74,6 +75,7 @@ class Kind:
         packages: those that it brings along; ``None`` if its interpreter is this one and takes
             them from this environment.
         pauses: whether a run can pause at a call and go on in another process.
+        tables: whether it takes Arrow whatever packages there are.
         files: whether it can show files at places of their own.
         by_choice: whether `auto` may take it.
     """
@@ -83,12 +85,14 @@ class Kind:
     stopper: Callable[[], Stopper]
     packages: frozenset[str] | None = None
     pauses: bool = False
+    tables: bool = False
     files: bool = True
     by_choice: bool = True
 
 
 ENGINES: dict[str, Kind] = {
     "process": Kind(lambda: native_probe("process"), NativeEngine, native_stopper),
+    "wasm": Kind(wasm.probe, wasm.WasmEngine, Stop, packages=wasm.PACKAGES, tables=True),
     "monty": Kind(monty.probe, monty.MontyEngine, Stop, packages=frozenset(), pauses=True),
     "subprocess": Kind(
         lambda: native_probe("subprocess"),
@@ -149,7 +153,8 @@ def choose(
         f"no engine for the sandbox can be used here: {told}",
         code="sandbox_unavailable",
         details={"engines": refusals},
-        hint="install an extra: pip install 'antiphon[monty]'; `antiphon doctor` shows more",
+        hint="install an extra: pip install 'antiphon[wasm]' or 'antiphon[monty]'; "
+        "`antiphon doctor` shows more",
     )
 
 

