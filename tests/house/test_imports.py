@@ -21,6 +21,7 @@ _GUESTS = {
 }
 # A ready system is native: its Python face touches the binding, and what calls Python back.
 _FACE = {
+    "antiphon._antiphon.Computation",
     "antiphon._antiphon.Event",
     "antiphon._antiphon.Place",
     "antiphon._antiphon.ReviewLoop",
@@ -41,9 +42,14 @@ _FACE = {
     "antiphon._role.as_role",
     "antiphon._role.as_tools",
     "antiphon._role.ask_all",
+    "antiphon._role.played.played_by",
     "antiphon._saver.saver_of",
     "antiphon._thread.fresh_name",
     "antiphon._thread.thread_name",
+    "antiphon.sandbox._card.visible",
+    "antiphon.sandbox._outcome.result_of",
+    "antiphon.sandbox._trouble.report",
+    "antiphon.sandbox._trouble.sandbox_error",
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from antiphon.sandbox._card import html as sandbox_html
 from antiphon.sandbox._card import visible
 from antiphon.sandbox._trouble import report
 
@@ -42,7 +41,7 @@ def html(result: ComputationResult) -> str:
             f"<ul>{facts}</ul>" if facts else "",
             *(f'<div style="color:#cf222e">{_safe(told)}</div>' for told in _failures(result)),
             *_attempts(result),
-            sandbox_html(result.computed) if result.computed is not None else "",
+            *_computed(result),
             "</div>",
         ]
     )
@@ -62,6 +61,11 @@ def _attempts(result: ComputationResult) -> Iterator[str]:
         shown = " open" if place == len(result.attempts) else ""
         yield f'<details{shown}><summary style="font-size:12px">code {place}</summary>'
         yield f'<div style="{_PRE}">{_safe(attempt.python)}</div>{_error(attempt)}</details>'
+
+
+def _computed(result: ComputationResult) -> Iterator[str]:
+    if result.computed is not None:
+        yield result.computed._repr_mimebundle_()["text/html"]
 
 
 def _error(attempt: ComputationAttempt) -> str:

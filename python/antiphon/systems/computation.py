@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Computation as Native
 from antiphon._antiphon import Stopper
 from antiphon._choice import standing
-from antiphon._encode import encode_result
 from antiphon._role.played import played_by
 from antiphon.errors import ValidationError
 from antiphon.event import Event
 from antiphon.models import Model, scripted
 from antiphon.sandbox import Sandbox
 from antiphon.systems.computation_result import ComputationResult
+from antiphon.tools import encode_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
