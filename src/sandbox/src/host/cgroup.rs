@@ -41,6 +41,7 @@ impl Group {
         let mut group = Self::default();
         for (controller, limit) in [("memory", memory), ("pids", PROCESSES)] {
             for (parent, file) in places(&own, controller) {
+                sweep(&parent);
                 group.add(&parent.join(&name), file, limit);
             }
         }
@@ -92,6 +93,21 @@ impl Drop for Group {
         for folder in &self.folders {
             // Whoever was in it is gone by now.
             let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Removes what hosts left that were killed. A group that somebody is in
+/// cannot be removed.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("antiphon-")) else {
+            continue;
+        };
+        let host = rest.split('-').next().unwrap_or_default();
+        if !Path::new("/proc").join(host).exists() {
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }
