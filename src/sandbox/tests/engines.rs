@@ -369,8 +369,16 @@ fn a_zygote_that_dies_is_replaced() {
         let engine = engine(name, &json!({}));
         assert_eq!(value(&engine, "1"), json!(1));
         let all = support::descendants(std::process::id());
-        let all = all.iter().map(ToString::to_string);
-        std::process::Command::new("kill").arg("-9").args(all).output().unwrap();
+        let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+        std::process::Command::new("kill").arg("-9").args(&all).output().unwrap();
+        // A signal is sent sooner than it has its effect.
+        let lives = |pid: &String| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        while all.iter().any(lives) {
+            std::thread::yield_now();
+        }
         let outcome = run(&engine, "2");
         assert_eq!((outcome.value, outcome.error), (Some(json!(2)), None));
         assert_eq!(outcome.usage.start, Start::Cold);
