@@ -10,10 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from antiphon.sandbox import Sandbox, SandboxTable
+from antiphon.sandbox import Limits, Sandbox, SandboxTable
 from antiphon.sandbox._engines import ENGINES, probe
 
 PACKAGES = ["numpy", "pandas"]
+PATIENT = Limits(wall=60)
+"""Packages are loaded by every run of some engines, on machines that may be busy."""
 
 
 @pytest.fixture(scope="module", params=[name for name in ENGINES if name != "subprocess"])
@@ -24,7 +26,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
         pytest.skip(f"the engine `{request.param}` has no pandas")
     if not (found := probe(request.param))["ok"]:
         pytest.skip(f"the engine `{request.param}` cannot be used here: {found['missing']}")
-    with Sandbox(engine=request.param, packages=PACKAGES) as made:
+    with Sandbox(engine=request.param, packages=PACKAGES, limits=PATIENT) as made:
         yield made
 
 
@@ -95,7 +97,7 @@ def test_a_plot_comes_out_as_a_picture(box: Sandbox) -> None:
     code = (
         "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.figure()\nlen(plt.get_fignums())"
     )
-    with Sandbox(engine=box.engine, packages=["matplotlib"]) as plotting:  # type: ignore[arg-type]
+    with Sandbox(box.engine, packages=["matplotlib"], limits=PATIENT) as plotting:  # type: ignore[arg-type]
         result = plotting.run(code).check()
     assert result.value == 2
     assert [figure.size for figure in result.figures] == [(640, 480), (640, 480)]
