@@ -103,16 +103,30 @@ def test_every_error_survives_copy() -> None:
 
 
 def test_the_tree_holds_one_class_for_each_category() -> None:
-    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
-    tree = {kind for kind in kinds if issubclass(kind, AntiphonError)} - {AntiphonError}
-    assert tree == set(BY_CATEGORY.values())
-    assert all(BY_CATEGORY[kind.category] is kind for kind in tree)
+    assert classes() - sandboxed() == set(BY_CATEGORY.values())
+    assert all(BY_CATEGORY[kind.category] is kind for kind in BY_CATEGORY.values())
+
+
+def test_each_failure_of_a_sandbox_is_caught_by_its_category_too() -> None:
+    for kind in sandboxed() - {errors.SandboxError}:
+        assert issubclass(kind, BY_CATEGORY[kind.category]), kind
 
 
 def test_the_tree_is_drawn_as_it_is() -> None:
     drawing = errors.__doc__ or ""
-    drawn = [line.split()[1] for line in drawing.splitlines() if "── " in line]
-    assert drawn == [kind.__name__ for kind in BY_CATEGORY.values()]
+    drawn = [line.split("── ")[1].split()[0] for line in drawing.splitlines() if "── " in line]
+    whole = [kind.__name__ for kind in BY_CATEGORY.values()]
+    assert drawn[: len(whole) + 1] == [*whole, "SandboxError"]
+    assert sorted(drawn[len(whole) :]) == sorted(kind.__name__ for kind in sandboxed())
+
+
+def classes() -> set[type[AntiphonError]]:
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
+    return {kind for kind in kinds if issubclass(kind, AntiphonError)} - {AntiphonError}
+
+
+def sandboxed() -> set[type[AntiphonError]]:
+    return {kind for kind in classes() if issubclass(kind, errors.SandboxError)}
 
 
 def test_the_names_that_would_shadow_builtins_are_not_taken() -> None:
