@@ -167,9 +167,7 @@ pub trait Store: Send + Sync {
     /// Adds entries for which nobody waits yet: the store may put them off for a
     /// moment, in order to write more at once. Whatever is asked of it afterwards
     /// finds them written.
-    fn append_soon(&self, batch: Batch) -> Answer<()> {
-        self.append(batch)
-    }
+    fn append_soon(&self, batch: Batch) -> Answer<()>;
 
     /// The entries with these numbers, in order, branches and all.
     fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>>;

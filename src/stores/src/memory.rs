@@ -77,6 +77,10 @@ impl Store for MemoryStore {
         ready(Ok(()))
     }
 
+    fn append_soon(&self, batch: Batch) -> Answer<()> {
+        self.append(batch)
+    }
+
     fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
         let threads = self.threads();
         let kept = threads.get(thread).into_iter();

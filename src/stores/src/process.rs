@@ -78,6 +78,10 @@ impl Store for Home {
         self.ask(|store| store.append(batch))
     }
 
+    fn append_soon(&self, batch: Batch) -> Answer<()> {
+        self.ask(|store| store.append_soon(batch))
+    }
+
     fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
         self.ask(|store| store.read(thread, span))
     }
