@@ -48,7 +48,7 @@ async fn count(store: &SqliteStore) -> usize {
 /// How many transactions the log beside the file holds: the last page of each says so.
 fn transactions(folder: &TempDir) -> usize {
     let log = std::fs::read(folder.path().join("runs.db-wal")).unwrap();
-    let frames = log[32..].chunks(24 + 4096);
+    let frames = log[32..].chunks(24 + 2048);
     frames.filter(|frame| frame[4..8] != [0; 4]).count()
 }
 

@@ -1,6 +1,7 @@
 //! A file that is open, and what belongs to it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::Fault;
@@ -13,7 +14,7 @@ use super::{Settings, fault, schema};
 pub(super) struct File {
     connection: Connection,
     anchor: Anchor,
-    backlog: Backlog,
+    backlog: Arc<Backlog>,
 }
 
 impl File {
@@ -21,7 +22,8 @@ impl File {
     pub(super) fn open(path: &Path, settings: Settings) -> Result<Self, Fault> {
         let mut connection = Connection::open(path).map_err(|error| fault::of(&error))?;
         schema::prepare(&mut connection, settings)?;
-        let backlog = Backlog::of(&mut connection)?;
+        let mover = Connection::open(path).map_err(|error| fault::of(&error))?;
+        let backlog = Arc::new(Backlog::of(&mut connection, mover)?);
         Ok(Self { connection, anchor: Anchor::of(path), backlog })
     }
 
@@ -43,7 +45,7 @@ impl File {
         work: impl FnOnce(Transaction<'_>) -> T,
     ) -> Result<Option<T>, Fault> {
         self.anchor.check()?;
-        if self.backlog.is_large() || self.connection.busy_timeout(Duration::ZERO).is_err() {
+        if self.connection.busy_timeout(Duration::ZERO).is_err() {
             return Ok(None);
         }
         let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
@@ -52,9 +54,9 @@ impl File {
         restored.map(|()| done).map_err(|error| fault::of(&error))
     }
 
-    /// Nobody waits: does what can be put off.
-    pub(super) fn rest(&self) {
-        self.backlog.clear(&self.connection);
+    /// What can be put off, for whoever has the time.
+    pub(super) fn backlog(&self) -> Arc<Backlog> {
+        Arc::clone(&self.backlog)
     }
 
     /// Whether that is much.

@@ -50,6 +50,8 @@ struct State<J> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Work,
+    /// It does what can be put off.
+    Rest,
     /// It waits for anything.
     Sleep,
     /// It waits for something that is due, or until what is there is.
@@ -71,7 +73,7 @@ impl<J> Queue<J> {
     /// Wakes the doer, if it waits for what has changed.
     fn announce(&self, state: MutexGuard<'_, State<J>>) {
         let wakes = match state.doer {
-            Doing::Work => false,
+            Doing::Work | Doing::Rest => false,
             Doing::Sleep => true,
             Doing::Doze => state.due || state.closed,
         };
@@ -96,10 +98,11 @@ impl<J> Asker<J> {
         self.0.announce(state);
     }
 
-    /// Whether everything is done.
+    /// Whether everything is done that somebody has asked for.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.0.lock();
-        state.jobs.is_empty() && state.doer == Doing::Sleep && !state.closed
+        let is_free = matches!(state.doer, Doing::Sleep | Doing::Rest);
+        state.jobs.is_empty() && is_free && !state.closed
     }
 
     /// Lets the doer rest once more, if it does nothing else.
@@ -132,9 +135,11 @@ impl<J> Doer<J> {
                     return None;
                 }
                 if !std::mem::replace(&mut rested, true) {
+                    state.doer = Doing::Rest;
                     drop(state);
                     rest();
                     state = self.queue.lock();
+                    state.doer = Doing::Work;
                     continue;
                 }
                 rested = false;

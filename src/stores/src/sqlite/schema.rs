@@ -36,6 +36,9 @@ const MIGRATIONS: [&str; 1] = ["
     ) STRICT;
 "];
 
+/// A commit writes whole pages, and most commits are small.
+const PAGE: u32 = 2048;
+
 /// How long it takes until somebody else who writes is in the way.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -46,6 +49,7 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
     let found = Found::of(&file.transaction().map_err(failed)?)?;
     if found.tables == 0 {
         // Before anything is written: later it takes a file written anew.
+        file.pragma_update(None, "page_size", PAGE).map_err(failed)?;
         file.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
     }
     keep_journal(file).map_err(failed)?;

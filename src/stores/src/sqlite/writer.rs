@@ -181,8 +181,9 @@ impl Drop for Writer {
 }
 
 fn serve(file: &Mutex<File>, queue: &mut Doer<Job>) {
+    let backlog = lock(file).backlog();
     let mut waiting = None;
-    while let Some(job) = waiting.take().or_else(|| queue.next(|| lock(file).rest())) {
+    while let Some(job) = waiting.take().or_else(|| queue.next(|| backlog.clear())) {
         match job {
             Job::Read(work) => work(lock(file).look()),
             Job::Write(first) => waiting = write(file, first, queue),
