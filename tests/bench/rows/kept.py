@@ -16,7 +16,7 @@ from bench.rows.state import blob
 from bench.thread import Grown, Keeping, grow, steps_around
 
 FIRST, MIDDLE, LAST = 10, 500, 5_000
-WHOLE = 1_000
+WHOLE = LAST
 FLUSHED = 200
 ASYNC, SYNC, EXIT = Keeping("async"), Keeping("sync"), Keeping("exit")
 POWER, MEMORY, NOT = Keeping("sync", "power"), Keeping("async", None), Keeping(None)
@@ -64,7 +64,7 @@ def per_step(grown: Grown) -> float:
 
 
 def whole(name: str, title: str, keeping: Keeping, gain: Goal | None = None) -> Row:
-    """A run of 1,000 steps from its beginning to its end, each engine with its own default."""
+    """A run from its beginning to its end, each engine with its own default."""
     theirs = Keeping(keeping.durability, keeping.survives and "power")
     return Row(
         name,
