@@ -43,7 +43,7 @@ class SandboxTable:
             return reader.read_all()
 
     def to_pandas(self) -> Any:
-        """The table as a pandas ``DataFrame``, with the index that it had.
+        """The table as a pandas ``DataFrame``; an index with labels is its first columns.
 
         Raises:
             ModuleNotFoundError: pandas or pyarrow is not installed.
