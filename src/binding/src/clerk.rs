@@ -13,9 +13,9 @@ use crate::fault::to_exception;
 use crate::given::{self, Limit, ThreadName};
 
 /// Somebody of this process who sees to the threads of a vault.
-pub(crate) fn of(py: Python<'_>, vault: Vault) -> PyResult<Clerk> {
-    let owner = owner::new(chance::seed(py, None)?);
-    Ok(Clerk::new(vault, Arc::new(SystemClock::new()), owner))
+pub(crate) fn of(vault: Vault) -> Clerk {
+    let owner = owner::new(chance::seed(None));
+    Clerk::new(vault, Arc::new(SystemClock::new()), owner)
 }
 
 /// What a caller wants to see of a list.
@@ -93,6 +93,6 @@ pub(crate) async fn copy(
 }
 
 /// A name for a run that nothing else has.
-pub(crate) fn run_id(py: Python<'_>) -> PyResult<String> {
-    Ok(chance::seed(py, None)?.uuid(SystemClock::new().now()))
+pub(crate) fn run_id() -> String {
+    chance::seed(None).uuid(SystemClock::new().now())
 }

@@ -90,7 +90,7 @@ impl Kept {
         let begin = Begin::read(engine, input, place.as_node.as_deref())?;
         let (checkpoint, durability) = (place.checkpoint, place.durability);
         let (vault, thread, owner) =
-            (place.vault(py)?, place.thread.clone(), owner::new(chance::seed(py, None)?));
+            (place.vault(py)?, place.thread.clone(), owner::new(chance::seed(None)));
         let values = Arc::new(place.values(py)?);
         let place = Place { vault, thread, owner };
         let graph = Arc::clone(&engine.get().graph);
@@ -118,7 +118,7 @@ impl Kept {
             failed: None,
             checkpoint: 0,
             begun: false,
-            process: std::process::id(),
+            process: process::id(),
         }))
     }
 

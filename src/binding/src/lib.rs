@@ -25,6 +25,7 @@ mod engine;
 mod event;
 mod fault;
 mod ffi;
+mod forks;
 mod given;
 mod handle;
 mod host;
@@ -78,6 +79,13 @@ mod wake;
 /// The native half of antiphon.
 #[pymodule]
 mod _antiphon {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::forks::watch(module.py())
+    }
+
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     #[pymodule_export]
     use crate::jail::Jail;

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use antiphon_core::Fault;
-use antiphon_stores::process::forked;
+use antiphon_stores::process::{self, forked};
 use pyo3::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -15,7 +15,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// The runtime, or why this process cannot use it.
 pub(crate) fn native_runtime() -> Result<&'static Runtime, Fault> {
-    let own = std::process::id();
+    let own = process::id();
     match OWNER.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire) {
         Err(owner) if owner != own => Err(forked(owner)),
         Ok(_) | Err(_) => Ok(pyo3_async_runtimes::tokio::get_runtime()),

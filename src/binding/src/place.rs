@@ -88,7 +88,7 @@ impl Place {
 
     /// Whoever sees to the threads of the store from outside.
     pub(crate) fn clerk(&self, py: Python<'_>) -> PyResult<Clerk> {
-        let owner = owner::new(chance::seed(py, None)?);
+        let owner = owner::new(chance::seed(None));
         Ok(Clerk::new(self.vault(py)?, Arc::new(SystemClock::new()), owner))
     }
 

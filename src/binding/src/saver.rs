@@ -45,7 +45,7 @@ impl Saver {
         let name = store.name().to_owned();
         let vault = Vault::new(Arc::new(Home::new(store)), Arc::new(seal));
         let (held, keep) = (Mutex::new(Some(vault)), Keep::default());
-        Self { name, pickles: false, keep, held, process: std::process::id() }
+        Self { name, pickles: false, keep, held, process: process::id() }
     }
 
     fn pickling(mut self, pickles: bool) -> Self {
@@ -142,7 +142,7 @@ impl Saver {
         limit: Limit,
     ) -> PyResult<Vec<ThreadSummary>> {
         let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        let found = waited(py, wanted.of(clerk::of(py, self.vault(py)?)?))?;
+        let found = waited(py, wanted.of(clerk::of(self.vault(py)?)))?;
         Ok(found.iter().map(Into::into).collect())
     }
 
@@ -158,7 +158,7 @@ impl Saver {
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        awaited(py, wanted.of(clerk::of(py, self.vault(py)?)?), |py, found| {
+        awaited(py, wanted.of(clerk::of(self.vault(py)?)), |py, found| {
             let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
             Ok(found.into_pyobject(py)?.unbind())
         })
@@ -176,7 +176,7 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<ThreadDetail> {
-        let clerk = clerk::of(py, self.vault(py)?)?;
+        let clerk = clerk::of(self.vault(py)?);
         ThreadDetail::read(py, &waited(py, clerk.show(&thread_id.0, limit.0))?)
     }
 
@@ -188,7 +188,7 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let clerk = clerk::of(py, self.vault(py)?)?;
+        let clerk = clerk::of(self.vault(py)?);
         let shown = async move { clerk.show(&thread_id.0, limit.0).await };
         awaited(py, shown, |py, detail| {
             Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
@@ -224,7 +224,7 @@ impl Saver {
     ) -> PyResult<Pruned> {
         let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let clerk = clerk::of(py, self.vault(py)?)?;
+        let clerk = clerk::of(self.vault(py)?);
         waited(py, clerk::prune(clerk, thread_id.map(|name| name.0), pruning)).map(Into::into)
     }
 
@@ -243,7 +243,7 @@ impl Saver {
     ) -> PyResult<Bound<'py, PyAny>> {
         let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let clerk = clerk::of(py, self.vault(py)?)?;
+        let clerk = clerk::of(self.vault(py)?);
         awaited(py, clerk::prune(clerk, thread_id.map(|name| name.0), pruning), |py, removed| {
             Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind())
         })
@@ -266,8 +266,8 @@ impl Saver {
     ) -> PyResult<()> {
         let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
         let to = to.for_new(py)?;
-        let clerk = clerk::of(py, self.vault(py)?)?;
-        let run_id = clerk::run_id(py)?;
+        let clerk = clerk::of(self.vault(py)?);
+        let run_id = clerk::run_id();
         waited(py, clerk::copy(clerk, (thread_id.0, to), checkpoint, run_id))
     }
 
@@ -282,8 +282,8 @@ impl Saver {
     ) -> PyResult<Bound<'py, PyAny>> {
         let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
         let to = to.for_new(py)?;
-        let clerk = clerk::of(py, self.vault(py)?)?;
-        let run_id = clerk::run_id(py)?;
+        let clerk = clerk::of(self.vault(py)?);
+        let run_id = clerk::run_id();
         let copied = clerk::copy(clerk, (thread_id.0, to), checkpoint, run_id);
         awaited(py, copied, |py, ()| Ok(py.None()))
     }
@@ -293,7 +293,7 @@ impl Saver {
     /// Raises a `StateError` with the code `thread_busy` if a run writes to it.
     #[pyo3(signature = (thread_id: "str"))]
     fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
-        let clerk = clerk::of(py, self.vault(py)?)?;
+        let clerk = clerk::of(self.vault(py)?);
         waited(py, clerk.delete(&thread_id.0)).map(|_| ())
     }
 
@@ -304,7 +304,7 @@ impl Saver {
         py: Python<'py>,
         thread_id: ThreadName,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let clerk = clerk::of(py, self.vault(py)?)?;
+        let clerk = clerk::of(self.vault(py)?);
         awaited(py, async move { clerk.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
     }
 

@@ -54,7 +54,7 @@ impl Request {
         let py = engine.py();
         let clock = Arc::new(SystemClock::new());
         let now = clock.now();
-        let seed = chance::seed(py, self.seed)?;
+        let seed = chance::seed(self.seed);
         let named = self.id.is_some();
         let id = RunId::new(self.id, seed, now);
         let place = self.place.as_ref().map(|place| place.bind(py).get());

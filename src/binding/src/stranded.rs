@@ -50,7 +50,7 @@ pub(crate) struct Home(u32);
 
 impl Home {
     pub(crate) fn here() -> Self {
-        Self(std::process::id())
+        Self(process::id())
     }
 
     /// Ends the process if it is a child: with the code that the callable asked

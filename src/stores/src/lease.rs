@@ -46,7 +46,7 @@ impl Lease {
             let renewing = std::thread::Builder::new().name("antiphon-leases".into()).spawn(renew);
             leases.renewed = renewing.is_ok();
         }
-        Self { id, process: std::process::id() }
+        Self { id, process: process::id() }
     }
 }
 

@@ -5,11 +5,13 @@ use std::{fs, io};
 
 use antiphon_core::Seed;
 
+use crate::process;
+
 /// A name for one run of this process. On Linux it says which process that is.
 pub fn new(seed: Seed) -> String {
     static OWN: OnceLock<(u32, Option<String>)> = OnceLock::new();
     let random = seed.stable_uuid();
-    let process = std::process::id();
+    let process = process::id();
     let (of, known) = OWN.get_or_init(|| (process, name(process)));
     // A fork has a name of its own.
     let process = if *of == process { known.clone() } else { name(process) };

@@ -88,8 +88,8 @@ impl Place<'_> {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let numbers = [self.seq.to_be_bytes(), self.parent.to_be_bytes()].concat();
-        [self.kind.as_str().as_bytes(), &[0], &numbers, self.thread.as_bytes()].concat()
+        let (seq, parent) = (self.seq.to_be_bytes(), self.parent.to_be_bytes());
+        [self.kind.as_str().as_bytes(), &[0], &seq, &parent, self.thread.as_bytes()].concat()
     }
 }
 

@@ -96,7 +96,7 @@ async fn what_nobody_waits_for_is_written_all_the_same() {
 #[tokio::test]
 async fn enough_of_it_is_put_off_no_longer() {
     let (_folder, store) = held(LONG).await;
-    let soon: Vec<_> = (0..64).map(|after| store.append_soon(batch(after))).collect();
+    let soon: Vec<_> = (0..512).map(|after| store.append_soon(batch(after))).collect();
     assert!(join_all(soon).await.iter().all(Result::is_ok));
 }
 

@@ -8,19 +8,36 @@ use tokio::sync::oneshot;
 use super::job::{Reply, in_savepoint};
 use super::statements as sql;
 
-/// Tells whoever has asked for a batch.
-type Asked = oneshot::Sender<Result<(), Fault>>;
+/// Whether a batch holds, and the batch: it is whoever has asked that drops it.
+/// What one thread makes and another drops costs both of them a lock.
+pub(super) type Kept = (Result<(), Fault>, Batch);
+
+/// A batch, and who waits for it.
+pub(super) struct Asked {
+    pub(super) batch: Batch,
+    pub(super) now: Time,
+    pub(super) reply: oneshot::Sender<Kept>,
+}
+
+impl Asked {
+    /// It does not hold.
+    pub(super) fn refuse(self, fault: &Fault) {
+        // Whoever asked may have gone.
+        let _ = self.reply.send((Err(fault.clone()), self.batch));
+    }
+}
 
 /// Batches that follow each other in one thread.
 pub(super) struct Chain {
     batches: Vec<Batch>,
-    asked: Vec<Asked>,
+    replies: Vec<oneshot::Sender<Kept>>,
     now: Time,
 }
 
 impl Chain {
-    pub(super) fn new(batch: Batch, now: Time, asked: Asked) -> Self {
-        Self { batches: vec![batch], asked: vec![asked], now }
+    pub(super) fn of(first: Asked) -> Self {
+        let Asked { batch, now, reply } = first;
+        Self { batches: vec![batch], replies: vec![reply], now }
     }
 
     /// How many they are.
@@ -29,31 +46,24 @@ impl Chain {
     }
 
     /// Takes in what follows, or gives it back if it does not.
-    pub(super) fn add(&mut self, mut other: Self) -> Option<Self> {
-        let follows = match (self.batches.last(), other.batches.first()) {
-            (Some(last), Some(next)) => is_followed(last, next),
-            _ => false,
-        };
-        if !follows {
+    pub(super) fn add(&mut self, other: Asked) -> Option<Asked> {
+        if !self.batches.last().is_some_and(|last| is_followed(last, &other.batch)) {
             return Some(other);
         }
-        self.batches.append(&mut other.batches);
-        self.asked.append(&mut other.asked);
+        self.batches.push(other.batch);
+        self.replies.push(other.reply);
         self.now = other.now;
         None
     }
 
     /// Adds all of them, or each that can be.
-    pub(super) fn write(self, file: Result<&Connection, &Fault>) -> Reply {
-        let Self { batches, asked, now } = self;
-        let done: Vec<_> = match file {
-            Ok(file) => add(file, &batches, now),
-            Err(fault) => batches.iter().map(|_| Err(fault.clone())).collect(),
-        };
+    pub(super) fn write(self, file: &Connection) -> Reply {
+        let Self { batches, replies, now } = self;
+        let done = add(file, &batches, now);
         Box::new(move |held| {
-            for (asked, done) in asked.into_iter().zip(done) {
+            for ((reply, batch), done) in replies.into_iter().zip(batches).zip(done) {
                 // Whoever asked may have gone.
-                let _ = asked.send(done.and_then(|()| held.clone()));
+                let _ = reply.send((done.and_then(|()| held.clone()), batch));
             }
         })
     }

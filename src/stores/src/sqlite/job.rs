@@ -3,7 +3,7 @@
 use antiphon_core::Fault;
 use rusqlite::Connection;
 
-use super::chain::Chain;
+use super::chain::{Asked, Chain};
 use super::fault;
 use super::queue::Doer;
 
@@ -26,41 +26,49 @@ pub(super) enum Job {
 
 pub(super) enum Write {
     Change(Change),
-    Append(Chain),
+    Append(Asked),
 }
 
 impl Write {
-    /// How many changes it is.
-    pub(super) fn len(&self) -> usize {
+    /// Makes the change, and with it those queued behind it that can be made at
+    /// once; says how many that were, and gives back the first job that is none.
+    pub(super) fn carry_out(
+        self,
+        file: &Connection,
+        queue: &mut Doer<Job>,
+    ) -> (Reply, usize, Option<Job>) {
         match self {
-            Self::Change(_) => 1,
-            Self::Append(chain) => chain.len(),
-        }
-    }
-
-    /// Makes what is queued behind it one with it, as far as it can be; gives back
-    /// the first job that cannot.
-    pub(super) fn gather(&mut self, queue: &mut Doer<Job>) -> Option<Job> {
-        let Self::Append(chain) = self else { return None };
-        while chain.len() < GROUP {
-            match queue.more()? {
-                Job::Write(Self::Append(other)) => {
-                    if let Some(other) = chain.add(other) {
-                        return Some(Job::Write(Self::Append(other)));
-                    }
-                }
-                other => return Some(other),
+            Self::Change(change) => (change(Ok(file)), 1, None),
+            Self::Append(first) => {
+                let mut chain = Chain::of(first);
+                let next = gather(&mut chain, queue);
+                let size = chain.len();
+                (chain.write(file), size, next)
             }
         }
-        None
     }
 
-    pub(super) fn carry_out(self, file: Result<&Connection, &Fault>) -> Reply {
+    /// There is no transaction to make it in.
+    pub(super) fn refuse(self, fault: &Fault) {
         match self {
-            Self::Change(change) => change(file),
-            Self::Append(chain) => chain.write(file),
+            Self::Change(change) => change(Err(fault))(Ok(())),
+            Self::Append(asked) => asked.refuse(fault),
         }
     }
+}
+
+fn gather(chain: &mut Chain, queue: &mut Doer<Job>) -> Option<Job> {
+    while chain.len() < GROUP {
+        match queue.more()? {
+            Job::Write(Write::Append(asked)) => {
+                if let Some(asked) = chain.add(asked) {
+                    return Some(Job::Write(Write::Append(asked)));
+                }
+            }
+            other => return Some(other),
+        }
+    }
+    None
 }
 
 /// One change of a group: what fails leaves nothing behind.

@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many pieces of work are put off no longer.
-const ENOUGH: usize = 64;
+/// So many pieces of work are put off no longer. Whoever puts in the last of them
+/// may lose its core to the one it wakes: the delay should come first.
+const ENOUGH: usize = 512;
 
 /// Whether work can be put off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

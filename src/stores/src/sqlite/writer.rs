@@ -10,12 +10,13 @@ use antiphon_runtime::store::{Answer, Batch};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::chain::Chain;
+use super::chain::Asked;
 use super::file::File;
 use super::job::{GROUP, Job, Reply, Write, in_savepoint};
 use super::queue::{Asker, Doer, Haste, queue};
 use super::tenure::Tenure;
 use super::{Settings, Sync, fault};
+use crate::process;
 
 /// So many bytes are written by whoever asks, who may have other things to do.
 const AT_ONCE: usize = 64 * 1024;
@@ -58,7 +59,7 @@ impl Writer {
             thread: Some(thread),
             name,
             flushes: settings.sync == Sync::Power,
-            process: std::process::id(),
+            process: process::id(),
         })
     }
 
@@ -112,8 +113,12 @@ impl Writer {
             return self.answer(done);
         }
         let (sender, answer) = oneshot::channel();
-        self.put(Job::Write(Write::Append(Chain::new(batch, now, sender))), haste);
-        self.answered(answer)
+        self.put(Job::Write(Write::Append(Asked { batch, now, reply: sender })), haste);
+        let name = Arc::clone(&self.name);
+        Box::pin(async move {
+            let held = answer.await.map_or_else(|_| Err(fault::gone()), |(held, _)| held);
+            held.map_err(|fault| fault::about(fault, &name))
+        })
     }
 
     /// Makes a change in the thread of whoever asks, if that has nothing to wait
@@ -143,7 +148,7 @@ impl Writer {
     }
 
     fn is_own(&self) -> bool {
-        self.process == std::process::id()
+        self.process == process::id()
     }
 
     fn answer<T: Send + 'static>(&self, done: Result<T, Fault>) -> Answer<T> {
@@ -202,7 +207,7 @@ fn write(file: &Mutex<File>, first: Write, queue: &mut Doer<Job>) -> Option<Job>
     let group = match file.begin() {
         Ok(group) => group,
         Err(fault) => {
-            first.carry_out(Err(&fault))(Ok(()));
+            first.refuse(&fault);
             return None;
         }
     };
@@ -227,10 +232,10 @@ fn carry_out(file: &Connection, first: Write, queue: &mut Doer<Job>) -> (Vec<Rep
     // Some failures, such as a full disk, end the whole transaction.
     while size < GROUP && !file.is_autocommit() {
         match next.take().or_else(|| queue.more()) {
-            Some(Job::Write(mut write)) => {
-                next = write.gather(queue);
-                size += write.len();
-                replies.push(write.carry_out(Ok(file)));
+            Some(Job::Write(write)) => {
+                let (reply, changes, behind) = write.carry_out(file, queue);
+                replies.push(reply);
+                (size, next) = (size + changes, behind);
             }
             other => return (replies, other),
         }
