@@ -157,7 +157,7 @@ impl Sandbox for Engine {
         if let Some(reason) = halt() {
             return Outcome::failed(Kind::Cancelled, reason);
         }
-        let mut tries = self.settings.spares + 1;
+        let mut deaths = 0;
         loop {
             let (mut worker, start) = match self.take(Request::Job) {
                 Ok(taken) => taken,
@@ -165,11 +165,19 @@ impl Sandbox for Engine {
             };
             let terms = Terms { limits: &self.limits, halt, keep: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
-            let is_lost = outcome.error.as_ref().is_some_and(|it| it.kind == Kind::Crashed);
-            if is_lost && !worker.has_begun && tries > 0 {
-                // It died with its zygote before it knew of the job.
-                tries -= 1;
-                continue;
+            if let Some(trouble) = &mut outcome.error
+                && trouble.kind == Kind::Crashed
+                && !worker.has_begun
+            {
+                // All spares may have died with their zygote.
+                deaths += 1;
+                if deaths <= self.settings.spares + 1 {
+                    continue;
+                }
+                trouble.message = format!(
+                    "{deaths} workers in a row ended before they had read the job; the last: {}",
+                    trouble.message
+                );
             }
             outcome.usage.start = start;
             match self.settings.engine {

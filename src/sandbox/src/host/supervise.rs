@@ -1,7 +1,7 @@
 //! Watching one job from its start to its end. Everything waits in one place,
 //! with a deadline; the last step is always a signal that cannot be refused.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -191,11 +191,22 @@ impl Watch<'_> {
                 Ok(length) => self.sent += length,
                 Err(error) if is_temporary(&error) => return,
                 // What it said before it closed may still be there.
-                Err(_) => break,
+                Err(_) => {
+                    self.left_unread();
+                    break;
+                }
             }
         }
         self.outbox.clear();
         self.sent = 0;
+    }
+
+    /// The worker is gone, and has left something unread. Before the first
+    /// call is answered that can only be its job.
+    fn left_unread(&mut self) {
+        if self.calls.made == 0 {
+            self.worker.has_begun = false;
+        }
     }
 
     /// Reads what the worker says.
@@ -206,6 +217,11 @@ impl Watch<'_> {
             Ok(0) => return Err(Stop::Gone),
             Ok(length) => self.worker.parser.feed(chunk.get(..length).unwrap_or_default()),
             Err(error) if is_temporary(&error) => return Ok(None),
+            // This is how the kernel tells that it closed with something unread.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                self.left_unread();
+                return Err(Stop::Gone);
+            }
             Err(_) => return Err(Stop::Gone),
         }
         while let Some((kind, body)) = self.worker.parser.next(&self.bounds())? {

@@ -32,7 +32,7 @@ pub(super) struct Worker {
     pub(super) parser: Parser,
     /// Whether it has said that it waits for a job.
     pub(super) is_ready: bool,
-    /// Whether it was ever given one.
+    /// Whether it may have read one to its end: it knows nothing of it before.
     pub(super) has_begun: bool,
     /// Where it came from, which is not given up before it.
     pub(super) parent: Option<Arc<Parent>>,

@@ -1,0 +1,227 @@
+//! Workers that die before they have read their job: it is given to another,
+//! and never run twice. Their guest does what the test orders, byte by byte.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use antiphon_runtime::sandbox::{
+    CallError, Function, HostCalls, Job, Kind, Outcome, Sandbox, Start,
+};
+use antiphon_sandbox::{Engine, Name};
+use serde_json::{Map, Value as Json, json};
+use support::{BOTH, Clean, descendants, job, settings};
+
+/// A worker that takes an order before it does what others do. While it waits
+/// for a job it holds a lock, which it loses with its life.
+const OBEDIENT: &str = "
+import fcntl, os, signal
+from pathlib import Path
+from . import honest
+from .frames import READY, Channel
+
+HERE = Path(__file__).parent
+
+def serve(channel):
+    orders = os.open(HERE / 'orders', os.O_RDONLY)
+    order = os.read(orders, 1)
+    os.close(orders)
+    idle = os.open(HERE / 'idle', os.O_RDONLY)
+    if order == b'd':
+        os.kill(os.getpid(), signal.SIGKILL)
+    if order == b'r':
+        Channel(channel).send(READY, b'{}')
+        os.kill(os.getpid(), signal.SIGKILL)
+    if order == b'w':
+        Channel(channel).send(READY, b'{}')
+        fcntl.flock(idle, fcntl.LOCK_SH)
+        signal.pause()
+    answer = honest._Worker._answer
+    def begin(self, job, streams):
+        os.close(idle)
+        return answer(self, job, streams)
+    honest._Worker._answer = begin
+    fcntl.flock(idle, fcntl.LOCK_SH)
+    honest.serve(channel)
+";
+
+/// A guest's folder whose workers wait for orders.
+struct Obedient {
+    folder: tempfile::TempDir,
+    orders: File,
+    idle: File,
+}
+
+impl Obedient {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir(settings(Name::Process, &json!({})).guest).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_file() {
+                let name = if name == "serve.py" { "honest.py" } else { name };
+                fs::copy(&path, folder.path().join(name)).unwrap();
+            }
+        }
+        fs::write(folder.path().join("serve.py"), OBEDIENT).unwrap();
+        let path = folder.path().join("orders");
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let orders = File::options().read(true).write(true).open(path).unwrap();
+        let idle = File::create_new(folder.path().join("idle")).unwrap();
+        Self { folder, orders, idle }
+    }
+
+    fn engine(&self, name: Name, spares: usize) -> Engine {
+        let mut settings = settings(name, &json!({}));
+        self.folder.path().clone_into(&mut settings.guest);
+        settings.spares = spares;
+        Engine::new(settings).unwrap()
+    }
+
+    /// Each letter is for one worker: `l` live, `d` die before it is ready,
+    /// `r` die when it has said so, `w` say so and wait to be killed.
+    fn order(&self, orders: &str) {
+        (&self.orders).write_all(orders.as_bytes()).unwrap();
+    }
+
+    /// Waits until a worker waits for a job.
+    fn wait_for_idle(&self) {
+        while self.idle.try_lock().is_ok() {
+            self.idle.unlock().unwrap();
+            std::thread::yield_now();
+        }
+    }
+
+    /// Kills the workers that there are, and waits until they have felt it.
+    fn kill_idle(&self) {
+        self.wait_for_idle();
+        let all = descendants(std::process::id());
+        let workers = all.iter().filter(|pid| descendants(**pid).is_empty());
+        let workers: Vec<_> = workers.map(ToString::to_string).collect();
+        // One that was told to end before may be gone by now.
+        Command::new("kill").arg("-9").args(workers).output().unwrap();
+        self.idle.lock().unwrap();
+        self.idle.unlock().unwrap();
+    }
+}
+
+/// Counts how often a job has come to run.
+#[derive(Default)]
+struct Count(AtomicU64);
+
+impl HostCalls for Count {
+    fn call(&self, _: &str, _: Vec<Json>, _: Map<String, Json>) -> Result<Json, CallError> {
+        Ok(json!(self.0.fetch_add(1, Ordering::Relaxed) + 1))
+    }
+}
+
+/// Runs code that may call `count`, and says how often it did.
+fn counted(engine: &Engine, code: &str) -> (Outcome, u64) {
+    let function = Function { name: "count".to_owned(), doc: String::new() };
+    let job = Job { functions: vec![function], ..job(code) };
+    let count = Arc::new(Count::default());
+    let host: Arc<dyn HostCalls> = Arc::<Count>::clone(&count);
+    let outcome = engine.run(&job, Some(host), &|| None);
+    (outcome, count.0.load(Ordering::Relaxed))
+}
+
+fn assert_ran_once(engine: &Engine) -> Start {
+    let (outcome, count) = counted(engine, "count()");
+    assert_eq!((outcome.error, outcome.value, count), (None, Some(json!(1)), 1));
+    outcome.usage.start
+}
+
+#[test]
+fn a_job_whose_worker_died_before_it_was_ready_is_given_to_another() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let engine = guest.engine(name, 0);
+        guest.order("dl");
+        assert_eq!(assert_ran_once(&engine), Start::Fork);
+    }
+}
+
+#[test]
+fn a_job_whose_worker_died_when_it_had_said_that_it_is_ready_is_given_to_another() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let engine = guest.engine(name, 0);
+        guest.order("rl");
+        assert_ran_once(&engine);
+    }
+}
+
+#[test]
+fn a_job_that_its_worker_never_read_is_given_to_another() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let engine = guest.engine(name, 0);
+        guest.order("w");
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| assert_ran_once(&engine));
+            guest.kill_idle();
+            guest.order("l");
+            run.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_job_does_not_get_lost_with_a_spare_that_was_killed() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let engine = guest.engine(name, 1);
+        guest.order("ll");
+        assert_eq!(assert_ran_once(&engine), Start::Cold);
+        guest.kill_idle();
+        guest.order("ll");
+        assert_ran_once(&engine);
+        guest.wait_for_idle();
+        assert_eq!(assert_ran_once(&engine), Start::Spare);
+    }
+}
+
+#[test]
+fn workers_that_die_one_after_the_other_are_told_and_not_replaced_without_end() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let engine = guest.engine(name, 0);
+        for deaths in ["dd", "rr"] {
+            guest.order(deaths);
+            let (outcome, count) = counted(&engine, "count()");
+            let trouble = outcome.error.unwrap();
+            assert_eq!((trouble.kind, count), (Kind::Crashed, 0));
+            assert!(trouble.message.starts_with("2 workers in a row ended before they had read"));
+        }
+        // All orders were taken: it was tried twice, and not more.
+        guest.order("l");
+        assert_ran_once(&engine);
+    }
+}
+
+#[test]
+fn a_job_that_has_begun_is_never_run_again() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let engine = guest.engine(name, 0);
+        guest.order("l");
+        let code = "import os, signal\ncount()\nos.kill(os.getpid(), signal.SIGKILL)";
+        let (outcome, count) = counted(&engine, code);
+        assert_eq!((outcome.error.unwrap().kind, count), (Kind::Crashed, 1));
+        guest.order("l");
+        let (outcome, _) = counted(&engine, "import os\nos._exit(0)");
+        assert_eq!(outcome.error.unwrap().kind, Kind::Crashed);
+    }
+}
