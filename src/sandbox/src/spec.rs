@@ -37,6 +37,26 @@ pub struct Settings {
     /// them. Whatever runs then says that nothing isolates it.
     #[serde(default)]
     pub without: Vec<Layer>,
+    /// When a zygote has served enough. It is not for users to say.
+    #[serde(skip)]
+    pub wear: Wear,
+}
+
+/// When another zygote takes over: the string hashes of one have been seen by
+/// many by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wear {
+    /// Workers that it has forked.
+    pub workers: u64,
+    /// Its age.
+    pub age: Duration,
+}
+
+impl Default for Wear {
+    /// 10,000 workers, or an hour.
+    fn default() -> Self {
+        Self { workers: 10_000, age: Duration::from_hours(1) }
+    }
 }
 
 /// An engine of this crate.

@@ -16,7 +16,8 @@ use antiphon_runtime::sandbox::{
 };
 use antiphon_sandbox::{Engine, Name};
 use serde_json::{Map, Value as Json, json};
-use support::{BOTH, Clean, descendants, job, settings};
+use support::{BOTH, Clean, descendants, job, named_pipe, own_guest, settings};
+use tempfile::TempDir;
 
 /// A worker that takes an order before it does what others do. While it waits
 /// for a job it holds a lock, which it loses with its life.
@@ -53,26 +54,17 @@ def serve(channel):
 
 /// A guest's folder whose workers wait for orders.
 struct Obedient {
-    folder: tempfile::TempDir,
+    folder: TempDir,
     orders: File,
     idle: File,
 }
 
 impl Obedient {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for entry in fs::read_dir(settings(Name::Process, &json!({})).guest).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            if path.is_file() {
-                let name = if name == "serve.py" { "honest.py" } else { name };
-                fs::copy(&path, folder.path().join(name)).unwrap();
-            }
-        }
+        let folder = own_guest();
+        fs::rename(folder.path().join("serve.py"), folder.path().join("honest.py")).unwrap();
         fs::write(folder.path().join("serve.py"), OBEDIENT).unwrap();
-        let path = folder.path().join("orders");
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        let orders = File::options().read(true).write(true).open(path).unwrap();
+        let orders = named_pipe(&folder.path().join("orders"));
         let idle = File::create_new(folder.path().join("idle")).unwrap();
         Self { folder, orders, idle }
     }

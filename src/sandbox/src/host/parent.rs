@@ -12,7 +12,7 @@ use antiphon_runtime::sandbox::Limits;
 
 use super::cgroup::Group;
 use super::worker::Worker;
-use crate::spec::{Name, Report, Settings};
+use crate::spec::{Name, Report, Settings, Wear};
 use crate::sys::descriptors::{self, Watched};
 use crate::sys::{process, sockets, spawn};
 use crate::wire::{LONGEST, Request};
@@ -21,11 +21,6 @@ use crate::wire::{LONGEST, Request};
 const START: Duration = Duration::from_mins(1);
 /// How long a zygote may take to leave before it is made to.
 const LEAVE: Duration = Duration::from_secs(2);
-/// Workers after which another zygote takes over: its string hashes have been
-/// seen by many by then.
-const MOST_JOBS: u64 = 10_000;
-/// Age after which another takes over.
-const OLDEST: Duration = Duration::from_hours(1);
 /// Bytes of its complaint that are told.
 const COMPLAINT: usize = 2_000;
 
@@ -56,7 +51,8 @@ pub(super) struct Parent {
     folder: Option<PathBuf>,
     group: Group,
     born: Instant,
-    jobs: AtomicU64,
+    workers: AtomicU64,
+    wear: Wear,
     pub(super) report: Report,
 }
 
@@ -91,7 +87,8 @@ impl Parent {
             folder,
             group,
             born: Instant::now(),
-            jobs: AtomicU64::new(0),
+            workers: AtomicU64::new(0),
+            wear: settings.wear,
             report: Report::default(),
         };
         parent.report = parent.greet(&text)?;
@@ -100,7 +97,7 @@ impl Parent {
 
     /// Forks a worker.
     pub(super) fn fork(&self, request: Request) -> io::Result<Worker> {
-        self.jobs.fetch_add(1, Ordering::Relaxed);
+        self.workers.fetch_add(1, Ordering::Relaxed);
         let control = self.control.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         Worker::ask(control.as_fd(), request)
     }
@@ -124,7 +121,8 @@ impl Parent {
 
     /// Whether another should take over.
     pub(super) fn is_worn(&self) -> bool {
-        self.jobs.load(Ordering::Relaxed) >= MOST_JOBS || self.born.elapsed() >= OLDEST
+        let workers = self.workers.load(Ordering::Relaxed);
+        workers >= self.wear.workers || self.born.elapsed() >= self.wear.age
     }
 
     fn greet(&mut self, plan: &[u8]) -> Result<Report, String> {

@@ -177,6 +177,8 @@ impl Shared {
         let mut state = self.lock();
         if state.parent.as_ref().is_some_and(|known| Arc::ptr_eq(known, parent)) {
             state.parent = None;
+            // The keeper holds on to it while it waits.
+            self.changed.notify_all();
         }
     }
 }

@@ -14,7 +14,7 @@ use super::parent::Parent;
 use super::pool::{Pool, Verdict};
 use super::supervise::{Terms, run};
 use super::worker::Worker;
-use crate::spec::{Layer, Mounts, Name, Report, Settings};
+use crate::spec::{Layer, Mounts, Name, Report, Settings, Wear};
 use crate::wire::Request;
 
 /// How long a worker may take to prove that it cannot do harm.
@@ -110,6 +110,7 @@ impl Engine {
             spares: 0,
             mounts: Mounts::default(),
             limits: serde_json::Map::new(),
+            wear: Wear::default(),
             ..self.settings.clone()
         }
     }

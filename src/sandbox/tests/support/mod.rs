@@ -8,13 +8,15 @@
 )]
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_runtime::sandbox::{Job, Kind, Outcome, Sandbox, Want};
-use antiphon_sandbox::{Engine, Layer, Mounts, Name, Settings};
+use antiphon_sandbox::{Engine, Layer, Mounts, Name, Settings, Wear};
 use serde_json::{Value as Json, json};
+use tempfile::TempDir;
 
 pub(crate) const BOTH: [Name; 2] = [Name::Process, Name::Subprocess];
 
@@ -32,6 +34,7 @@ pub(crate) fn settings(engine: Name, limits: &Json) -> Settings {
         limits: limits.as_object().unwrap().clone(),
         spares: 1,
         without: Vec::new(),
+        wear: Wear::default(),
     }
 }
 
@@ -42,6 +45,24 @@ pub(crate) fn engine(name: Name, limits: &Json) -> Engine {
 pub(crate) fn without(layers: &[Layer]) -> Engine {
     let settings = settings(Name::Process, &json!({}));
     Engine::new(Settings { without: layers.to_vec(), ..settings }).unwrap()
+}
+
+/// A copy of the guest's folder, for a test that changes it.
+pub(crate) fn own_guest() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(settings(Name::Process, &json!({})).guest).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    folder
+}
+
+/// A pipe with a name, kept open; what is read from it was taken by one alone.
+pub(crate) fn named_pipe(path: &Path) -> File {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    File::options().read(true).write(true).open(path).unwrap()
 }
 
 /// What `make setup` has built.

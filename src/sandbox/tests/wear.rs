@@ -1,0 +1,173 @@
+//! Zygotes do not serve for ever: another takes over from one that has forked
+//! enough, is old, died, or bears no worker any more.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::process::Command;
+use std::time::Duration;
+
+use antiphon_runtime::sandbox::{Kind, Sandbox, Start};
+use antiphon_sandbox::{Engine, Name, Wear};
+use serde_json::json;
+use support::{BOTH, Clean, descendants, job, named_pipe, own_guest, run, settings, value};
+
+/// What is the same for all workers of a zygote, and for those of no other.
+const HASH: &str = "hash('which zygote') % 2 ** 50";
+const NEVER: Wear = Wear { workers: u64::MAX, age: Duration::MAX };
+
+fn worn(name: Name, spares: usize, wear: Wear) -> Engine {
+    let mut settings = settings(name, &json!({}));
+    settings.spares = spares;
+    settings.wear = wear;
+    Engine::new(settings).unwrap()
+}
+
+fn hash(engine: &Engine) -> i64 {
+    value(engine, HASH).as_i64().unwrap()
+}
+
+/// Zygotes that there are: children of this process.
+fn zygotes() -> usize {
+    let own = descendants(std::process::id());
+    let inner: BTreeSet<_> = own.iter().flat_map(|pid| descendants(*pid)).collect();
+    own.difference(&inner).count()
+}
+
+/// Waits until so many are left. Whoever is given up ends when the last of its
+/// workers does.
+fn wait_for_zygotes(count: usize) {
+    while zygotes() != count {
+        std::thread::yield_now();
+    }
+}
+
+/// Runs jobs until another zygote serves than the one that had `old`.
+fn wait_for_another(engine: &Engine, old: i64) -> i64 {
+    loop {
+        let new = hash(engine);
+        if new != old {
+            return new;
+        }
+    }
+}
+
+#[test]
+fn another_zygote_takes_over_from_one_that_has_forked_enough() {
+    let _clean = Clean::start();
+    for (name, spares) in [(Name::Process, 0), (Name::Process, 2), (Name::Subprocess, 1)] {
+        let engine = worn(name, spares, Wear { workers: 5, ..NEVER });
+        let mut seen = vec![hash(&engine)];
+        while seen.len() < 4 {
+            let next = wait_for_another(&engine, *seen.last().unwrap());
+            assert!(!seen.contains(&next), "one came back: {seen:?}");
+            seen.push(next);
+        }
+        wait_for_zygotes(1);
+    }
+}
+
+#[test]
+fn another_zygote_takes_over_from_an_old_one() {
+    let _clean = Clean::start();
+    let age = Duration::from_secs(1);
+    for name in BOTH {
+        let engine = worn(name, 1, Wear { age, ..NEVER });
+        let first = hash(&engine);
+        wait_for_another(&engine, first);
+    }
+}
+
+#[test]
+fn a_zygote_serves_many_jobs_before_it_is_worn() {
+    let _clean = Clean::start();
+    let engine = worn(Name::Process, 2, Wear::default());
+    let first = hash(&engine);
+    for _ in 0..50 {
+        assert_eq!(hash(&engine), first);
+    }
+}
+
+#[test]
+fn a_session_outlives_the_wear_of_its_zygote() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = worn(name, 1, Wear { workers: 4, ..NEVER });
+        let mut session = engine.open().unwrap();
+        let mut ask = |code: &str| session.run(&job(code), None, &|| None).value.unwrap();
+        let first = ask(&format!("first = {HASH}\nfirst")).as_i64().unwrap();
+        let second = wait_for_another(&engine, first);
+        wait_for_another(&engine, second);
+        assert_eq!(ask(&format!("[first, {HASH}]")), json!([first, first]));
+        // That of the session, and one for jobs.
+        wait_for_zygotes(2);
+        drop(session);
+        wait_for_zygotes(1);
+    }
+}
+
+#[test]
+fn a_zygote_that_was_just_killed_loses_no_job() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let engine = worn(name, 2, Wear::default());
+        for _ in 0..5 {
+            let first = hash(&engine);
+            // Nobody waits until they have felt it.
+            let all = descendants(std::process::id());
+            let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+            Command::new("kill").arg("-9").args(&all).output().unwrap();
+            assert_ne!(hash(&engine), first);
+        }
+    }
+}
+
+/// A zygote that can be made unable to fork, for good.
+const BARREN: &str = "
+_is_barren = False
+
+def _fork():
+    global _is_barren
+    orders = os.open(os.path.join(os.path.dirname(__file__), 'orders'), os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        _is_barren |= os.read(orders, 1) == b'b'
+    except BlockingIOError:
+        pass
+    os.close(orders)
+    return -1 if _is_barren else os.fork()
+
+";
+
+#[test]
+fn another_takes_over_from_a_zygote_that_can_bear_no_worker() {
+    let _clean = Clean::start();
+    let guest = own_guest();
+    let boot = fs::read_to_string(guest.path().join("boot.py")).unwrap();
+    let main = boot.find("if __name__").unwrap();
+    let (boot, main) = boot.split_at(main);
+    fs::write(guest.path().join("boot.py"), format!("{boot}{BARREN}{main}")).unwrap();
+    let mut orders = named_pipe(&guest.path().join("orders"));
+    for name in BOTH {
+        let mut settings = settings(name, &json!({}));
+        guest.path().clone_into(&mut settings.guest);
+        settings.spares = 0;
+        let engine = Engine::new(settings).unwrap();
+        let first = hash(&engine);
+        orders.write_all(b"b").unwrap();
+        let outcome = run(&engine, HASH);
+        assert_eq!(outcome.error, None);
+        assert_ne!(outcome.value, Some(json!(first)));
+        assert_eq!(outcome.usage.start, Start::Cold);
+        // It is tried twice, and then told.
+        orders.write_all(b"bb").unwrap();
+        let trouble = run(&engine, HASH).error.unwrap();
+        assert_eq!(trouble.kind, Kind::Unavailable);
+        assert!(trouble.message.starts_with("no worker could be forked"), "{}", trouble.message);
+        wait_for_zygotes(0);
+        assert_eq!(value(&engine, "1"), json!(1));
+    }
+}
