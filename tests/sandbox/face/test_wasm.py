@@ -6,15 +6,21 @@ import errno
 import json
 import struct
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from antiphon.sandbox import Limits
 from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._leash import Leash
+from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._wasm.door import Door
+from antiphon.sandbox._wasm.engine import driven
 from antiphon.sandbox._wasm.files import Scratch, Shown, granted
+
+if TYPE_CHECKING:
+    from antiphon.sandbox import SandboxResult
 
 JOB: dict[str, Any] = {
     "code": "1",
@@ -111,6 +117,59 @@ def test_what_only_the_host_can_know_cannot_be_claimed(claim: dict[str, Any]) ->
     made(outcome(**claim))
     with pytest.raises(Malformed):
         made.outcome()
+
+
+ODD: list[dict[str, Any]] = [
+    {"figures": 1},
+    {"figures": 11},
+    {"error": "text"},
+    {"error": ["python_error"]},
+    {"error": {"kind": ["python_error"]}},
+    {"error": {"kind": "python_error", "message": 5}},
+    {"error": {"kind": "python_error", "line": "2"}},
+    {"error": {"kind": "python_error", "frames": [1]}},
+    {"error": {"kind": "python_error", "frames": {"line": 1}}},
+    {"value_error": 1},
+    {"locals": [1]},
+    {"locals": {"x": {"$": "pickle", "v": ""}}},
+    {"locals": {f"x{number}": 1 for number in range(201)}},
+    {"local_errors": [1]},
+    {"local_errors": {"x": 5}},
+    {"table_errors": "text"},
+    {"tables": 5},
+    {"tables": [5]},
+    {"tables": [{"name": []}]},
+    {"tables": [{"name": "t"}] * 2},
+    {"value": {"$": "table", "name": "none"}},
+]
+
+
+@pytest.mark.parametrize("claim", ODD, ids=lambda claim: json.dumps(claim)[:60])
+def test_whatever_a_worker_claims_is_a_result_and_no_surprise(claim: dict[str, Any]) -> None:
+    found = judged(outcome(**claim))
+    assert (found.error or pytest.fail("it was believed")).kind == "crashed"
+
+
+def test_a_failure_is_told_as_it_was_claimed_its_long_words_cut() -> None:
+    frames = [{"line": 1, "function": "f", "source": "y" * 5_000}] * 9
+    told = {"kind": "python_error", "message": "\ud800" + "x" * 20_000, "line": 3}
+    found = judged(outcome(error={**told, "frames": frames})).error or pytest.fail("no error")
+    assert (found.kind, len(found.frames)) == ("python_error", 5)
+    assert len(found.message) < 17_000
+    assert len(str(found.frames[0]["source"])) == 1_001
+    str(found).encode()
+
+
+def judged(*requests: bytes) -> SandboxResult:
+    """What the host makes of a worker that says this and ends."""
+
+    def inside(made: Door, _: Any) -> Any:
+        made(ask(b"J"))
+        for request in requests:
+            made(request)
+        return SimpleNamespace(trapped=None, exit_code=0, stdout=b"", stderr=b"", truncated=())
+
+    return result_of(driven(Limits().complete(), JOB, None, None, inside))
 
 
 def test_a_picture_that_is_none_or_has_too_many_pixels_is_refused() -> None:

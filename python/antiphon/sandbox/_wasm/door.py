@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon.sandbox._calls import CallFailed, timed_call
 from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._leash import Cut
+from antiphon.sandbox._wasm.claims import checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,18 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Door", "TooManyCalls", "budgets"]
 
 _JOB, _ATTACHMENT, _CALL, _REPLY, _OUTCOME, _READY, _ASK = b"JACROS?"
-_CLAIMED = frozenset(
-    {
-        "denied",
-        "disk_limit",
-        "memory_limit",
-        "process_limit",
-        "python_error",
-        "recursion_limit",
-        "result_too_large",
-        "syntax_error",
-    }
-)
 _SLACK = 2**20
 _ARGUMENTS = 2**20
 _FIGURES, _TABLES, _PIXELS = 10, 8, 16_000_000
@@ -65,7 +54,8 @@ class Door:
         self.calls = 0
         self._limits, self._call, self._leash = limits, call, leash
         self._granted = {each["name"] for each in job["functions"]}
-        body = {**job, "tables": list(job["tables"]), "limits": budgets(limits)}
+        self._budgets = budgets(limits)
+        body = {**job, "tables": list(job["tables"]), "limits": self._budgets}
         self._waiting: list[tuple[int, bytes]] = [(_JOB, json.dumps(body).encode())]
         self._waiting += [(_ATTACHMENT, columns) for columns in job["tables"].values()]
         self._outcome: dict[str, Any] | None = None
@@ -137,38 +127,23 @@ class Door:
         Raises:
             Malformed: no honest worker sends this.
         """
-        found = self._outcome
-        if found is None:
+        if self._outcome is None:
             return None
-        tables, figures = found.get("tables") or [], found.get("figures") or 0
-        if type(figures) is not int or len(tables) + figures != len(self._attachments):
+        found = checked(self._outcome, self._budgets)
+        names = found["tables"]
+        if len(names) + found["figures"] != len(self._attachments):
             raise Malformed("an attachment is missing")
-        streams = self._attachments[: len(tables)]
-        pictures = self._attachments[len(tables) :]
+        pictures = self._attachments[len(names) :]
         for picture in pictures:
             _check_picture(picture, self._limits["figures"])
-        errors = [found.get("error"), found.get("value_error")]
-        for group in ("local_errors", "table_errors"):
-            errors += list((found.get(group) or {}).values())
-        for error in errors:
-            if error is not None and error["kind"] not in _CLAIMED:
-                raise Malformed("a failure was claimed that only the host can know of")
         _name_failure(found.get("error"), self._failure)
-        return {
-            **{key: found[key] for key in ("value", "value_error", "error") if key in found},
-            "locals": dict(found.get("locals") or {}),
-            "local_errors": dict(found.get("local_errors") or {}),
-            "table_errors": dict(found.get("table_errors") or {}),
-            "columns": [
-                (str(each["name"]), each_of) for each, each_of in zip(tables, streams, strict=True)
-            ],
-            "figures": pictures,
-        }
+        columns = list(zip(names, self._attachments, strict=False))
+        return {**found, "tables": [], "columns": columns, "figures": pictures}
 
 
-def _name_failure(error: Any, failure: str | None) -> None:
+def _name_failure(error: dict[str, Any] | None, failure: str | None) -> None:
     """Calls an error what it is: a host function's failure that the code let pass."""
-    if error and error.get("type") == "ToolError" and error.get("message") == failure:
+    if error and error.get("type") == "ToolError" and error["message"] == failure:
         error["kind"] = "host_call_failed"
 
 

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from antiphon.sandbox._decode import decode_value
+from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._inputs import tag
 from antiphon.sandbox._leash import Leash
 from antiphon.sandbox._probe import Probe
@@ -208,12 +209,11 @@ def _claimed(door: Door, done: Any) -> tuple[dict[str, Any] | None, dict[str, An
     """What the worker claims came of it, with its tables as Arrow; or why that cannot be."""
     try:
         found = door.outcome() if door.breach is None else None
-    except (ValueError, TypeError, KeyError) as problem:
+    except Malformed as problem:
         door.breach, found = str(problem), None
     if found is None:
         why = door.breach or done.trapped or f"it ended with code {done.exit_code}"
         return None, {"kind": "crashed", "message": f"the worker gave no result: {why}"[:500]}
-    found["tables"] = []
     for name, columns in found.pop("columns"):
         try:
             found["tables"].append((name, _arrow(name, columns)))

@@ -1,0 +1,110 @@
+"""What a worker claims came of its job, read into the form that it must have.
+
+It may say anything: whatever no honest worker sends is refused, and long words are cut.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from antiphon.sandbox._guest.decode import Malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["checked"]
+
+_KINDS = frozenset(
+    {
+        "denied",
+        "disk_limit",
+        "memory_limit",
+        "process_limit",
+        "python_error",
+        "recursion_limit",
+        "result_too_large",
+        "syntax_error",
+    }
+)
+"""Failures that a worker can know of; of others only the host can."""
+_MESSAGE, _LINE, _FRAMES = 16_000, 1_000, 5
+_WORDS, _NUMBERS = ("type", "source"), ("line", "column")
+
+
+def checked(found: Mapping[str, Any], most: Mapping[str, int]) -> dict[str, Any]:
+    """The claims, each of its type; those that were left out are empty.
+
+    Args:
+        found: an outcome's body.
+        most: the budgets that the worker was told.
+
+    Raises:
+        Malformed: no honest worker sends this.
+    """
+    figures = found.get("figures") or 0
+    tables = [_string(_object(each).get("name")) for each in _list(found.get("tables"))]
+    values = {_string(name): each for name, each in _object(found.get("locals") or {}).items()}
+    if type(figures) is not int or not 0 <= figures <= most["figures"]:
+        raise Malformed("more figures than there may be")
+    if len(tables) > most["tables"] or len(set(tables)) < len(tables):
+        raise Malformed("more tables than there may be")
+    if len(values) > most["local_names"]:
+        raise Malformed("more variables than there may be")
+    troubles = {
+        name: _trouble(found[name])
+        for name in ("error", "value_error")
+        if found.get(name) is not None
+    }
+    errors = {
+        group: {
+            _string(name): _trouble(each) for name, each in _object(found.get(group) or {}).items()
+        }
+        for group in ("local_errors", "table_errors")
+    }
+    value = {"value": found["value"]} if "value" in found else {}
+    return {**value, **troubles, **errors, "locals": values, "tables": tables, "figures": figures}
+
+
+def _trouble(told: Any) -> dict[str, Any]:
+    told = _object(told)
+    kind, message = _string(told.get("kind")), _string(told.get("message", ""), _MESSAGE)
+    if kind not in _KINDS:
+        raise Malformed("a failure was claimed that only the host can know of")
+    whole: dict[str, Any] = {"kind": kind, "message": message}
+    whole |= {name: _string(told[name]) for name in _WORDS if told.get(name) is not None}
+    whole |= {name: _number(told[name]) for name in _NUMBERS if told.get(name) is not None}
+    if told.get("frames") is not None:
+        whole["frames"] = [_frame(each) for each in _list(told["frames"])[-_FRAMES:]]
+    return whole
+
+
+def _frame(told: Any) -> dict[str, Any]:
+    told = _object(told)
+    words = {name: _string(told.get(name) or "") for name in ("function", "source")}
+    return {"line": _number(told.get("line")), **words}
+
+
+def _object(told: Any) -> dict[str, Any]:
+    if type(told) is not dict:
+        raise Malformed("something that must be an object is none")
+    return told
+
+
+def _list(told: Any) -> list[Any]:
+    if told is not None and type(told) is not list:
+        raise Malformed("something that must be a list is none")
+    return told or []
+
+
+def _string(told: Any, most: int = _LINE) -> str:
+    if type(told) is not str:
+        raise Malformed("something that must be a text is none")
+    told = told if len(told) <= most else told[:most] + "…"
+    # Halves of characters cannot be shown or stored.
+    return told.encode("utf-8", "replace").decode("utf-8")
+
+
+def _number(told: Any) -> int:
+    if type(told) is not int:
+        raise Malformed("something that must be a number is none")
+    return told
