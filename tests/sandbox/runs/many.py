@@ -1,0 +1,163 @@
+"""Runs thousands of jobs of all kinds in one sandbox, from eight threads and a loop at once.
+
+`python many.py RUNS` prints as one JSON object how they ended, and what the process had of the
+machine before, meanwhile and afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gc
+import itertools
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from antiphon.sandbox import Limits, Sandbox
+from sandbox.runs.mix import CALLS, MEMORY, WALL, add, end_of, fail, session_runs, single
+from sandbox.runs.traces import resident, traces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox.runs.traces import Traces
+
+_THREADS = 8
+_TASKS = 4
+_SESSION, _CANCEL = 23, 17
+"""Of so many turns of a thread one is a session, of a task one is cancelled."""
+_WARM = 250
+"""Runs after which everything is loaded that stays so."""
+_SPARES = 2
+_PATIENCE, _PAUSE = 30.0, 0.1
+
+
+class Work:
+    """A sandbox, and many who use it; a context manager.
+
+    Attributes:
+        ends: how many runs ended how.
+        surprises: runs that did not end as they must.
+    """
+
+    def __init__(self) -> None:
+        self.ends: Counter[str] = Counter()
+        self.surprises: list[str] = []
+        limits = Limits(wall=WALL, memory=MEMORY, host_calls=CALLS)
+        self._box = Sandbox("process", limits=limits, tools=[add, fail, self.begun])
+        self._lock = threading.Lock()
+        self._turns = itertools.count(1)
+        self._wanted = 0
+        self._begun: dict[int, asyncio.Event] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._box.close()
+
+    def do(self, runs: int) -> None:
+        """Makes so many runs more, or a few beyond."""
+        self._wanted += runs
+        with ThreadPoolExecutor(_THREADS) as pool:
+            done = [pool.submit(self._thread) for _ in range(_THREADS)]
+            asyncio.run(self._loop())
+        for each in done:
+            each.result()
+
+    async def begun(self, number: int) -> None:
+        """Says that a run is going on."""
+        self._begun[number].set()
+
+    def _thread(self) -> None:
+        for turn in self._left():
+            if turn % _SESSION == 0:
+                for found, end in session_runs(self._box, turn // _SESSION):
+                    self._note(found, end, "a session")
+            else:
+                code, inputs, end = single(turn)
+                self._note(end_of(self._box.run(code, inputs=inputs)), end, code)
+
+    async def _loop(self) -> None:
+        await asyncio.gather(*(self._task() for _ in range(_TASKS)))
+
+    async def _task(self) -> None:
+        for turn in self._left():
+            if turn % _CANCEL == 0:
+                self._note(await self._cancelled(turn), "cancelled", "a task")
+            else:
+                code, inputs, end = single(turn)
+                self._note(end_of(await self._box.arun(code, inputs=inputs)), end, code)
+
+    async def _cancelled(self, turn: int) -> str:
+        begun = self._begun[turn] = asyncio.Event()
+        task = asyncio.create_task(self._box.arun(f"begun({turn})\nwhile True:\n    pass"))
+        await begun.wait()
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            return "cancelled"
+        return "not cancelled"
+
+    def _left(self) -> Iterator[int]:
+        while self.ends.total() < self._wanted:
+            yield next(self._turns)
+
+    def _note(self, found: Any, end: Any, code: str) -> None:
+        with self._lock:
+            self.ends[end if isinstance(end, str) else "value"] += 1
+            if found != end:
+                self.surprises.append(f"{code[:60]!r}: {str(found)[:80]!r}")
+
+
+def main(runs: int) -> dict[str, Any]:
+    """What came of so many runs."""
+    memory = []
+    with Work() as work:
+        work.do(_WARM)
+    before = _settled()
+    with Work() as work:
+        work.do(_WARM)
+        first = _settled(_SPARES)
+        memory.append(resident())
+        started = time.monotonic()
+        work.do(runs)
+        seconds = time.monotonic() - started
+        last = _settled(_SPARES)
+        memory.append(resident())
+    after = _settled()
+    shots = {"before": before, "first": first, "last": last, "after": after}
+    return {
+        "seconds": round(seconds, 1),
+        "ends": dict(work.ends.most_common()),
+        "surprises": work.surprises,
+        "memory": memory,
+        **{name: dataclasses.asdict(shot) for name, shot in shots.items()},
+    }
+
+
+def _settled(workers: int = 0) -> Traces:
+    """What there is once what has ended is gone, and as many workers wait for a job."""
+    gc.collect()
+    # A zygote and its guard.
+    processes = workers + 2 if workers else 0
+    until, found = time.monotonic() + _PATIENCE, traces()
+    while time.monotonic() < until:
+        time.sleep(_PAUSE)
+        found, last = traces(), found
+        if found == last and len(found.processes) == processes:
+            break
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]))))
