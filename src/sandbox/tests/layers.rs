@@ -10,7 +10,7 @@ use std::fs;
 use antiphon_runtime::sandbox::{Isolation, Sandbox};
 use antiphon_sandbox::{Engine, Layer, Name};
 use serde_json::json;
-use support::{Clean, descendants, engine, job, run, settings, value, without};
+use support::{Clean, descendants, engine, job, named_pipe, run, settings, value, without};
 
 /// Whether code that ends in `True` or `False`, or raises, says `True`.
 fn breaches(engine: &dyn Sandbox, code: &str) -> bool {
@@ -111,6 +111,29 @@ fn capabilities_are_given_up_in_the_layer_of_privileges_alone() {
     let _clean = Clean::start();
     assert_eq!(capabilities(&engine(Name::Process, &json!({}))), 0);
     assert_ne!(capabilities(&without(&[Layer::Privileges])), 0);
+}
+
+#[test]
+fn a_file_that_is_closed_by_its_mode_stays_so_because_of_privileges_alone() {
+    let _clean = Clean::start();
+    let code = "import os\nos.close(os.open('f', os.O_CREAT | os.O_WRONLY, 0))\n\
+        open('f').close()\nTrue";
+    only_without(Layer::Privileges, code);
+}
+
+#[test]
+fn a_pipe_that_is_granted_is_not_written_because_of_landlock_alone() {
+    let _clean = Clean::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    let _reader = named_pipe(&path);
+    let code = format!("open({path:?}, 'w').close()\nTrue");
+    for (layers, through) in [(&[][..], None), (&[Layer::Landlock], Some(json!(true)))] {
+        let mut settings = settings(Name::Process, &json!({}));
+        settings.without = layers.to_vec();
+        settings.mounts.read.push(folder.path().to_owned());
+        assert_eq!(run(&Engine::new(settings).unwrap(), &code).value, through, "{layers:?}");
+    }
 }
 
 /// The capabilities of a worker, as its host sees them.

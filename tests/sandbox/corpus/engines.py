@@ -50,9 +50,12 @@ class Native:
         name: `process` or `subprocess`.
         bounds: what a run may take.
         without: layers that are off, for showing what each is worth: no setting of users'.
+        granted: a folder that it may read.
     """
 
-    def __init__(self, name: str, bounds: Bounds, without: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, bounds: Bounds, *, without: Sequence[str], granted: Path
+    ) -> None:
         self.scratch = "/scratch" if name == "process" else ""
         self._box = _native.NativeSandbox(
             {
@@ -62,6 +65,7 @@ class Native:
                 "native": str(_antiphon.__file__),
                 "limits": {"wall": bounds.seconds, "memory": bounds.memory >> 1},
                 "without": list(without),
+                "mounts": {"read": [str(granted)], "files": []},
             }
         )
 

@@ -26,6 +26,7 @@ class Ground:
 
     Attributes:
         token: the secret that must not come out.
+        granted: a folder for sandboxes to show read-only; what is closed in it must stay so.
     """
 
     def __init__(self, folder: str) -> None:
@@ -36,8 +37,10 @@ class Ground:
         self._canary.write_text(self.token, encoding="ascii")
         self._outside = self._room / "outside"
         self._outside.mkdir()
-        self._touched: list[str] = []
         self._open = contextlib.ExitStack()
+        self.granted = self._room / "granted"
+        self._grant()
+        self._touched: list[str] = []
         # A sandbox must not hand it on.
         self._descriptor = os.open(self._canary, os.O_RDONLY)
         os.set_inheritable(self._descriptor, True)
@@ -58,6 +61,7 @@ class Ground:
         self._open.close()
         os.close(self._descriptor)
         del os.environ["ANTIPHON_CANARY"]
+        (self.granted / "locked").chmod(0o700)
         shutil.rmtree(self._room)
 
     def places(self, scratch: str) -> dict[str, str]:
@@ -69,6 +73,7 @@ class Ground:
         return {
             "CANARY_FILE": str(self._canary),
             "OUTSIDE_DIR": str(self._outside),
+            "GRANTED_DIR": str(self.granted),
             "CANARY_PORT": str(self._port),
             "CANARY_SOCK": str(self._room / "socket"),
             "CANARY_ABSTRACT": self._room.name,
@@ -93,6 +98,17 @@ class Ground:
             self._victim.wait()
             self._victim = self._new_victim()
         return found
+
+    def _grant(self) -> None:
+        locked, pipe = self.granted / "locked", self.granted / "pipe"
+        locked.mkdir(parents=True)
+        (locked / "inside").write_text("open to all", encoding="ascii")
+        (self.granted / "closed").write_text(self.token, encoding="ascii")
+        os.mkfifo(pipe)
+        # Whoever wants to write finds a reader.
+        self._open.callback(os.close, os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+        for closed in (locked, self.granted / "closed"):
+            closed.chmod(0)
 
     def _changed(self) -> bool:
         try:

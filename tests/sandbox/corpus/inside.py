@@ -43,7 +43,7 @@ def main(name: str, uid: int, without: list[str], only: list[str]) -> None:
     cases = [case for case in load() if not only or case.id in only]
     pulse = Pulse()
     with Ground(_YARD) as ground:
-        engine = _engine(name, without)
+        engine = _engine(name, without, ground.granted)
         try:
             for case in cases:
                 pulse.stood()
@@ -56,14 +56,14 @@ def main(name: str, uid: int, without: list[str], only: list[str]) -> None:
     print(json.dumps({"left": _left()}), flush=True)
 
 
-def _engine(name: str, without: list[str]) -> Engine:
+def _engine(name: str, without: list[str], granted: Path) -> Engine:
     # Its modules keep the token, as the module of a user's functions might.
     from sandbox.corpus.engines import Faced, Native, Plain
 
     if name == "plain":
         return Plain(_BOUNDS)
     if name in {"process", "subprocess"}:
-        return Native(name, _BOUNDS, without)
+        return Native(name, _BOUNDS, without=without, granted=granted)
     return Faced(name, _BOUNDS)
 
 

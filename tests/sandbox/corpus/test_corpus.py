@@ -114,10 +114,15 @@ def test_without_a_sandbox_most_attempts_get_through() -> None:
     ("layer", "names"),
     [
         ("seccomp", "call-clone3 call-clone call-netlink call-bind-from-pair ns-user-again"),
-        ("landlock", "root-list"),
+        ("landlock", "root-list file-pipe-in-grant"),
         ("private_root", "root-etc root-proc root-sys"),
         ("namespaces", "root-etc fs-stat-outside"),
         ("limits", "limit-descriptors mem-pipe-fill"),
+        (
+            "privileges",
+            "priv-closed-file priv-closed-folder-names priv-closed-folder-way"
+            " priv-closed-folder-as-home",
+        ),
     ],
 )
 def test_what_one_layer_alone_keeps_in_gets_through_without_it(layer: str, names: str) -> None:
