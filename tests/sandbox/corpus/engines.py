@@ -53,9 +53,7 @@ class Native:
         granted: a folder that it may read.
     """
 
-    def __init__(
-        self, name: str, bounds: Bounds, *, without: Sequence[str], granted: Path
-    ) -> None:
+    def __init__(self, name: str, bounds: Bounds, *, without: Sequence[str], granted: Path) -> None:
         self.scratch = "/scratch" if name == "process" else ""
         self._box = _native.NativeSandbox(
             {

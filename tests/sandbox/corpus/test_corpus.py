@@ -120,8 +120,10 @@ def test_without_a_sandbox_most_attempts_get_through() -> None:
         ("limits", "limit-descriptors mem-pipe-fill"),
         (
             "privileges",
-            "priv-closed-file priv-closed-folder-names priv-closed-folder-way"
-            " priv-closed-folder-as-home",
+            (
+                "priv-closed-file priv-closed-folder-names priv-closed-folder-way"
+                " priv-closed-folder-as-home"
+            ),
         ),
     ],
 )
