@@ -7,10 +7,12 @@ mod support;
 
 use std::fs;
 
-use antiphon_runtime::sandbox::{Isolation, Sandbox};
-use antiphon_sandbox::{Engine, Layer, Name};
+use antiphon_runtime::sandbox::{Isolation, Kind, Sandbox};
+use antiphon_sandbox::{Engine, Layer, Name, Wear};
 use serde_json::json;
-use support::{Clean, descendants, engine, job, named_pipe, run, settings, value, without};
+use support::{
+    Clean, descendants, engine, job, named_pipe, own_guest, run, settings, value, without,
+};
 
 /// Whether code that ends in `True` or `False`, or raises, says `True`.
 fn breaches(engine: &dyn Sandbox, code: &str) -> bool {
@@ -57,6 +59,35 @@ fn the_probe_refuses_less_than_the_minimum() {
     for layer in [Layer::Landlock, Layer::PrivateRoot, Layer::Namespaces] {
         assert!(without(&[layer]).probe().ok, "without {}", layer.as_str());
     }
+}
+
+#[test]
+fn an_engine_that_becomes_weaker_in_the_middle_of_its_life_runs_nothing() {
+    let _clean = Clean::start();
+    let guest = own_guest();
+    let boot = guest.path().join("boot.py");
+    let text = fs::read_to_string(&boot).unwrap();
+    let weaker = text.replace("if jail.leave():", "if not weaker and jail.leave():");
+    let begin = "weaker = os.path.exists(os.path.join(os.path.dirname(__file__), 'weaker'))";
+    fs::write(&boot, weaker.replace("import gc\n", &format!("import gc, os\n{begin}\n"))).unwrap();
+    let mut settings = settings(Name::Process, &json!({}));
+    guest.path().clone_into(&mut settings.guest);
+    settings.wear = Wear { workers: 3, ..Wear::default() };
+    let engine = Engine::new(settings).unwrap();
+    assert_eq!(value(&engine, "1"), json!(1));
+    assert_eq!(engine.probe().isolation, Isolation::OsJail);
+    fs::write(guest.path().join("weaker"), "").unwrap();
+    // What is left would do, had there never been more.
+    let trouble = loop {
+        let outcome = run(&engine, "1");
+        if let Some(trouble) = outcome.error {
+            break trouble;
+        }
+    };
+    assert_eq!(trouble.kind, Kind::Unavailable);
+    assert_eq!(trouble.message, "a layer that was there is gone: namespaces");
+    fs::remove_file(guest.path().join("weaker")).unwrap();
+    assert_eq!(value(&engine, "1"), json!(1));
 }
 
 #[test]
