@@ -61,6 +61,9 @@ def make(row: Row, engines: dict[str, Engine]) -> Iterator[tuple[str, Sample]]:
     for name, engine in engines.items():
         if (sample := row.engine(engine)) is not None:
             yield name, sample
+    for name, other in row.beside.items():
+        if (sample := other()) is not None:
+            yield name, sample
 
 
 def calibrate(sample: Sample) -> int:

@@ -38,10 +38,15 @@ def line(cells: tuple[str, ...]) -> str:
 
 
 def table_line(result: Result) -> str:
-    """One result as a line of the table."""
+    """One result as a line of the table, and a line for each package beside it."""
     row = result.row
     judged = {verdict.goal: verdict for verdict in verdicts(result)}
-    return line(
+    others = [
+        line(("", f"  {name}: {number(figure)}", row.unit, *[""] * 6))
+        for name in row.beside
+        if (figure := result.figure(name)) is not None
+    ]
+    own = line(
         (
             row.name,
             row.title,
@@ -54,6 +59,7 @@ def table_line(result: Result) -> str:
             ),
         )
     )
+    return "\n".join((own, *others))
 
 
 def number(value: float | None) -> str:

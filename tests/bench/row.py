@@ -1,7 +1,7 @@
 """A row of the table: what is run, per which unit, and what it must reach."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -35,6 +35,8 @@ class Row:
         absolute: our own figure is at most this.
         scale: a figure is seconds times `scale` divided by `per`.
         once: a call is long enough, or too costly, to be repeated in a sample.
+        beside: the same work in other packages, by their names; None for one that is not
+            installed. No goal looks at them.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Row:
     absolute: Goal | None = None
     scale: float = 1e6
     once: bool = False
+    beside: Mapping[str, Callable[[], Sample | None]] = field(default_factory=dict)
 
 
 def sync(work: Callable[[], Any]) -> Sample:

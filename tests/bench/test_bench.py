@@ -12,9 +12,10 @@ from bench.engine import OURS, THEIRS, Engine
 from bench.measure import FLOOR, Result, measure
 from bench.report import document, table_line
 from bench.row import Goal, Row, awaited, sync
-from bench.rows import kept
+from bench.rows import kept, sandbox
 from bench.thread import Grown, steps_around
 from bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
+from sandbox.snippets.snippets import load
 
 ROW = Row(
     "row",
@@ -126,6 +127,30 @@ def test_the_table_marks_each_ratio() -> None:
     assert "3 ✓ (2 / 4)" in table_line(result(1, 300, 3))
     assert "100 ★ (100 / 50)" in table_line(result(1, 300, 3))
     assert "✗" in table_line(result(1, 300, 9))
+
+
+def test_what_a_row_is_measured_beside_has_lines_of_its_own() -> None:
+    others = {"a peer": lambda: sync(lambda: None), "not installed": lambda: None}
+    got = measure(replace(ROW, beside=others), {}, 1)
+    assert list(got.samples) == [FLOOR, "a peer"]
+    assert [line.split(":")[0].strip() for line in table_line(got).splitlines()[1:]] == ["a peer"]
+
+
+@pytest.mark.parametrize("threads", [1, 8])
+def test_runs_at_once_are_timed_together(threads: int) -> None:
+    ran: list[str] = []
+    sample = sandbox.at_once(ran.append, threads)
+    assert sample is not None
+    assert sample(1) > 0
+    # Each thread has begun before the clock does.
+    assert len(ran) == sandbox.JOBS + threads
+
+
+def test_a_snippet_that_fails_in_any_way_does_not_come_out() -> None:
+    right, wrong = (load()[0]._replace(value=value, stdout="") for value in (2, 3))
+    two: Any = SimpleNamespace(ok=True, stdout="", value=2)
+    assert sandbox.failed([right, wrong], lambda _: two)(1) == 1
+    assert sandbox.failed([right, wrong], lambda _: 1 // 0)(1) == 2
 
 
 def test_json_keeps_samples_and_verdicts() -> None:

@@ -1,7 +1,7 @@
 """All rows, in the order of the table."""
 
 from bench.row import Row
-from bench.rows import chain, concurrent, fanout, invoke, kept, process, state, stream
+from bench.rows import chain, concurrent, fanout, invoke, kept, process, sandbox, state, stream
 
 ROWS: tuple[Row, ...] = (
     *chain.ROWS,
@@ -12,4 +12,5 @@ ROWS: tuple[Row, ...] = (
     *invoke.ROWS,
     *kept.ROWS,
     *process.ROWS,
+    *sandbox.ROWS,
 )
