@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antiphon_sandbox::jail::{Failed, Next, Zygote};
+use antiphon_sandbox::jail::{Failed, Next, Sealed, Zygote};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 
@@ -75,10 +75,11 @@ impl Jail {
         Ok(())
     }
 
-    /// After a fork, in the child: the descriptor of its channel, and its folder.
-    fn seal(&mut self) -> PyResult<(i32, Option<String>)> {
-        let (channel, folder) = self.zygote()?.seal().map_err(raised)?;
-        Ok((channel, folder.map(|folder| folder.to_string_lossy().into_owned())))
+    /// After a fork, in the child: the descriptor of its channel, its folder,
+    /// and whether its job is still to come.
+    fn seal(&mut self) -> PyResult<(i32, Option<String>, bool)> {
+        let Sealed { channel, folder, waits } = self.zygote()?.seal().map_err(raised)?;
+        Ok((channel, folder.map(|folder| folder.to_string_lossy().into_owned()), waits))
     }
 }
 

@@ -12,7 +12,7 @@ mod seal;
 mod syscalls;
 mod zygote;
 
-pub use zygote::{Next, Zygote};
+pub use zygote::{Next, Sealed, Zygote};
 
 use std::fmt;
 use std::io;

@@ -11,8 +11,10 @@ pub(crate) const LONGEST: usize = 128 << 10;
 /// fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// A worker for one job.
+    /// A worker for one job, which waits for it.
     Job,
+    /// A worker for one job that nobody has yet.
+    Spare,
     /// A worker for many.
     Session,
     /// A worker that tries what must fail, and says what did not.
@@ -23,13 +25,16 @@ impl Request {
     pub(crate) const fn byte(self) -> u8 {
         match self {
             Self::Job => b'j',
+            Self::Spare => b'w',
             Self::Session => b's',
             Self::Probe => b'p',
         }
     }
 
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        [Self::Job, Self::Session, Self::Probe].into_iter().find(|one| one.byte() == byte)
+        [Self::Job, Self::Spare, Self::Session, Self::Probe]
+            .into_iter()
+            .find(|one| one.byte() == byte)
     }
 }
 

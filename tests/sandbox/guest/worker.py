@@ -39,8 +39,9 @@ spec = importlib.util.spec_from_file_location(
 )
 sys.modules["_guest"] = package = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(package)
-from _guest.serve import serve
+from _guest.serve import prepare, serve
 exec(before)
+prepare()
 serve(int(descriptor))
 """
 _PATIENCE = 60

@@ -39,8 +39,10 @@ def boot(control: int, native: str) -> NoReturn:
                 jail.guard(first)
         jail.furnish([path for path in sys.path if path])
         sys.path += jail.path()
-        serve = _guest(jail.guest()).serve
+        guest = _guest(jail.guest())
         _import(jail.packages())
+        _open_streams()
+        guest.prepare()
         gc.collect()
         gc.freeze()
         jail.ready(sys.version.split()[0])
@@ -50,7 +52,7 @@ def boot(control: int, native: str) -> NoReturn:
     while jail.next():
         child = _fork()
         if child == 0:
-            _work(jail, serve)
+            _work(jail, guest.serve)
         jail.forked(child)
     os._exit(0)
 
@@ -64,17 +66,16 @@ def _fork() -> int:
 
 def _work(jail: Any, serve: Any) -> NoReturn:
     try:
-        channel, folder = jail.seal()
+        channel, folder, waits = jail.seal()
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the door is not locked
         os.write(2, f"{problem}"[:500].encode("utf-8", "replace"))
         os._exit(_UNSEALED)
-    if folder is not None:
+    if folder not in {None, os.environ["HOME"]}:
         os.environ["HOME"] = os.environ["TMPDIR"] = folder
     code = _FAILED
     try:
-        _open_streams()
         _reseed()
-        serve(channel)
+        serve(channel, waits=waits)
         code = 0
     except BaseException as problem:  # noqa: BLE001 - it ends here, whatever it is
         os.write(2, f"{type(problem).__name__}: {problem}"[:500].encode("utf-8", "replace"))
@@ -84,11 +85,21 @@ def _work(jail: Any, serve: Any) -> NoReturn:
 
 
 def _open_streams() -> None:
-    """Makes streams of the worker's own: the zygote's think that they can be sought in."""
+    """Makes streams for the workers: the zygote's own think that they can be sought in.
+
+    They are opened while a pipe is there, as it will be in a worker.
+    """
+    ends = os.pipe()
     for number, name in ((1, "stdout"), (2, "stderr")):
+        own = os.dup(number)
+        os.dup2(ends[1], number)
         stream = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+        os.dup2(own, number)
+        os.close(own)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    for end in ends:
+        os.close(end)
 
 
 def _reseed() -> None:

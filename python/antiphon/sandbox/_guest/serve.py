@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 import os
 import sys
 import types
@@ -16,6 +17,7 @@ from .decode import Decoder
 from .frames import ATTACHMENT, JOB, OUTCOME, READY, Channel, Closed
 from .functions import Caller, ToolError
 from .outcome import Gathering
+from .rehearsal import FAILING, NAME, WHOLE, Rehearsal
 from .reserve import Reserve
 from .trouble import of_exception, of_syntax
 
@@ -23,15 +25,44 @@ if TYPE_CHECKING:
     from .trouble import Trouble
 
 _DEEPEST = 1_000
+_ROUNDS = 10
+"""After that many the interpreter has done to the code what it does to code that is used often."""
 
 
-def serve(channel_fd: int) -> None:
+def prepare() -> None:
+    """Makes the interpreter one for the user's code; once, and before whatever forks of it serves.
+
+    What jobs do for the first time is done here, so that no worker has to do it.
+    """
+    _settle()
+    for _ in range(_ROUNDS):
+        rehearse(WHOLE)
+        rehearse(FAILING)
+
+
+def rehearse(code: str = WHOLE) -> None:
+    """Runs a job of ours that nobody hears of.
+
+    A fork shares the memory of its parent until it writes to it, and Python writes to whatever it
+    looks at. A worker that has rehearsed has its own pages of what every job needs.
+    """
+    main = sys.modules["__main__"]
+    try:
+        _Worker(Rehearsal(code)).one_job()
+    finally:
+        sys.modules["__main__"] = main
+        linecache.cache.pop(NAME, None)
+
+
+def serve(channel_fd: int, *, waits: bool = False) -> None:
     """Runs jobs until the host closes the channel; names that they assign are kept.
 
     Args:
         channel_fd: the descriptor of a stream socket, for this loop alone.
+        waits: nobody wants it yet; it has time to rehearse.
     """
-    _settle()
+    if waits:
+        rehearse()
     worker = _Worker(Channel(channel_fd))
     with contextlib.suppress(Closed):
         while True:
@@ -41,7 +72,7 @@ def serve(channel_fd: int) -> None:
 class _Worker:
     """The state that jobs share."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel | Rehearsal) -> None:
         self._channel = channel
         self._cells: list[str] = []
         self._given: dict[str, Any] = {}

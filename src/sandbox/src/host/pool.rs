@@ -134,8 +134,13 @@ impl Shared {
         loop {
             let mut state = self.lock();
             let spare = state.spares.pop_front()?;
+            // A fork takes a processor from the job that has just begun; while
+            // another spare is left it can wait until that has ended.
+            let is_last = state.spares.is_empty();
             drop(state);
-            self.changed.notify_all();
+            if is_last {
+                self.changed.notify_all();
+            }
             if spare.is_alive() {
                 return Some(spare);
             }
@@ -241,7 +246,7 @@ fn refill<'a>(
     parent: &Arc<Parent>,
 ) -> MutexGuard<'a, State> {
     drop(state);
-    let forked = parent.fork(Request::Job);
+    let forked = parent.fork(Request::Spare);
     let mut state = shared.lock();
     match forked {
         Ok(mut spare) => {

@@ -36,6 +36,17 @@ struct Asked {
     folder: Option<PathBuf>,
 }
 
+/// A worker, as it sees itself.
+#[derive(Debug)]
+pub struct Sealed {
+    /// The way to its host.
+    pub channel: RawFd,
+    /// Where its own files are.
+    pub folder: Option<PathBuf>,
+    /// Whether its job is still to come, so that it has time to prepare.
+    pub waits: bool,
+}
+
 /// A worker, as its parent sees it.
 struct Born {
     status: OwnedFd,
@@ -243,12 +254,11 @@ impl Zygote {
         }
     }
 
-    /// After a fork, in the child: becomes a worker, and says where its own
-    /// files are. The way to its host is descriptor 3.
+    /// After a fork, in the child: becomes a worker.
     ///
     /// # Errors
     /// If a layer that the zygote promised cannot be had. The child must leave.
-    pub fn seal(&mut self) -> Result<(RawFd, Option<PathBuf>), Failed> {
+    pub fn seal(&mut self) -> Result<Sealed, Failed> {
         let asked =
             self.asked.take().ok_or(io::ErrorKind::InvalidInput).step("find the request")?;
         // Their numbers mean something else from here on.
@@ -272,7 +282,11 @@ impl Zygote {
         if let Some(folder) = &asked.folder {
             std::env::set_current_dir(folder).step("enter its folder")?;
         }
-        Ok((CHANNEL, own.or_else(|| asked.folder.clone())))
+        Ok(Sealed {
+            channel: CHANNEL,
+            folder: own.or_else(|| asked.folder.clone()),
+            waits: asked.request == Request::Spare,
+        })
     }
 
     /// Reads a request; nothing if it was none.
