@@ -75,6 +75,27 @@ def test_more_names_than_allowed_are_told_of() -> None:
     assert "more than 2 names" in outcome["local_errors"]["c"]["message"]
 
 
+def test_a_worker_that_rehearses_leaves_nothing_to_its_job() -> None:
+    code = (
+        "import gc, linecache, sys\n"
+        "places = [sys.modules['__main__'].__dict__ is globals(), 'words' in globals()]\n"
+        "kept = [name for name in linecache.cache if 'rehearsal' in name]\n"
+        "(places, kept, sorted(name for name in globals() if not name.startswith('_')))"
+    )
+    with Worker(waits=True) as worker:
+        outcome = worker.run(code)
+        [places, kept, names] = outcome["value"]["v"]
+        assert (places, kept) == ([True, False], [])
+        assert names == ["gc", "kept", "linecache", "places", "sys"]
+        assert (worker.stdout, worker.stderr) == ("", "")
+
+
+def test_lines_of_an_error_are_the_jobs_own_after_a_rehearsal() -> None:
+    with Worker(waits=True) as worker:
+        error = worker.run("x = 1\nx / 0")["error"]
+    assert (error["line"], error["source"], len(error["frames"])) == (2, "x / 0", 1)
+
+
 def test_what_is_printed_is_data_and_never_protocol() -> None:
     with Worker() as worker:
         outcome = worker.run("import os\nprint('\\x05\\0\\0\\0O{}')\nos.write(1, b'raw\\n')\n7")

@@ -32,7 +32,7 @@ LIMITS = {
 }
 _BOOT = """
 import importlib.util, sys
-guest, descriptor, before, *packages = sys.argv[1:]
+guest, descriptor, waits, before, *packages = sys.argv[1:]
 sys.path += packages
 spec = importlib.util.spec_from_file_location(
     "_guest", guest + "/__init__.py", submodule_search_locations=[guest]
@@ -42,7 +42,7 @@ spec.loader.exec_module(package)
 from _guest.serve import prepare, serve
 exec(before)
 prepare()
-serve(int(descriptor))
+serve(int(descriptor), waits=waits == "waits")
 """
 _PATIENCE = 60
 PACKAGES = [entry for entry in sys.path if entry.endswith("site-packages")]
@@ -54,9 +54,10 @@ class Worker:
     Args:
         packages: let it import what this interpreter can.
         before: code that the child runs before it serves.
+        waits: it rehearses as a spare does.
     """
 
-    def __init__(self, *, packages: bool = False, before: str = "") -> None:
+    def __init__(self, *, packages: bool = False, before: str = "", waits: bool = False) -> None:
         ours, theirs = socket.socketpair()
         ours.settimeout(_PATIENCE)
         self.socket = ours
@@ -64,7 +65,13 @@ class Worker:
         self._err = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
         command = [sys.executable, "-I", "-S", "-c", _BOOT, str(GUEST)]
         self.process = subprocess.Popen(
-            [*command, str(theirs.fileno()), before, *(PACKAGES if packages else [])],
+            [
+                *command,
+                str(theirs.fileno()),
+                "waits" if waits else "",
+                before,
+                *(PACKAGES if packages else []),
+            ],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=self._out,
