@@ -26,10 +26,11 @@ import fcntl, os, signal
 from pathlib import Path
 from . import honest
 from .frames import READY, Channel
+from .honest import prepare
 
 HERE = Path(__file__).parent
 
-def serve(channel):
+def serve(channel, *, waits):
     orders = os.open(HERE / 'orders', os.O_RDONLY)
     order = os.read(orders, 1)
     os.close(orders)
