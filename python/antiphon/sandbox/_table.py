@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from antiphon.errors import ValidationError
+from antiphon.sandbox._cells import arrow_cells, polars_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,10 +62,11 @@ class SandboxTable:
         return pl.read_ipc_stream(io.BytesIO(self.ipc))
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The table as lists by column.
+        """The table as lists by column; a cell without a value here is an `Opaque`.
 
         Raises:
-            ModuleNotFoundError: neither pyarrow nor polars is installed.
+            ModuleNotFoundError: neither pyarrow nor polars is installed, or polars alone, and
+                it cannot read the table.
         """
         read = self.first(2**62)
         if read is None:
@@ -79,16 +81,27 @@ class SandboxTable:
             rows: at most so many.
 
         Returns:
-            ``None`` if neither pyarrow nor polars is installed to read them.
+            ``None`` if neither pyarrow nor polars is installed to read them. A cell that
+            Python has no value for, such as a date in the year 300000, is an `Opaque` with the
+            number that stands in the table.
         """
         if find_spec("pyarrow") is not None:
             table = self.to_arrow()
-            columns = [column.to_pylist() for column in table.slice(0, rows).columns]
+            columns = list(map(arrow_cells, table.slice(0, rows).columns))
             return table.column_names, list(zip(*columns, strict=True)), table.num_rows
         if find_spec("polars") is not None:
-            frame = self.to_polars()
-            return frame.columns, frame.head(rows).rows(), frame.height
+            return self._first_of_polars(rows)
         return None
+
+    def _first_of_polars(self, rows: int) -> tuple[list[str], list[Sequence[Any]], int] | None:
+        import polars as pl
+
+        try:
+            frame = self.to_polars()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return None  # it panics at a time zone that it does not know
+        columns = map(polars_cells, frame.head(rows).get_columns())
+        return frame.columns, list(zip(*columns, strict=True)), frame.height
 
     def to_dict(self) -> dict[str, Any]:
         """Size and columns as JSON values: ``bytes``, and ``rows`` and ``columns`` if readable."""
