@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from antiphon.errors import ValidationError
 from antiphon.sandbox._inputs import taken_in
@@ -51,7 +51,7 @@ def job_of(
             f"code for a sandbox has at most {source} bytes (`Limits(source=…)`), found: {size}"
         )
     wanted = list(dict.fromkeys(want))
-    if unknown := [each for each in wanted if each not in get_args(Want)]:
+    if unknown := [each for each in wanted if each not in WANTS]:
         _refuse(f"a sandbox brings out {', '.join(WANTS)}, and not: {unknown[0]}")
     values, tables = taken_in(inputs or {})
     return {"code": code, "name": name, "want": wanted, "inputs": values, "tables": tables}

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "system calls have no safe wrapper in the standard library")]
 
 pub(crate) mod descriptors;
+pub(crate) mod heap;
 pub(crate) mod limits;
 pub(crate) mod mounts;
 pub(crate) mod privileges;

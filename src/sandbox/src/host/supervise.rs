@@ -211,22 +211,26 @@ impl Watch<'_> {
 
     /// Reads what the worker says.
     fn listen(&mut self) -> Result<Option<Outcome>, Stop> {
-        let wants = self.worker.parser.wants(&self.bounds())?;
-        let mut chunk = vec![0; wants.clamp(1, CHUNK)];
-        match self.worker.channel.read(&mut chunk) {
-            Ok(0) => return Err(Stop::Gone),
-            Ok(length) => self.worker.parser.feed(chunk.get(..length).unwrap_or_default()),
-            Err(error) if is_temporary(&error) => return Ok(None),
-            // This is how the kernel tells that it closed with something unread.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                self.left_unread();
-                return Err(Stop::Gone);
+        // What follows the head of a frame is mostly there with it. No more than
+        // that at once, or a worker that never stops would keep us from the clock.
+        for _ in 0..2 {
+            let wants = self.worker.parser.wants(&self.bounds())?;
+            let mut chunk = vec![0; wants.clamp(1, CHUNK)];
+            match self.worker.channel.read(&mut chunk) {
+                Ok(0) => return Err(Stop::Gone),
+                Ok(length) => self.worker.parser.feed(chunk.get(..length).unwrap_or_default()),
+                Err(error) if is_temporary(&error) => return Ok(None),
+                // This is how the kernel tells that it closed with something unread.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    self.left_unread();
+                    return Err(Stop::Gone);
+                }
+                Err(_) => return Err(Stop::Gone),
             }
-            Err(_) => return Err(Stop::Gone),
-        }
-        while let Some((kind, body)) = self.worker.parser.next(&self.bounds())? {
-            if let Some(outcome) = self.hear(kind, body)? {
-                return Ok(Some(outcome));
+            while let Some((kind, body)) = self.worker.parser.next(&self.bounds())? {
+                if let Some(outcome) = self.hear(kind, body)? {
+                    return Ok(Some(outcome));
+                }
             }
         }
         Ok(None)

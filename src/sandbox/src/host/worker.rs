@@ -1,5 +1,6 @@
 //! A worker, as its host sees it: three streams, a name, and news of its end.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -28,6 +29,8 @@ pub(super) struct Worker {
     name: OwnedFd,
     /// Its number among the host's processes, where those can be seen.
     number: Option<i32>,
+    /// What the system says of it, as long as it is there.
+    about: Option<File>,
     end: Option<End>,
     pub(super) parser: Parser,
     /// Whether it has said that it waits for a job.
@@ -59,13 +62,15 @@ impl Worker {
             (None, Some(name)) => name,
             (failed, _) => return Err(io::Error::other(failed.unwrap_or_default())),
         };
+        let number = process::number(name.as_fd());
         Ok(Self {
             process: std::process::id(),
             channel,
             stdout: stdout.into(),
             stderr: stderr.into(),
             status,
-            number: process::number(name.as_fd()),
+            number,
+            about: number.and_then(process::status),
             name,
             end: None,
             parser: Parser::new(),
@@ -99,7 +104,7 @@ impl Worker {
 
     /// Most bytes that were resident at once, as far as the system tells.
     pub(super) fn memory(&self) -> Option<u64> {
-        self.number.and_then(process::memory)
+        self.about.as_ref().and_then(process::memory)
     }
 
     /// Kills it, and leaves it to somebody else to wait until it is gone.

@@ -15,7 +15,7 @@ use super::{Failed, SCRATCH, Step, canary, root};
 use crate::spec::{Layer, Plan, Report};
 use crate::sys::descriptors::{self, Watched};
 use crate::sys::process::{self, End};
-use crate::sys::{mounts, privileges, sockets};
+use crate::sys::{heap, mounts, privileges, sockets};
 use crate::wire::{Birth, LONGEST, Request};
 
 /// What a zygote is to do next.
@@ -200,6 +200,7 @@ impl Zygote {
             root::freeze()?;
         }
         self.ends = Some(process::ends().step("watch children")?);
+        heap::fill_holes();
         version.clone_into(&mut self.report.version);
         self.say()
     }

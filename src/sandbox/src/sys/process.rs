@@ -1,7 +1,9 @@
 //! Processes: names that cannot be mistaken, signals, ends.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -180,9 +182,17 @@ pub(crate) fn cpu(pid: libc::pid_t) -> Option<Duration> {
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, nanos))
 }
 
+/// Where the system tells of a process; opened early, because that takes longer
+/// than to read it.
+pub(crate) fn status(pid: libc::pid_t) -> Option<File> {
+    File::open(format!("/proc/{pid}/status")).ok()
+}
+
 /// Most bytes of a process that were resident at once.
-pub(crate) fn memory(pid: libc::pid_t) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+pub(crate) fn memory(status: &File) -> Option<u64> {
+    let mut text = [0; 4_096];
+    let length = status.read_at(&mut text, 0).ok()?;
+    let text = String::from_utf8_lossy(text.get(..length)?);
     let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1_024)
