@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --locked
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint lint-arm test test-rust test-python test-kills test-runs test-wasm stubs bench docs deny all clean
+.PHONY: help setup build format lint lint-others test test-rust test-python test-kills test-runs test-wasm stubs bench docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -47,10 +47,11 @@ lint: setup ## Clippy, rustfmt, ruff and mypy, warnings being errors
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# The sandbox is the one crate that differs from machine to machine.
-lint-arm: ## Clippy over the sandbox as a machine with aarch64 compiles it (rustup fetches what it needs)
-	rustup target add aarch64-unknown-linux-gnu
-	cargo clippy -p antiphon-sandbox --all-targets --locked --target aarch64-unknown-linux-gnu -- -D warnings
+# The sandbox is the crate that differs from machine to machine.
+OTHERS := aarch64-unknown-linux-gnu x86_64-unknown-linux-musl
+lint-others: ## Clippy over the sandbox as aarch64 and musl compile it (rustup fetches what it needs)
+	rustup target add $(OTHERS)
+	cargo clippy -p antiphon-sandbox --all-targets --locked $(addprefix --target ,$(OTHERS)) -- -D warnings
 
 test: test-rust test-python ## Install what is missing and pass every test
 

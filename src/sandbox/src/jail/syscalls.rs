@@ -222,7 +222,7 @@ fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
         libc::TCGETS,
         libc::TIOCGWINSZ,
     ]
-    .map(u64::from);
+    .map(request);
     first(libc::SYS_ioctl, 1, &requests)?;
     first(
         libc::SYS_prctl,
@@ -245,6 +245,12 @@ fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     rules.insert(libc::SYS_sendto, vec![SeccompRule::new(vec![null(4)?])?]);
     rules.insert(libc::SYS_recvfrom, vec![SeccompRule::new(vec![null(4)?])?]);
     Ok(())
+}
+
+/// A request of `ioctl`, which C libraries give different types. All of ours
+/// are positive; one that were not would match nothing.
+fn request(number: impl TryInto<u64>) -> u64 {
+    number.try_into().unwrap_or(u64::MAX)
 }
 
 fn equal(place: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {

@@ -43,7 +43,7 @@ pub(crate) fn wait<const N: usize>(
         revents: 0,
     });
     let limit = limit.map(|limit| libc::timespec {
-        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: limit.as_secs().try_into().unwrap_or_else(|_| i32::MAX.into()),
         tv_nsec: limit.subsec_nanos().into(),
     });
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

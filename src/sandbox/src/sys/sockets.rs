@@ -9,7 +9,7 @@ use super::checked;
 /// Most descriptors in a message.
 pub(crate) const MOST: usize = 4;
 /// Room for a control message with that many, in words for the alignment.
-const WORDS: usize = 8;
+const WORDS: u32 = 8;
 
 /// Two ends of a connection that keeps messages apart.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -24,7 +24,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Sends one message.
 pub(crate) fn send(to: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut room = [0_u64; WORDS];
+    let mut room = [0_u64; WORDS as usize];
     let raw: Vec<RawFd> = fds.iter().take(MOST).map(AsRawFd::as_raw_fd).collect();
     let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     // SAFETY: a header of zeros is a valid, empty one.
@@ -69,14 +69,14 @@ pub(crate) fn receive(
     from: BorrowedFd<'_>,
     buffer: &mut [u8],
 ) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut room = [0_u64; WORDS];
+    let mut room = [0_u64; WORDS as usize];
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: as in `send`.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = room.as_mut_ptr().cast();
-    header.msg_controllen = size_of_val(&room) as _;
+    header.msg_controllen = (WORDS * u64::BITS / 8) as _;
     let flags = libc::MSG_CMSG_CLOEXEC;
     let got = loop {
         // SAFETY: everything the header points to outlives the call.
