@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from antiphon.sandbox._stop import Stop
 
@@ -104,12 +103,7 @@ class Leash:
             self._stop.on(self._stopped)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._stop is not None:
             self._stop.off(self._stopped)
         self._timer.cancel()

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Computation as Native
-from antiphon._antiphon import Stopper
 from antiphon._choice import standing
 from antiphon._role.played import played_by
 from antiphon.errors import ValidationError
 from antiphon.event import Event
 from antiphon.models import Model, scripted
 from antiphon.sandbox import Sandbox
+from antiphon.systems._awaiting import awaited
 from antiphon.systems.computation_result import ComputationResult
 from antiphon.tools import encode_result
 
@@ -129,19 +128,10 @@ class Computation:
         Raises:
             ValidationError: as in `run`.
         """
-        task, stopper = self._task(question, inputs, context), Stopper()
+        task = self._task(question, inputs, context)
         calls = self._sandbox._calls(asyncio.get_running_loop())  # noqa: SLF001 - its other half
-        asked: Any = self._native.aask(task, call=calls, stop=stopper)
-        try:
-            return self._result(await asyncio.shield(asked))
-        except asyncio.CancelledError:
-            stopper.stop("cancelled")
-            # The worker is gone once it has ended. A loop that is being closed cancels twice.
-            while not asked.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([asked])
-            asked.exception()  # what it came to nobody wants any more
-            raise
+        ask = self._native.aask
+        return self._result(await awaited(lambda stop: ask(task, call=calls, stop=stop)))
 
     def _task(
         self, question: Any, inputs: Mapping[str, Any] | None, context: Mapping[str, Any] | None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import ReviewLoop as Native
-from antiphon._antiphon import Stopper
 from antiphon._choice import standing
 from antiphon._role import Question, aask_all, as_role, ask_all
 from antiphon.event import Event
 from antiphon.models import Model, scripted
+from antiphon.systems._awaiting import awaited
 from antiphon.systems._batch import FileBatches
 from antiphon.systems._cast import everyone, played, tools_of
 from antiphon.systems._file import read_file
@@ -292,19 +291,10 @@ class ReviewLoop(FileBatches):
     async def _await(
         self, question: str, put: dict[str, Any], show: _Show | None = None
     ) -> ReviewLoopResult:
-        about, stopper = Question(asyncio.get_running_loop()), Stopper()
-        asked: Any = self._native.aask(question, watch=show, about=about, stop=stopper, **put)
-        try:
-            native = await asyncio.shield(asked)
-        except asyncio.CancelledError:
-            stopper.stop("cancelled")
-            # Its thread is free once it has ended, which does not take long. A loop that is
-            # being closed cancels twice.
-            while not asked.done():
-                with suppress(asyncio.CancelledError):
-                    await asyncio.wait([asked])
-            asked.exception()  # what it came to nobody wants any more
-            raise
+        ask, about = self._native.aask, Question(asyncio.get_running_loop())
+        native = await awaited(
+            lambda stop: ask(question, watch=show, about=about, stop=stop, **put)
+        )
         return ReviewLoopResult.of(native, thread_of(put))
 
 

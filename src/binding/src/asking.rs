@@ -5,78 +5,77 @@ use std::time::Duration;
 
 use antiphon_core::event::Event as CoreEvent;
 use antiphon_runtime::{Stop, Watcher};
+use antiphon_systems::Session;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::event::Named;
 
 /// How long a wait may last before Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Who else sees the events of a question.
-pub(crate) type Watchers = Vec<Arc<dyn Watcher>>;
-
 /// Asks on antiphon's own threads and waits on this one, where `watch` is
 /// called with each event. Ctrl-C stops the question.
 pub(crate) fn wait<T, F>(
     py: Python<'_>,
-    run_id: &str,
-    watch: Option<&Bound<'_, PyAny>>,
-    stop: Stop,
-    ask: impl FnOnce(Watchers) -> F,
+    mut session: Session,
+    watch: Option<Py<PyAny>>,
+    ask: impl FnOnce(Session) -> F,
 ) -> PyResult<T>
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
 {
     let (sender, letters) = mpsc::channel();
-    let mut watchers: Watchers = Vec::new();
     if watch.is_some() {
-        watchers.push(Arc::new(Passing(sender.clone())));
+        session.watchers.push(Arc::new(Passing(sender.clone())));
     }
-    let asking = ask(watchers);
+    let named = Mutex::new(Named::new(&session.run_id));
+    let stop = session.stop.get_or_insert_with(Stop::new).clone();
+    let asking = ask(session);
     crate::native_runtime::for_python(py)?.spawn(async move {
-        let _ = sender.send(Letter::Done(asking.await));
+        // An answer is large.
+        let _ = sender.send(Letter::Done(Box::new(asking.await)));
     });
-    let named = Mutex::new(Named::new(run_id));
+    let watch = watch.as_ref().map(|watch| watch.bind(py));
     Waiting { letters: Mutex::new(letters), stop, named, watch }.wait(py)
 }
 
 /// Asks on antiphon's own threads; gives an awaitable of what `done` makes of
 /// the answer. `watch` is called on threads of its own, one event after the
 /// other. Whoever drops the awaitable drops the question.
-pub(crate) fn awaited<'py, T, F>(
-    py: Python<'py>,
-    run_id: &str,
+pub(crate) fn awaited<T, F>(
+    py: Python<'_>,
+    mut session: Session,
     watch: Option<Py<PyAny>>,
-    ask: impl FnOnce(Watchers) -> F,
-    done: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
-) -> PyResult<Bound<'py, PyAny>>
+    ask: impl FnOnce(Session) -> F,
+    done: impl FnOnce(Python<'_>, T) -> PyResult<Bound<'_, PyDict>> + Send + 'static,
+) -> PyResult<Bound<'_, PyAny>>
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
 {
-    let named = Named::new(run_id);
+    let named = Named::new(&session.run_id);
     let (sender, seen) = tokio::sync::mpsc::unbounded_channel();
-    let mut watchers: Watchers = Vec::new();
     if watch.is_some() {
-        watchers.push(Arc::new(Posting(sender)));
+        session.watchers.push(Arc::new(Posting(sender)));
     }
-    let asking = Box::pin(ask(watchers));
+    let asking = Box::pin(ask(session));
     crate::native_runtime::for_python(py)?;
     pyo3_async_runtimes::tokio::future_into_py(py, async move {
         let answer = match watch {
             Some(watch) => shown(asking, seen, watch, named).await?,
             None => asking.await,
         };
-        Python::attach(|py| done(py, answer))
+        Python::attach(|py| done(py, answer).map(Bound::unbind))
     })
 }
 
 /// What a question sends to the thread that waits for it.
 enum Letter<T> {
     Seen(Arc<CoreEvent>),
-    Done(T),
+    Done(Box<T>),
 }
 
 /// Passes events on to the thread that waits.
@@ -142,7 +141,7 @@ impl<T: Send> Waiting<'_, '_, T> {
                 letters.recv_timeout(PATIENCE)
             });
             let trouble = match letter {
-                Ok(Letter::Done(answer)) => return interrupted.map_or(Ok(answer), Err),
+                Ok(Letter::Done(answer)) => return interrupted.map_or(Ok(*answer), Err),
                 Ok(Letter::Seen(event)) if interrupted.is_none() => self.show(&event),
                 Ok(Letter::Seen(_)) => Ok(()),
                 Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals(),

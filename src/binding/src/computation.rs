@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_runtime::sandbox::Function;
-use antiphon_runtime::{Clock, Model as ModelPort, Stop, SystemClock};
+use antiphon_runtime::{Clock, Model as ModelPort, SystemClock};
 use antiphon_systems::computation::{Answer, Computation as System, Config, Session, Task};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use serde_json::{Map, Value as Json};
 
-use crate::asking::{Watchers, awaited, wait};
+use crate::asking::{awaited, wait};
 use crate::chance;
 use crate::event::Event;
 use crate::fault::to_exception;
@@ -62,16 +62,9 @@ impl Computation {
         task: &Bound<'py, PyDict>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Put { system, task, mut session, watch } = self.put(task, options)?;
-        let run_id = session.run_id.clone();
-        let stop = session.stop.get_or_insert_with(Stop::new).clone();
-        let watch = watch.as_ref().map(|watch| watch.bind(py));
-        let answer = wait(py, &run_id, watch, stop, |watchers| async move {
-            session.watchers.extend(watchers);
-            // The answer is large, and goes through a channel.
-            Box::new(system.answer(task, session).await)
-        })?;
-        as_dict(py, *answer)
+        let Put { system, task, session, watch } = self.put(task, options)?;
+        let ask = |session| async move { system.answer(task, session).await };
+        as_dict(py, wait(py, session, watch, ask)?)
     }
 
     /// Answers a question, awaited. Cancelling the caller's task drops it at
@@ -84,15 +77,9 @@ impl Computation {
         task: &Bound<'py, PyDict>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Put { system, task, mut session, watch } = self.put(task, options)?;
-        let run_id = session.run_id.clone();
-        let ask = |watchers: Watchers| async move {
-            session.watchers.extend(watchers);
-            system.answer(task, session).await
-        };
-        awaited(py, &run_id, watch, ask, |py, answer| {
-            as_dict(py, answer).map(|dict| dict.into_any().unbind())
-        })
+        let Put { system, task, session, watch } = self.put(task, options)?;
+        let ask = |session| async move { system.answer(task, session).await };
+        awaited(py, session, watch, ask, as_dict)
     }
 }
 

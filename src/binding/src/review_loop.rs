@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::Stop;
 use antiphon_systems::review_loop::{Answer, Config, ReviewLoop as System};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::asking::{Watchers, awaited, wait};
+use crate::asking::{awaited, wait};
 use crate::event::Event;
 use crate::fault::to_exception;
 use crate::put::{Put, put};
@@ -49,17 +48,10 @@ impl ReviewLoop {
         question: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let Put { wanted, mut session, carried, watch } = put(question, options)?;
-        let run_id = session.run_id.clone();
-        let stop = session.stop.get_or_insert_with(Stop::new).clone();
-        let watch = watch.as_ref().map(|watch| watch.bind(py));
+        let Put { wanted, session, carried, watch } = put(question, options)?;
         let system = Arc::clone(&self.system);
-        let answer = wait(py, &run_id, watch, stop, |watchers| async move {
-            session.watchers.extend(watchers);
-            // The answer is large, and goes through a channel.
-            Box::new(wanted.of(&system, session).await)
-        })?;
-        as_dict(py, *answer, &carried.0)
+        let ask = |session| async move { wanted.of(&system, session).await };
+        as_dict(py, wait(py, session, watch, ask)?, &carried.0)
     }
 
     /// Answers a question, awaited. Cancelling the caller's task drops it at
@@ -73,16 +65,10 @@ impl ReviewLoop {
         question: &Bound<'py, PyAny>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Put { wanted, mut session, carried, watch } = put(question, options)?;
-        let run_id = session.run_id.clone();
+        let Put { wanted, session, carried, watch } = put(question, options)?;
         let system = Arc::clone(&self.system);
-        let ask = |watchers: Watchers| async move {
-            session.watchers.extend(watchers);
-            wanted.of(&system, session).await
-        };
-        awaited(py, &run_id, watch, ask, move |py, answer| {
-            as_dict(py, answer, &carried.0).map(|dict| dict.into_any().unbind())
-        })
+        let ask = |session| async move { wanted.of(&system, session).await };
+        awaited(py, session, watch, ask, move |py, answer| as_dict(py, answer, &carried.0))
     }
 
     fn __repr__(&self) -> String {

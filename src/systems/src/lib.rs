@@ -9,6 +9,7 @@
 //! | [`tool_cache`] | what tools have returned in a run |
 //! | [`template`], [`material`] | how prompts are filled, and how untrusted text stands in them |
 
+mod channels;
 pub mod computation;
 pub mod material;
 pub mod review_loop;

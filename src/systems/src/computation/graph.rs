@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 
 use super::config::Config;
 use super::reply;
-use super::state::declare;
+use super::state::{ROWS, State};
+use crate::channels::declare;
 
 pub(super) const LOOK: &str = "look";
 pub(super) const PLAN: &str = "plan";
@@ -27,7 +28,7 @@ pub(super) const OVER: &str = "over";
 /// Builds the graph.
 pub(super) fn build(config: &Config) -> Result<Arc<Graph<Json>>, Fault> {
     let mut graph = Graph::builder("computation");
-    let error = declare(&mut graph);
+    let error = declare::<State>(&mut graph, &ROWS);
     graph.node(LOOK);
     graph.add_node(agent(PLAN, &reply::plan(), config)?);
     graph.node(RUN);

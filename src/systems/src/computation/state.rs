@@ -1,13 +1,12 @@
 //! What is known of a question on its way.
 
 use antiphon_core::Fault;
-use antiphon_core::channel::{Channel, ChannelId, Kind, Merge};
-use antiphon_core::graph::GraphBuilder;
+use antiphon_core::channel::{Kind, Merge};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
 
 use super::outcome::Attempt;
 use super::reply::{Plan, Summary};
+use crate::channels::{ERROR, Row};
 
 /// What is known of a question on its way.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -36,11 +35,8 @@ impl State {
     }
 }
 
-/// Name, rule, kind, and whether it holds a default before the first write.
-type Row = (&'static str, Merge, Kind, bool);
-
-const ERROR: &str = "error";
-const ROWS: [Row; 7] = [
+/// The channels of the graph.
+pub(super) const ROWS: [Row; 7] = [
     ("inputs", Merge::Set, Kind::Text, true),
     ("plan", Merge::Set, Kind::Record, true),
     ("attempts", Merge::Extend, Kind::List, true),
@@ -49,15 +45,3 @@ const ROWS: [Row; 7] = [
     ("summary", Merge::Set, Kind::Record, false),
     (ERROR, Merge::Set, Kind::Any, false),
 ];
-
-/// Adds all channels to a graph; returns the one where failures are recorded.
-pub(super) fn declare(graph: &mut GraphBuilder<Json>) -> Option<ChannelId> {
-    let defaults = json!(State::default());
-    let mut error = None;
-    for (name, merge, kind, has_default) in ROWS {
-        let default = defaults.get(name).filter(|_| has_default).cloned();
-        let id = graph.add_channel(Channel { name: name.into(), merge, default, kind });
-        error = error.or_else(|| (name == ERROR).then_some(id));
-    }
-    error
-}

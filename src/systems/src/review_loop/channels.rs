@@ -1,24 +1,18 @@
 //! The channels of the graph: one per field of the state, with its rule.
 
-use antiphon_core::channel::{Channel, ChannelId, Kind, Merge};
-use antiphon_core::graph::GraphBuilder;
-use serde_json::{Value as Json, json};
+use antiphon_core::channel::{Kind, Merge};
 
-use super::state::State;
+use crate::channels::{ERROR, Row};
 
 /// What the graph is started with.
 pub(super) const INPUT: &str = "input";
 /// What tools have returned.
 pub(super) const TOOL_RESULTS: &str = "tool_results";
-/// Where failures of nodes are recorded.
-const ERROR: &str = "error";
 /// The rule of the host by which the failures of one superstep are merged.
 pub(super) const WORST: u32 = 0;
 
-/// Name, rule, kind, and whether it holds a default before the first write.
-type Row = (&'static str, Merge, Kind, bool);
-
-const ROWS: [Row; 35] = [
+/// All channels.
+pub(super) const ROWS: [Row; 35] = [
     (INPUT, Merge::Once, Kind::Record, false),
     ("question", Merge::Once, Kind::Text, false),
     ("file", Merge::Once, Kind::Any, false),
@@ -56,15 +50,3 @@ const ROWS: [Row; 35] = [
     ("bypass", Merge::Set, Kind::Boolean, true),
     (TOOL_RESULTS, Merge::Record, Kind::Record, false),
 ];
-
-/// Adds all channels to a graph; returns the one where failures are recorded.
-pub(super) fn declare(graph: &mut GraphBuilder<Json>) -> Option<ChannelId> {
-    let defaults = json!(State::default());
-    let mut error = None;
-    for (name, merge, kind, has_default) in ROWS {
-        let default = defaults.get(name).filter(|_| has_default).cloned();
-        let id = graph.add_channel(Channel { name: name.into(), merge, default, kind });
-        error = error.or_else(|| (name == ERROR).then_some(id));
-    }
-    error
-}

@@ -8,12 +8,14 @@ use antiphon_core::graph::{END, Graph, GraphBuilder, Node, NodeWork, START};
 use antiphon_core::{Category, Fault, Schema, Shape, ToolSpec};
 use serde_json::Value as Json;
 
-use super::channels::declare;
+use super::channels::ROWS;
 use super::config::Config;
 use super::narrow::narrowed;
 use super::reply::{schema, shape};
 use super::roles::{Actor, Player, Roles, STEPS};
+use super::state::State;
 use super::step::StepName;
+use crate::channels::declare;
 
 pub(super) const INPUT: &str = "input";
 pub(super) const ORCHESTRATOR: &str = "orchestrator";
@@ -34,7 +36,7 @@ pub(super) const fn node_of(step: StepName) -> &'static str {
 /// Builds the graph.
 pub(super) fn build(config: &Config, roles: &Roles) -> Result<Arc<Graph<Json>>, Fault> {
     let mut graph = Graph::builder("review_loop");
-    let error = declare(&mut graph);
+    let error = declare::<State>(&mut graph, &ROWS);
     graph.node(INPUT);
     graph.node(ORCHESTRATOR);
     for step in STEPS {

@@ -1,0 +1,36 @@
+"""How Python awaits a native system: whoever cancels waits until its question has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Stopper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["awaited"]
+
+
+async def awaited(ask: Callable[[Stopper], Any]) -> dict[str, Any]:
+    """What a system answers.
+
+    Args:
+        ask: asks it with what stops the question, and gives what can be awaited.
+    """
+    stopper = Stopper()
+    asked = ask(stopper)
+    try:
+        answer: dict[str, Any] = await asyncio.shield(asked)
+    except asyncio.CancelledError:
+        stopper.stop("cancelled")
+        # Its thread is free, and its worker gone, once it has ended, which does not take long.
+        # A loop that is being closed cancels twice.
+        while not asked.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([asked])
+        asked.exception()  # what it came to nobody wants any more
+        raise
+    return answer
