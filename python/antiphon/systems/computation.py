@@ -43,9 +43,10 @@ class Computation:
             `Sandbox` of its own, with pandas and numpy if they are installed.
         **settings: ``max_attempts`` (2) pieces of code, ``max_highlights`` (5), ``max_shown``
             (4,000) characters of a result that the model reads, ``guidance`` (what to heed in
-            words), ``summarise`` (``True``), ``temperature`` (0), ``max_reasks`` (1),
-            ``question_timeout_s`` (120), ``packages`` (those that the model is told of; default:
-            the sandbox's).
+            words), ``summarise`` (``True``), ``reasoning`` (``True``: before it writes code, the
+            model says how; the smallest do better without), ``temperature`` (0),
+            ``max_reasks`` (1), ``question_timeout_s`` (120), ``packages`` (those that the model
+            is told of; default: the sandbox's).
 
     Raises:
         ValidationError: a setting cannot be used (``system_setting_invalid``), or there is no

@@ -36,6 +36,9 @@ pub struct Config {
     pub packages: Vec<String>,
     /// Whether a model puts the result into words, by default yes.
     pub summarise: bool,
+    /// Whether the model says how it gets to the answer before it writes code,
+    /// by default yes. The smallest ones write better code without.
+    pub reasoning: bool,
     /// Seconds that a question may take, by default 120.
     pub question_timeout_s: f64,
 }
@@ -51,6 +54,7 @@ impl Default for Config {
             guidance: String::new(),
             packages: Vec::new(),
             summarise: true,
+            reasoning: true,
             question_timeout_s: 120.0,
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn build(config: &Config) -> Result<Arc<Graph<Json>>, Fault> {
     let mut graph = Graph::builder("computation");
     let error = declare::<State>(&mut graph, &ROWS);
     graph.node(LOOK);
-    graph.add_node(agent(PLAN, &reply::plan(), config)?);
+    graph.add_node(agent(PLAN, &reply::plan(config), config)?);
     graph.node(RUN);
     graph.add_node(agent(SUMMARISE, &reply::summary(config), config)?);
     graph.edge(START, LOOK).edge(LOOK, PLAN).edge(PLAN, RUN);

@@ -4,45 +4,61 @@ use antiphon_core::{Fault, Message};
 use serde_json::json;
 
 use super::config::Config;
+use super::reply::plan_form;
 use super::shown::{cut, trouble};
 use super::state::State;
-use super::task::Task;
+use super::task::{RESULT, Task};
 use crate::material::Material;
 use crate::template::fill;
 
 const PLAN: &str = include_str!("../../prompts/computation/plan.md");
 const SUMMARY: &str = include_str!("../../prompts/computation/summary.md");
 
-/// Asks for code: the question, the inputs, and how earlier code went wrong.
+/// Asks for code: the inputs, the question, and how earlier code went wrong.
 pub(super) fn planning(task: &Task, state: &State, config: &Config) -> Result<Vec<Message>, Fault> {
     let packages = match &*config.packages.join(", ") {
         "" => "Nothing but the standard library can be imported.".to_owned(),
         packages => format!("Beside the standard library these can be imported: {packages}."),
     };
-    let instructions = fill(PLAN, &[("packages", &packages)])?;
+    let instructions = fill(PLAN, &[("packages", &packages), ("form", &plan_form(config))])?;
     let mut material = Material::new();
-    material.add("question", &task.question);
-    if !task.context.is_empty() {
-        material.add("context", &json!(task.context).to_string());
-    }
+    // What is the same for every question comes first: a server may remember it.
     if !state.inputs.is_empty() {
         material.add("inputs", &state.inputs);
     }
     for function in &task.functions {
         material.add_named("function", &function.name, &function.doc);
     }
-    let mut messages = vec![Message::system(instructions), Message::user(material.text())];
+    if !task.context.is_empty() {
+        material.add("context", &json!(task.context).to_string());
+    }
+    material.add("question", &task.question);
+    let opening = Message::user(material.then(&wanted(task)));
+    let mut messages = vec![Message::system(instructions), opening];
     for attempt in &state.attempts {
         let Some(wrong) = &attempt.trouble else { continue };
-        let plan = json!({
-            "reasoning": attempt.reasoning, "python": attempt.python, "explain": attempt.explain,
-        });
+        let mut plan = json!({"python": attempt.python, "explain": attempt.explain});
+        if config.reasoning {
+            plan = json!({
+                "reasoning": attempt.reasoning, "python": attempt.python, "explain": attempt.explain,
+            });
+        }
         messages.push(Message::assistant(plan.to_string()));
         let mut material = Material::new();
         material.add("error", &cut(&trouble(wrong), config.max_shown));
-        messages.push(Message::user(material.then("Write the whole code again, mended.")));
+        let again = format!("Write the whole code again, without that mistake. {}", wanted(task));
+        messages.push(Message::user(material.then(&again)));
     }
     Ok(messages)
+}
+
+/// What the code starts from and comes to, said last.
+fn wanted(task: &Task) -> String {
+    let names: Vec<String> = task.names().map(|name| format!("`{name}`")).collect();
+    match &*names.join(", ") {
+        "" => format!("Assign the answer to `{RESULT}`."),
+        names => format!("Compute it from {names}, and assign the answer to `{RESULT}`."),
+    }
 }
 
 /// Asks for words.

@@ -8,6 +8,9 @@ use serde_json::{Value as Json, json};
 
 use super::config::Config;
 
+/// Characters of a sentence: more than anybody needs.
+const SENTENCE: usize = 2_000;
+
 /// Code that is to answer the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
@@ -26,10 +29,30 @@ pub(super) struct Summary {
     pub(super) highlights: Vec<String>,
 }
 
-pub(super) fn plan() -> Schema {
-    let fields =
-        json!({"reasoning": {"type": "string"}, "python": text(), "explain": {"type": "string"}});
+/// What the fields of a plan hold, in their order.
+const REASONING: &str = "in one sentence, what is computed from which columns";
+const PYTHON: &str = "the code, which ends with result = ...";
+const EXPLAIN: &str = "what the code does, in one sentence";
+
+pub(super) fn plan(config: &Config) -> Schema {
+    // A small model may not find an end to a sentence.
+    let sentence = json!({"type": "string", "maxLength": SENTENCE});
+    let fields = if config.reasoning {
+        json!({"reasoning": sentence, "python": text(), "explain": sentence})
+    } else {
+        json!({"python": text(), "explain": sentence})
+    };
     Schema::new("plan", object(&fields))
+}
+
+/// A plan as the prompt shows it.
+pub(super) fn plan_form(config: &Config) -> String {
+    let form = if config.reasoning {
+        json!({"reasoning": REASONING, "python": PYTHON, "explain": EXPLAIN})
+    } else {
+        json!({"python": PYTHON, "explain": EXPLAIN})
+    };
+    form.to_string()
 }
 
 pub(super) fn summary(config: &Config) -> Schema {
