@@ -8,9 +8,6 @@ use serde_json::{Value as Json, json};
 
 use super::config::Config;
 
-/// Characters of a sentence: more than anybody needs.
-const SENTENCE: usize = 2_000;
-
 /// Code that is to answer the question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
@@ -35,8 +32,7 @@ const PYTHON: &str = "the code, which ends with result = ...";
 const EXPLAIN: &str = "what the code does, in one sentence";
 
 pub(super) fn plan(config: &Config) -> Schema {
-    // A small model may not find an end to a sentence.
-    let sentence = json!({"type": "string", "maxLength": SENTENCE});
+    let sentence = json!({"type": "string"});
     let fields = if config.reasoning {
         json!({"reasoning": sentence, "python": text(), "explain": sentence})
     } else {
