@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from antiphon.event import Event
     from antiphon.orchestrator import Orchestrator
     from antiphon.result import Question, Result, Usage
-    from antiphon.tools import Tool, ToolContext, tool
+    from antiphon.tools import Tool, ToolCall, ToolContext, tool
 
 __all__ = [
     "END",
@@ -30,6 +30,7 @@ __all__ = [
     "RetryPolicy",
     "Send",
     "Tool",
+    "ToolCall",
     "ToolContext",
     "Usage",
     "tool",
@@ -48,6 +49,7 @@ _HOMES = {
     "RetryPolicy": "_antiphon",
     "Send": "_antiphon",
     "Tool": "tools",
+    "ToolCall": "tools",
     "ToolContext": "tools",
     "Usage": "result",
     "tool": "tools",

@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -742,6 +742,35 @@ class PostgresSaver(Saver):
         """
 
 @final
+class Proposal:
+    """
+    A call of a tool that a person has to approve of.
+
+    `arguments` are JSON values by name, and `parameters` is their schema.
+    """
+    def __new__(cls, /, tool: str, arguments: Any, parameters: Any) -> Proposal: ...
+    def __repr__(self, /) -> str: ...
+    def decide(self, /, answer: Any) -> tuple[bool, Any | None, str | None]:
+        """
+        What an answer decides: whether the call is made, with which arguments if not its own,
+        and why not, if that was said.
+
+        Raises the `antiphon.errors` class of `approval_invalid` if it decides nothing, or its
+        arguments do not fit.
+        """
+    @property
+    def question(self, /) -> Any:
+        """
+        What a person is asked, as a dict.
+        """
+    def recall(self, /, answer: Any) -> tuple[bool, Any | None, str | None]:
+        """
+        `decide`, of an answer that a run has taken, which is tied to its call.
+
+        Raises the `antiphon.errors` class of `replay_diverged` if it is about another call.
+        """
+
+@final
 class Pruned:
     """
     What pruning has removed, or would remove.
@@ -918,6 +947,10 @@ class Run:
     def cancel(self, /, reason: str = "cancelled") -> None:
         """
         Stops the run, from any thread; whoever drives it sees it end.
+        """
+    def check_answer(self, /, id: str, value: Any) -> None:
+        """
+        Whether `answer` would take this answer to a question; raises what it would.
         """
     @property
     def checkpoint(self, /) -> int | None:

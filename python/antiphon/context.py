@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Command, Send
 from antiphon._effect import call_of, perform, perform_async
 from antiphon._step import Step
+from antiphon._team.approve import Approving
 from antiphon._team.ask import Inquiry
 from antiphon._team.use import find_tool, use, use_async
 from antiphon.budget import Budget
-from antiphon.errors import ValidationError
+from antiphon.errors import BudgetError, ValidationError
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class AgentContext:
     Each has a twin to be awaited: `acall`, `amodel`, `astep`.
     """
 
-    __slots__ = ("_calls", "_ctx", "_errors", "_roster", "_spec")
+    __slots__ = ("_calls", "_ctx", "_errors", "_made", "_roster", "_spec")
 
     def __init__(
         self, ctx: Context, spec: Spec, roster: Roster, errors: Sequence[Mapping[str, Any]]
@@ -45,6 +46,7 @@ class AgentContext:
         self._roster = roster
         self._errors = errors
         self._calls: dict[str, int] = {}
+        self._made: dict[str, int] = {}
 
     @property
     def run_id(self) -> str:
@@ -161,6 +163,8 @@ class AgentContext:
     def call(self, tool: Any, /, **arguments: Any) -> Any:
         """Calls a tool, with the checks and conversions that a model's call has.
 
+        Where its ``approval`` wants a person's word, the run pauses as for `ask`.
+
         Args:
             tool: the name of one of the agent's tools, or a tool.
             **arguments: by name.
@@ -174,26 +178,27 @@ class AgentContext:
                 fit (``invalid_value``).
             BudgetError: the tool, or the run, has no call left (``budget_exhausted``).
             RunTimeout: the call took longer than the tool may take (``tool_timeout``).
-            ToolError: it was begun before the process died, and nobody knows what came of it
-                (``unknown_outcome``); not of a tool that says it is ``idempotent``.
+            ToolError: it is not approved (``tool_refused``); or it was begun before the process
+                died, and nobody knows what came of it (``unknown_outcome``); not of a tool that
+                says it is ``idempotent``.
             StateError: ``run`` began again and does something else than it had
                 (``replay_diverged``); or the run is kept in a thread and what the tool returned
                 cannot be stored (``value_unstorable``).
         """
         found = find_tool(tool, self._spec.tools, self.agent)
-        about = self._about(found)
-        return perform(
-            self._ctx, call_of(found, arguments), lambda key: use(found, arguments, about(key))
-        )
+        about, call_id = self._about(found)
+        given = self._approving(found, arguments, call_id).arguments()
+        self._count(found)
+        return perform(self._ctx, call_of(found, given), lambda key: use(found, given, about(key)))
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
         """`call`, awaited."""
         found = find_tool(tool, self._spec.tools, self.agent)
-        about = self._about(found)
+        about, call_id = self._about(found)
+        given = await self._approving(found, arguments, call_id).arguments_async()
+        self._count(found)
         return await perform_async(
-            self._ctx,
-            call_of(found, arguments),
-            lambda key: use_async(found, arguments, about(key)),
+            self._ctx, call_of(found, given), lambda key: use_async(found, given, about(key))
         )
 
     def step(
@@ -305,20 +310,36 @@ class AgentContext:
     def __repr__(self) -> str:
         return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
 
-    def _about(self, tool: Tool) -> Callable[[str], ToolContext]:
+    def _approving(self, tool: Tool, arguments: dict[str, Any], call_id: str) -> Approving:
+        return Approving(self._ctx, self.ask, tool, arguments, call_id)
+
+    def _count(self, tool: Tool) -> None:
+        """Counts a call that is made, or had been before ``run`` began again."""
+        made = self._made[tool.name] = self._made.get(tool.name, 0) + 1
+        if tool.max_calls is not None and made > tool.max_calls:
+            raise BudgetError(
+                f"tool `{tool.name}` has no call left for the agent, the limit is: "
+                f"{tool.max_calls}",
+                code="budget_exhausted",
+                details={"dimension": "tool_calls", "tool": tool.name},
+                hint="raise its `max_calls`",
+            )
+
+    def _about(self, tool: Tool) -> tuple[Callable[[str], ToolContext], str]:
         """What a tool is told about the call that comes now, given its idempotency key."""
         number = self._calls[tool.name] = self._calls.get(tool.name, 0) + 1
+        call_id = f"call_{number}"
 
         def about(key: str) -> ToolContext:
             return ToolContext(
                 name=tool.name,
-                call_id=f"call_{number}",
+                call_id=call_id,
                 idempotency_key=key,
                 attempt=self.attempt,
                 deadline=self.deadline,
             )
 
-        return about
+        return about, call_id
 
     def _inquiry(self, prompt: Any, model: Any, output: Any, options: dict[str, Any]) -> Inquiry:
         asked = self._spec.model if model is None else model

@@ -21,9 +21,10 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
 
 from antiphon._encode import encode_result
+from antiphon._tool.approval import Approval, ToolCall, check_approval
 from antiphon._tool.context import ToolContext
 from antiphon._tool.function import FunctionBody
 from antiphon._tool.langchain import LangChainBody, is_langchain_tool
@@ -46,7 +47,16 @@ if TYPE_CHECKING:
 
     from antiphon._schema import JsonSchema
 
-__all__ = ["FunctionTool", "Tool", "ToolContext", "ToolSpec", "encode_result", "tool"]
+__all__ = [
+    "Approval",
+    "FunctionTool",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolSpec",
+    "encode_result",
+    "tool",
+]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -63,6 +73,7 @@ class ToolSpec(TypedDict):
     cache: bool | None
     timeout: float | None
     max_calls: int | None
+    approval: Literal["none", "person", "host"]
     max_result: int
 
 
@@ -80,6 +91,11 @@ class Tool:
         description: for the model. Default: the docstring without its sections.
         timeout: seconds one call may take. Default: no limit of its own.
         max_calls: how many calls one agent run may make of it. Default: no limit.
+        approval: who decides whether a call is made, once its arguments are known to fit.
+            ``True``: a person; the run pauses, and goes on with the answer. A function of the
+            `ToolCall`, sync or async: it returns true, false, or the reason against the call,
+            which the model gets to read. Calls that are not approved do not count for
+            `max_calls`. Default: ``False``, every call is made.
         idempotent: whether a repeated call does no harm. Default: no.
         cache: whether a ready system may answer an equal call with the result of an earlier
             one, within one question. Agents of a team call it every time. Default: if
@@ -104,6 +120,7 @@ class Tool:
         description: str | None = None,
         timeout: float | None = None,
         max_calls: int | None = None,
+        approval: Approval = False,
         idempotent: bool = False,
         cache: bool | None = None,
         side_effect: SideEffect = "external",
@@ -122,6 +139,7 @@ class Tool:
         self.max_calls = (
             None if max_calls is None else check_count(self.name, "max_calls", max_calls)
         )
+        self.approval = check_approval(self.name, approval)
         self.idempotent = check_flag(self.name, "idempotent", value=idempotent)
         self.cache = None if cache is None else check_flag(self.name, "cache", value=cache)
         self.side_effect = check_side_effect(self.name, side_effect)
@@ -186,8 +204,19 @@ class Tool:
             "cache": self.cache,
             "timeout": self.timeout,
             "max_calls": self.max_calls,
+            "approval": _approves(self.approval),
             "max_result": self.max_result,
         }
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Checks a model's arguments as `call` does, and calls nothing.
+
+        A LangChain tool checks them only when it is called.
+
+        Raises:
+            ValidationError: as `call`.
+        """
+        self._body.check(arguments)
 
     def call(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> Any:
         """Calls the function with a model's arguments.
@@ -244,6 +273,7 @@ class FunctionTool(Tool, Generic[_P, _R]):
             description=self._own_description,
             timeout=self.timeout,
             max_calls=self.max_calls,
+            approval=self.approval,
             idempotent=self.idempotent,
             cache=self.cache,
             side_effect=self.side_effect,
@@ -262,6 +292,7 @@ def tool(
     description: str | None = None,
     timeout: float | None = None,
     max_calls: int | None = None,
+    approval: Approval = False,
     idempotent: bool = False,
     cache: bool | None = None,
     side_effect: SideEffect = "external",
@@ -285,6 +316,12 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Unpack[ToolOp
     if function is None:
         return lambda wrapped: FunctionTool(wrapped, **options)
     return FunctionTool(function, **options)
+
+
+def _approves(approval: Approval) -> Literal["none", "person", "host"]:
+    if isinstance(approval, bool):
+        return "person" if approval else "none"
+    return "host"
 
 
 def _body_of(function: Any) -> FunctionBody | LangChainBody:

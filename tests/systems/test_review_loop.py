@@ -14,7 +14,7 @@ import pytest
 from antiphon.errors import BudgetError, InternalError, StateError, ValidationError
 from antiphon.models import Model
 from antiphon.systems import ReviewLoop, ReviewLoopResult
-from antiphon.tools import tool
+from antiphon.tools import ToolCall, tool
 
 APPROVE = {"decision": "approve"}
 PLAN = {"research_steps": ["look it up"], "expert_steps": ["say it"]}
@@ -368,3 +368,47 @@ def test_a_tool_that_is_not_to_be_cached_says_so() -> None:
     call = {"tool_calls": [{"name": "search", "arguments": {"query": "Peru"}}]}
     ReviewLoop(model(researcher=[call, call, FOUND]), tools=[search]).run("?")
     assert len(asked) == 2
+
+
+def test_a_function_approves_of_the_calls_of_a_tool() -> None:
+    asked: list[str] = []
+
+    async def known(call: ToolCall) -> bool | str:
+        return call.arguments["country"] == "Peru" or "only Peru"
+
+    @tool(approval=known, max_calls=1)
+    def atlas(country: str) -> str:
+        """Looks a country up."""
+        asked.append(country)
+        return "Lima"
+
+    calls = [
+        {"tool_calls": [{"name": "atlas", "arguments": {"country": country}}]}
+        for country in ("Chile", "Peru")
+    ]
+    played = model(researcher=[*calls, FOUND])
+    assert ReviewLoop(played, tools=[atlas]).run("?").outcome == "answered"
+    assert asked == ["Peru"]
+    read = [
+        message["content"]
+        for request in played.requests
+        for message in request["messages"]
+        if message["role"] == "tool"
+    ]
+    assert "only Peru" in read[0]
+
+
+def test_a_function_that_cannot_decide_fails_the_role_and_nothing_is_called() -> None:
+    def broken(call: ToolCall) -> bool:
+        raise LookupError(call.name)
+
+    @tool(approval=broken)
+    def atlas(country: str) -> str:
+        """Looks a country up."""
+        raise AssertionError(country)
+
+    call = {"tool_calls": [{"name": "atlas", "arguments": {"country": "Peru"}}]}
+    result = ReviewLoop(model(researcher=[call, FOUND]), tools=[atlas]).run("?")
+    # The system asks the role again.
+    assert (result.outcome, result.retry_count) == ("answered", 1)
+    assert "approval_failed" in [event.data.get("code") for event in result.trace]

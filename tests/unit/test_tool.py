@@ -82,6 +82,7 @@ def test_a_bare_decorator_makes_a_tool_from_hints_and_docstring() -> None:
         "side_effect": "external",
         "idempotent": False,
         "cache": None,
+        "approval": "none",
         "timeout": None,
         "max_calls": None,
         "max_result": 20_000,

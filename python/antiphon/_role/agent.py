@@ -10,6 +10,7 @@ from antiphon._role.context import RoleContext
 from antiphon._role.played import as_tools, played_by
 from antiphon._team.schema import fields_of, is_record
 from antiphon._team.spec import read_spec
+from antiphon._tool.approval import refuse_persons
 from antiphon.agent import Agent
 from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationError
 
@@ -52,6 +53,7 @@ def agent_role(part: Part, agent: Agent) -> dict[str, Any]:
     if spec.budget is not None:
         shared["limits"] = spec.budget.limits()
     if spec.run is not None:
+        refuse_persons(spec.tools, "a ready system", "use it in a team of agents")
         act = _Playing(part, spec)
         return {"act": act, "tools": [dict(tool.spec) for tool in spec.tools], **shared}
     return {**_declared(agent, spec), **shared}

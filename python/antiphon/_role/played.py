@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._model.choice import as_model
 from antiphon._role.question import waited
 from antiphon._team.use import use
+from antiphon._tool.approval import ToolCall, approver, judge
 from antiphon.models import Model
 from antiphon.tools import Tool, ToolContext, encode_result
 
@@ -36,9 +37,24 @@ def played_by(given: Any, where: str) -> Model | tuple[Callable[..., Any], str]:
     return reply, ask.name
 
 
-def as_tools(given: Iterable[Any]) -> list[tuple[Any, Callable[..., Any]]]:
-    """Tools with what calls them: their specs, and callables of arguments and call."""
-    return [(tool.spec, _using(tool)) for tool in Tool.collect(given)]
+def as_tools(
+    given: Iterable[Any],
+) -> list[tuple[Any, Callable[..., Any], Callable[..., Any] | None]]:
+    """Tools with what calls them and what approves of it: callables of arguments and call."""
+    return [(tool.spec, _using(tool), _approving(tool)) for tool in Tool.collect(given)]
+
+
+def _approving(tool: Tool) -> Callable[..., Any] | None:
+    approve = approver(tool)
+    if approve is None:
+        return None
+
+    def decide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+        key = about.get("idempotency_key") or ""
+        call_id = about.get("call_id") or key
+        return judge(approve, ToolCall(name=tool.name, arguments=arguments, call_id=call_id))
+
+    return decide
 
 
 def _using(tool: Tool) -> Callable[..., Any]:

@@ -163,6 +163,9 @@ class Resumes(Threads):
                 code="answer_invalid",
                 hint="resume the result that the last `run` or `resume` returned",
             )
+        # All of them or none: an answer that cannot be taken leaves the pause as it is.
+        for key, value in given.items():
+            run.check_answer(key, value)
         for key, value in given.items():
             run.answer(key, value)
         return run

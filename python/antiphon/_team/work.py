@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Command, current_context
 from antiphon._encode import encode_result
@@ -11,6 +11,7 @@ from antiphon._team.messages import said
 from antiphon._team.prompt import opening, sent
 from antiphon._team.returns import returned
 from antiphon._team.shown import Shown
+from antiphon._tool.approval import ToolCall, approver, is_async_approver, judge, judge_async
 from antiphon.context import AgentContext
 from antiphon.tools import Tool, ToolContext
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from antiphon._team.roster import Roster
     from antiphon._team.schema import State
     from antiphon._team.spec import Spec
+
+    _Callable: TypeAlias = tuple[Callable[..., Any], bool]
+    """A callable, and whether it is async."""
 
 
 def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context], Any]:
@@ -129,8 +133,8 @@ def _field(value: Any, key: str) -> Any:
     return value[key] if isinstance(value, dict) else getattr(value, key)
 
 
-def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool]:
-    """A tool as the engine calls it: JSON in, JSON out."""
+def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool, _Callable | None]:
+    """A tool as the engine calls it, JSON in, JSON out, and what approves of its calls."""
 
     def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
         return encode_result(tool.call(arguments, _about(about)))
@@ -138,7 +142,25 @@ def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool]:
     async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
         return encode_result(await tool.call(arguments, _about(about)))
 
-    return dict(tool.spec), acall if tool.is_async else call, tool.is_async
+    return dict(tool.spec), acall if tool.is_async else call, tool.is_async, _approver(tool)
+
+
+def _approver(tool: Tool) -> _Callable | None:
+    """What approves of a tool's calls at once, as the engine calls it."""
+    approve = approver(tool)
+    if approve is None:
+        return None
+
+    def asked(arguments: dict[str, Any], about: dict[str, Any]) -> ToolCall:
+        return ToolCall(name=tool.name, arguments=arguments, call_id=about["call_id"])
+
+    def decide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+        return judge(approve, asked(arguments, about))
+
+    async def adecide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+        return await judge_async(approve, asked(arguments, about))
+
+    return (adecide, True) if is_async_approver(approve) else (decide, False)
 
 
 def _about(about: dict[str, Any]) -> ToolContext:

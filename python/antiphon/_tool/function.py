@@ -65,6 +65,14 @@ class FunctionBody:
         )
         self.is_async = _is_async(function, self.plain)
 
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Builds the arguments and calls nothing.
+
+        Raises:
+            ValidationError: an argument does not fit (``invalid_value``).
+        """
+        build(self._record, dict(arguments), "")
+
     def invoke(self, arguments: Mapping[str, Any], context: ToolContext | None) -> Any:
         """Builds the arguments and calls.
 

@@ -42,6 +42,9 @@ class LangChainBody:
         self.parameters: JsonSchema = _schema_of(tool)
         self.is_async = _is_async(tool)
 
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Nothing: LangChain checks what it is called with."""
+
     def invoke(self, arguments: Mapping[str, Any], context: ToolContext | None) -> Any:
         """Calls it as LangChain's agents do.
 

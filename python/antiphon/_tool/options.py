@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Literal, NoReturn, TypeAlias, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, cast, get_args
 
 from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from antiphon._tool.approval import Approval
 
 SideEffect: TypeAlias = Literal["none", "read", "write", "external"]
 """What calling a tool does to the world."""
@@ -25,6 +28,7 @@ class ToolOptions(TypedDict, total=False):
     description: str | None
     timeout: float | None
     max_calls: int | None
+    approval: Approval
     idempotent: bool
     cache: bool | None
     side_effect: SideEffect

@@ -11,6 +11,7 @@ from antiphon._antiphon import Context, current_context
 from antiphon._effect import call_of, perform, perform_async
 from antiphon._pause import Interrupted
 from antiphon._step import Step
+from antiphon._team.approve import Approving
 from antiphon._team.use import use, use_async
 from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._langchain import settings_of
@@ -181,23 +182,26 @@ class Runtime(Generic[_ContextT]):
         Raises:
             ValidationError: an argument does not fit (``invalid_value``).
             RunTimeout: it took longer than it may (``tool_timeout``).
-            ToolError: as `step`.
+            ToolError: it is not approved (``tool_refused``); or as `step`.
             StateError: as `step`.
         """
         found = Tool.from_any(tool)
+        given = Approving(self._ctx, self._ctx.ask, found, arguments, "").arguments()
         return perform(
             self._ctx,
-            call_of(found, arguments),
-            lambda key: use(found, arguments, self._about(found, key)),
+            call_of(found, given),
+            lambda key: use(found, given, self._about(found, key)),
         )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
         """`call`, awaited; a tool that is not async runs on a thread."""
         found = Tool.from_any(tool)
+        approving = Approving(self._ctx, self._ctx.ask, found, arguments, "")
+        given = await approving.arguments_async()
         return await perform_async(
             self._ctx,
-            call_of(found, arguments),
-            lambda key: use_async(found, arguments, self._about(found, key)),
+            call_of(found, given),
+            lambda key: use_async(found, given, self._about(found, key)),
         )
 
     def _about(self, tool: Tool, key: str) -> ToolContext:

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::agent::{AgentSpec, AgentTool, Conclusion};
+use antiphon_core::approval::Decision;
 use antiphon_core::reply::Shape;
 use antiphon_core::task::{Invocation, Outcome};
 use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
@@ -48,6 +49,8 @@ pub(crate) struct Callable {
 pub(crate) struct ToolEntry {
     pub(crate) name: String,
     pub(crate) callable: Callable,
+    /// Decides about its calls, if something does at once.
+    pub(crate) approve: Option<Callable>,
 }
 
 /// How the value that a call of an agent returned is read.
@@ -55,6 +58,7 @@ pub(crate) struct ToolEntry {
 pub(crate) enum Purpose {
     Open,
     Model,
+    Approve,
     Tool,
     Close,
 }
@@ -115,13 +119,21 @@ impl AgentEntry {
         if let ModelEntry::Callable(model) = &self.model {
             visit.call(&model.call)?;
         }
-        self.tools.iter().try_for_each(|tool| visit.call(&tool.callable.call))
+        for tool in &self.tools {
+            visit.call(&tool.callable.call)?;
+            tool.approve.iter().try_for_each(|approve| visit.call(&approve.call))?;
+        }
+        Ok(())
     }
 }
 
 impl AgentEntry {
     pub(crate) fn tool(&self, name: &str) -> Option<&Callable> {
         self.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.callable)
+    }
+
+    pub(crate) fn approve(&self, name: &str) -> Option<&Callable> {
+        self.tools.iter().find(|tool| tool.name == name)?.approve.as_ref()
     }
 }
 
@@ -149,14 +161,20 @@ fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<Shape>>> {
     Ok(Some(Arc::new(shape)))
 }
 
-/// A tool as Python gives it: its spec, its callable, and whether that is async.
+/// A callable as Python gives it, and whether it is async.
+type Given = (Py<PyAny>, bool);
+
+/// A tool as Python gives it: its spec, its callable, whether that is async, and
+/// what decides about its calls.
 fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
-    let (spec, call, asynchronous) = given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool)>()?;
+    let (spec, call, asynchronous, approve) =
+        given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool, Option<Given>)>()?;
     let made = tool_spec(&spec)?;
     let name = made.name.clone();
     let arguments = Shape::compile(&Schema::new(&name, made.parameters.clone()));
     let arguments = arguments.map_err(|fault| to_exception(given.py(), &fault))?;
-    let entry = ToolEntry { name, callable: Callable { call, asynchronous } };
+    let approve = approve.map(|(call, asynchronous)| Callable { call, asynchronous });
+    let entry = ToolEntry { name, callable: Callable { call, asynchronous }, approve };
     Ok((entry, AgentTool { spec: made, arguments: Arc::new(arguments) }))
 }
 
@@ -179,6 +197,9 @@ pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
     made.cache = fields.get("cache")?;
     made.timeout = fields.get("timeout")?.map(|given| seconds("timeout", given)).transpose()?;
     made.max_calls = fields.get("max_calls")?;
+    if let Some(approval) = fields.get::<Bound<'_, PyAny>>("approval")? {
+        made.approval = json::read(&approval)?;
+    }
     made.max_result = fields.get("max_result")?.unwrap_or(ToolSpec::MAX_RESULT);
     Ok(made)
 }
@@ -213,7 +234,17 @@ pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<Ou
             Ok(Outcome::Opened(messages))
         }
         Purpose::Model => Ok(Outcome::Replied(Box::new(reply_of(value)?))),
+        Purpose::Approve => Ok(Outcome::Decided(decision(value)?)),
         Purpose::Tool | Purpose::Close => Ok(Outcome::Returned(Ok(json::read(value)?))),
+    }
+}
+
+/// What a callable that approves of calls has decided: true, or why not.
+pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<Decision> {
+    match value.extract::<bool>() {
+        Ok(true) => Ok(Decision::Approve),
+        Ok(false) => Ok(Decision::Refuse(None)),
+        Err(_) => Ok(Decision::Refuse(Some(value.extract()?))),
     }
 }
 

@@ -170,19 +170,22 @@ impl Going<'_> {
 /// The answers that were given, each to the question it is for.
 fn commits(memory: &Memory<Object>, given: &Object) -> Result<Vec<Commit<Object>>, Fault> {
     let asking = memory.tasks.values().filter_map(|kept| match &kept.state {
-        Some(KeptState::Asked(question)) => Some((question.id.as_str(), kept)),
+        Some(KeptState::Asked(question)) => Some((question, kept)),
         _ => None,
     });
     let asking: Vec<_> = asking.collect();
-    let ids: Vec<_> = asking.iter().map(|(id, _)| *id).collect();
+    let ids: Vec<_> = asking.iter().map(|(question, _)| question.id.as_str()).collect();
     let answers = Python::attach(|py| matched(given.0.bind(py), &ids))?;
+    // All of them or none: an answer that cannot be taken leaves the pause as it is.
     let commit = |(place, value): (usize, Object)| {
-        let (_, kept) = asking.get(place)?;
+        let (question, kept) = asking.get(place)?;
         let (spent, events) = (memory.spent, memory.events);
-        let change = Change::Answered(kept.task, value);
-        Some(Commit { id: 0, within: kept.within.clone(), spent, events, change })
+        Some(question.taken(value).map(|value| {
+            let change = Change::Answered(kept.task, value);
+            Commit { id: 0, within: kept.within.clone(), spent, events, change }
+        }))
     };
-    Ok(answers.into_iter().filter_map(commit).collect())
+    answers.into_iter().filter_map(commit).collect()
 }
 
 type Matched = Vec<(usize, Object)>;

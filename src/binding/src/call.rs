@@ -174,6 +174,15 @@ impl Request<'_, '_> {
                 let request = pythonize::pythonize(py, request)?;
                 (Purpose::Model, model.kind(), &model.call, [given(request), context()?, None])
             }
+            Work::Approve(invocation) => {
+                let Some(approve) = self.agent.approve(&invocation.call.name) else {
+                    return Ok(None);
+                };
+                let asked = pythonize::pythonize(py, &invocation.arguments)?;
+                let about = agent::about(py, invocation)?;
+                let arguments = [given(asked), given(about.into_any()), None];
+                (Purpose::Approve, approve.kind(), &approve.call, arguments)
+            }
             Work::Tool(invocation) => {
                 let Some(tool) = self.agent.tool(&invocation.call.name) else { return Ok(None) };
                 let asked = pythonize::pythonize(py, &invocation.arguments)?;

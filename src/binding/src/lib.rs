@@ -48,6 +48,7 @@ mod place;
 mod pool;
 mod ported;
 mod ported_sandbox;
+mod proposal;
 mod put;
 mod review_loop;
 mod role;
@@ -104,6 +105,7 @@ mod _antiphon {
         model::Model,
         place::Place,
         pool::set_thread_limit,
+        proposal::Proposal,
         review_loop::ReviewLoop,
         role_call::{ModelCall, RoleCall},
         run::Run,

@@ -71,6 +71,14 @@ impl Value for Object {
         Python::attach(|py| Self(crate::fault::record(py, incident).into_any().unbind()))
     }
 
+    fn from_json(json: serde_json::Value) -> Self {
+        Python::attach(|py| {
+            // JSON has its counterparts; what may be lacking is memory.
+            let made = pythonize::pythonize(py, &json).map(Bound::unbind);
+            Self(made.unwrap_or_else(|_| py.None()))
+        })
+    }
+
     fn fields(&self) -> Option<Vec<(String, Self)>> {
         Python::attach(|py| {
             let dict = self.0.bind(py).cast::<PyDict>().ok()?;

@@ -26,8 +26,8 @@ pub(crate) struct Shot {
     pub(crate) header: Option<Header>,
     /// What tasks of the next superstep came to before that was merged, by key.
     pub(crate) tasks: BTreeMap<u64, Kept<Object>>,
-    /// What they asked last, by the key of the task of the run's own graph.
-    pub(crate) asked: BTreeMap<u64, Vec<Question<Object>>>,
+    /// What was asked last, with the key of who asked, by that of the task of the run's own graph.
+    pub(crate) asked: BTreeMap<u64, Vec<(u64, Question<Object>)>>,
     pub(crate) ended: Option<Result<Ending, Fault>>,
 }
 
@@ -159,8 +159,8 @@ impl Album<'_> {
         {
             let key = commit.within.first().map_or(task.key, |level| level.key);
             let asked = shot.asked.entry(key).or_default();
-            asked.retain(|other| other.path != question.path);
-            asked.push(Question::clone(question));
+            asked.retain(|(asker, _)| *asker != task.key);
+            asked.push((task.key, Question::clone(question)));
         }
         match (source, self.shots.last_mut()) {
             (Some(_), _) => self.finish(),

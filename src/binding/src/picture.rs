@@ -1,7 +1,7 @@
 //! A checkpoint as Python sees it.
 
 use antiphon_core::channel::ChannelId;
-use antiphon_core::checkpoint::{KeptState, Memory, Source};
+use antiphon_core::checkpoint::{Kept, KeptState, Memory, Source};
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::{Fault, Seed, Time};
@@ -149,18 +149,19 @@ impl<'py> Task<'_, 'py> {
         };
         let key = self.seed.number();
         let asked = if self.is_live {
-            let open =
-                self.shot.tasks.values().filter(|kept| {
-                    kept.within.first().map_or(kept.task.key, |level| level.key) == key
-                });
-            let open = open.filter_map(|kept| match &kept.state {
+            let own = |kept: &&Kept<Object>| {
+                kept.within.first().map_or(kept.task.key, |level| level.key) == key
+            };
+            let mut open: Vec<_> = self.shot.tasks.values().filter(own).collect();
+            open.sort_by_key(|kept| (kept.within.len(), kept.task.slot));
+            let open = open.into_iter().filter_map(|kept| match &kept.state {
                 Some(KeptState::Asked(question)) => Some(tuple(question)),
                 _ => None,
             });
             open.collect::<PyResult<Vec<_>>>()?
         } else {
             let asked = self.shot.asked.get(&key).map_or(&[][..], Vec::as_slice);
-            asked.iter().map(tuple).collect::<PyResult<Vec<_>>>()?
+            asked.iter().map(|(_, asked)| tuple(asked)).collect::<PyResult<Vec<_>>>()?
         };
         PyTuple::new(py, asked)
     }

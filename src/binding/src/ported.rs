@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use antiphon_core::approval::Decision;
 use antiphon_core::graph::Policy;
 use antiphon_core::task::{Failure, Verdict};
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use crate::agent::decision;
 use crate::fault::Retry;
 use crate::leash::Leash;
 use crate::model::reply_of;
@@ -62,12 +64,28 @@ impl Role for CallableRole {
 pub(crate) struct CallableTool {
     pub(crate) spec: ToolSpec,
     pub(crate) call: Arc<Py<PyAny>>,
+    /// Decides about its calls: it takes what a call takes, and says true or why not.
+    pub(crate) approve: Option<Arc<Py<PyAny>>>,
 }
 
 #[async_trait]
 impl Tool for CallableTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<Decision, Fault> {
+        let Some(callable) = self.approve.clone() else { return Ok(Decision::Refuse(None)) };
+        let about = json!({"name": self.spec.name, "idempotency_key": cx.idempotency_key});
+        let arguments = arguments.clone();
+        let called = apart(move |py| {
+            let asked = || {
+                let given = (in_python(py, &arguments)?, in_python(py, &about)?);
+                decision(&callable.bind(py).call1(given)?)
+            };
+            asked().map_err(|error: PyErr| fault(py, &error, Category::Tool, "approval_failed"))
+        });
+        called.await?
     }
 
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {

@@ -98,11 +98,13 @@ pub(crate) fn model(given: &Bound<'_, PyAny>) -> PyResult<Arc<dyn ModelPort>> {
 }
 
 fn tools(fields: &Keywords<'_, '_>, name: &str) -> PyResult<Option<Vec<Arc<dyn Tool>>>> {
-    let Some(given) = fields.get::<Vec<(Bound<'_, PyDict>, Py<PyAny>)>>(name)? else {
+    let Some(given) = fields.get::<Vec<(Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)>>(name)?
+    else {
         return Ok(None);
     };
-    let tool = |(spec, call): (Bound<'_, PyDict>, Py<PyAny>)| {
-        let tool = CallableTool { spec: tool_spec(&spec)?, call: Arc::new(call) };
+    let tool = |(spec, call, approve): (Bound<'_, PyDict>, Py<PyAny>, Option<Py<PyAny>>)| {
+        let (call, approve) = (Arc::new(call), approve.map(Arc::new));
+        let tool = CallableTool { spec: tool_spec(&spec)?, call, approve };
         Ok(Arc::new(tool) as Arc<dyn Tool>)
     };
     given.into_iter().map(tool).collect::<PyResult<_>>().map(Some)

@@ -334,6 +334,12 @@ impl Run {
         })
     }
 
+    /// Whether `answer` would take this answer to a question; raises what it would.
+    fn check_answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
+        let checked = self.with(|core| Ok(core.machine.check_answer(id, &Object(value))))?;
+        checked.map_err(|fault| to_exception(py, &fault))
+    }
+
     /// Answers an open question; then wait for the run again. A run that is kept has let its
     /// thread go: start another one there with the answer.
     fn answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {

@@ -15,8 +15,10 @@ use crate::tool::ToolSpec;
 
 mod dialogue;
 mod feedback;
+mod pending;
 
 pub use dialogue::{Dialogue, Turn};
+pub use pending::Action;
 
 /// What an agent may do and must deliver.
 #[derive(Clone, Debug)]

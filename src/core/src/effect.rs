@@ -2,11 +2,13 @@
 
 use smallvec::SmallVec;
 
+use crate::approval::Proposal;
 use crate::budget::Dimension;
 use crate::checkpoint::Commit;
 use crate::fault::Fault;
 use crate::task::{Task, TaskId};
 use crate::time::Time;
+use crate::value::Value;
 
 /// The next thing to do. Exhaustive on purpose: a new effect must break every
 /// driver when it is compiled.
@@ -52,4 +54,34 @@ pub struct Question<V> {
     pub path: Vec<String>,
     /// What is asked.
     pub value: V,
+}
+
+impl<V: Value> Question<V> {
+    /// What is kept of an answer: the answer, or what it decides about a call.
+    ///
+    /// # Errors
+    /// As [`Question::accepts`].
+    pub fn taken(&self, answer: V) -> Result<V, Fault> {
+        self.accepts(&answer)?;
+        let proposal = self.value.to_json().as_ref().and_then(Proposal::read);
+        match proposal.zip(answer.to_json()) {
+            Some((proposal, json)) => Ok(V::from_json(proposal.seal(&json)?)),
+            None => Ok(answer),
+        }
+    }
+
+    /// Whether this can be its answer: anything, but that a call which needs
+    /// approval is approved or not.
+    ///
+    /// # Errors
+    /// As [`Proposal::decide`].
+    pub fn accepts(&self, answer: &V) -> Result<(), Fault> {
+        let Some(proposal) = self.value.to_json().as_ref().and_then(Proposal::read) else {
+            return Ok(());
+        };
+        match answer.to_json() {
+            Some(answer) => proposal.decide(&answer).map(drop),
+            None => Err(proposal.unclear("a value that JSON has no form for")),
+        }
+    }
 }

@@ -14,10 +14,12 @@
 //! | [`budget`], [`retry`], [`seed`] | what may be spent; when to try again; randomness that repeats |
 //! | [`event`], [`notice`] | what a watcher sees; what a host can show with values |
 //! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
+//! | [`approval`] | calls of tools that somebody has to approve of |
 //! | [`reply`] | from what a model wrote to a value that fits a schema |
 //! | [`fault`], [`incident`], [`time`] | how something fails, and where; instants |
 
 pub mod agent;
+pub mod approval;
 pub mod budget;
 pub mod channel;
 pub mod checkpoint;

@@ -173,7 +173,10 @@ impl<V: Value> Run<V> {
             Outcome::Ask(value) => self.pause(id.unit, id.slot, value),
             Outcome::Failed(failure) => self.fail(id.unit, id.slot, *failure),
             Outcome::Escalate(update) => self.escalate(id.unit, id.slot, update),
-            Outcome::Opened(_) | Outcome::Replied(_) | Outcome::Returned(_) => {
+            Outcome::Opened(_)
+            | Outcome::Replied(_)
+            | Outcome::Decided(_)
+            | Outcome::Returned(_) => {
                 let fault = Fault::new(
                     Category::Internal,
                     "outcome_misplaced",

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Conclusion;
+use crate::approval::Decision;
 use crate::command::Update;
 use crate::fault::Fault;
 use crate::graph::NodeId;
@@ -48,6 +49,8 @@ pub enum Work<V> {
     Open(Input<V>),
     /// Call the agent's model.
     Model(Box<ModelRequest>),
+    /// Decide whether this call of one of the agent's tools is made.
+    Approve(Box<Invocation>),
     /// Call one of the agent's tools; the arguments fit its schema.
     Tool(Box<Invocation>),
     /// Turn what an agent concluded into an update of the state.
@@ -90,6 +93,8 @@ pub enum Outcome<V> {
     Opened(Vec<Message>),
     /// What the model said.
     Replied(Box<ModelReply>),
+    /// Whether a call is made.
+    Decided(Decision),
     /// What the tool returned.
     Returned(ToolOutcome),
 }

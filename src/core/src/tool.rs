@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::approval::Approval;
 use crate::fault::Fault;
 
 /// What calling a tool does to the world.
@@ -48,6 +49,9 @@ pub struct ToolSpec {
     /// How many calls one agent run may make of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
+    /// Who has to approve of each call before it is made.
+    #[serde(default, skip_serializing_if = "Approval::is_none")]
+    pub approval: Approval,
     /// How many characters of a result the model gets to see.
     #[serde(default = "default_max_result")]
     pub max_result: usize,
@@ -77,6 +81,7 @@ impl ToolSpec {
             cache: None,
             timeout: None,
             max_calls: None,
+            approval: Approval::None,
             max_result: Self::MAX_RESULT,
         }
     }

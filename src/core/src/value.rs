@@ -37,6 +37,9 @@ pub trait Value: Clone + fmt::Debug {
     /// A failure as a value, for the channels that record errors.
     fn from_incident(incident: &Incident<'_>) -> Self;
 
+    /// What the engine itself asks or says, as a value.
+    fn from_json(json: Json) -> Self;
+
     /// The fields of a record by name, or none if it is not a record: how the
     /// input of a nested graph reaches its channels.
     fn fields(&self) -> Option<Vec<(String, Self)>>;

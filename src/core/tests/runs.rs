@@ -8,6 +8,7 @@
 )]
 
 mod agent {
+    mod approvals;
     mod budgets;
     mod conversation;
     mod model;

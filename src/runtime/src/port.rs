@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use antiphon_core::approval::Decision;
 use antiphon_core::{Fault, ModelReply, ModelRequest, Time, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use serde_json::Value as Json;
@@ -80,6 +81,15 @@ pub trait Model: Send + Sync {
 pub trait Tool: Send + Sync {
     /// What models and the engine see.
     fn spec(&self) -> &ToolSpec;
+
+    /// Decides whether a call with these arguments is made; asked only of a
+    /// tool whose spec says [`antiphon_core::approval::Approval::Host`].
+    ///
+    /// # Errors
+    /// Why it cannot be decided: whoever wants the call fails with it.
+    async fn approve(&self, _arguments: &Json, _cx: &CallContext) -> Result<Decision, Fault> {
+        Ok(Decision::Refuse(None))
+    }
 
     /// Calls it with arguments that satisfy its schema.
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome;

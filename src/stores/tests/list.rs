@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::agent::AgentSpec;
 use antiphon_core::budget::Spent;
 use antiphon_core::channel::{ChannelId, Merge, Write};
 use antiphon_core::checkpoint::{
@@ -111,7 +112,12 @@ fn graph() -> Arc<Graph<Value>> {
         work: NodeWork::Graph(inner.build().unwrap()),
         policy: Policy::default(),
     });
-    graph.edge(START, "ask").edge("ask", "work").edge("work", "sub");
+    graph.add_node(Node {
+        name: "agent".into(),
+        work: NodeWork::Agent(Arc::new(AgentSpec::default())),
+        policy: Policy::default(),
+    });
+    graph.edge(START, "ask").edge("ask", "work").edge("work", "sub").edge("sub", "agent");
     graph.build().unwrap()
 }
 
@@ -216,6 +222,40 @@ async fn what_a_nested_graph_asked_is_over_when_its_superstep_is() {
     let listed = subject.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.asking.len()), ("paused", 1));
     assert_eq!(listed.asking[0].id, "60");
+}
+
+#[tokio::test]
+async fn an_agent_whose_calls_wait_for_approval_rests_until_one_is_answered() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Step, &[1, 4])).await;
+    let level = vec![Level { node: node("agent"), attempt: 1, key: 5 }];
+    let call = |key: u64, slot| TaskKey { key, slot, node: node("agent") };
+    let of_agent = |change| Commit { within: level.clone(), ..commit(change) };
+    let asks = |key: u64, slot| {
+        let question = Question { id: key.to_string(), path: Vec::new(), value: json!("pay?") };
+        of_agent(Change::Asked(call(key, slot), Box::new(question)))
+    };
+    subject.keep(&mut writer, asks(52, 0)).await;
+    subject.keep(&mut writer, asks(51, 1)).await;
+    subject.store.release("t", "me").await.unwrap();
+    assert_eq!(subject.status("t").await, "orphaned", "the other task was at work");
+    subject.store.claim("t", "me", TERM).await.unwrap();
+    subject.keep(&mut writer, asked(1, "other")).await;
+    subject.store.release("t", "me").await.unwrap();
+    let listed = subject.listed("t").await;
+    let ids: Vec<_> = listed.asking.iter().map(|asking| asking.id.as_str()).collect();
+    assert_eq!((listed.status.as_str(), ids), ("paused", vec!["other", "52", "51"]));
+    subject.store.claim("t", "me", TERM).await.unwrap();
+    subject.keep(&mut writer, of_agent(Change::Answered(call(52, 0), json!(true)))).await;
+    subject.store.release("t", "me").await.unwrap();
+    let listed = subject.listed("t").await;
+    assert_eq!((listed.status.as_str(), listed.asking.len()), ("orphaned", 1), "it goes on");
+    subject.store.claim("t", "me", TERM).await.unwrap();
+    subject.keep(&mut writer, asks(51, 1)).await;
+    writer.close().await.unwrap();
+    let listed = subject.listed("t").await;
+    assert_eq!((listed.status.as_str(), listed.asking.len()), ("paused", 2));
 }
 
 #[tokio::test]

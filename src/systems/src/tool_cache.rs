@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use antiphon_core::approval::Decision;
 use antiphon_core::event::EventKind;
 use antiphon_core::tool::succeeded;
-use antiphon_core::{SideEffect, ToolOutcome, ToolSpec};
+use antiphon_core::{Fault, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_runtime::{CallContext, Notes, Tool};
 use async_trait::async_trait;
 use serde_json::{Map, Value as Json, json};
@@ -105,6 +106,10 @@ struct Cached {
 impl Tool for Cached {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
+    }
+
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<Decision, Fault> {
+        self.tool.approve(arguments, cx).await
     }
 
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {

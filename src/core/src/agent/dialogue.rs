@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{AgentSpec, Conclusion, Repair, ToolUse, feedback};
+use super::pending::{Action, CallState, Pending};
+use super::{AgentSpec, AgentTool, Conclusion, Repair, ToolUse, feedback};
+use crate::approval::{Approval, Decision, Proposal};
 use crate::checkpoint::{Call, Callee, digest, key};
 use crate::fault::{Category, Fault};
 use crate::message::{Message, ToolCall};
@@ -17,8 +19,10 @@ use crate::tool::{SideEffect, ToolOutcome, succeeded};
 pub enum Turn {
     /// A reply of the model.
     Ask(Box<ModelRequest>),
-    /// These tools to be called, all at once; each is answered by its position.
-    Act(Vec<(usize, Invocation)>),
+    /// These to be done, all at once; each is answered by its position.
+    Act(Vec<(usize, Action)>),
+    /// A person's word on [`Dialogue::proposals`].
+    Wait,
     /// Nothing more: this is what it has come to.
     Conclude(Box<Conclusion>),
     /// Nothing more: it has failed.
@@ -34,6 +38,8 @@ pub struct Dialogue {
     opened: usize,
     calls: Vec<Pending>,
     tool_uses: Vec<ToolUse>,
+    /// The tools of earlier calls that were not approved.
+    declined: Vec<String>,
     usage: Usage,
     turns: u32,
     reasks: u32,
@@ -41,20 +47,6 @@ pub struct Dialogue {
     model: String,
     end: Option<Result<Box<Conclusion>, Fault>>,
     repair: Option<Repair>,
-}
-
-/// A call the model asked for, until its answer is in the conversation.
-#[derive(Debug)]
-struct Pending {
-    call: ToolCall,
-    state: CallState,
-}
-
-#[derive(Debug)]
-enum CallState {
-    Ready(Box<Invocation>),
-    Out,
-    Answered(String, bool),
 }
 
 impl Dialogue {
@@ -67,6 +59,7 @@ impl Dialogue {
             messages,
             calls: Vec::new(),
             tool_uses: Vec::new(),
+            declined: Vec::new(),
             usage: Usage::default(),
             turns: 0,
             reasks: 0,
@@ -88,6 +81,9 @@ impl Dialogue {
         let ready = self.take_ready();
         if !ready.is_empty() {
             return Turn::Act(ready);
+        }
+        if self.proposals().next().is_some() {
+            return Turn::Wait;
         }
         self.settle_calls();
         if self.turns >= self.spec.max_turns {
@@ -114,7 +110,7 @@ impl Dialogue {
         self.messages.push(message);
         for call in reply.tool_calls {
             let state = self.admit(&call, cut);
-            self.calls.push(Pending { call, state });
+            self.calls.push(Pending::new(call, state));
         }
     }
 
@@ -124,8 +120,44 @@ impl Dialogue {
         let tool = self.spec.tools.iter().find(|tool| tool.spec.name == pending.call.name);
         let limit = tool.map_or(crate::tool::ToolSpec::MAX_RESULT, |tool| tool.spec.max_result);
         let (text, cut) = feedback::result(outcome, limit);
-        pending.state = CallState::Answered(text, succeeded(outcome));
+        pending.answer(text, succeeded(outcome));
         cut
+    }
+
+    /// The calls that a person has to approve of, by position.
+    pub fn proposals(&self) -> impl Iterator<Item = (usize, &Invocation)> {
+        self.calls.iter().enumerate().filter_map(|(position, pending)| match &pending.state {
+            CallState::Proposed(invocation) if self.approval(pending) == Approval::Person => {
+                Some((position, &**invocation))
+            }
+            _ => None,
+        })
+    }
+
+    /// The call at `position` as a person is asked about it, if one has to be.
+    pub fn proposal(&self, position: usize) -> Option<Proposal> {
+        let pending = self.calls.get(position)?;
+        let CallState::Proposed(invocation) = &pending.state else { return None };
+        let tool = self.tool(&pending.call.name)?;
+        let parameters = tool.spec.parameters.clone();
+        Some(Proposal::new(&pending.call.name, invocation.arguments.clone(), parameters))
+    }
+
+    /// Whether the call at `position`, which waits for it, may be made. Only
+    /// one that may counts as a call of its tool.
+    pub fn decide(&mut self, position: usize, decision: Decision) {
+        let spent = self.calls.get(position).and_then(|pending| self.spent(&pending.call.name));
+        if let Some(pending) = self.calls.get_mut(position) {
+            pending.decide(decision, spent);
+        }
+    }
+
+    /// Whether it is not known yet if the call at `position` may be made.
+    pub fn is_undecided(&self, position: usize) -> bool {
+        let undecided = |pending: &Pending| {
+            matches!(pending.state, CallState::Proposed(_) | CallState::Judged(_))
+        };
+        self.calls.get(position).is_some_and(undecided)
     }
 
     /// The budget around this agent allows no more tool calls: the model gets
@@ -164,7 +196,7 @@ impl Dialogue {
             CallState::Answered(text, false) => {
                 Some(text.strip_prefix("error: ").unwrap_or(text.as_str()))
             }
-            CallState::Answered(_, true) | CallState::Ready(_) | CallState::Out => None,
+            _ => None,
         }
     }
 
@@ -266,19 +298,21 @@ impl Dialogue {
         if position >= self.spec.max_tool_calls as usize {
             return denied(feedback::TOOL_BUDGET.to_owned());
         }
-        let Some(tool) = self.spec.tools.iter().find(|tool| tool.spec.name == call.name) else {
+        let Some(tool) = self.tool(&call.name) else {
             let known = self.spec.tools.iter().map(|tool| &tool.spec);
             return denied(feedback::unknown_tool(&call.name, known));
         };
-        if let Some(limit) = tool.spec.max_calls
-            && self.calls_of(&call.name) >= limit as usize
-        {
-            return denied(feedback::tool_limit(&call.name, limit));
+        if let Some(spent) = self.spent(&call.name) {
+            return spent;
         }
+        let admitted = match tool.spec.approval {
+            Approval::None => CallState::Ready,
+            Approval::Person | Approval::Host => CallState::Proposed,
+        };
         match tool.arguments.read_arguments(&call.arguments) {
             // What was cut off may still have become a valid text by repair.
             Ok(reading) if cut && reading.repaired() => denied(feedback::cut_off(&call.name)),
-            Ok(reading) => CallState::Ready(Box::new(Invocation {
+            Ok(reading) => admitted(Box::new(Invocation {
                 call: call.clone(),
                 arguments: reading.value,
                 idempotency_key: self.key(position, call),
@@ -296,43 +330,61 @@ impl Dialogue {
         key(self.seed, &call, position as u64)
     }
 
+    /// How a further call of a tool is answered that has none left.
+    fn spent(&self, name: &str) -> Option<CallState> {
+        let limit = self.tool(name)?.spec.max_calls?;
+        let spent = self.calls_of(name) >= limit as usize;
+        spent.then(|| CallState::Answered(feedback::tool_limit(name, limit), false))
+    }
+
+    /// What counts as a call of a tool; one that is not approved, or not yet, does not.
     fn calls_of(&self, name: &str) -> usize {
-        let made = self.tool_uses.iter().filter(|used| used.name == name).count();
-        made + self.calls.iter().filter(|pending| pending.call.name == name).count()
-    }
-
-    /// Calls that can be made now: all, if none of them changes anything;
-    /// else the next in order, once those before it are answered.
-    fn take_ready(&mut self) -> Vec<(usize, Invocation)> {
-        let harmless = |pending: &Pending| match &pending.state {
-            CallState::Ready(_) | CallState::Out => self.is_harmless(&pending.call.name),
-            CallState::Answered(..) => true,
+        let counts = |pending: &&Pending| match pending.state {
+            CallState::Proposed(_) | CallState::Judged(_) => false,
+            _ => pending.call.name == name && !pending.declined,
         };
-        let at_once = if self.calls.iter().all(harmless) { usize::MAX } else { 1 };
-        let ready = self.calls.iter_mut().enumerate().filter_map(|(position, pending)| {
-            let CallState::Ready(_) = pending.state else { return None };
-            match std::mem::replace(&mut pending.state, CallState::Out) {
-                CallState::Ready(invocation) => Some((position, *invocation)),
-                CallState::Out | CallState::Answered(..) => None,
-            }
-        });
-        ready.take(at_once).collect()
+        let made = self.tool_uses.iter().filter(|used| used.name == name).count();
+        let declined = self.declined.iter().filter(|declined| *declined == name).count();
+        made.saturating_sub(declined) + self.calls.iter().filter(counts).count()
     }
 
-    fn is_harmless(&self, name: &str) -> bool {
-        let tool = self.spec.tools.iter().find(|tool| tool.spec.name == name);
-        tool.is_some_and(|tool| {
+    /// What can be done now about calls: all, if none of them changes anything;
+    /// else the next in order, once those before it are answered.
+    fn take_ready(&mut self) -> Vec<(usize, Action)> {
+        let answered = |pending: &Pending| matches!(pending.state, CallState::Answered(..));
+        let harmless = |pending: &Pending| answered(pending) || self.is_harmless(pending);
+        let at_once = if self.calls.iter().all(harmless) { usize::MAX } else { 1 };
+        let asks_host: Vec<bool> =
+            self.calls.iter().map(|pending| self.approval(pending) == Approval::Host).collect();
+        let calls = self.calls.iter_mut().zip(asks_host).enumerate();
+        let open = calls.filter(|(_, (pending, _))| !answered(pending)).take(at_once);
+        open.filter_map(|(position, (pending, asks_host))| {
+            Some((position, pending.begin(asks_host)?))
+        })
+        .collect()
+    }
+
+    fn is_harmless(&self, pending: &Pending) -> bool {
+        self.tool(&pending.call.name).is_some_and(|tool| {
             matches!(tool.spec.side_effect, SideEffect::None | SideEffect::Read)
         })
+    }
+
+    fn approval(&self, pending: &Pending) -> Approval {
+        self.tool(&pending.call.name).map_or(Approval::None, |tool| tool.spec.approval)
+    }
+
+    fn tool(&self, name: &str) -> Option<&AgentTool> {
+        self.spec.tools.iter().find(|tool| tool.spec.name == name)
     }
 
     /// Moves answered calls into the conversation, in the order they were asked for.
     fn settle_calls(&mut self) {
         for pending in self.calls.drain(..) {
-            let (text, ok) = match pending.state {
-                CallState::Answered(text, ok) => (text, ok),
-                CallState::Ready(_) | CallState::Out => continue,
-            };
+            let CallState::Answered(text, ok) = pending.state else { continue };
+            if pending.declined {
+                self.declined.push(pending.call.name.clone());
+            }
             let ToolCall { id, name, arguments } = pending.call;
             self.messages.push(Message { name: Some(name.clone()), ..Message::tool(id, text) });
             self.tool_uses.push(ToolUse { name, arguments, ok });

@@ -22,6 +22,15 @@ pub(super) fn tool_limit(name: &str, limit: u32) -> String {
     format!("error: {name:?} may be called {limit} times and was not called again.")
 }
 
+pub(super) fn declined(name: &str, reason: Option<&str>) -> String {
+    let why = reason.map_or_else(|| ".".to_owned(), |reason| format!(": {reason}"));
+    format!("error: this call of {name:?} was not approved, and it was not called{why}")
+}
+
+pub(super) fn changed(arguments: &str, result: &str) -> String {
+    format!("[called with other arguments, by whoever approved of it: {arguments}]\n{result}")
+}
+
 pub(super) const TOOL_BUDGET: &str =
     "error: no tool calls are left. Conclude now with what you know.";
 

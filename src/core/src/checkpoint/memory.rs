@@ -1,6 +1,6 @@
 //! What the commits of a run add up to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::image::misfit;
@@ -104,6 +104,7 @@ impl<V: Value> Memory<V> {
                 self.kept(within, task).state = Some(KeptState::Asked(question));
             }
             Change::Answered(task, value) => {
+                self.rouse(&within);
                 let kept = self.kept(within, task);
                 kept.answers.push(value);
                 kept.state = None;
@@ -167,8 +168,7 @@ impl<V: Value> Memory<V> {
 
     /// Whether there is nothing left to do but to wait for answers.
     pub fn is_paused(&self) -> bool {
-        let asks = |kept: &Kept<V>| matches!(kept.state, Some(KeptState::Asked(_)));
-        self.ended.is_none() && self.tasks.values().any(asks) && self.rests(&self.root, None)
+        self.ended.is_none() && self.tasks.values().any(Kept::asks) && self.rests(&self.root, None)
     }
 
     /// Whether every task of a graph's open superstep has ended, or asks.
@@ -183,7 +183,32 @@ impl<V: Value> Memory<V> {
             let around = nested.within.iter().rev().nth(1).map(key);
             !is_done && around == unit && self.rests(&nested.image, Some(**own))
         });
-        settled.count() + inner.count() == image.outlook.tasks()
+        settled.count() + inner.count() + self.asleep(unit) == image.outlook.tasks()
+    }
+
+    /// How many agents of a graph wait for a person to approve of their calls.
+    fn asleep(&self, unit: Option<u64>) -> usize {
+        let asking = self.tasks.values().filter(|kept| kept.asks() && self.is_call(&kept.within));
+        let of_unit = asking.filter_map(|kept| match kept.within.as_slice() {
+            [.., around, own] => Some((Some(around.key), own.key)),
+            [own] => Some((None, own.key)),
+            [] => None,
+        });
+        let agents: BTreeSet<_> = of_unit.filter(|(around, _)| *around == unit).collect();
+        agents.len()
+    }
+
+    /// Whether what happened there is about a call of an agent: no graph works there.
+    fn is_call(&self, within: &[Level]) -> bool {
+        within.last().is_some_and(|level| !self.nested.contains_key(&level.key))
+    }
+
+    /// An agent that was given an answer goes on; what else it asks, it asks again.
+    fn rouse(&mut self, within: &[Level]) {
+        if self.is_call(within) {
+            let asking = self.tasks.values_mut().filter(|kept| kept.asks());
+            asking.filter(|kept| kept.within == within).for_each(|kept| kept.state = None);
+        }
     }
 
     fn kept(&mut self, within: Vec<Level>, task: TaskKey) -> &mut Kept<V> {
@@ -220,6 +245,12 @@ impl<V: Value> Memory<V> {
             *nested = fresh();
         }
         nested.image.apply(inner, delta)
+    }
+}
+
+impl<V> Kept<V> {
+    const fn asks(&self) -> bool {
+        matches!(self.state, Some(KeptState::Asked(_)))
     }
 }
 

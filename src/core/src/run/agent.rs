@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Run;
+use super::agent::approvals::Approvals;
 use super::frame::Status;
 use super::stop::Patience;
 use super::unit::{Doom, Units, sooner};
-use crate::agent::{AgentSpec, Dialogue, Turn};
+use crate::agent::{Action, AgentSpec, Dialogue, Turn};
+use crate::approval::refusal;
 use crate::budget::{Intent, exhausted};
 use crate::command::Update;
 use crate::event::{EventKind, Level};
@@ -21,6 +23,7 @@ use crate::time::Time;
 use crate::tool::ToolOutcome;
 use crate::value::Value;
 
+mod approvals;
 mod calls;
 mod trace;
 
@@ -34,6 +37,8 @@ pub(super) struct AgentUnit<V> {
     doom: Option<Doom<V>>,
     /// What is taken over now was made by an earlier drive of the run.
     replays: bool,
+    /// What a person has to approve of, and has.
+    approvals: Approvals<V>,
 }
 
 /// A task of the loop that the driver has.
@@ -60,6 +65,8 @@ struct Place(u32, u64);
 enum CallKind {
     Open,
     Model,
+    /// Whether the tool call at that position is made.
+    Approval(usize),
     /// The position of a tool call in the dialogue.
     Tool(usize),
     Close,
@@ -77,6 +84,7 @@ impl<V> AgentUnit<V> {
             result: None,
             doom: None,
             replays: false,
+            approvals: Approvals::new(),
         }
     }
 
@@ -113,6 +121,7 @@ impl<V> AgentUnit<V> {
         let which = match kind {
             CallKind::Tool(position) => position as u64 + 1,
             CallKind::Close => u64::MAX,
+            CallKind::Approval(position) => u64::MAX - 1 - position as u64,
             CallKind::Open | CallKind::Model | CallKind::Over => 0,
         };
         Place(self.turn(), which)
@@ -135,6 +144,9 @@ impl<V: Value> Run<V> {
         if let Some(doom) = agent.doom.take() {
             return self.conclude_agent(unit, doom);
         }
+        if agent.approvals.asleep {
+            return;
+        }
         if let Some(result) = agent.result.take() {
             return match result {
                 Ok(update) => self.finish_agent(unit, update),
@@ -147,13 +159,17 @@ impl<V: Value> Run<V> {
         };
         match dialogue.next_turn() {
             Turn::Ask(request) => self.ask_model(unit, request),
-            Turn::Act(calls) => {
-                for (position, invocation) in calls {
-                    self.call_tool(unit, position, invocation);
+            Turn::Act(actions) => {
+                for (position, action) in actions {
+                    match action {
+                        Action::Approve(invocation) => self.judge(unit, position, invocation),
+                        Action::Call(invocation) => self.call_tool(unit, position, invocation),
+                    }
                 }
                 // A denied call is answered already and opens nothing.
                 self.wake_agent(unit);
             }
+            Turn::Wait => self.propose(unit),
             Turn::Conclude(conclusion) => {
                 self.hand_out_call(unit, CallKind::Close, Work::Close(conclusion), None);
             }
@@ -264,6 +280,9 @@ impl<V: Value> Run<V> {
                 };
                 self.take_result(unit, position, &outcome);
             }
+            (CallKind::Approval(position), Outcome::Decided(decision)) => {
+                self.take_judgement(unit, position, decision);
+            }
             (CallKind::Open, Outcome::Opened(messages)) => {
                 let seed = self.units.get(unit).map(|unit| unit.seed).unwrap_or_default();
                 let seed = seed.child(self.desk.mark);
@@ -323,7 +342,14 @@ impl<V: Value> Run<V> {
     fn take_result(&mut self, unit: u32, position: usize, outcome: &ToolOutcome) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let Some(dialogue) = &mut agent.dialogue else { return };
-        let cut = dialogue.returned(position, outcome);
+        let refused = outcome.as_ref().err().and_then(refusal);
+        let cut = match refused.filter(|_| dialogue.is_undecided(position)) {
+            Some(refused) => {
+                dialogue.decide(position, refused);
+                false
+            }
+            None => dialogue.returned(position, outcome),
+        };
         self.log_tool_result(unit, position, cut, outcome.as_ref().err());
     }
 

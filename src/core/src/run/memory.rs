@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::agent::AgentUnit;
 use super::frame::{Frame, Status};
 use super::ledger::Ledger;
 use super::{Options, Run};
@@ -167,6 +168,27 @@ impl<V: Value> Run<V> {
         };
         self.close(unit);
         true
+    }
+
+    /// Takes up what a person was asked about the calls of an agent, in the
+    /// attempt that begins, and has answered.
+    pub(super) fn recall_approvals(&mut self, unit: u32, slot: u32, agent: &mut AgentUnit<V>) {
+        let (key, attempt) =
+            (self.units.task_seed(unit, slot).number(), self.units.attempt(unit, slot));
+        let Some(past) = self.desk.past.as_mut() else { return };
+        let is_own = |kept: &Kept<V>| {
+            kept.within.last().is_some_and(|level| (level.key, level.attempt) == (key, attempt))
+        };
+        let own = past.tasks.extract_if(.., |_, kept| is_own(kept));
+        let mut own: Vec<_> = own.map(|(_, kept)| kept).collect();
+        own.sort_by_key(|kept| kept.task.slot);
+        for Kept { task, mut answers, state, .. } in own {
+            match (state, answers.pop()) {
+                (Some(KeptState::Asked(question)), _) => agent.recall_question(task, *question),
+                (_, Some(answer)) => agent.recall_answer(task, answer),
+                _ => {}
+            }
+        }
     }
 
     /// Takes up what is known of the nested graph of a task.

@@ -62,9 +62,16 @@ impl<V: Value> Run<V> {
     /// given, in the order it asked.
     ///
     /// # Errors
-    /// A `Validation` fault if no open question has that id.
+    /// A `Validation` fault if no open question has that id, or as
+    /// [`Question::accepts`]; the question then stays open.
     pub fn answer(&mut self, id: &str, value: V, now: Time) -> Result<(), Fault> {
         self.desk.log.now = now;
+        let open = self.questions();
+        let asked = open.into_iter().find(|question| question.id == id);
+        let value = asked.ok_or_else(|| unknown(id))?.taken(value)?;
+        if self.answer_agent(id, &value) {
+            return Ok(());
+        }
         for unit in self.units.indices() {
             let Some(frame) = self.units.frame_mut(unit) else { continue };
             let asks = |status: &Status<V>| matches!(status, Status::Paused(q) if q.id == id);
@@ -83,12 +90,17 @@ impl<V: Value> Run<V> {
             self.start(unit, place);
             return Ok(());
         }
-        Err(Fault::new(
-            Category::Validation,
-            "question_unknown",
-            format!("no open question has the id: {id}"),
-        )
-        .hint("answer the ids that the paused result lists"))
+        Err(unknown(id))
+    }
+
+    /// Whether [`Run::answer`] would take an answer: for several that are to
+    /// be taken together or not at all.
+    ///
+    /// # Errors
+    /// As [`Run::answer`].
+    pub fn check_answer(&self, id: &str, value: &V) -> Result<(), Fault> {
+        let open = self.questions();
+        open.iter().find(|question| question.id == id).ok_or_else(|| unknown(id))?.accepts(value)
     }
 
     /// The answers a task was given so far.
@@ -107,6 +119,9 @@ impl<V: Value> Run<V> {
 
 impl<V: Value> Units<V> {
     fn collect_questions(&self, unit: u32, questions: &mut Vec<Question<V>>) {
+        if let Some(agent) = self.agent(unit) {
+            return questions.extend(agent.questions().cloned());
+        }
         let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
         for record in records {
             match &record.status {
@@ -116,4 +131,10 @@ impl<V: Value> Units<V> {
             }
         }
     }
+}
+
+fn unknown(id: &str) -> Fault {
+    let message = format!("no open question has the id: {id}");
+    Fault::new(Category::Validation, "question_unknown", message)
+        .hint("answer the ids that the paused result lists")
 }

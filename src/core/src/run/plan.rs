@@ -102,8 +102,13 @@ impl<V: Value> Run<V> {
                 self.nest(unit, slot, &nested);
             }
             NodeWork::Agent(spec) => {
-                let agent = AgentUnit::new(Arc::clone(spec));
+                let mut agent = AgentUnit::new(Arc::clone(spec));
+                self.recall_approvals(unit, slot, &mut agent);
+                let asleep = agent.is_asleep();
                 self.attach(unit, slot, Body::Agent(Box::new(agent)));
+                if let Some(record) = self.units.record(unit, slot).filter(|_| asleep) {
+                    record.deadline = None;
+                }
             }
         }
         self.tell_begun(unit, slot);
@@ -204,7 +209,7 @@ impl<V: Value> Frame<V> {
 }
 
 impl<V: Value> Units<V> {
-    fn set_off(&mut self, unit: u32, slot: u32, now: Time) -> Option<Time> {
+    pub(super) fn set_off(&mut self, unit: u32, slot: u32, now: Time) -> Option<Time> {
         let Frame { graph, records, .. } = self.frame_mut(unit)?;
         let record = records.get_mut(slot as usize)?;
         record.set_off(graph.node(record.node)?, now);

@@ -164,6 +164,13 @@ impl<V: Value> Units<V> {
         }
     }
 
+    pub(super) fn agent(&self, index: u32) -> Option<&AgentUnit<V>> {
+        match &self.get(index)?.body {
+            Body::Graph(_) => None,
+            Body::Agent(agent) => Some(agent),
+        }
+    }
+
     pub(super) fn record(&mut self, unit: u32, slot: u32) -> Option<&mut Record<V>> {
         self.frame_mut(unit)?.records.get_mut(slot as usize)
     }

@@ -67,6 +67,10 @@ impl Value for Json {
         }
     }
 
+    fn from_json(json: Json) -> Self {
+        json
+    }
+
     fn from_incident(incident: &Incident<'_>) -> Self {
         let message = || Self::String(incident.fault.message.clone());
         serde_json::to_value(incident).unwrap_or_else(|_| message())

@@ -51,7 +51,7 @@ pub(crate) fn script(
                 ("turns", json!(conclusion.turns)),
             ])
         }
-        Work::Node(_) => panic!("an agent is no node of the host"),
+        Work::Approve(_) | Work::Node(_) => panic!("it is asked nothing of the kind"),
     })
 }
 

@@ -80,6 +80,11 @@ impl Script {
         self
     }
 
+    /// What a node's script makes of a task.
+    pub(crate) fn outcome(&self, name: &str, call: &mut Call<'_>) -> Outcome<Value> {
+        self.nodes[name](call)
+    }
+
     /// How long the work of a node, or of a tool of an agent, takes.
     pub(crate) fn takes(mut self, name: &str, time: Duration) -> Self {
         self.takes.insert(name.to_owned(), Some(time));

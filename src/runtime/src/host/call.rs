@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use antiphon_core::approval::{Approval, Decision, refused};
 use antiphon_core::budget::Intent;
 use antiphon_core::checkpoint::{Callee, Came};
 use antiphon_core::command::Update;
@@ -147,7 +148,7 @@ impl NodeCall {
     ///
     /// # Errors
     /// A `Budget` fault if no call is left, a `Timeout` fault `tool_timeout`,
-    /// `unknown_outcome` if nobody knows what came of it, `replay_diverged` if
+    /// `tool_refused` if it was not approved, `unknown_outcome` if nobody knows what came of it, `replay_diverged` if
     /// the node did something else before, else the tool's own.
     pub async fn invoke(&self, tool: &dyn Tool, arguments: Json) -> ToolOutcome {
         let (spec, seed) = (tool.spec(), self.next_seed());
@@ -172,7 +173,10 @@ impl NodeCall {
             seed,
             ..self.cx.clone()
         };
-        let outcome = within(spec.timeout, &cx, tool.call(arguments, &cx)).await;
+        let outcome = match approved(tool, arguments, &cx).await {
+            Ok(arguments) => within(spec.timeout, &cx, tool.call(arguments, &cx)).await,
+            Err(fault) => Err(fault),
+        };
         asked.end(&due, || outcome.clone().map(Came::Json)).await?;
         asked.returned(&due.key, &outcome, false);
         outcome
@@ -181,6 +185,21 @@ impl NodeCall {
     /// The same for the same call of every attempt, and for no other call.
     fn next_seed(&self) -> Seed {
         self.cx.seed.child(self.calls.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// The arguments that a call is made with, if it may be made.
+async fn approved(tool: &dyn Tool, arguments: Json, cx: &CallContext) -> ToolOutcome {
+    let spec = tool.spec();
+    let decision = match spec.approval {
+        Approval::None => Decision::Approve,
+        Approval::Host => tool.approve(&arguments, cx).await?,
+        Approval::Person => Decision::Refuse(Some("a person cannot be asked here".to_owned())),
+    };
+    match decision {
+        Decision::Approve => Ok(arguments),
+        Decision::Change(changed) => Ok(changed),
+        Decision::Refuse(reason) => Err(refused(&spec.name, reason.as_deref())),
     }
 }
 

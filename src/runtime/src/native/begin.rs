@@ -88,8 +88,9 @@ impl Begun {
             (options.run_id, options.seed, options.mark) = (run_id, seed, mark);
         }
         hold.begin(&origin(&options));
-        for (id, answer) in answers {
-            let commit = answered(&memory, &id, answer)?;
+        let answered = answers.into_iter().map(|(id, answer)| answered(&memory, &id, answer));
+        // All of them or none: an answer that cannot be taken leaves the pause as it is.
+        for commit in answered.collect::<Result<Vec<_>, _>>()? {
             if let Some(durable) = hold.keep(&commit, &|| None, now)? {
                 durable.await?;
             }
@@ -121,13 +122,12 @@ impl Begun {
 
 /// The answer to an open question, as a commit.
 fn answered(memory: &Memory<Json>, id: &str, answer: Json) -> Result<Commit<Json>, Fault> {
-    let asks = |state: &Option<KeptState<Json>>| match state {
-        Some(KeptState::Asked(question)) => question.id == id,
-        _ => false,
-    };
-    let Some(kept) = memory.tasks.values().find(|kept| asks(&kept.state)) else {
-        return Err(unknown(id));
-    };
+    let asking = memory.tasks.values().find_map(|kept| match &kept.state {
+        Some(KeptState::Asked(question)) if question.id == id => Some((kept, question)),
+        _ => None,
+    });
+    let (kept, question) = asking.ok_or_else(|| unknown(id))?;
+    let answer = question.taken(answer)?;
     Ok(Commit {
         id: 0,
         within: kept.within.clone(),

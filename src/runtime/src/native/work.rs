@@ -56,7 +56,7 @@ impl Desk {
         cx.idempotency_key = match &task.work {
             Work::Tool(invocation) => Some(invocation.idempotency_key.clone()),
             Work::Model(request) => Some(run.model_key(id, request)),
-            Work::Node(_) | Work::Open(_) | Work::Close(_) => None,
+            Work::Node(_) | Work::Open(_) | Work::Approve(_) | Work::Close(_) => None,
         };
         Some(NodeCall {
             node: graph.node_name(Some(task.node)),
@@ -80,7 +80,7 @@ impl Desk {
 pub(super) fn may_hang(run: &Run<Json>, task: &Task<Json>, now: Time) -> bool {
     let of_run = run.remaining(now).map(|left| now + left);
     match &task.work {
-        Work::Tool(_) => true,
+        Work::Tool(_) | Work::Approve(_) => true,
         Work::Node(_) => {
             task.deadline.is_some_and(|own| of_run.is_none_or(|deadline| own < deadline))
         }
@@ -96,6 +96,7 @@ where
         Work::Node(_) => return host.node(call).await,
         Work::Open(_) => host.open(call).await.map(Outcome::Opened),
         Work::Model(request) => ask(&*host, &call, &request).await,
+        Work::Approve(invocation) => approve(&*host, &call, &invocation).await,
         Work::Tool(invocation) => return Outcome::Returned(act(&*host, &call, *invocation).await),
         Work::Close(conclusion) => host.close(call, *conclusion).await.map(Outcome::Done),
     };
@@ -108,6 +109,18 @@ where
 {
     let reply = host.model(call)?.call(request, &call.cx).await?;
     Ok(Outcome::Replied(Box::new(reply)))
+}
+
+async fn approve<H>(
+    host: &H,
+    call: &NodeCall,
+    invocation: &Invocation,
+) -> Result<Outcome<Json>, Fault>
+where
+    H: Host + ?Sized,
+{
+    let tool = host.tool(call, &invocation.call.name)?;
+    tool.approve(&invocation.arguments, &call.cx).await.map(Outcome::Decided)
 }
 
 async fn act<H>(host: &H, call: &NodeCall, invocation: Invocation) -> Result<Json, Fault>

@@ -17,7 +17,7 @@ use antiphon_runtime::{Clock, Driver, Rest};
 use serde_json::json;
 
 use crate::support::script::{Script, calls, says};
-use crate::support::tools::{declared, tool};
+use crate::support::tools::{declared, guarded, tool};
 use crate::support::{Parts, agent, clock, graph, held, in_virtual_time, ms, run, wrote};
 
 #[tokio::test]
@@ -91,6 +91,47 @@ async fn e19_an_unknown_tool_is_an_error_result_and_counts() {
     assert!(told.content.contains("weather"), "{}", told.content);
     // The one call it may make is spent, so that it has to conclude.
     assert_eq!((asked[0].tools.len(), asked[1].tools.len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_tool_decides_about_its_calls_before_they_are_made() {
+    let clock = clock();
+    let visit = guarded("visit");
+    let mut graph = graph();
+    let spec = AgentSpec { tools: vec![declared(&visit)], ..AgentSpec::default() };
+    agent(&mut graph, "a", spec, Policy::default());
+    graph.edge(START, "a").edge("a", END);
+    let graph = graph.build().unwrap();
+    let mut both = calls("visit", r#"{"city": "Nice"}"#);
+    both.tool_calls.extend(calls("visit", r#"{"city": "Lyon"}"#).tool_calls);
+    let script = Script::new([both, says("done")]);
+    let host = Parts::default().model(script.clone()).tool("visit", visit);
+    let mut run = run(&graph, &clock);
+    let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
+    assert_eq!(rest, Ok(Rest::Ended(Ending::Completed)));
+    let asked = script.asked.lock().unwrap();
+    let results: Vec<_> = asked[1].messages.iter().filter(|m| m.role == Role::Tool).collect();
+    assert!(results[0].content.ends_with(": only Lyon"), "{}", results[0].content);
+    assert_eq!(results[1].content, "Lyon");
+    assert_eq!(run.budget().spent().tool_calls, 1);
+}
+
+#[tokio::test]
+async fn a_node_that_calls_a_tool_by_itself_is_told_that_it_is_not_approved() {
+    let clock = clock();
+    let mut graph = graph();
+    graph.node("own");
+    graph.edge(START, "own").edge("own", END);
+    let graph = graph.build().unwrap();
+    let host = Parts::default().node("own", |call| async move {
+        let visit = guarded("visit");
+        let refused = call.invoke(&*visit, json!({"city": "Nice"})).await.unwrap_err();
+        let made = call.invoke(&*visit, json!({"city": "Lyon"})).await.unwrap();
+        wrote(&call, "log", json!([refused.code, refused.details["reason"], made]))
+    });
+    let mut run = run(&graph, &clock);
+    Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap();
+    assert_eq!(held(&run, "log"), json!([["tool_refused", "only Lyon", "Lyon"]]));
 }
 
 #[tokio::test]

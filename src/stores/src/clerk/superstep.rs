@@ -1,6 +1,6 @@
 //! The superstep that a run has open, as its entries say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::status::Asking;
 use crate::codec::{Glance, Note, Reader};
@@ -45,6 +45,10 @@ impl Superstep {
             }
             Note::Answered(task) => {
                 self.tasks.remove(&task);
+                if self.is_call(&within) {
+                    // The agent goes on; what else it asks, it asks again.
+                    self.tasks.retain(|_, other| other.within != within);
+                }
             }
             Note::Ended(_) | Note::Other => {}
         }
@@ -84,6 +88,21 @@ impl Superstep {
                 && around == unit
                 && self.rests(**key, depth - 1)
         });
-        settled + resting.count() >= found.tasks
+        settled + resting.count() + self.asleep(unit) >= found.tasks
+    }
+
+    /// How many agents of a graph wait for a person to approve of their calls.
+    fn asleep(&self, unit: Option<u64>) -> usize {
+        let asking = self.tasks.values().filter(|task| self.is_call(&task.within));
+        let of_unit = asking.filter_map(|task| {
+            let around = task.within.iter().rev().nth(1).copied();
+            task.within.last().filter(|_| around == unit)
+        });
+        of_unit.collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether what happened there is about a call of an agent: no graph works there.
+    fn is_call(&self, within: &[u64]) -> bool {
+        within.last().is_some_and(|key| !self.units.contains_key(&Some(*key)))
     }
 }

@@ -92,6 +92,8 @@ impl Reader<'_> {
 fn inner<V>(graph: &Graph<V>, node: NodeId) -> Result<&Graph<V>, Fault> {
     match graph.node(node).map(|node| &node.work) {
         Some(NodeWork::Graph(inner)) => Ok(inner),
+        // The calls of an agent go by the name of its node.
+        Some(NodeWork::Agent(_)) => Ok(graph),
         _ => Err(misfit("nested graph", &graph.node_name(Some(node)))),
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::agent::{AgentSpec, AgentTool};
+use antiphon_core::approval::Approval;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::graph::{END, Graph, GraphBuilder, Node, NodeWork, START};
 use antiphon_core::{Category, Fault, Schema, Shape, ToolSpec};
@@ -113,7 +114,19 @@ fn tool_calls(step: StepName, config: &Config, player: &Player) -> u32 {
 }
 
 fn tool(mut spec: ToolSpec, config: &Config) -> Result<AgentTool, Fault> {
+    if spec.approval == Approval::Person {
+        return Err(nobody_to_ask(&spec.name));
+    }
     spec.timeout = spec.timeout.or_else(|| Some(config.tool_timeout()));
     let schema = Schema::new(spec.name.clone(), spec.parameters.clone());
     Ok(AgentTool { arguments: Arc::new(Shape::compile(&schema)?), spec })
+}
+
+fn nobody_to_ask(tool: &str) -> Fault {
+    let message = format!(
+        "a person has to approve of the calls of a tool, and a review loop cannot pause for one: {tool}"
+    );
+    Fault::new(Category::Validation, "approval_unavailable", message)
+        .with("tool", tool)
+        .hint("give the tool an `approval` that decides at once, or use it in a team of agents")
 }

@@ -5,7 +5,7 @@ use super::super::frame::Record;
 use super::super::ledger::Known;
 use super::{AgentUnit, CallKind, misplaced};
 use crate::checkpoint::{Call, Callee, Came, digest, diverged, key, unknown_outcome};
-use crate::fault::Category;
+use crate::fault::{Category, Fault};
 use crate::message::ToolCall;
 use crate::model::ModelRequest;
 use crate::seed::Seed;
@@ -98,6 +98,20 @@ impl<V: Value> Run<V> {
         Some(index)
     }
 
+    /// Stores that a tool call is not made. It never began: of one that has,
+    /// nobody would know what came of it.
+    pub(super) fn note_refusal(&mut self, unit: u32, position: usize, refused: Fault) {
+        let parent = self.units.get(unit).and_then(|unit| unit.parent);
+        let Some((parent, slot)) = parent.filter(|_| self.desk.commits) else { return };
+        let call = self.units.agent_mut(unit).and_then(|it| it.as_call(CallKind::Tool(position)));
+        let (Some(call), Some(record)) = (call, self.units.record(parent, slot)) else { return };
+        let index = record.ledger().open(&call).index;
+        if let Some(made) = record.ledger().close(index, Came::Failed(refused)) {
+            let commit = self.called(parent, slot, made);
+            self.desk.due.extend(commit);
+        }
+    }
+
     /// Stores what came of a call.
     pub(super) fn close_call(&mut self, unit: u32, index: Option<u32>, outcome: &Outcome<V>) {
         let (Some(index), Some(came)) = (index, came(outcome)) else { return };
@@ -171,7 +185,7 @@ fn came<V>(outcome: &Outcome<V>) -> Option<Came<V>> {
             let stopped = matches!(failure.fault.category, Category::Cancelled | Category::Budget);
             (!stopped).then(|| Came::Failed(failure.fault.clone()))
         }
-        Outcome::Done(_) | Outcome::Escalate(_) | Outcome::Ask(_) | Outcome::Opened(_) => None,
+        _ => None,
     }
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::agent::AgentTool;
+use antiphon_core::approval::{Approval, Decision};
 use antiphon_core::reply::Shape;
-use antiphon_core::{Schema, SideEffect, ToolOutcome, ToolSpec};
+use antiphon_core::{Fault, Schema, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_runtime::{CallContext, Tool};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -35,10 +36,40 @@ where
     Arc::new(Made { spec, code: Box::new(move |arguments, cx| Box::pin(code(arguments, cx))) })
 }
 
+/// A tool whose calls are approved for Lyon alone.
+pub(crate) struct Guarded(Made);
+
+pub(crate) fn guarded(name: &str) -> Arc<Guarded> {
+    let code = |arguments: Json, _: CallContext| -> Calling {
+        Box::pin(async move { Ok(arguments["city"].clone()) })
+    };
+    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let mut spec = ToolSpec::new(name, "a tool that asks", parameters);
+    spec.approval = Approval::Host;
+    Arc::new(Guarded(Made { spec, code: Box::new(code) }))
+}
+
 /// The tool as an agent declares it.
-pub(crate) fn declared(tool: &Made) -> AgentTool {
-    let schema = Schema::new(tool.spec.name.clone(), tool.spec.parameters.clone());
-    AgentTool { spec: tool.spec.clone(), arguments: Arc::new(Shape::compile(&schema).unwrap()) }
+pub(crate) fn declared(tool: &Arc<impl Tool>) -> AgentTool {
+    let spec = tool.spec().clone();
+    let schema = Schema::new(spec.name.clone(), spec.parameters.clone());
+    AgentTool { spec, arguments: Arc::new(Shape::compile(&schema).unwrap()) }
+}
+
+#[async_trait]
+impl Tool for Guarded {
+    fn spec(&self) -> &ToolSpec {
+        &self.0.spec
+    }
+
+    async fn approve(&self, arguments: &Json, _: &CallContext) -> Result<Decision, Fault> {
+        let fits = arguments["city"] == "Lyon";
+        Ok(if fits { Decision::Approve } else { Decision::Refuse(Some("only Lyon".into())) })
+    }
+
+    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
+        self.0.call(arguments, cx).await
+    }
 }
 
 #[async_trait]

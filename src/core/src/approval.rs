@@ -1,0 +1,229 @@
+//! Calls of tools that somebody has to approve of before they are made.
+//!
+//! ```
+//! use antiphon_core::approval::{Decision, Proposal};
+//! use serde_json::json;
+//!
+//! let schema = json!({"type": "object", "properties": {"euros": {"type": "integer"}}});
+//! let proposal = Proposal::new("pay", json!({"euros": 70}), schema);
+//! let decided = proposal.decide(&json!({"approve": true, "args": {"euros": 7}}))?;
+//! assert_eq!(decided, Decision::Change(json!({"euros": 7})));
+//! assert_eq!(proposal.decide(&json!("perhaps")).unwrap_err().code, "approval_invalid");
+//! # Ok::<(), antiphon_core::Fault>(())
+//! ```
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+use crate::fault::{Category, Fault};
+use crate::reply::Shape;
+use crate::schema::Schema;
+
+/// Who approves of the calls of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// Nobody has to.
+    #[default]
+    None,
+    /// A person: the run pauses until there is an answer.
+    Person,
+    /// Code of the host's, which decides at once.
+    Host,
+}
+
+impl Approval {
+    /// Whether nobody has to approve.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decision {
+    /// The call is made.
+    Approve,
+    /// It is made with these arguments instead.
+    Change(Json),
+    /// It is not made, perhaps for this reason, which the model gets to read.
+    Refuse(Option<String>),
+}
+
+/// A call that a person has to approve of, as it is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// The tool.
+    pub tool: String,
+    /// What it would be called with; fits `parameters`.
+    pub arguments: Json,
+    /// JSON schema of the arguments, for whoever changes them.
+    pub parameters: Json,
+}
+
+/// What tells the question from all others.
+const KIND: &str = "approval";
+
+impl Proposal {
+    /// A call of `tool`, whose arguments have the schema `parameters`.
+    pub fn new(tool: impl Into<String>, arguments: Json, parameters: Json) -> Self {
+        Self { tool: tool.into(), arguments, parameters }
+    }
+
+    /// The question as a person sees it.
+    pub fn question(&self) -> Json {
+        json!({
+            "type": KIND,
+            "tool": self.tool,
+            "arguments": self.arguments,
+            "why": format!("`{}` is called only once a person has approved of it", self.tool),
+            "parameters": self.parameters,
+        })
+    }
+
+    /// The call that a question is about; none if it is about something else.
+    pub fn read(question: &Json) -> Option<Self> {
+        let fields = question.as_object()?;
+        if fields.get("type")? != KIND {
+            return None;
+        }
+        let tool = fields.get("tool")?.as_str()?;
+        let of = |key: &str| fields.get(key).filter(|found| found.is_object()).cloned();
+        Some(Self::new(tool, of("arguments")?, of("parameters")?))
+    }
+
+    /// What an answer decides: `true` or `"approve"`, `false`, or an object with
+    /// `approve` and either a `reason` against it or other `args` to call it with.
+    ///
+    /// # Errors
+    /// `approval_invalid` if it is none of these, or the arguments do not fit.
+    pub fn decide(&self, answer: &Json) -> Result<Decision, Fault> {
+        match answer {
+            Json::Bool(true) => Ok(Decision::Approve),
+            Json::String(word) if word == "approve" => Ok(Decision::Approve),
+            Json::Bool(false) => Ok(Decision::Refuse(None)),
+            Json::Object(fields) => self.decide_by(fields),
+            other => Err(self.unclear(&short(&other.to_string()))),
+        }
+    }
+
+    /// What is kept of an answer: what it decides, and about which call.
+    ///
+    /// # Errors
+    /// As [`Proposal::decide`].
+    pub fn seal(&self, answer: &Json) -> Result<Json, Fault> {
+        Ok(match self.decide(answer)? {
+            Decision::Approve => json!({"approve": true, "of": self.call()}),
+            Decision::Change(args) => json!({"approve": true, "args": args, "of": self.call()}),
+            Decision::Refuse(why) => json!({"approve": false, "reason": why, "of": self.call()}),
+        })
+    }
+
+    /// What was decided about this very call, from what was kept of the answer.
+    ///
+    /// # Errors
+    /// `replay_diverged` if it is about something else.
+    pub fn recall(&self, kept: &Json) -> Result<Decision, Fault> {
+        let fields = kept.as_object().filter(|fields| fields.get("of") == Some(&self.call()));
+        let Some(fields) = fields else {
+            let message = format!(
+                "a node that was taken up again wants to call something else than was approved, or not: {}",
+                self.tool
+            );
+            return Err(Fault::new(Category::State, "replay_diverged", message)
+                .with("tool", self.tool.as_str())
+                .hint("let `ctx.step` give the node its times and random numbers"));
+        };
+        if fields.get("approve") != Some(&Json::Bool(true)) {
+            let reason = fields.get("reason").and_then(Json::as_str);
+            return Ok(Decision::Refuse(reason.map(str::to_owned)));
+        }
+        Ok(fields.get("args").map_or(Decision::Approve, |args| Decision::Change(args.clone())))
+    }
+
+    /// The call as an answer is tied to it: nobody approves of another one.
+    fn call(&self) -> Json {
+        json!({"tool": self.tool, "arguments": self.arguments})
+    }
+
+    /// An answer that says neither yes nor no; `found` is shown.
+    pub fn unclear(&self, found: &str) -> Fault {
+        let message = format!(
+            "an answer to the approval of the tool `{}` decides nothing: {found}",
+            self.tool
+        );
+        self.invalid(message).hint(
+            "answer `true` or `\"approve\"`, `false`, `{\"approve\": false, \"reason\": …}` or \
+             `{\"approve\": true, \"args\": {…}}`",
+        )
+    }
+
+    fn decide_by(&self, fields: &Map<String, Json>) -> Result<Decision, Fault> {
+        let other =
+            if fields.get("approve") == Some(&Json::Bool(true)) { "args" } else { "reason" };
+        let known = |key: &String| key == "approve" || key == other;
+        let unclear = || Err(self.unclear(&short(&Json::Object(fields.clone()).to_string())));
+        if !fields.keys().all(known) {
+            return unclear();
+        }
+        match (fields.get("approve"), fields.get(other)) {
+            (Some(Json::Bool(true)), None) => Ok(Decision::Approve),
+            (Some(Json::Bool(true)), Some(given @ Json::Object(_))) => {
+                self.changed(given).map(Decision::Change)
+            }
+            (Some(Json::Bool(false)), None | Some(Json::Null)) => Ok(Decision::Refuse(None)),
+            (Some(Json::Bool(false)), Some(Json::String(why))) => {
+                Ok(Decision::Refuse(Some(why.clone()).filter(|why| !why.trim().is_empty())))
+            }
+            _ => unclear(),
+        }
+    }
+
+    /// Arguments that a person has changed: they have to fit as they are.
+    fn changed(&self, given: &Json) -> Result<Json, Fault> {
+        let shape = Shape::compile(&Schema::new(&self.tool, self.parameters.clone()))?;
+        let Err(wrong) = shape.check(given) else {
+            // What the schema gives by default is added, as to a model's arguments.
+            let read = shape.read_arguments(&given.to_string());
+            return Ok(read.map_or_else(|_| given.clone(), |reading| reading.value));
+        };
+        let wrong: Vec<String> = wrong.iter().take(8).map(ToString::to_string).collect();
+        let message = format!(
+            "the `args` of an approval do not fit the tool `{}`: {}",
+            self.tool,
+            wrong.join("; ")
+        );
+        Err(self.invalid(message).hint("the question's `parameters` is their schema"))
+    }
+
+    fn invalid(&self, message: String) -> Fault {
+        Fault::new(Category::Validation, "approval_invalid", message)
+            .with("tool", self.tool.as_str())
+    }
+}
+
+/// That somebody did not approve of a call.
+pub fn refused(tool: &str, reason: Option<&str>) -> Fault {
+    let message = match reason {
+        Some(reason) => format!("the call of `{tool}` was not approved, and not made: {reason}"),
+        None => format!("the call was not approved, and not made: {tool}"),
+    };
+    let fault = Fault::new(Category::Tool, "tool_refused", message).with("tool", tool);
+    match reason {
+        Some(reason) => fault.with("reason", reason),
+        None => fault,
+    }
+}
+
+/// Why nobody approved of a call, if that is what a failure says.
+pub(crate) fn refusal(fault: &Fault) -> Option<Decision> {
+    let reason = fault.details.get("reason").and_then(Json::as_str);
+    (fault.code == "tool_refused").then(|| Decision::Refuse(reason.map(str::to_owned)))
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,231 @@
+//! Calls of an agent that somebody has to approve of: asked, and told apart
+//! from those that are made.
+
+use std::collections::BTreeMap;
+
+use super::super::Run;
+use super::super::unit::Units;
+use super::{AgentUnit, CallKind};
+use crate::approval::{Decision, refused};
+use crate::checkpoint::{Change, TaskKey, digest};
+use crate::effect::Question;
+use crate::event::{EventKind, Level};
+use crate::seed::Seed;
+use crate::task::{Invocation, Work};
+use crate::time::Time;
+use crate::value::Value;
+
+/// What a person is asked about the calls of an agent, and has answered.
+#[derive(Debug)]
+pub(in crate::run) struct Approvals<V> {
+    /// Nothing goes on before there is an answer.
+    pub(super) asleep: bool,
+    open: Vec<Open<V>>,
+    /// Answers, by the keys of the calls.
+    given: BTreeMap<u64, V>,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+struct Open<V> {
+    call: TaskKey,
+    question: Question<V>,
+    /// A store knows of it.
+    stored: bool,
+}
+
+impl<V> Approvals<V> {
+    pub(super) const fn new() -> Self {
+        Self { asleep: false, open: Vec::new(), given: BTreeMap::new() }
+    }
+}
+
+impl<V: Value> AgentUnit<V> {
+    /// Takes up an answer that was given before.
+    pub(in crate::run) fn recall_answer(&mut self, call: TaskKey, answer: V) {
+        self.approvals.given.insert(call.key, answer);
+    }
+
+    /// Takes up a question that was open before; until it is answered, there
+    /// is nothing to do.
+    pub(in crate::run) fn recall_question(&mut self, call: TaskKey, question: Question<V>) {
+        self.approvals.asleep = true;
+        self.approvals.open.push(Open { call, question, stored: true });
+    }
+
+    pub(in crate::run) const fn is_asleep(&self) -> bool {
+        self.approvals.asleep
+    }
+
+    pub(in crate::run) fn questions(&self) -> impl Iterator<Item = &Question<V>> {
+        self.approvals.open.iter().map(|open| &open.question)
+    }
+
+    /// Takes an answer, if the question is one of its own: about which call.
+    fn take_word(&mut self, id: &str, answer: &V) -> Option<TaskKey> {
+        let place = self.approvals.open.iter().position(|open| open.question.id == id)?;
+        let call = self.approvals.open.remove(place).call;
+        self.approvals.given.insert(call.key, answer.clone());
+        self.approvals.asleep = false;
+        // In a store an answer stands for the agent, which goes on.
+        self.approvals.open.iter_mut().for_each(|open| open.stored = false);
+        Some(call)
+    }
+
+    /// Decides by what was answered; says whether anything was decided.
+    fn decide_by_answers(&mut self, proposed: &[(usize, Seed)]) -> bool {
+        let Some(dialogue) = &mut self.dialogue else { return false };
+        let mut decided = false;
+        for &(position, seed) in proposed {
+            let answer = self.approvals.given.get(&seed.number()).and_then(V::to_json);
+            let word = dialogue.proposal(position).zip(answer);
+            // An answer about something else, whoever has stored it, is none.
+            if let Some(decision) = word.and_then(|(asked, answer)| asked.recall(&answer).ok()) {
+                dialogue.decide(position, decision);
+                decided = true;
+            }
+        }
+        decided
+    }
+}
+
+impl<V: Value> Run<V> {
+    /// Has the host decide about a call, unless it is known what came of it.
+    pub(super) fn judge(&mut self, unit: u32, position: usize, invocation: Invocation) {
+        if !self.knows_result(unit, position, &invocation) {
+            let work = Work::Approve(Box::new(invocation));
+            self.hand_out_call(unit, CallKind::Approval(position), work, None);
+        }
+    }
+
+    /// The host has decided. That it has refused is stored as what came of the call.
+    pub(super) fn take_judgement(&mut self, unit: u32, position: usize, decision: Decision) {
+        let Some(agent) = self.units.agent_mut(unit) else { return };
+        let Some(call) = agent.call_of(position) else { return };
+        let name = call.name.clone();
+        let Some(dialogue) = &mut agent.dialogue else { return };
+        let reason = match &decision {
+            Decision::Refuse(reason) => Some(reason.clone()),
+            Decision::Approve | Decision::Change(_) => None,
+        };
+        dialogue.decide(position, decision);
+        if let Some(reason) = reason {
+            let refused = refused(&name, reason.as_deref());
+            self.note_refusal(unit, position, refused);
+        }
+        self.tell_undone(unit, position);
+    }
+
+    /// Puts calls before a person, those apart about which there is an answer.
+    pub(super) fn propose(&mut self, unit: u32) {
+        let Some(seed) = self.units.get(unit).map(|unit| unit.seed) else { return };
+        let Some(agent) = self.units.agent_mut(unit) else { return };
+        let Some(dialogue) = &agent.dialogue else { return };
+        let proposed = dialogue.proposals().map(|(position, invocation)| {
+            let place = agent.place(CallKind::Tool(position)).seed(seed);
+            let call = place.named(&invocation.call.name);
+            (position, call.child(digest(invocation.call.arguments.as_bytes())))
+        });
+        let proposed: Vec<_> = proposed.collect();
+        if agent.decide_by_answers(&proposed) {
+            for (position, _) in proposed {
+                self.tell_undone(unit, position);
+            }
+            return self.wake_agent(unit);
+        }
+        for (position, seed) in proposed {
+            self.ask_about(unit, position, seed);
+        }
+        if let Some(agent) = self.units.agent_mut(unit) {
+            agent.approvals.asleep = true;
+        }
+        self.units.suspend(unit);
+    }
+
+    fn ask_about(&mut self, unit: u32, position: usize, seed: Seed) {
+        let node = self.units.agent_node(unit);
+        let slot = u32::try_from(position).unwrap_or(u32::MAX);
+        let call = TaskKey { key: seed.number(), slot, node };
+        let commits = self.desk.commits;
+        let path = self.units.path(unit, 0).iter().map(ToString::to_string).collect();
+        let Some(agent) = self.units.agent_mut(unit) else { return };
+        let open = agent.approvals.open.iter_mut().find(|open| open.call.key == call.key);
+        let question = match open {
+            Some(open) if open.stored || !commits => return,
+            Some(open) => {
+                open.stored = true;
+                open.question.clone()
+            }
+            None => {
+                let Some(proposal) = agent.dialogue.as_ref().and_then(|it| it.proposal(position))
+                else {
+                    return;
+                };
+                let id = format!("{:016x}{:016x}", seed.child(1).number(), seed.child(2).number());
+                let question = Question { id, path, value: V::from_json(proposal.question()) };
+                let open = Open { call, question: question.clone(), stored: true };
+                agent.approvals.open.push(open);
+                self.log_proposal(unit, position, &question);
+                question
+            }
+        };
+        if commits {
+            self.store(unit, Change::Asked(call, Box::new(question)));
+        }
+    }
+
+    fn log_proposal(&mut self, unit: u32, position: usize, question: &Question<V>) {
+        let call = (CallKind::Tool(position), EventKind::Interrupt, Level::Info);
+        self.log_call(unit, call, |event| {
+            event.data.insert("id".into(), question.id.clone().into());
+            event.data.extend(question.value.to_json().map(|value| ("value".to_owned(), value)));
+        });
+        if let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) {
+            self.tell_asked(parent, slot, question);
+        }
+    }
+
+    /// Shows a call that was decided about and is not made.
+    fn tell_undone(&mut self, unit: u32, position: usize) {
+        let agent = self.units.agent_mut(unit);
+        let dialogue = agent.and_then(|agent| agent.dialogue.as_ref());
+        if dialogue.is_some_and(|dialogue| dialogue.complaint(position).is_some()) {
+            self.log_refusal(unit, position);
+        }
+    }
+
+    /// Answers a question about a call of an agent; says whether there was one.
+    pub(in crate::run) fn answer_agent(&mut self, id: &str, answer: &V) -> bool {
+        let indices = self.units.indices();
+        let found = indices
+            .into_iter()
+            .find_map(|unit| Some((unit, self.units.agent_mut(unit)?.take_word(id, answer)?)));
+        let Some((unit, call)) = found else { return false };
+        if self.desk.commits {
+            self.store(unit, Change::Answered(call, answer.clone()));
+        }
+        let now = self.desk.log.now;
+        if let Some(deadline) = self.units.rouse(unit, now) {
+            self.desk.wake(deadline);
+        }
+        self.time_step(0);
+        self.wake_agent(unit);
+        true
+    }
+}
+
+impl<V: Value> Units<V> {
+    /// The time that a person takes does not count against an agent's node.
+    pub(in crate::run) fn suspend(&mut self, unit: u32) {
+        let parent = self.get(unit).and_then(|unit| unit.parent);
+        if let Some(record) = parent.and_then(|(parent, slot)| self.record(parent, slot)) {
+            record.deadline = None;
+        }
+    }
+
+    /// From now on it does again; gives when the node's time is up.
+    fn rouse(&mut self, unit: u32, now: Time) -> Option<Time> {
+        let (parent, slot) = self.get(unit)?.parent?;
+        self.set_off(parent, slot, now)
+    }
+}

@@ -1,0 +1,461 @@
+//! Calls that somebody has to approve of before they are made.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use antiphon_core::SideEffect::{External, Read};
+use antiphon_core::agent::AgentTool;
+use antiphon_core::approval::{Approval, Decision, Proposal};
+use antiphon_core::channel::Merge;
+use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory};
+use antiphon_core::effect::Question;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::{Graph, Node, NodeWork, Policy, START};
+use antiphon_core::model::ModelReply;
+use antiphon_core::run::Options;
+use antiphon_core::task::{Outcome, Work};
+use antiphon_core::{Category, SideEffect};
+use serde_json::{Value, json};
+
+use super::model::{asks, call, graph, invocations, requests, results, says, script, tool, with};
+use crate::support::{BEGIN, Call, End, Play, Script, options, play, reply};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+fn needs(approval: Approval, name: &str, side_effect: SideEffect) -> AgentTool {
+    let mut made = tool(name, side_effect);
+    made.spec.approval = approval;
+    made
+}
+
+fn asked(name: &str) -> AgentTool {
+    needs(Approval::Person, name, External)
+}
+
+/// An agent of these tools, and the names of those that were called.
+fn team(tools: Vec<AgentTool>, replies: Vec<ModelReply>) -> (Arc<Graph<Value>>, Script, Log) {
+    let called = Log::default();
+    let seen = Arc::clone(&called);
+    let script = script(replies, move |invocation| {
+        seen.lock().unwrap().push(invocation.call.name.clone());
+        Ok(invocation.arguments["city"].clone())
+    });
+    (graph(with(tools)).build().unwrap(), script, called)
+}
+
+fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+    Play::with(graph, script, json!({}), Options { commits: true, ..options() })
+}
+
+fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
+    let mut memory = Memory::new(graph);
+    for commit in &play.commits {
+        memory.fold(graph, commit.clone()).unwrap();
+    }
+    memory
+}
+
+/// Another process answers, and goes on.
+fn resumed(
+    graph: &Arc<Graph<Value>>,
+    script: Script,
+    mut memory: Memory<Value>,
+    answers: &[(&Question<Value>, Value)],
+) -> Play {
+    let commit = |(question, answer): &(&Question<Value>, Value)| {
+        let kept = memory.tasks.values().find(|kept| match &kept.state {
+            Some(KeptState::Asked(asked)) => asked.id == question.id,
+            _ => false,
+        });
+        let kept = kept.unwrap();
+        let answer = question.taken(answer.clone()).unwrap();
+        let change = Change::Answered(kept.task, answer);
+        let (within, spent) = (kept.within.clone(), memory.spent);
+        Commit { id: 0, within, spent, events: memory.events, change }
+    };
+    for commit in answers.iter().map(commit).collect::<Vec<_>>() {
+        memory.fold(graph, commit).unwrap();
+    }
+    Play::resume(graph, script, memory)
+}
+
+fn names(log: &Log) -> Vec<String> {
+    log.lock().unwrap().clone()
+}
+
+#[test]
+fn nothing_is_called_before_a_person_has_approved() {
+    let (graph, script, called) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
+    let mut play = play(&graph, script);
+    let questions = play.pauses();
+    assert!(names(&called).is_empty());
+    let [question] = questions.as_slice() else { panic!("{questions:?}") };
+    assert_eq!(question.path, ["agent"]);
+    assert_eq!(question.value["type"], "approval");
+    assert_eq!(question.value["tool"], "pay");
+    assert_eq!(question.value["arguments"], json!({"city": "Lyon"}));
+    assert!(question.value["why"].as_str().unwrap().contains("`pay`"));
+    let told = play.of_kind(EventKind::Interrupt);
+    assert_eq!(told[0].data["id"], question.id);
+    assert_eq!(told[0].data["value"], question.value);
+    play.run.answer(&question.id, json!(true), play.now).unwrap();
+    assert_eq!(play.complete()["text"], "done");
+    assert_eq!(names(&called), ["pay"]);
+    assert_eq!(results(&requests(&play)[1]), ["Lyon"]);
+    assert_eq!(requests(&play).len(), 2, "the model is not asked again");
+}
+
+#[test]
+fn a_refusal_is_what_the_model_reads_and_counts_against_nothing() {
+    let mut pay = asked("pay");
+    pay.spec.max_calls = Some(1);
+    let (graph, script, called) =
+        team(vec![pay], vec![asks(&["pay"]), asks(&["pay"]), says("done")]);
+    let mut play = play(&graph, script);
+    let first = play.pauses().remove(0);
+    let no = json!({"approve": false, "reason": "too dear"});
+    play.run.answer(&first.id, no, play.now).unwrap();
+    let second = play.pauses().remove(0);
+    assert_ne!(first.id, second.id, "the same call at another place is another question");
+    let read = results(&requests(&play)[1]);
+    assert!(read[0].starts_with("error: ") && read[0].ends_with(": too dear"), "{read:?}");
+    assert_eq!(play.run.budget().spent().tool_calls, 0);
+    play.run.answer(&second.id, json!("approve"), play.now).unwrap();
+    assert_eq!(play.complete()["uses"], json!([["pay", false], ["pay", true]]));
+    assert_eq!(names(&called), ["pay"]);
+    assert_eq!(play.run.budget().spent().tool_calls, 1);
+    let told: Vec<_> = play.of_kind(EventKind::ToolResult).iter().map(|e| &e.data["ok"]).collect();
+    assert_eq!(told, [false, true]);
+}
+
+#[test]
+fn the_limit_of_calls_counts_those_that_were_approved() {
+    let mut pay = asked("pay");
+    pay.spec.max_calls = Some(1);
+    let replies = vec![asks(&["pay", "pay", "pay"]), asks(&["pay"]), says("done")];
+    let (graph, script, called) = team(vec![pay], replies);
+    let mut play = play(&graph, script);
+    let questions = play.pauses();
+    assert_eq!(questions.len(), 3);
+    for (question, answer) in questions.iter().zip([json!(false), json!(true), json!(true)]) {
+        play.run.answer(&question.id, answer, play.now).unwrap();
+    }
+    assert_eq!(play.complete()["uses"].as_array().unwrap().len(), 4);
+    assert_eq!(names(&called), ["pay"]);
+    let read = results(requests(&play).last().unwrap());
+    assert!(read[2].contains("may be called 1 times"), "{read:?}");
+    assert!(read[3].contains("may be called 1 times"), "and nobody is asked about it: {read:?}");
+}
+
+#[test]
+fn a_call_is_made_with_the_arguments_that_a_person_has_changed() {
+    let (graph, script, _) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
+    let mut play = play(&graph, script);
+    let question = play.pauses().remove(0);
+    let other = json!({"approve": true, "args": {"city": "Nice"}});
+    play.run.answer(&question.id, other, play.now).unwrap();
+    play.complete();
+    assert_eq!(invocations(&play)[0].arguments, json!({"city": "Nice"}));
+    assert_eq!(play.of_kind(EventKind::ToolCall)[0].data["arguments"]["city"], "Nice");
+    let read = results(&requests(&play)[1]);
+    assert!(read[0].contains(r#"{"city":"Nice"}"#) && read[0].ends_with("\nNice"), "{read:?}");
+}
+
+#[test]
+fn an_answer_that_decides_nothing_leaves_the_pause_as_it_is() {
+    let (graph, script, called) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
+    let mut play = play(&graph, script);
+    let question = play.pauses().remove(0);
+    let wrong = [
+        json!("yes"),
+        json!(1),
+        json!(null),
+        json!([true]),
+        json!({}),
+        json!({"approve": "true"}),
+        json!({"approve": true, "reason": "why not"}),
+        json!({"approve": false, "args": {"city": "Nice"}}),
+        json!({"approve": true, "args": {"city": 3}}),
+        json!({"approve": true, "args": {}}),
+        json!({"approve": true, "args": "Nice"}),
+        json!({"approve": false, "reason": 3}),
+    ];
+    for answer in wrong {
+        let refused = play.run.answer(&question.id, answer.clone(), play.now).unwrap_err();
+        assert_eq!((refused.category, &*refused.code), (Category::Validation, "approval_invalid"));
+        assert!(refused.message.contains("`pay`"), "{refused:?}");
+        assert_eq!(play.pauses(), std::slice::from_ref(&question), "{answer}");
+    }
+    assert_eq!(play.of_kind(EventKind::Interrupt).len(), 1);
+    assert!(names(&called).is_empty());
+    play.run.answer(&question.id, json!(true), play.now).unwrap();
+    assert_eq!(play.complete()["text"], "done");
+    assert_eq!(
+        play.run.answer(&question.id, json!(true), play.now).unwrap_err().code,
+        "question_unknown"
+    );
+}
+
+#[test]
+fn what_needs_no_approval_is_called_once_beside_it() {
+    let pay = needs(Approval::Person, "look", Read);
+    let replies = vec![asks(&["look", "see", "look"]), says("done")];
+    let (graph, script, called) = team(vec![pay, tool("see", Read)], replies);
+    let mut play = play(&graph, script);
+    let questions = play.pauses();
+    assert_eq!(names(&called), ["see"]);
+    assert_eq!(questions.len(), 2);
+    play.run.answer(&questions[1].id, json!(true), play.now).unwrap();
+    let left = play.pauses();
+    assert_eq!(left, [questions[0].clone()], "what was not answered is asked again");
+    assert_eq!(names(&called), ["see", "look"]);
+    assert_eq!(play.of_kind(EventKind::Interrupt).len(), 2);
+    play.run.answer(&left[0].id, json!(false), play.now).unwrap();
+    play.complete();
+    assert_eq!(names(&called), ["see", "look"]);
+    let ok: Vec<_> =
+        results(&requests(&play)[1]).iter().map(|it| it.starts_with("error")).collect();
+    assert_eq!(ok, [true, false, false]);
+}
+
+#[test]
+fn calls_that_change_something_stay_in_order_around_an_approval() {
+    let tools = vec![tool("first", External), asked("pay"), tool("last", External)];
+    let (graph, script, called) = team(tools, vec![asks(&["first", "pay", "last"]), says("done")]);
+    let mut play = play(&graph, script);
+    let question = play.pauses().remove(0);
+    assert_eq!(names(&called), ["first"]);
+    play.run.answer(&question.id, json!(true), play.now).unwrap();
+    play.complete();
+    assert_eq!(names(&called), ["first", "pay", "last"]);
+}
+
+#[test]
+fn arguments_are_validated_before_anybody_is_asked() {
+    let wrong = ModelReply { tool_calls: vec![call(0, "pay", r#"{"city": 3.5e"#)], ..reply("") };
+    let (graph, script, called) = team(vec![asked("pay")], vec![wrong, says("done")]);
+    let mut play = play(&graph, script);
+    assert_eq!(play.complete()["uses"], json!([["pay", false]]));
+    assert!(names(&called).is_empty());
+}
+
+#[test]
+fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
+    let tools = vec![tool("first", External), asked("pay")];
+    let replies = vec![asks(&["first", "pay"]), asks(&["pay"]), says("done")];
+    let (graph, script, called) = team(tools, replies);
+    let mut play = stored(&graph, script.clone());
+    let question = play.pauses().remove(0);
+    let memory = folded(&graph, &play);
+    assert!(memory.is_paused());
+    assert_eq!(memory.questions(), [&question]);
+    let mut asleep = resumed(&graph, script.clone(), memory.clone(), &[]);
+    assert_eq!(asleep.pauses(), std::slice::from_ref(&question));
+    assert!(asleep.tasks.is_empty() && asleep.commits.is_empty(), "without an answer it waits");
+    let mut other = resumed(&graph, script.clone(), memory, &[(&question, json!(true))]);
+    let second = other.pauses().remove(0);
+    assert_eq!(names(&called), ["first", "pay"]);
+    assert_eq!(requests(&other).len(), 1, "what the model said is known");
+    play.commits.push(answered(&play, &question, &json!(true)));
+    play.commits.append(&mut other.commits);
+    let memory = folded(&graph, &play);
+    assert!(memory.is_paused());
+    let mut last = resumed(&graph, script, memory, &[(&second, json!(false))]);
+    assert_eq!(last.complete()["uses"], json!([["first", true], ["pay", true], ["pay", false]]));
+    assert_eq!(names(&called), ["first", "pay"]);
+}
+
+/// The commit by which a question that is open was answered.
+fn answered(play: &Play, question: &Question<Value>, answer: &Value) -> Commit<Value> {
+    let asked = play.commits.iter().find_map(|commit| match &commit.change {
+        Change::Asked(task, found) if found.id == question.id => {
+            let answer = question.taken(answer.clone()).unwrap();
+            let change = Change::Answered(*task, answer);
+            Some(Commit { change, ..commit.clone() })
+        }
+        _ => None,
+    });
+    asked.unwrap()
+}
+
+#[test]
+fn of_several_questions_some_can_be_answered_in_another_process() {
+    let (graph, script, called) =
+        team(vec![asked("pay")], vec![asks(&["pay", "pay"]), says("done")]);
+    let mut play = stored(&graph, script.clone());
+    let questions = play.pauses();
+    assert_eq!(questions.len(), 2);
+    let memory = folded(&graph, &play);
+    let mut other = resumed(&graph, script.clone(), memory, &[(&questions[0], json!(true))]);
+    assert_eq!(other.pauses(), [questions[1].clone()]);
+    assert_eq!(names(&called), ["pay"]);
+    play.commits.push(answered(&play, &questions[0], &json!(true)));
+    let between = folded(&graph, &play);
+    assert!(!between.is_paused(), "an agent that was given an answer goes on");
+    play.commits.append(&mut other.commits);
+    let memory = folded(&graph, &play);
+    assert!(memory.is_paused());
+    let no = json!({"approve": false, "reason": "once is enough"});
+    let mut last = resumed(&graph, script, memory, &[(&questions[1], no)]);
+    assert_eq!(last.complete()["uses"], json!([["pay", true], ["pay", false]]));
+    assert_eq!(names(&called), ["pay"]);
+}
+
+#[test]
+fn a_refused_call_is_not_taken_for_an_equal_one_that_was_made() {
+    let replies = vec![asks(&["pay", "pay"]), asks(&["pay"]), says("done")];
+    let (graph, script, called) = team(vec![asked("pay")], replies);
+    let mut play = stored(&graph, script.clone());
+    let questions = play.pauses();
+    let answers = [(&questions[0], json!(false)), (&questions[1], json!(true))];
+    let mut other = resumed(&graph, script.clone(), folded(&graph, &play), &answers);
+    let third = other.pauses().remove(0);
+    assert_eq!(names(&called), ["pay"]);
+    for (question, answer) in answers {
+        play.commits.push(answered(&play, question, &answer));
+    }
+    play.commits.append(&mut other.commits);
+    let memory = folded(&graph, &play);
+    let mut last = resumed(&graph, script, memory, &[(&third, json!(false))]);
+    let uses = last.complete()["uses"].clone();
+    assert_eq!(uses, json!([["pay", false], ["pay", true], ["pay", false]]));
+    assert_eq!(names(&called), ["pay"]);
+}
+
+#[test]
+fn the_time_of_a_person_does_not_count_against_the_agent() {
+    let (graph, script, called) = {
+        let called = Log::default();
+        let seen = Arc::clone(&called);
+        let script = script(vec![asks(&["pay"]), says("done")], move |invocation| {
+            seen.lock().unwrap().push(invocation.call.name.clone());
+            Ok(json!("paid"))
+        });
+        let timeout = Some(Duration::from_secs(10));
+        let mut graph = Graph::builder("agent");
+        for key in ["text", "value", "uses", "turns"] {
+            graph.channel(key, Merge::Set);
+        }
+        graph.add_node(Node {
+            name: "agent".into(),
+            work: NodeWork::Agent(Arc::new(with(vec![asked("pay")]))),
+            policy: Policy { timeout, ..Policy::default() },
+        });
+        graph.edge(START, "agent");
+        (graph.build().unwrap(), script.takes("pay", Duration::from_secs(9)), called)
+    };
+    let mut play = play(&graph, script);
+    let question = play.pauses().remove(0);
+    play.now = BEGIN + Duration::from_hours(24);
+    assert_eq!(play.pauses(), std::slice::from_ref(&question));
+    play.run.answer(&question.id, json!(true), play.now).unwrap();
+    assert_eq!(play.complete()["text"], "done");
+    assert_eq!(names(&called), ["pay"]);
+}
+
+#[test]
+fn a_run_that_waits_for_approval_can_be_cancelled() {
+    let (graph, script, called) = team(vec![asked("pay")], vec![asks(&["pay"]), says("done")]);
+    let mut play = play(&graph, script);
+    play.pauses();
+    play.run.cancel("enough", play.now);
+    assert!(matches!(play.go(), End::Done(_)));
+    assert!(names(&called).is_empty());
+}
+
+#[test]
+fn an_answer_is_tied_to_its_call() {
+    let schema = json!({"type": "object"});
+    let asked = Proposal::new("pay", json!({"euros": 70}), schema.clone());
+    let kept = asked.seal(&json!(true)).unwrap();
+    assert_eq!(asked.recall(&kept).unwrap(), Decision::Approve);
+    for (tool, arguments) in [("pay", json!({"euros": 700})), ("send", json!({"euros": 70}))] {
+        let other = Proposal::new(tool, arguments, schema.clone());
+        let refused = other.recall(&kept).unwrap_err();
+        assert_eq!((refused.category, &*refused.code), (Category::State, "replay_diverged"));
+    }
+    for never_kept in [json!(true), json!({"approve": true}), json!(null), json!("approve")] {
+        assert!(asked.recall(&never_kept).is_err());
+    }
+    let claimed = json!({"approve": true, "of": {"tool": "pay", "arguments": {"euros": 700}}});
+    assert_eq!(asked.seal(&claimed).unwrap_err().code, "approval_invalid");
+    let no = asked.seal(&json!({"approve": false, "reason": "no"})).unwrap();
+    assert_eq!(asked.recall(&no).unwrap(), Decision::Refuse(Some("no".to_owned())));
+    let other = asked.seal(&json!({"approve": true, "args": {"euros": 7}})).unwrap();
+    assert_eq!(asked.recall(&other).unwrap(), Decision::Change(json!({"euros": 7})));
+}
+
+/// A host that approves of what `decides` says, and how often it was asked.
+fn judged(
+    replies: Vec<ModelReply>,
+    decides: impl Fn(&str) -> Decision + Send + Sync + 'static,
+) -> (Arc<Graph<Value>>, Script, Log) {
+    let log = Log::default();
+    let seen = Arc::clone(&log);
+    let base = script(replies, |invocation| Ok(json!(invocation.call.name)));
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
+        Work::Approve(invocation) => {
+            seen.lock().unwrap().push(format!("judges {}", invocation.call.name));
+            Outcome::Decided(decides(&invocation.call.arguments))
+        }
+        work => {
+            if let Work::Tool(invocation) = work {
+                seen.lock().unwrap().push(invocation.call.name.clone());
+            }
+            base.outcome("agent", call)
+        }
+    });
+    let graph = graph(with(vec![needs(Approval::Host, "pay", External)])).build().unwrap();
+    (graph, script, log)
+}
+
+#[test]
+fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
+    let ask = |city: &str| call(0, "pay", &format!(r#"{{"city": "{city}"}}"#));
+    let replies =
+        vec![ModelReply { tool_calls: vec![ask("Nice"), ask("Lyon")], ..reply("") }, says("done")];
+    let (graph, script, log) = judged(replies, |arguments| {
+        if arguments.contains("Lyon") {
+            Decision::Approve
+        } else {
+            Decision::Refuse(Some("not there".to_owned()))
+        }
+    });
+    let mut play = stored(&graph, script.clone());
+    let state = play.complete();
+    assert_eq!(state["uses"], json!([["pay", false], ["pay", true]]));
+    assert_eq!(names(&log), ["judges pay", "judges pay", "pay"]);
+    assert!(results(&requests(&play)[1])[0].ends_with(": not there"));
+    assert_eq!(play.run.budget().spent().tool_calls, 1);
+    let called = |commit: &Commit<Value>| matches!(&commit.change, Change::Called(_, _, made) if made.call.name == "pay");
+    let last = play.commits.iter().rposition(called).unwrap() + 1;
+    for kept in 1..=last {
+        let before = names(&log).len();
+        let mut lost = stored(&graph, script.clone());
+        lost.commits = play.commits[..kept].to_vec();
+        let mut resumed = Play::resume(&graph, script.clone(), folded(&graph, &lost));
+        if let End::Done(_) = resumed.go() {
+            assert_eq!(resumed.state(), state);
+        }
+        let mut known: Vec<_> = lost.commits.iter().filter(|commit| called(commit)).collect();
+        known.dedup_by_key(|commit| match &commit.change {
+            Change::Called(_, _, made) => made.index,
+            _ => 0,
+        });
+        let judged = names(&log)[before..].iter().filter(|it| it.starts_with("judges")).count();
+        assert_eq!(judged, 2 - known.len(), "after {kept}");
+    }
+}
+
+#[test]
+fn a_host_that_cannot_decide_fails_the_agent_and_nothing_is_called() {
+    let (graph, _, log) = judged(vec![], |_| Decision::Approve);
+    let said = script(vec![asks(&["pay"]), says("done")], |_| Ok(json!(1)));
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
+        Work::Approve(_) => Outcome::failed(crate::support::fault(Category::Policy)),
+        _ => said.outcome("agent", call),
+    });
+    let mut play = play(&graph, script);
+    assert_eq!(play.fails().category, Category::Policy);
+    assert!(names(&log).is_empty() && invocations(&play).is_empty());
+}
