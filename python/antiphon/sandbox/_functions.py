@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from antiphon._loop import running
+from antiphon._tool.approval import ToolCall, approver, heed, judge, refuse_persons, refused
 from antiphon.errors import ValidationError
 from antiphon.sandbox._calls import CALL_SECONDS, CallFailed
 from antiphon.sandbox._guest.budget import TooLarge
@@ -19,9 +20,9 @@ from antiphon.sandbox._table import SandboxTable, is_tabular, table_bytes
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["HostFunctions"]
+__all__ = ["HostFunctions", "read_arguments"]
 
 _RESULT = 2**20
 """Bytes of a result as JSON."""
@@ -46,13 +47,35 @@ class HostFunctions:
         """Name and docstring of each, for the job."""
         return [{"name": tool.name, "doc": tool.description} for tool in self._tools.values()]
 
-    def for_run(self, loop: asyncio.AbstractEventLoop | None) -> _Run:
+    def named(self, name: str) -> Tool:
+        """The tool of that name.
+
+        Raises:
+            CallFailed: it is not granted.
+        """
+        if name not in self._tools:
+            raise CallFailed("NameError", f"this function is not granted: {name}")
+        return self._tools[name]
+
+    def refuse_persons(self, where: str) -> None:
+        """Refuses tools that a person has to approve of, if runs cannot pause there.
+
+        Raises:
+            ValidationError: there is one (``approval_unavailable``).
+        """
+        way_out = 'make it with `Sandbox(engine="monty", snapshot_key=…)`'
+        refuse_persons(self._tools.values(), where, way_out)
+
+    def for_run(
+        self, loop: asyncio.AbstractEventLoop | None, made: Mapping[str, int] | None = None
+    ) -> _Run:
         """What answers the calls of one run: the limits of tools count by run.
 
         Args:
             loop: where async tools run. Default: antiphon's own.
+            made: calls that the run has made before it paused, by tool.
         """
-        return _Run(self._tools, loop)
+        return _Run(self, loop, made or {})
 
     def __len__(self) -> int:
         return len(self._tools)
@@ -62,38 +85,64 @@ class _Run:
     """Answers the calls of one run.
 
     Args:
-        tools: the granted tools by name.
+        functions: the granted tools.
         loop: where async tools run.
+        made: calls that were made before, by tool.
     """
 
-    def __init__(self, tools: dict[str, Tool], loop: asyncio.AbstractEventLoop | None) -> None:
-        self._tools, self._loop = tools, loop
+    def __init__(
+        self,
+        functions: HostFunctions,
+        loop: asyncio.AbstractEventLoop | None,
+        made: Mapping[str, int],
+    ) -> None:
+        self._functions, self._loop = functions, loop
         self._lock = threading.Lock()
-        self._calls = dict.fromkeys(tools, 0)
+        self.made = dict(made)
 
     def __call__(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Calls a tool with tagged arguments; waits for it, but not longer than it may take.
 
         Raises:
-            CallFailed: it is not granted, was called too often, failed or took too long; with
-                what the guest may know of that.
+            CallFailed: it is not granted, was not approved, was called too often, failed or took
+                too long; with what the guest may know of that.
         """
-        tool = self._tools.get(name)
-        if tool is None:
-            raise CallFailed("NameError", f"this function is not granted: {name}")
+        tool = self._functions.named(name)
+        arguments = read_arguments(tool, args, kwargs)
+        try:
+            self._approve(tool, arguments)
+        except Exception as error:
+            raise CallFailed.of(error) from error
+        return self.make(tool, arguments)
+
+    def make(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        """Makes a call that is approved, if approval has to be.
+
+        Raises:
+            CallFailed: as calling this does.
+        """
         self._count(tool)
         try:
-            arguments = _arguments(tool, _decoded(args), _decoded(kwargs))
-            return _tagged(name, self._called(tool, arguments))
+            return _tagged(tool.name, self._called(tool, arguments))
         except CallFailed:
             raise
         except Exception as error:
             raise CallFailed.of(error) from error
 
+    def _approve(self, tool: Tool, arguments: dict[str, Any]) -> None:
+        """Asks what decides about a tool's calls, once it is known that the arguments fit."""
+        if tool.approval is False:
+            return
+        tool.check(arguments)
+        approve = approver(tool)
+        if approve is None:
+            raise refused(tool.name, "a person has to approve of it, and this run cannot pause")
+        call = ToolCall(name=tool.name, arguments=dict(arguments), call_id=uuid.uuid4().hex)
+        heed(tool.name, judge(approve, call, self._loop))
+
     def _count(self, tool: Tool) -> None:
         with self._lock:
-            self._calls[tool.name] += 1
-            count = self._calls[tool.name]
+            count = self.made[tool.name] = self.made.get(tool.name, 0) + 1
         if tool.max_calls is not None and count > tool.max_calls:
             message = f"`{tool.name}` may be called {tool.max_calls} times in one run"
             raise CallFailed("RuntimeError", message)
@@ -127,6 +176,15 @@ class _Run:
             if not future.cancel():
                 raise  # the tool's own
             raise _late(tool, seconds) from error
+
+
+def read_arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """All arguments of a call by name, from what the guest sent.
+
+    Raises:
+        CallFailed: they cannot be read, or are not those of the tool.
+    """
+    return _arguments(tool, _decoded(args), _decoded(kwargs))
 
 
 def _decoded(tagged: Any) -> Any:

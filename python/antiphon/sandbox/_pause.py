@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import Proposal
+from antiphon._encode import encode_or
+from antiphon._tool.approval import refused
 from antiphon.errors import ValidationError
 from antiphon.sandbox._calls import CallFailed
+from antiphon.sandbox._functions import read_arguments
 from antiphon.sandbox._guest.budget import TooLarge
 from antiphon.sandbox._guest.decode import Decoder
 from antiphon.sandbox._inputs import tag
@@ -17,6 +21,7 @@ from antiphon.sandbox._outcome import result_of
 if TYPE_CHECKING:
     from antiphon.sandbox._functions import HostFunctions
     from antiphon.sandbox._result import SandboxResult
+    from antiphon.tools import Tool
 
 __all__ = ["Pausing", "SandboxPause"]
 
@@ -121,21 +126,81 @@ class SandboxPause:
         """
         return self._answered({"error": {"type": type, "message": message}})
 
-    def call(self) -> SandboxResult | SandboxPause:
-        """Calls the tool here, and goes on with what it gives."""
-        answer = self._pausing.functions.for_run(None)
-        try:
-            tagged = answer(self.name, self._paused.args, self._paused.kwargs)
-        except CallFailed as failure:
-            return self.fail(failure.message, type=failure.type)
-        return self._answered({"value": tagged})
+    @property
+    def question(self) -> dict[str, Any] | None:
+        """What a person is asked: ``tool``, ``arguments``, ``why``, ``parameters``.
 
-    def _answered(self, reply: dict[str, Any]) -> SandboxResult | SandboxPause:
+        None if nobody has to approve of the call, or if it cannot be made in any case.
+        """
+        tool = self._pausing.functions.named(self.name)
+        if tool.approval is not True:
+            return None
+        try:
+            found: dict[str, Any] = self._proposal(tool, self._arguments(tool)).question
+        except CallFailed:
+            return None
+        return found
+
+    def call(self, answer: Any = None) -> SandboxResult | SandboxPause:
+        """Calls the tool here, and goes on with what it gives.
+
+        Args:
+            answer: of the person who has to approve: ``True`` or ``"approve"``, ``False``,
+                ``{"approve": False, "reason": "…"}``, or ``{"approve": True, "args": {…}}`` to
+                call it with those. A call that is not approved fails in the code. Default: to
+                call it, if nobody has to approve.
+
+        Returns:
+            The result, or the next pause.
+
+        Raises:
+            ValidationError: somebody has to approve, and the answer decides nothing
+                (``approval_invalid``). The run still waits.
+        """
+        functions = self._pausing.functions
+        tool = functions.named(self.name)
+        run = functions.for_run(None, self._paused.progress.made)
+        try:
+            if answer is None and tool.approval is not True:
+                tagged = run(self.name, self._paused.args, self._paused.kwargs)
+            else:
+                tagged = run.make(tool, self._approved(tool, answer))
+        except CallFailed as failure:
+            told = {"type": failure.type, "message": failure.message}
+            return self._answered({"error": told}, run.made)
+        return self._answered({"value": tagged}, run.made)
+
+    def _approved(self, tool: Tool, answer: Any) -> dict[str, Any]:
+        """The arguments of a call that a person has approved of."""
+        arguments = self._arguments(tool)
+        approved, changed, reason = self._proposal(tool, arguments).decide(answer)
+        if not approved:
+            raise CallFailed.of(refused(tool.name, reason))
+        return arguments if changed is None else changed
+
+    def _arguments(self, tool: Tool) -> dict[str, Any]:
+        arguments = read_arguments(tool, self._paused.args, self._paused.kwargs)
+        try:
+            tool.check(arguments)
+        except ValidationError as error:
+            raise CallFailed.of(error) from error
+        return arguments
+
+    def _proposal(self, tool: Tool, arguments: dict[str, Any]) -> Proposal:
+        shown = {
+            name: encode_or(value, f"<{type(value).__name__}>") for name, value in arguments.items()
+        }
+        return Proposal(tool.name, shown, tool.parameters)
+
+    def _answered(
+        self, reply: dict[str, Any], made: dict[str, int] | None = None
+    ) -> SandboxResult | SandboxPause:
         # A copy: the next time goes on from the same place.
         progress = replace(
             self._paused.progress,
             streams=dict(self._paused.progress.streams),
             written=dict(self._paused.progress.written),
+            made=dict(self._paused.progress.made) if made is None else made,
         )
         paused = replace(self._paused, progress=progress)
         return self._pausing.told(self._engine, self._engine.go_on(paused, reply, None))

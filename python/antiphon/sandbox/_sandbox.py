@@ -40,7 +40,8 @@ class Sandbox:
         engine: what runs the code; ``auto`` takes the strongest that passes its probe here.
         limits: what a run may use. Default: `Limits`'s defaults.
         tools: functions of this process that the code may call: `Tool`, functions, LangChain
-            tools. Their time-outs and numbers of calls hold, for each run.
+            tools. Their time-outs, numbers of calls and approvals hold, for each run. A tool
+            that a person has to approve of takes an engine that pauses, and `start`.
         files: files that the code may read: paths, or paths by name.
         packages: installed packages that the code may import, with what they need.
         snapshot_key: a secret of at least 16 bytes. With it runs can be paused (`start`), and
@@ -77,6 +78,8 @@ class Sandbox:
         self._name = choose(
             engine, packages=packages, files=bool(shown), pauses=snapshot_key is not None
         )
+        if snapshot_key is None:
+            self._functions.refuse_persons(f"a sandbox of engine `{self._name}` without a key")
         if self._name == "subprocess":
             accept_no_isolation(given=i_accept_no_isolation)
         own = ENGINES[self._name].packages is None

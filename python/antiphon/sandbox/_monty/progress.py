@@ -30,6 +30,7 @@ class Progress:
         streams: what it wrote to ``stdout`` and ``stderr``, cut at the limits.
         written: bytes that it wrote to each.
         calls: calls of host functions until now.
+        made: those that were made at a pause, by name: a tool's own limit holds over pauses.
         spent: seconds that it took until now.
     """
 
@@ -40,6 +41,7 @@ class Progress:
     streams: dict[str, str] = field(default_factory=lambda: {"stdout": "", "stderr": ""})
     written: dict[str, int] = field(default_factory=lambda: {"stdout": 0, "stderr": 0})
     calls: int = 0
+    made: dict[str, int] = field(default_factory=dict)
     spent: float = 0.0
 
     @classmethod

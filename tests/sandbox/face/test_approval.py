@@ -1,0 +1,194 @@
+"""Host functions that somebody has to approve of."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from antiphon import ToolCall, tool
+from antiphon.errors import ValidationError
+from antiphon.sandbox import Sandbox, SandboxPause, SandboxResult
+from antiphon.sandbox._engines import probe
+
+Boxes = Callable[..., Sandbox]
+KEY = b"a key of the tests' own"
+TWICE = """
+said = []
+for n in (70, 100, 30):
+    try:
+        said.append(pay(n))
+    except Exception as error:
+        said.append(str(error))
+said
+"""
+
+needs_monty = pytest.mark.skipif(
+    not probe("monty")["ok"], reason="the extra `monty` is not installed"
+)
+
+
+def small(call: ToolCall) -> bool | str:
+    """Sums under 100."""
+    return call.arguments["euros"] < 100 or "only sums under 100"
+
+
+async def asmall(call: ToolCall) -> bool | str:
+    """The same, async."""
+    await asyncio.sleep(0)
+    return small(call)
+
+
+@pytest.mark.parametrize("approval", [small, asmall])
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_function_decides_before_a_call_is_counted(
+    boxes: Boxes, approval: Any, awaited: bool
+) -> None:
+    paid: list[int] = []
+
+    @tool(approval=approval, max_calls=2)
+    def pay(euros: int) -> str:
+        """Pays."""
+        paid.append(euros)
+        return f"paid {euros}"
+
+    box = boxes(tools=[pay])
+    result = asyncio.run(box.arun(TWICE)) if awaited else box.run(TWICE)
+    first, second, third = result.check().value
+    assert (first, third) == ("paid 70", "paid 30")
+    assert "only sums under 100" in second
+    assert paid == [70, 30]
+
+
+def test_a_function_is_asked_about_arguments_that_fit_alone(boxes: Boxes) -> None:
+    asked: list[Any] = []
+
+    def approval(call: ToolCall) -> bool:
+        asked.append(dict(call.arguments))
+        return True
+
+    @tool(approval=approval)
+    def pay(euros: int) -> int:
+        """Pays."""
+        return euros
+
+    box = boxes(tools=[pay])
+    wrong = box.run("pay('much')")
+    assert not wrong.ok
+    assert asked == []
+    assert box.run("pay(euros=3)").check().value == 3
+    assert asked == [{"euros": 3}]
+
+
+def test_a_tool_that_waits_for_a_person_is_refused_where_nothing_can_pause(boxes: Boxes) -> None:
+    @tool(approval=True)
+    def pay(euros: int) -> int:
+        """Pays."""
+        raise AssertionError
+
+    with pytest.raises(ValidationError, match="pay") as caught:
+        boxes(tools=[pay])
+    assert caught.value.code == "approval_unavailable"
+    assert "engine" in caught.value.message
+    assert "snapshot_key" in (caught.value.hint or "")
+
+
+class Till:
+    """A sandbox whose payments a person has to approve of."""
+
+    def __init__(self, **options: Any) -> None:
+        self.paid: list[int] = []
+
+        @tool(approval=True, **options)
+        def pay(euros: int) -> str:
+            """Pays."""
+            self.paid.append(euros)
+            return f"paid {euros}"
+
+        self.box = Sandbox(engine="monty", tools=[pay], snapshot_key=KEY)
+
+    def start(self, code: str = "pay(70)") -> SandboxPause:
+        pause = self.box.start(code)
+        assert isinstance(pause, SandboxPause)
+        return pause
+
+
+def done(given: Any) -> SandboxResult:
+    assert isinstance(given, SandboxResult)
+    return given
+
+
+@needs_monty
+def test_a_person_decides_at_a_pause() -> None:
+    till = Till()
+    pause = till.start()
+    assert pause.question is not None
+    assert pause.question["tool"] == "pay"
+    assert pause.question["arguments"] == {"euros": 70}
+    for wrong in (None, "yes", {"approve": True, "args": {"euros": "x"}}):
+        with pytest.raises(ValidationError) as caught:
+            pause.call(wrong)
+        assert caught.value.code == "approval_invalid"
+    assert till.paid == []
+    assert done(pause.call(True)).check().value == "paid 70"
+    assert done(pause.call({"approve": True, "args": {"euros": 7}})).check().value == "paid 7"
+    no = done(pause.call({"approve": False, "reason": "too dear"}))
+    assert "too dear" in str(no.error)
+    assert till.paid == [70, 7]
+
+
+@needs_monty
+def test_a_run_that_does_not_pause_calls_nothing_that_waits_for_a_person() -> None:
+    till = Till()
+    result = till.box.run("pay(70)")
+    assert "approve" in str(result.error)
+    assert till.paid == []
+
+
+@needs_monty
+def test_a_call_that_cannot_be_made_asks_nobody() -> None:
+    till = Till()
+    pause = till.start("pay('much')")
+    assert pause.question is None
+    assert not done(pause.call(True)).ok
+    assert till.paid == []
+
+
+@needs_monty
+def test_the_limit_of_calls_holds_over_pauses_and_counts_what_was_approved() -> None:
+    till = Till(max_calls=1)
+    step: SandboxPause | SandboxResult = till.start(TWICE)
+    for answer in (False, True, True):
+        assert isinstance(step, SandboxPause)
+        step = till.box.load(step.dump()).call(answer)
+    first, second, third = done(step).check().value
+    assert "not approved" in first
+    assert second == "paid 100"
+    assert "may be called 1 times" in third
+    assert till.paid == [100]
+
+
+@needs_monty
+def test_a_person_decides_in_another_process(tmp_path: Path) -> None:
+    (tmp_path / "pause").write_bytes(Till().start().dump())
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from antiphon import tool\n"
+        "from antiphon.sandbox import Sandbox\n"
+        "@tool(approval=True)\n"
+        "def pay(euros: int) -> str:\n"
+        "    '''Pays.'''\n"
+        "    return f'paid {euros}'\n"
+        f"with Sandbox(tools=[pay], snapshot_key={KEY!r}) as box:\n"
+        "    pause = box.load(Path(sys.argv[1]).read_bytes())\n"
+        "    print(pause.question['arguments'], pause.call('approve').check().value)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "pause")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert ended.stdout.strip() == "{'euros': 70} paid 70"
