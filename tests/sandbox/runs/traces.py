@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -65,7 +66,10 @@ def _descriptors() -> dict[str, int]:
             found[str(entry.readlink()).partition(":")[0]] += 1
     # The one that lists them.
     found.pop(f"/proc/{os.getpid()}/fd", None)
-    return dict(sorted(found.items()))
+    told: Counter[str] = Counter()
+    for name, count in found.items():
+        told[re.sub(r"^/proc/\d+/", "/proc/…/", name)] += count
+    return dict(sorted(told.items()))
 
 
 def _descendants(of: int) -> dict[int, str]:
