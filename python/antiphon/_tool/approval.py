@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from antiphon._encode import encode_or
 from antiphon._model.function import is_asynchronous
 from antiphon.errors import ToolError, ValidationError
 
@@ -28,6 +29,7 @@ __all__ = [
     "judge_async",
     "refuse_persons",
     "refused",
+    "shown",
 ]
 
 
@@ -75,6 +77,13 @@ def check_approval(name: str, value: Any) -> Approval:
 def approver(tool: Tool) -> Approve | None:
     """What decides at once about a tool's calls, if something does."""
     return None if isinstance(tool.approval, bool) else tool.approval
+
+
+def shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as JSON, shared with nobody; what has no such form as its type's name."""
+    return {
+        name: encode_or(value, f"<{type(value).__name__}>") for name, value in arguments.items()
+    }
 
 
 def is_async_approver(approve: Approve) -> bool:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from antiphon._loop import running
-from antiphon._tool.approval import ToolCall, approver, heed, judge, refuse_persons, refused
+from antiphon._tool.approval import ToolCall, approver, heed, judge, refuse_persons, refused, shown
 from antiphon.errors import ValidationError
 from antiphon.sandbox._calls import CALL_SECONDS, CallFailed
 from antiphon.sandbox._guest.budget import TooLarge
@@ -137,7 +137,7 @@ class _Run:
         approve = approver(tool)
         if approve is None:
             raise refused(tool.name, "a person has to approve of it, and this run cannot pause")
-        call = ToolCall(name=tool.name, arguments=dict(arguments), call_id=uuid.uuid4().hex)
+        call = ToolCall(name=tool.name, arguments=shown(arguments), call_id=uuid.uuid4().hex)
         heed(tool.name, judge(approve, call, self._loop))
 
     def _count(self, tool: Tool) -> None:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Proposal
-from antiphon._encode import encode_or
-from antiphon._tool.approval import refused
+from antiphon._tool.approval import approver, refused, shown
 from antiphon.errors import ValidationError
 from antiphon.sandbox._calls import CallFailed
 from antiphon.sandbox._functions import read_arguments
@@ -154,11 +153,19 @@ class SandboxPause:
             The result, or the next pause.
 
         Raises:
-            ValidationError: somebody has to approve, and the answer decides nothing
-                (``approval_invalid``). The run still waits.
+            ValidationError: somebody has to approve, and the answer decides nothing; or there
+                is an answer where a function decides (``approval_invalid``). The run still waits.
         """
         functions = self._pausing.functions
         tool = functions.named(self.name)
+        if answer is not None and approver(tool) is not None:
+            raise ValidationError(
+                f"a function approves of the calls of `{tool.name}`, and nobody else: there is "
+                f"no answer to take",
+                code="approval_invalid",
+                details={"tool": tool.name},
+                hint="`pause.call()` asks the function, and makes the call or not",
+            )
         run = functions.for_run(None, self._paused.progress.made)
         try:
             if answer is None and tool.approval is not True:
@@ -187,10 +194,7 @@ class SandboxPause:
         return arguments
 
     def _proposal(self, tool: Tool, arguments: dict[str, Any]) -> Proposal:
-        shown = {
-            name: encode_or(value, f"<{type(value).__name__}>") for name, value in arguments.items()
-        }
-        return Proposal(tool.name, shown, tool.parameters)
+        return Proposal(tool.name, shown(arguments), tool.parameters)
 
     def _answered(
         self, reply: dict[str, Any], made: dict[str, int] | None = None

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from antiphon import ToolCall, tool
 from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox, SandboxPause, SandboxResult
 from antiphon.sandbox._engines import probe
+from antiphon.sandbox._monty.seal import opened, sealed
 
 Boxes = Callable[..., Sandbox]
 KEY = b"a key of the tests' own"
@@ -83,6 +85,19 @@ def test_a_function_is_asked_about_arguments_that_fit_alone(boxes: Boxes) -> Non
     assert asked == []
     assert box.run("pay(euros=3)").check().value == 3
     assert asked == [{"euros": 3}]
+
+
+def test_a_function_that_decides_cannot_change_what_is_called(boxes: Boxes) -> None:
+    def approval(call: ToolCall) -> bool:
+        call.arguments["sums"].append(5000)
+        return True
+
+    @tool(approval=approval)
+    def pay(sums: list[int]) -> list[int]:
+        """Pays."""
+        return sums
+
+    assert boxes(tools=[pay]).run("pay([1])").check().value == [1]
 
 
 def test_a_tool_that_waits_for_a_person_is_refused_where_nothing_can_pause(boxes: Boxes) -> None:
@@ -171,6 +186,44 @@ def test_the_limit_of_calls_holds_over_pauses_and_counts_what_was_approved() -> 
     assert second == "paid 100"
     assert "may be called 1 times" in third
     assert till.paid == [100]
+
+
+@needs_monty
+@pytest.mark.parametrize("answer", [True, "approve", {"approve": True, "args": {"euros": 5000}}])
+def test_an_answer_never_takes_the_place_of_the_function_that_decides(answer: Any) -> None:
+    paid: list[int] = []
+
+    @tool(approval=small)
+    def pay(euros: int) -> str:
+        """Pays."""
+        paid.append(euros)
+        return f"paid {euros}"
+
+    pause = Sandbox(engine="monty", tools=[pay], snapshot_key=KEY).start("pay(5000)")
+    assert isinstance(pause, SandboxPause)
+    assert pause.question is None
+    with pytest.raises(ValidationError, match="function") as caught:
+        pause.call(answer)
+    assert caught.value.code == "approval_invalid"
+    assert "only sums under 100" in str(done(pause.call()).error)
+    assert paid == []
+
+
+@needs_monty
+def test_a_pause_that_was_written_before_calls_were_counted_can_be_loaded() -> None:
+    till = Till(max_calls=1)
+    paused = opened(till.start().dump(), KEY)
+    before = paused.progress.to_dict()
+    del before["made"]
+    progress = SimpleNamespace(to_dict=lambda: before)
+    written: Any = SimpleNamespace(
+        name=paused.name,
+        args=paused.args,
+        kwargs=paused.kwargs,
+        dump=paused.dump,
+        progress=progress,
+    )
+    assert done(till.box.load(sealed(written, KEY)).call(True)).check().value == "paid 70"
 
 
 @needs_monty

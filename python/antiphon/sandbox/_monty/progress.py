@@ -46,8 +46,8 @@ class Progress:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """The progress that `to_dict` wrote down."""
-        return cls(**{each.name: plain[each.name] for each in fields(cls)})
+        """The progress that `to_dict` wrote down, perhaps when it had fewer fields."""
+        return cls(**{each.name: plain[each.name] for each in fields(cls) if each.name in plain})
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON values."""
