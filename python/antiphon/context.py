@@ -11,6 +11,7 @@ from antiphon._effect import call_of, perform, perform_async
 from antiphon._step import Step
 from antiphon._team.approve import Approving
 from antiphon._team.ask import Inquiry
+from antiphon._team.round import Round, ask
 from antiphon._team.use import find_tool, use, use_async
 from antiphon.budget import Budget
 from antiphon.errors import BudgetError, ValidationError
@@ -36,7 +37,7 @@ class AgentContext:
     Each has a twin to be awaited: `acall`, `amodel`, `astep`.
     """
 
-    __slots__ = ("_calls", "_ctx", "_errors", "_made", "_roster", "_spec")
+    __slots__ = ("_calls", "_ctx", "_errors", "_made", "_roster", "_round", "_spec")
 
     def __init__(
         self, ctx: Context, spec: Spec, roster: Roster, errors: Sequence[Mapping[str, Any]]
@@ -47,6 +48,7 @@ class AgentContext:
         self._errors = errors
         self._calls: dict[str, int] = {}
         self._made: dict[str, int] = {}
+        self._round = Round(ctx)
 
     @property
     def run_id(self) -> str:
@@ -149,7 +151,7 @@ class AgentContext:
         Returns:
             The answer.
         """
-        return self._ctx.ask(question)
+        return ask(self._ctx, question)
 
     def emit(self, payload: Any, name: str | None = None) -> None:
         """Tells whoever watches the run, as an event of kind ``custom``.
@@ -187,19 +189,25 @@ class AgentContext:
         """
         found = find_tool(tool, self._spec.tools, self.agent)
         about, call_id = self._about(found)
+        self._check_left(found)
         given = self._approving(found, arguments, call_id).arguments()
-        self._count(found)
-        return perform(self._ctx, call_of(found, given), lambda key: use(found, given, about(key)))
+        with self._round.making():
+            self._count(found)
+            return perform(
+                self._ctx, call_of(found, given), lambda key: use(found, given, about(key))
+            )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
         """`call`, awaited."""
         found = find_tool(tool, self._spec.tools, self.agent)
         about, call_id = self._about(found)
+        self._check_left(found)
         given = await self._approving(found, arguments, call_id).arguments_async()
-        self._count(found)
-        return await perform_async(
-            self._ctx, call_of(found, given), lambda key: use_async(found, given, about(key))
-        )
+        with self._round.making():
+            self._count(found)
+            return await perform_async(
+                self._ctx, call_of(found, given), lambda key: use_async(found, given, about(key))
+            )
 
     def step(
         self,
@@ -231,7 +239,8 @@ class AgentContext:
                 (``unknown_outcome``); not if it is ``idempotent``.
             StateError: as `call`.
         """
-        return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
+        with self._round.making():
+            return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
 
     async def astep(
         self,
@@ -244,7 +253,8 @@ class AgentContext:
     ) -> Any:
         """`step`, awaited; a function that is not async runs on a thread."""
         taken = Step(name, function, idempotent=idempotent)
-        return await taken.take_async(self._ctx, args, kwargs)
+        with self._round.making():
+            return await taken.take_async(self._ctx, args, kwargs)
 
     def model(
         self,
@@ -283,7 +293,8 @@ class AgentContext:
                 self._pay(inquiry)
             return inquiry.said
 
-        return inquiry.read(perform(self._ctx, inquiry.call, ask))
+        with self._round.making():
+            return inquiry.read(perform(self._ctx, inquiry.call, ask))
 
     async def amodel(
         self,
@@ -305,18 +316,18 @@ class AgentContext:
                 self._pay(inquiry)
             return inquiry.said
 
-        return inquiry.read(await perform_async(self._ctx, inquiry.call, ask))
+        with self._round.making():
+            return inquiry.read(await perform_async(self._ctx, inquiry.call, ask))
 
     def __repr__(self) -> str:
         return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
 
     def _approving(self, tool: Tool, arguments: dict[str, Any], call_id: str) -> Approving:
-        return Approving(self._ctx, self.ask, tool, arguments, call_id)
+        return Approving(self._ctx, self._round, tool, arguments, call_id)
 
-    def _count(self, tool: Tool) -> None:
-        """Counts a call that is made, or had been before ``run`` began again."""
-        made = self._made[tool.name] = self._made.get(tool.name, 0) + 1
-        if tool.max_calls is not None and made > tool.max_calls:
+    def _check_left(self, tool: Tool) -> None:
+        """Before anybody is asked about a call."""
+        if tool.max_calls is not None and self._made.get(tool.name, 0) >= tool.max_calls:
             raise BudgetError(
                 f"tool `{tool.name}` has no call left for the agent, the limit is: "
                 f"{tool.max_calls}",
@@ -324,6 +335,11 @@ class AgentContext:
                 details={"dimension": "tool_calls", "tool": tool.name},
                 hint="raise its `max_calls`",
             )
+
+    def _count(self, tool: Tool) -> None:
+        """Counts a call that is made, or had been before ``run`` began again."""
+        self._check_left(tool)
+        self._made[tool.name] = self._made.get(tool.name, 0) + 1
 
     def _about(self, tool: Tool) -> tuple[Callable[[str], ToolContext], str]:
         """What a tool is told about the call that comes now, given its idempotency key."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Command, current_context
 from antiphon._encode import encode_result
+from antiphon._pause import Asked, Interrupted
 from antiphon._team.messages import said
 from antiphon._team.prompt import opening, sent
 from antiphon._team.returns import returned
@@ -38,7 +39,11 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
 
     async def acall(given: Any, ctx: Context) -> Any:
         seen, verbs = _seen(given, ctx, spec, roster)
-        return returned(await run(seen, verbs), state, spec.name)
+        try:
+            came = await run(seen, verbs)
+        except Interrupted as pause:
+            raise Asked(pause.__antiphon_question__) from None
+        return returned(came, state, spec.name)
 
     return acall if spec.asynchronous else call
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypedDict, TypeVar, cast
@@ -12,6 +13,7 @@ from antiphon._effect import call_of, perform, perform_async
 from antiphon._pause import Interrupted
 from antiphon._step import Step
 from antiphon._team.approve import Approving
+from antiphon._team.round import Round, ask
 from antiphon._team.use import use, use_async
 from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._langchain import settings_of
@@ -120,6 +122,7 @@ class Runtime(Generic[_ContextT]):
     execution_info: ExecutionInfo
     heartbeat: Callable[[], None]
     _ctx: Context = field(repr=False, compare=False)
+    _round: Round = field(repr=False, compare=False)
 
     def step(
         self,
@@ -153,7 +156,8 @@ class Runtime(Generic[_ContextT]):
                 (``replay_diverged``); or there is a checkpointer and what the function returned
                 cannot be stored (``value_unstorable``).
         """
-        return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
+        with _pausing(), self._round.making():
+            return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
 
     async def astep(
         self,
@@ -166,7 +170,8 @@ class Runtime(Generic[_ContextT]):
     ) -> Any:
         """`step`, awaited; a function that is not async runs on a thread."""
         taken = Step(name, function, idempotent=idempotent)
-        return await taken.take_async(self._ctx, args, kwargs)
+        with _pausing(), self._round.making():
+            return await taken.take_async(self._ctx, args, kwargs)
 
     def call(self, tool: Any, /, **arguments: Any) -> Any:
         """Calls a tool once, as `step` calls a function.
@@ -186,23 +191,26 @@ class Runtime(Generic[_ContextT]):
             StateError: as `step`.
         """
         found = Tool.from_any(tool)
-        given = Approving(self._ctx, self._ctx.ask, found, arguments, "").arguments()
-        return perform(
-            self._ctx,
-            call_of(found, given),
-            lambda key: use(found, given, self._about(found, key)),
-        )
+        with _pausing():
+            given = Approving(self._ctx, self._round, found, arguments).arguments()
+        with _pausing(), self._round.making():
+            return perform(
+                self._ctx,
+                call_of(found, given),
+                lambda key: use(found, given, self._about(found, key)),
+            )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
         """`call`, awaited; a tool that is not async runs on a thread."""
         found = Tool.from_any(tool)
-        approving = Approving(self._ctx, self._ctx.ask, found, arguments, "")
-        given = await approving.arguments_async()
-        return await perform_async(
-            self._ctx,
-            call_of(found, given),
-            lambda key: use_async(found, given, self._about(found, key)),
-        )
+        with _pausing():
+            given = await Approving(self._ctx, self._round, found, arguments).arguments_async()
+        with _pausing(), self._round.making():
+            return await perform_async(
+                self._ctx,
+                call_of(found, given),
+                lambda key: use_async(found, given, self._about(found, key)),
+            )
 
     def _about(self, tool: Tool, key: str) -> ToolContext:
         at = self._ctx.deadline
@@ -231,10 +239,17 @@ def interrupt(value: Any) -> Any:
         GraphInterrupt: there is no answer yet. Let it pass.
         RuntimeError: no node is running here.
     """
+    with _pausing():
+        return ask(current_context(), value)
+
+
+@contextmanager
+def _pausing() -> Iterator[None]:
+    """Lets a question leave the node as graphs know it."""
     try:
-        return current_context().ask(value)
+        yield
     except Interrupted as pause:
-        raise GraphInterrupt((Interrupt(value, getattr(pause, "id", "")),)) from None
+        raise GraphInterrupt((Interrupt(pause.__antiphon_question__, ""),)) from None
 
 
 def get_runtime(context_schema: type[_ContextT] | None = None) -> Runtime[_ContextT]:
@@ -271,7 +286,7 @@ def get_stream_writer() -> StreamWriter:
 def runtime_of(ctx: Context) -> Runtime[Any]:
     """The runtime as seen by the node of `ctx`."""
     info = ExecutionInfo(ctx.run_id, ctx.attempt)
-    return Runtime(ctx.context, ctx.emit, info, ctx.heartbeat, ctx)
+    return Runtime(ctx.context, ctx.emit, info, ctx.heartbeat, ctx, Round.of(ctx))
 
 
 def config_of(ctx: Context) -> RunnableConfig:

@@ -1,0 +1,188 @@
+"""What a node asks and calls from where it begins to where it ends or pauses."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from antiphon._effect import Call, perform, perform_async
+from antiphon._pause import Interrupted
+from antiphon.errors import StateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from antiphon._antiphon import Context, Proposal
+
+__all__ = ["Decided", "Round", "ask"]
+
+Decided: TypeAlias = tuple[bool, Any | None, str | None]
+"""Whether a call is made, with which arguments if not its own, and why not."""
+
+_PRESENT: ContextVar[tuple[object, Round] | None] = ContextVar("antiphon_round", default=None)
+_WITHIN: ContextVar[tuple[Future[None], ...]] = ContextVar("antiphon_within", default=())
+"""The calls that whatever runs here is part of."""
+
+
+def ask(ctx: Context, question: Any) -> Any:
+    """The next answer to a node's own questions; those to approvals go by their call.
+
+    Raises:
+        Interrupted: there is none yet.
+    """
+    while _is_of_call(answer := ctx.ask(question)):
+        pass
+    return answer
+
+
+class Round:
+    """What a node asks and calls from where it begins to where it ends or pauses.
+
+    Args:
+        ctx: of the node.
+    """
+
+    __slots__ = ("_answers", "_ctx", "_lock", "_open", "_paused", "_since", "_taken")
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._lock = threading.Lock()
+        self._answers: list[Any] | None = None
+        self._since: int | None = None
+        self._taken: set[int] = set()
+        self._open: set[Future[None]] = set()
+        self._paused: Any = None
+
+    @classmethod
+    def of(cls, ctx: Context) -> Round:
+        """The one of the node that runs here; a node has variables of its own."""
+        node = (ctx.run_id, ctx.path, ctx.step, ctx.attempt)
+        present = _PRESENT.get()
+        if present is not None and present[0] == node:
+            return present[1]
+        made = cls(ctx)
+        _PRESENT.set((node, made))
+        return made
+
+    def decided(self, call: Call, proposal: Proposal) -> Decided:
+        """What a person has decided about a call.
+
+        Args:
+            call: the step that finds it out: other calls that begin meanwhile stand beside it.
+            proposal: what is to be called.
+
+        Raises:
+            Interrupted: nobody has decided yet.
+        """
+
+        def find(_key: str) -> tuple[int, Decided]:
+            if self._since is None:
+                self._begin(perform(self._ctx, _SINCE, lambda _key: len(self._ctx.answers)))
+            found = self._take(proposal)
+            if found is None:
+                self._paused = proposal.question
+                raise Interrupted(proposal.question)
+            return found
+
+        return self._known(perform(self._ctx, call, find))
+
+    async def decided_async(self, call: Call, proposal: Proposal) -> Decided:
+        """`decided`; where it is to be asked, calls that are under way end before the pause."""
+
+        async def count(_key: str) -> int:
+            return len(self._ctx.answers)
+
+        async def find(_key: str) -> tuple[int, Decided]:
+            if self._since is None:
+                self._begin(await perform_async(self._ctx, _SINCE, count))
+            found = self._take(proposal)
+            if found is not None:
+                return found
+            # What stands beside this one may be about to begin.
+            await asyncio.sleep(0)
+            while others := self._others_or_pause(proposal.question):
+                await asyncio.wait([asyncio.wrap_future(other) for other in others])
+            raise Interrupted(proposal.question)
+
+        return self._known(await perform_async(self._ctx, call, find))
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Around a call: the node does not pause for a person meanwhile.
+
+        Raises:
+            Interrupted: it pauses already.
+        """
+        done: Future[None] = Future()
+        with self._lock:
+            if self._paused is not None:
+                raise Interrupted(self._paused)
+            self._open.add(done)
+        within = _WITHIN.set((*_WITHIN.get(), done))
+        try:
+            yield
+        finally:
+            _WITHIN.reset(within)
+            with self._lock:
+                self._open.discard(done)
+            done.set_result(None)
+
+    def _begin(self, since: int) -> None:
+        with self._lock:
+            if self._since is None:
+                self._since = since
+                self._answers = self._ctx.answers
+
+    def _take(self, proposal: Proposal) -> tuple[int, Decided] | None:
+        """The first answer about this very call that this attempt got and has not used."""
+        assert self._answers is not None  # noqa: S101 - `_begin` was called
+        with self._lock:
+            for place in range(self._since or 0, len(self._answers)):
+                answer = self._answers[place]
+                if place in self._taken or not _is_of_call(answer):
+                    continue
+                found = _recalled(proposal, answer)
+                if found is not None:
+                    self._taken.add(place)
+                    return place, found
+        return None
+
+    def _known(self, found: tuple[int, Decided]) -> Decided:
+        """What was decided, now or before the node began again: that answer is used."""
+        place, decided = found
+        with self._lock:
+            self._taken.add(place)
+        return decided
+
+    def _others_or_pause(self, question: Any) -> set[Future[None]]:
+        """The calls under way that this one is no part of; without any the node pauses."""
+        with self._lock:
+            others = self._open.difference(_WITHIN.get())
+            if not others:
+                self._paused = question
+            return others
+
+
+_SINCE = Call("step", "approvals", None, repeatable=True)
+"""How many answers there were when the attempt began: what was approved before is done with."""
+
+
+def _is_of_call(answer: Any) -> bool:
+    """Whether an answer is what was decided about a call, as a run keeps it."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("approve"), bool):
+        return False
+    call = answer.get("of")
+    return isinstance(call, dict) and call.keys() == {"tool", "arguments"}
+
+
+def _recalled(proposal: Proposal, answer: Any) -> Decided | None:
+    try:
+        return proposal.recall(answer)
+    except StateError as error:
+        if error.code != "replay_diverged":
+            raise
+        return None
