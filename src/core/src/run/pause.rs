@@ -66,9 +66,8 @@ impl<V: Value> Run<V> {
     /// [`Question::accepts`]; the question then stays open.
     pub fn answer(&mut self, id: &str, value: V, now: Time) -> Result<(), Fault> {
         self.desk.log.now = now;
-        let open = self.questions();
-        let asked = open.into_iter().find(|question| question.id == id);
-        let value = asked.ok_or_else(|| unknown(id))?.taken(value)?;
+        let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
+        let value = asked.taken(value)?;
         if self.answer_agent(id, &value) {
             return Ok(());
         }
@@ -99,8 +98,7 @@ impl<V: Value> Run<V> {
     /// # Errors
     /// As [`Run::answer`].
     pub fn check_answer(&self, id: &str, value: &V) -> Result<(), Fault> {
-        let open = self.questions();
-        open.iter().find(|question| question.id == id).ok_or_else(|| unknown(id))?.accepts(value)
+        self.units.find_question(0, id).ok_or_else(|| unknown(id))?.accepts(value)
     }
 
     /// The answers a task was given so far.
@@ -130,6 +128,20 @@ impl<V: Value> Units<V> {
                 _ => {}
             }
         }
+    }
+}
+
+impl<V: Value> Units<V> {
+    fn find_question(&self, unit: u32, id: &str) -> Option<&Question<V>> {
+        if let Some(agent) = self.agent(unit) {
+            return agent.questions().find(|question| question.id == id);
+        }
+        let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
+        records.iter().find_map(|record| match &record.status {
+            Status::Paused(question) => Some(&**question).filter(|question| question.id == id),
+            Status::Nested(child) => self.find_question(*child, id),
+            _ => None,
+        })
     }
 }
 
