@@ -62,7 +62,7 @@ pub struct Proposal {
 }
 
 /// What tells the question from all others.
-const KIND: &str = "approval";
+const KIND: &str = "antiphon.approval";
 
 impl Proposal {
     /// A call of `tool`, whose arguments have the schema `parameters`.

@@ -62,12 +62,9 @@ impl<V: Value> Question<V> {
     /// # Errors
     /// As [`Question::accepts`].
     pub fn taken(&self, answer: V) -> Result<V, Fault> {
-        self.accepts(&answer)?;
-        let proposal = self.value.to_json().as_ref().and_then(Proposal::read);
-        match proposal.zip(answer.to_json()) {
-            Some((proposal, json)) => Ok(V::from_json(proposal.seal(&json)?)),
-            None => Ok(answer),
-        }
+        let Some(proposal) = self.proposal() else { return Ok(answer) };
+        let json = answer.to_json().ok_or_else(|| formless(&proposal))?;
+        proposal.seal(&json).map(V::from_json)
     }
 
     /// Whether this can be its answer: anything, but that a call which needs
@@ -76,12 +73,16 @@ impl<V: Value> Question<V> {
     /// # Errors
     /// As [`Proposal::decide`].
     pub fn accepts(&self, answer: &V) -> Result<(), Fault> {
-        let Some(proposal) = self.value.to_json().as_ref().and_then(Proposal::read) else {
-            return Ok(());
-        };
-        match answer.to_json() {
-            Some(answer) => proposal.decide(&answer).map(drop),
-            None => Err(proposal.unclear("a value that JSON has no form for")),
-        }
+        let Some(proposal) = self.proposal() else { return Ok(()) };
+        let json = answer.to_json().ok_or_else(|| formless(&proposal))?;
+        proposal.decide(&json).map(drop)
     }
+
+    fn proposal(&self) -> Option<Proposal> {
+        self.value.to_json().as_ref().and_then(Proposal::read)
+    }
+}
+
+fn formless(proposal: &Proposal) -> Fault {
+    proposal.unclear("a value that JSON has no form for")
 }

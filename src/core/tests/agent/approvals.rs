@@ -91,7 +91,7 @@ fn nothing_is_called_before_a_person_has_approved() {
     assert!(names(&called).is_empty());
     let [question] = questions.as_slice() else { panic!("{questions:?}") };
     assert_eq!(question.path, ["agent"]);
-    assert_eq!(question.value["type"], "approval");
+    assert_eq!(question.value["type"], "antiphon.approval");
     assert_eq!(question.value["tool"], "pay");
     assert_eq!(question.value["arguments"], json!({"city": "Lyon"}));
     assert!(question.value["why"].as_str().unwrap().contains("`pay`"));
