@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::agent::{AgentSpec, AgentTool, Conclusion};
-use antiphon_core::approval::Decision;
+use antiphon_core::approval::Judgement;
 use antiphon_core::reply::Shape;
 use antiphon_core::task::{Invocation, Outcome};
 use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
@@ -240,11 +240,11 @@ pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<Ou
 }
 
 /// What a callable that approves of calls has decided: true, or why not.
-pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<Decision> {
+pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<Judgement> {
     match value.extract::<bool>() {
-        Ok(true) => Ok(Decision::Approve),
-        Ok(false) => Ok(Decision::Refuse(None)),
-        Err(_) => Ok(Decision::Refuse(Some(value.extract()?))),
+        Ok(true) => Ok(Judgement::Approve),
+        Ok(false) => Ok(Judgement::Refuse(None)),
+        Err(_) => Ok(Judgement::Refuse(Some(value.extract()?))),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::approval::Decision;
+use antiphon_core::approval::Judgement;
 use antiphon_core::graph::Policy;
 use antiphon_core::task::{Failure, Verdict};
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
@@ -74,8 +74,8 @@ impl Tool for CallableTool {
         &self.spec
     }
 
-    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<Decision, Fault> {
-        let Some(callable) = self.approve.clone() else { return Ok(Decision::Refuse(None)) };
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<Judgement, Fault> {
+        let Some(callable) = self.approve.clone() else { return Ok(Judgement::Refuse(None)) };
         let about = json!({"name": self.spec.name, "idempotency_key": cx.idempotency_key});
         let arguments = arguments.clone();
         let called = apart(move |py| {

@@ -39,7 +39,25 @@ impl Approval {
     }
 }
 
-/// What came of it.
+/// What code of the host's has decided about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// The call is made as it is.
+    Approve,
+    /// It is not made, perhaps for this reason, which the model gets to read.
+    Refuse(Option<String>),
+}
+
+impl From<Judgement> for Decision {
+    fn from(judgement: Judgement) -> Self {
+        match judgement {
+            Judgement::Approve => Self::Approve,
+            Judgement::Refuse(reason) => Self::Refuse(reason),
+        }
+    }
+}
+
+/// What was decided about a call, by whomever.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     /// The call is made.
@@ -122,7 +140,8 @@ impl Proposal {
     /// What was decided about this very call, from what was kept of the answer.
     ///
     /// # Errors
-    /// `replay_diverged` if it is about something else.
+    /// `replay_diverged` if it is about something else, `approval_invalid` if the
+    /// arguments that were put in its place do not fit, as the schema is now.
     pub fn recall(&self, kept: &Json) -> Result<Decision, Fault> {
         let fields = kept.as_object().filter(|fields| fields.get("of") == Some(&self.call()));
         let Some(fields) = fields else {
@@ -138,7 +157,9 @@ impl Proposal {
             let reason = fields.get("reason").and_then(Json::as_str);
             return Ok(Decision::Refuse(reason.map(str::to_owned)));
         }
-        Ok(fields.get("args").map_or(Decision::Approve, |args| Decision::Change(args.clone())))
+        let Some(args) = fields.get("args") else { return Ok(Decision::Approve) };
+        self.check(args)?;
+        Ok(Decision::Change(args.clone()))
     }
 
     /// The call as an answer is tied to it: nobody approves of another one.
@@ -181,12 +202,15 @@ impl Proposal {
 
     /// Arguments that a person has changed: they have to fit as they are.
     fn changed(&self, given: &Json) -> Result<Json, Fault> {
+        let shape = self.check(given)?;
+        // What the schema gives by default is added, as to a model's arguments.
+        let read = shape.read_arguments(&given.to_string());
+        Ok(read.map_or_else(|_| given.clone(), |reading| reading.value))
+    }
+
+    fn check(&self, given: &Json) -> Result<Shape, Fault> {
         let shape = Shape::compile(&Schema::new(&self.tool, self.parameters.clone()))?;
-        let Err(wrong) = shape.check(given) else {
-            // What the schema gives by default is added, as to a model's arguments.
-            let read = shape.read_arguments(&given.to_string());
-            return Ok(read.map_or_else(|_| given.clone(), |reading| reading.value));
-        };
+        let Err(wrong) = shape.check(given) else { return Ok(shape) };
         let wrong: Vec<String> = wrong.iter().take(8).map(ToString::to_string).collect();
         let message = format!(
             "the `args` of an approval do not fit the tool `{}`: {}",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Conclusion;
-use crate::approval::Decision;
+use crate::approval::Judgement;
 use crate::command::Update;
 use crate::fault::Fault;
 use crate::graph::NodeId;
@@ -94,7 +94,7 @@ pub enum Outcome<V> {
     /// What the model said.
     Replied(Box<ModelReply>),
     /// Whether a call is made.
-    Decided(Decision),
+    Decided(Judgement),
     /// What the tool returned.
     Returned(ToolOutcome),
 }

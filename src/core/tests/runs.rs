@@ -9,6 +9,7 @@
 
 mod agent {
     mod approvals;
+    mod approvals_again;
     mod budgets;
     mod conversation;
     mod model;

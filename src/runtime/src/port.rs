@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::approval::Decision;
+use antiphon_core::approval::Judgement;
 use antiphon_core::{Fault, ModelReply, ModelRequest, Time, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
 use serde_json::Value as Json;
@@ -87,8 +87,8 @@ pub trait Tool: Send + Sync {
     ///
     /// # Errors
     /// Why it cannot be decided: whoever wants the call fails with it.
-    async fn approve(&self, _arguments: &Json, _cx: &CallContext) -> Result<Decision, Fault> {
-        Ok(Decision::Refuse(None))
+    async fn approve(&self, _arguments: &Json, _cx: &CallContext) -> Result<Judgement, Fault> {
+        Ok(Judgement::Refuse(None))
     }
 
     /// Calls it with arguments that satisfy its schema.

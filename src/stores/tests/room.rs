@@ -1,20 +1,25 @@
 //! Native runs in threads: asking, answering, and what is refused.
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "a test stops at the first surprise, in what it shares too"
 )]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_core::Seed;
+use antiphon_core::approval::{Approval, Judgement};
 use antiphon_core::channel::{Merge, Write};
 use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::Outcome;
+use antiphon_core::{Fault, Seed, ToolOutcome, ToolSpec};
 use antiphon_runtime::store::Store;
-use antiphon_runtime::{Begin, Begun, Clock, Driver, Host, ManualClock, NodeCall, Place, Rest};
+use antiphon_runtime::{
+    Begin, Begun, CallContext, Clock, Driver, Host, ManualClock, NodeCall, Place, Rest, Tool,
+};
 use antiphon_stores::{Durability, MemoryStore, Room, Seal, Vault};
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -56,15 +61,19 @@ impl Desk {
         Self { graph: graph(), room: Room::new(vault, "t", durability), store, clock }
     }
 
-    async fn begin(&self, begin: Begin) -> Result<Begun, antiphon_core::Fault> {
+    async fn begin(&self, begin: Begin) -> Result<Begun, Fault> {
         let opened = self.room.open(Arc::clone(&self.graph)).await?;
         let options = Options { run_id: "run".into(), seed: Seed::new(3), ..Options::default() };
         Begun::on(opened, begin, (&self.graph, options), self.clock.now()).await
     }
 
     async fn drive(&self, begun: &mut Begun) -> Rest {
+        self.drive_by(Arc::new(Clerk), begun).await
+    }
+
+    async fn drive_by(&self, host: Arc<impl Host + 'static>, begun: &mut Begun) -> Rest {
         let clock = Arc::<ManualClock>::clone(&self.clock);
-        Driver::new(Arc::new(Clerk), clock).run_kept(begun).await.unwrap()
+        Driver::new(host, clock).run_kept(begun).await.unwrap()
     }
 
     async fn is_free(&self) -> bool {
@@ -147,4 +156,64 @@ async fn a_run_that_is_over_is_taken_up_without_the_thread() {
     assert_eq!(desk.drive(&mut begun).await, Rest::Ended(Ending::Completed));
     assert_eq!(names(&begun, &desk.graph), json!(["Ada", "Bob"]));
     assert_eq!(desk.store.head("t").await.unwrap(), kept, "nothing is written");
+}
+
+/// A tool that pays in one city alone, and how often it was asked whether it may.
+struct Purse {
+    spec: ToolSpec,
+    asked: AtomicUsize,
+    paid: AtomicUsize,
+}
+
+#[async_trait]
+impl Tool for Purse {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn approve(&self, arguments: &Value, _: &CallContext) -> Result<Judgement, Fault> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let fits = arguments["city"] == "Lyon";
+        Ok(if fits { Judgement::Approve } else { Judgement::Refuse(Some("only Lyon".into())) })
+    }
+
+    async fn call(&self, arguments: Value, _: &CallContext) -> ToolOutcome {
+        self.paid.fetch_add(1, Ordering::Relaxed);
+        Ok(arguments["city"].clone())
+    }
+}
+
+/// A node that wants to pay in two cities, and then asks.
+struct Teller(Arc<Purse>);
+
+#[async_trait]
+impl Host for Teller {
+    async fn node(&self, call: NodeCall) -> Outcome<Value> {
+        let refused = call.invoke(&*self.0, json!({"city": "Nice"})).await.unwrap_err();
+        let paid = call.invoke(&*self.0, json!({"city": "Lyon"})).await.unwrap();
+        if call.answers.is_empty() {
+            return Outcome::Ask(json!("who?"));
+        }
+        let heard = json!([refused.code, refused.details["reason"], paid]);
+        Outcome::Done(call.update([("names", heard)]).unwrap())
+    }
+}
+
+#[tokio::test]
+async fn a_tool_decides_once_about_a_call_of_a_node_that_begins_again() {
+    let mut spec = ToolSpec::new("pay", "pays", json!({"type": "object"}));
+    spec.approval = Approval::Host;
+    let purse = Arc::new(Purse { spec, asked: AtomicUsize::new(0), paid: AtomicUsize::new(0) });
+    let teller = Arc::new(Teller(Arc::clone(&purse)));
+    let desk = Desk::new(Durability::Sync);
+    let mut begun = desk.begin(input("Ada")).await.unwrap();
+    let Rest::Paused(questions) = desk.drive_by(Arc::clone(&teller), &mut begun).await else {
+        unreachable!()
+    };
+    assert_eq!(begun.run.budget().spent().tool_calls, 1, "what was refused counts for nothing");
+    let answers = vec![(questions[0].id.clone(), json!("Bob"))];
+    let mut begun = desk.begin(Begin::Resume(answers)).await.unwrap();
+    assert_eq!(desk.drive_by(teller, &mut begun).await, Rest::Ended(Ending::Completed));
+    assert_eq!(names(&begun, &desk.graph), json!(["Ada", ["tool_refused", "only Lyon", "Lyon"]]));
+    assert_eq!((purse.asked.load(Ordering::Relaxed), purse.paid.load(Ordering::Relaxed)), (2, 1));
 }

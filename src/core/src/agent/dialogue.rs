@@ -137,10 +137,18 @@ impl Dialogue {
     /// The call at `position` as a person is asked about it, if one has to be.
     pub fn proposal(&self, position: usize) -> Option<Proposal> {
         let pending = self.calls.get(position)?;
-        let CallState::Proposed(invocation) = &pending.state else { return None };
+        let invocation = self.proposed(position)?;
         let tool = self.tool(&pending.call.name)?;
         let parameters = tool.spec.parameters.clone();
         Some(Proposal::new(&pending.call.name, invocation.arguments.clone(), parameters))
+    }
+
+    /// The call at `position`, if somebody has to approve of it first.
+    pub(crate) fn proposed(&self, position: usize) -> Option<&Invocation> {
+        match &self.calls.get(position)?.state {
+            CallState::Proposed(invocation) => Some(invocation),
+            _ => None,
+        }
     }
 
     /// Whether the call at `position`, which waits for it, may be made. Only
@@ -150,6 +158,16 @@ impl Dialogue {
         if let Some(pending) = self.calls.get_mut(position) {
             pending.decide(decision, spent);
         }
+    }
+
+    /// Answers the call at `position` if its tool has no call left; says whether it has none.
+    pub fn deny_spent(&mut self, position: usize) -> bool {
+        let spent = self.calls.get(position).and_then(|pending| self.spent(&pending.call.name));
+        let Some(pending) = self.calls.get_mut(position).filter(|_| spent.is_some()) else {
+            return false;
+        };
+        pending.decide(Decision::Approve, spent);
+        true
     }
 
     /// Whether it is not known yet if the call at `position` may be made.

@@ -101,6 +101,7 @@ impl<V: Value> Memory<V> {
                 kept.journal = None;
             }
             Change::Asked(task, question) => {
+                self.forget_attempt(&within, task);
                 self.kept(within, task).state = Some(KeptState::Asked(question));
             }
             Change::Answered(task, value) => {
@@ -115,8 +116,7 @@ impl<V: Value> Memory<V> {
             }
             Change::Ended(ended) => {
                 if ended.is_err() {
-                    let journals = self.tasks.values_mut().filter_map(|kept| kept.journal.as_mut());
-                    journals.for_each(|journal| journal.fail());
+                    self.fail();
                 }
                 self.ended = Some(ended);
             }
@@ -129,6 +129,23 @@ impl<V: Value> Memory<V> {
         let is_past = |level: &Level| level.key == present.key && level.attempt < present.attempt;
         self.nested.retain(|_, nested| !nested.within.iter().any(is_past));
         self.tasks.retain(|_, kept| !kept.within.iter().any(is_past));
+    }
+
+    /// What was asked about a call of an agent, and answered, holds for that attempt alone.
+    fn forget_attempt(&mut self, within: &[Level], task: TaskKey) {
+        let is_other = |kept: &Kept<V>| kept.within != within;
+        if self.is_call(within) && self.tasks.get(&task.key).is_some_and(is_other) {
+            self.tasks.remove(&task.key);
+        }
+    }
+
+    /// Whoever takes a failed run up wants another outcome: what failed is made
+    /// again, and before an agent makes a call again, a person is asked again.
+    fn fail(&mut self) {
+        let Self { nested, tasks, .. } = self;
+        tasks.retain(|_, kept| !is_call(nested, &kept.within));
+        let journals = tasks.values_mut().filter_map(|kept| kept.journal.as_mut());
+        journals.for_each(|journal| journal.fail());
     }
 
     /// Supersteps that are open count again when the run is taken up. Only
@@ -198,9 +215,8 @@ impl<V: Value> Memory<V> {
         agents.len()
     }
 
-    /// Whether what happened there is about a call of an agent: no graph works there.
     fn is_call(&self, within: &[Level]) -> bool {
-        within.last().is_some_and(|level| !self.nested.contains_key(&level.key))
+        is_call(&self.nested, within)
     }
 
     /// An agent that was given an answer goes on; what else it asks, it asks again.
@@ -252,6 +268,11 @@ impl<V> Kept<V> {
     const fn asks(&self) -> bool {
         matches!(self.state, Some(KeptState::Asked(_)))
     }
+}
+
+/// Whether what happened there is about a call of an agent: no graph works there.
+fn is_call<V>(nested: &BTreeMap<u64, Nested<V>>, within: &[Level]) -> bool {
+    within.last().is_some_and(|level| !nested.contains_key(&level.key))
 }
 
 type Shared<V> = Arc<Graph<V>>;

@@ -53,6 +53,16 @@ impl<V: Clone> Ledger<V> {
         self.attempt
     }
 
+    /// An earlier drive of the run has failed.
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Whether a call like this one was begun before and not since.
+    pub(super) fn has(&self, call: &Call) -> bool {
+        self.waiting(call).is_some()
+    }
+
     /// An attempt begins, or begins again; another one than before knows nothing.
     pub(super) fn begin(&mut self, attempt: u32) {
         if attempt != self.attempt {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::SideEffect::{External, Read};
 use antiphon_core::agent::AgentTool;
-use antiphon_core::approval::{Approval, Decision, Proposal};
+use antiphon_core::approval::{Approval, Decision, Judgement, Proposal};
 use antiphon_core::channel::Merge;
 use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory};
 use antiphon_core::effect::Question;
@@ -20,20 +20,23 @@ use serde_json::{Value, json};
 use super::model::{asks, call, graph, invocations, requests, results, says, script, tool, with};
 use crate::support::{BEGIN, Call, End, Play, Script, options, play, reply};
 
-type Log = Arc<Mutex<Vec<String>>>;
+pub(super) type Log = Arc<Mutex<Vec<String>>>;
 
-fn needs(approval: Approval, name: &str, side_effect: SideEffect) -> AgentTool {
+pub(super) fn needs(approval: Approval, name: &str, side_effect: SideEffect) -> AgentTool {
     let mut made = tool(name, side_effect);
     made.spec.approval = approval;
     made
 }
 
-fn asked(name: &str) -> AgentTool {
+pub(super) fn asked(name: &str) -> AgentTool {
     needs(Approval::Person, name, External)
 }
 
 /// An agent of these tools, and the names of those that were called.
-fn team(tools: Vec<AgentTool>, replies: Vec<ModelReply>) -> (Arc<Graph<Value>>, Script, Log) {
+pub(super) fn team(
+    tools: Vec<AgentTool>,
+    replies: Vec<ModelReply>,
+) -> (Arc<Graph<Value>>, Script, Log) {
     let called = Log::default();
     let seen = Arc::clone(&called);
     let script = script(replies, move |invocation| {
@@ -43,11 +46,11 @@ fn team(tools: Vec<AgentTool>, replies: Vec<ModelReply>) -> (Arc<Graph<Value>>, 
     (graph(with(tools)).build().unwrap(), script, called)
 }
 
-fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
+pub(super) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
     Play::with(graph, script, json!({}), Options { commits: true, ..options() })
 }
 
-fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
+pub(super) fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
     let mut memory = Memory::new(graph);
     for commit in &play.commits {
         memory.fold(graph, commit.clone()).unwrap();
@@ -56,7 +59,7 @@ fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
 }
 
 /// Another process answers, and goes on.
-fn resumed(
+pub(super) fn resumed(
     graph: &Arc<Graph<Value>>,
     script: Script,
     mut memory: Memory<Value>,
@@ -79,7 +82,7 @@ fn resumed(
     Play::resume(graph, script, memory)
 }
 
-fn names(log: &Log) -> Vec<String> {
+pub(super) fn names(log: &Log) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
@@ -266,7 +269,7 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
 }
 
 /// The commit by which a question that is open was answered.
-fn answered(play: &Play, question: &Question<Value>, answer: &Value) -> Commit<Value> {
+pub(super) fn answered(play: &Play, question: &Question<Value>, answer: &Value) -> Commit<Value> {
     let asked = play.commits.iter().find_map(|commit| match &commit.change {
         Change::Asked(task, found) if found.id == question.id => {
             let answer = question.taken(answer.clone()).unwrap();
@@ -388,7 +391,7 @@ fn an_answer_is_tied_to_its_call() {
 /// A host that approves of what `decides` says, and how often it was asked.
 fn judged(
     replies: Vec<ModelReply>,
-    decides: impl Fn(&str) -> Decision + Send + Sync + 'static,
+    decides: impl Fn(&str) -> Judgement + Send + Sync + 'static,
 ) -> (Arc<Graph<Value>>, Script, Log) {
     let log = Log::default();
     let seen = Arc::clone(&log);
@@ -416,9 +419,9 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
         vec![ModelReply { tool_calls: vec![ask("Nice"), ask("Lyon")], ..reply("") }, says("done")];
     let (graph, script, log) = judged(replies, |arguments| {
         if arguments.contains("Lyon") {
-            Decision::Approve
+            Judgement::Approve
         } else {
-            Decision::Refuse(Some("not there".to_owned()))
+            Judgement::Refuse(Some("not there".to_owned()))
         }
     });
     let mut play = stored(&graph, script.clone());
@@ -449,7 +452,7 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
 
 #[test]
 fn a_host_that_cannot_decide_fails_the_agent_and_nothing_is_called() {
-    let (graph, _, log) = judged(vec![], |_| Decision::Approve);
+    let (graph, _, log) = judged(vec![], |_| Judgement::Approve);
     let said = script(vec![asks(&["pay"]), says("done")], |_| Ok(json!(1)));
     let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
         Work::Approve(_) => Outcome::failed(crate::support::fault(Category::Policy)),

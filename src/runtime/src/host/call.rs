@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use antiphon_core::approval::{Approval, Decision, refused};
+use antiphon_core::approval::{Approval, Judgement, refused};
 use antiphon_core::budget::Intent;
 use antiphon_core::checkpoint::{Callee, Came};
 use antiphon_core::command::Update;
@@ -148,10 +148,12 @@ impl NodeCall {
     ///
     /// # Errors
     /// A `Budget` fault if no call is left, a `Timeout` fault `tool_timeout`,
-    /// `tool_refused` if it was not approved, `unknown_outcome` if nobody knows what came of it, `replay_diverged` if
-    /// the node did something else before, else the tool's own.
+    /// `tool_refused` if it was not approved, `unknown_outcome` if nobody knows
+    /// what came of it, `replay_diverged` if the node did something else before,
+    /// else the tool's own.
     pub async fn invoke(&self, tool: &dyn Tool, arguments: Json) -> ToolOutcome {
         let (spec, seed) = (tool.spec(), self.next_seed());
+        self.approved(tool, &arguments, seed).await?;
         let asked = Asked { notes: &self.notes, name: &spec.name, callee: Callee::Tool };
         let due = match asked.begin(&arguments, spec.is_repeatable()).await? {
             Begun::Known(came) => {
@@ -173,13 +175,42 @@ impl NodeCall {
             seed,
             ..self.cx.clone()
         };
-        let outcome = match approved(tool, arguments, &cx).await {
-            Ok(arguments) => within(spec.timeout, &cx, tool.call(arguments, &cx)).await,
-            Err(fault) => Err(fault),
-        };
+        let outcome = within(spec.timeout, &cx, tool.call(arguments, &cx)).await;
         asked.end(&due, || outcome.clone().map(Came::Json)).await?;
         asked.returned(&due.key, &outcome, false);
         outcome
+    }
+
+    /// Has a call approved before it begins: one that is refused was never made,
+    /// and counts against nothing. What was decided is known when the node begins again.
+    async fn approved(&self, tool: &dyn Tool, arguments: &Json, seed: Seed) -> Result<(), Fault> {
+        let spec = tool.spec();
+        match spec.approval {
+            Approval::None => return Ok(()),
+            Approval::Person => return Err(refused(&spec.name, Some("nobody can be asked here"))),
+            Approval::Host => {}
+        }
+        let name = format!("approve {}", spec.name);
+        let asked = Asked { notes: &self.notes, name: &name, callee: Callee::Step };
+        let came = match asked.begin(arguments, true).await? {
+            Begun::Known(came) => came,
+            Begun::Due(due) => {
+                let cx = CallContext {
+                    deadline: self.deadline,
+                    idempotency_key: Some(due.key.clone()),
+                    seed,
+                    ..self.cx.clone()
+                };
+                let judged = tool.approve(arguments, &cx).await.map(kept);
+                asked.end(&due, || judged.clone()).await?;
+                judged?
+            }
+        };
+        match came {
+            Came::Json(Json::Bool(true)) => Ok(()),
+            Came::Json(reason) => Err(refused(&spec.name, reason.as_str())),
+            came => Err(unsuitable(came)),
+        }
     }
 
     /// The same for the same call of every attempt, and for no other call.
@@ -188,19 +219,12 @@ impl NodeCall {
     }
 }
 
-/// The arguments that a call is made with, if it may be made.
-async fn approved(tool: &dyn Tool, arguments: Json, cx: &CallContext) -> ToolOutcome {
-    let spec = tool.spec();
-    let decision = match spec.approval {
-        Approval::None => Decision::Approve,
-        Approval::Host => tool.approve(&arguments, cx).await?,
-        Approval::Person => Decision::Refuse(Some("a person cannot be asked here".to_owned())),
-    };
-    match decision {
-        Decision::Approve => Ok(arguments),
-        Decision::Change(changed) => Ok(changed),
-        Decision::Refuse(reason) => Err(refused(&spec.name, reason.as_deref())),
-    }
+/// What is stored of a judgement: true, or why not.
+fn kept(judgement: Judgement) -> Came<Json> {
+    Came::Json(match judgement {
+        Judgement::Approve => Json::Bool(true),
+        Judgement::Refuse(reason) => reason.map_or(Json::Null, Json::String),
+    })
 }
 
 async fn within(

@@ -132,6 +132,7 @@ async fn a_node_that_calls_a_tool_by_itself_is_told_that_it_is_not_approved() {
     let mut run = run(&graph, &clock);
     Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap();
     assert_eq!(held(&run, "log"), json!([["tool_refused", "only Lyon", "Lyon"]]));
+    assert_eq!(run.budget().spent().tool_calls, 1, "what was refused was never begun");
 }
 
 #[tokio::test]

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use super::super::Run;
 use super::super::unit::Units;
 use super::{AgentUnit, CallKind};
-use crate::approval::{Decision, refused};
+use crate::agent::Dialogue;
+use crate::approval::{Judgement, refused};
 use crate::checkpoint::{Change, TaskKey, digest};
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
+use crate::fault::{Category, Fault};
 use crate::seed::Seed;
 use crate::task::{Invocation, Work};
 use crate::time::Time;
@@ -90,56 +92,99 @@ impl<V: Value> AgentUnit<V> {
 }
 
 impl<V: Value> Run<V> {
-    /// Has the host decide about a call, unless it is known what came of it.
+    /// Has the host decide about a call, unless it is known what came of it
+    /// or its tool has no call left.
     pub(super) fn judge(&mut self, unit: u32, position: usize, invocation: Invocation) {
+        if !self.was_begun(unit, position) && self.deny_spent(unit, position) {
+            return;
+        }
         if !self.knows_result(unit, position, &invocation) {
             let work = Work::Approve(Box::new(invocation));
             self.hand_out_call(unit, CallKind::Approval(position), work, None);
         }
     }
 
-    /// The host has decided. That it has refused is stored as what came of the call.
-    pub(super) fn take_judgement(&mut self, unit: u32, position: usize, decision: Decision) {
+    fn deny_spent(&mut self, unit: u32, position: usize) -> bool {
+        let agent = self.units.agent_mut(unit);
+        let dialogue = agent.and_then(|agent| agent.dialogue.as_mut());
+        let denied = dialogue.is_some_and(|dialogue| dialogue.deny_spent(position));
+        if denied {
+            self.tell_undone(unit, position);
+        }
+        denied
+    }
+
+    /// The host has decided. That a call is not made is stored as what came of it.
+    pub(super) fn take_judgement(&mut self, unit: u32, position: usize, judgement: Judgement) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let Some(call) = agent.call_of(position) else { return };
         let name = call.name.clone();
         let Some(dialogue) = &mut agent.dialogue else { return };
-        let reason = match &decision {
-            Decision::Refuse(reason) => Some(reason.clone()),
-            Decision::Approve | Decision::Change(_) => None,
+        let undone = match &judgement {
+            Judgement::Refuse(reason) => Some(refused(&name, reason.as_deref())),
+            Judgement::Approve => None,
         };
-        dialogue.decide(position, decision);
-        if let Some(reason) = reason {
-            let refused = refused(&name, reason.as_deref());
-            self.note_refusal(unit, position, refused);
+        dialogue.decide(position, judgement.into());
+        // Of calls that are judged at once, another may have been the last of its tool.
+        let undone = undone.or_else(|| dialogue.complaint(position).map(spent));
+        if let Some(fault) = undone {
+            self.note_refusal(unit, position, fault);
         }
         self.tell_undone(unit, position);
     }
 
     /// Puts calls before a person, those apart about which there is an answer.
     pub(super) fn propose(&mut self, unit: u32) {
-        let Some(seed) = self.units.get(unit).map(|unit| unit.seed) else { return };
+        let mut proposed = self.proposed(unit);
+        // Those that were made before come first, should their tool have few calls left.
+        proposed.sort_by_cached_key(|(position, _)| !self.was_begun(unit, *position));
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        let Some(dialogue) = &agent.dialogue else { return };
-        let proposed = dialogue.proposals().map(|(position, invocation)| {
-            let place = agent.place(CallKind::Tool(position)).seed(seed);
-            let call = place.named(&invocation.call.name);
-            (position, call.child(digest(invocation.call.arguments.as_bytes())))
-        });
-        let proposed: Vec<_> = proposed.collect();
         if agent.decide_by_answers(&proposed) {
             for (position, _) in proposed {
                 self.tell_undone(unit, position);
             }
             return self.wake_agent(unit);
         }
+        if self.takes_made(unit, &proposed) {
+            return self.wake_agent(unit);
+        }
+        let Some(agent) = self.units.agent_mut(unit) else { return };
+        let is_due =
+            |open: &Open<V>| proposed.iter().any(|(_, seed)| seed.number() == open.call.key);
+        agent.approvals.open.retain(is_due);
+        agent.approvals.asleep = true;
         for (position, seed) in proposed {
             self.ask_about(unit, position, seed);
         }
-        if let Some(agent) = self.units.agent_mut(unit) {
-            agent.approvals.asleep = true;
-        }
         self.units.suspend(unit);
+    }
+
+    /// The calls that a person has to approve of, by position, and what they are known by.
+    fn proposed(&self, unit: u32) -> Vec<(usize, Seed)> {
+        let Some(seed) = self.units.get(unit).map(|unit| unit.seed) else { return Vec::new() };
+        let Some(agent) = self.units.agent(unit) else { return Vec::new() };
+        let proposals = agent.dialogue.iter().flat_map(Dialogue::proposals);
+        let proposed = proposals.map(|(position, invocation)| {
+            let place = agent.place(CallKind::Tool(position)).seed(seed);
+            let call = place.named(&invocation.call.name);
+            (position, call.child(digest(invocation.call.arguments.as_bytes())))
+        });
+        proposed.collect()
+    }
+
+    /// A run that has failed is taken up without its answers: nobody is asked
+    /// about what was made before. Says whether anything was.
+    fn takes_made(&mut self, unit: u32, proposed: &[(usize, Seed)]) -> bool {
+        if !self.ledger_of(unit).is_some_and(|ledger| ledger.has_failed()) {
+            return false;
+        }
+        let mut any = false;
+        for &(position, _) in proposed {
+            let dialogue = self.units.agent(unit).and_then(|agent| agent.dialogue.as_ref());
+            let asked = dialogue.and_then(|dialogue| dialogue.proposed(position)).cloned();
+            any |= asked.is_some_and(|asked| self.knows_result(unit, position, &asked));
+        }
+        any
     }
 
     fn ask_about(&mut self, unit: u32, position: usize, seed: Seed) {
@@ -212,6 +257,10 @@ impl<V: Value> Run<V> {
         self.wake_agent(unit);
         true
     }
+}
+
+fn spent(complaint: &str) -> Fault {
+    Fault::new(Category::Budget, "budget_exhausted", complaint)
 }
 
 impl<V: Value> Units<V> {

@@ -2,7 +2,7 @@
 
 use super::super::Run;
 use super::super::frame::Record;
-use super::super::ledger::Known;
+use super::super::ledger::{Known, Ledger};
 use super::{AgentUnit, CallKind, misplaced};
 use crate::checkpoint::{Call, Callee, Came, digest, diverged, key, unknown_outcome};
 use crate::fault::{Category, Fault};
@@ -67,6 +67,19 @@ impl<V: Value> Run<V> {
             Known::Nothing => return false,
         }
         true
+    }
+
+    /// Whether a tool call was begun before the agent began again, and not since.
+    pub(super) fn was_begun(&mut self, unit: u32, position: usize) -> bool {
+        let call = self.units.agent_mut(unit).and_then(|it| it.as_call(CallKind::Tool(position)));
+        let ledger = self.ledger_of(unit);
+        ledger.zip(call).is_some_and(|(ledger, call)| ledger.has(&call))
+    }
+
+    /// What the agent's node has called, if anything is known of that.
+    pub(super) fn ledger_of(&mut self, unit: u32) -> Option<&mut Ledger<V>> {
+        let (parent, slot) = self.units.get(unit)?.parent?;
+        self.units.record(parent, slot).filter(|record| record.has_ledger()).map(Record::ledger)
     }
 
     /// What a request of an agent's model is known by to the model's server: the

@@ -1,0 +1,189 @@
+//! Calls that were approved or not, when their agent begins again.
+
+use std::sync::Arc;
+
+use antiphon_core::SideEffect::{External, Read};
+use antiphon_core::agent::AgentTool;
+use antiphon_core::approval::{Approval, Judgement, Proposal};
+use antiphon_core::channel::Merge;
+use antiphon_core::checkpoint::{Change, Commit};
+use antiphon_core::effect::Question;
+use antiphon_core::graph::{Graph, Node, NodeWork, Policy, START};
+use antiphon_core::model::ModelReply;
+use antiphon_core::task::{Outcome, Work};
+use antiphon_core::{Category, Jitter, RetryPolicy};
+use serde_json::{Value, json};
+
+use super::approvals::{Log, answered, asked, folded, names, needs, resumed, stored, team};
+use super::model::{asks, call, says, script, tool, with};
+use crate::support::{Call, Finish, Script, fault, reply};
+
+fn for_city(place: usize, name: &str, city: &str) -> antiphon_core::ToolCall {
+    call(place, name, &format!(r#"{{"city": "{city}"}}"#))
+}
+
+/// Calls of the model for `pay` in two cities, of which its tool has one left, then others.
+fn pays_twice(rest: &[&str]) -> ModelReply {
+    let mut calls = vec![for_city(0, "pay", "Nice"), for_city(1, "pay", "Lyon")];
+    calls.extend((2..).zip(rest).map(|(place, name)| for_city(place, name, "Lyon")));
+    ModelReply { tool_calls: calls, ..reply("") }
+}
+
+/// The host approves of everything.
+fn approving(tools: Vec<AgentTool>, replies: Vec<ModelReply>) -> (Arc<Graph<Value>>, Script, Log) {
+    let (graph, base, called) = team(tools, replies);
+    let judged = Arc::clone(&called);
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
+        Work::Approve(_) => {
+            judged.lock().unwrap().push("judges".to_owned());
+            Outcome::Decided(Judgement::Approve)
+        }
+        _ => base.outcome("agent", call),
+    });
+    (graph, script, called)
+}
+
+#[test]
+fn a_call_that_its_limit_refused_after_approval_is_refused_again_in_another_process() {
+    for (side_effect, backwards) in [(External, false), (Read, false), (Read, true)] {
+        let mut pay = needs(Approval::Host, "pay", side_effect);
+        pay.spec.max_calls = Some(1);
+        let log = tool("log", side_effect);
+        let replies = vec![pays_twice(&["log"]), asks(&["write"]), asks(&["send"]), says("done")];
+        let tools = vec![pay, log, tool("write", External), asked("send")];
+        let (graph, script, called) = approving(tools, replies);
+        let mut play = stored(&graph, script.clone());
+        if backwards {
+            play.finish = Finish::Backwards;
+        }
+        let question = play.pauses().remove(0);
+        let before = names(&called);
+        let count = |word: &str| before.iter().filter(|name| *name == word).count();
+        let judged = if side_effect == External { 1 } else { 2 };
+        assert_eq!((count("pay"), count("judges")), (1, judged), "{before:?}");
+        let memory = folded(&graph, &play);
+        let mut other = resumed(&graph, script, memory, &[(&question, json!(true))]);
+        let uses = other.complete()["uses"].clone();
+        let paid = [json!(["pay", !backwards]), json!(["pay", backwards])];
+        let rest = [json!(["log", true]), json!(["write", true]), json!(["send", true])];
+        assert_eq!(uses, Value::Array([&paid[..], &rest[..]].concat()));
+        assert_eq!(names(&called)[before.len()..], ["send"], "{side_effect:?}");
+    }
+}
+
+#[test]
+fn answers_in_another_order_than_the_calls_are_taken_as_they_were_given() {
+    let mut pay = asked("pay");
+    pay.spec.max_calls = Some(1);
+    let replies = vec![pays_twice(&[]), asks(&["send"]), says("done")];
+    let (graph, script, called) = team(vec![pay, asked("send")], replies);
+    let mut play = stored(&graph, script.clone());
+    let questions = play.pauses();
+    play.run.answer(&questions[1].id, json!(true), play.now).unwrap();
+    assert_eq!(play.pauses(), [questions[0].clone()]);
+    play.run.answer(&questions[0].id, json!(true), play.now).unwrap();
+    let third = play.pauses().remove(0);
+    let memory = folded(&graph, &play);
+    let mut other = resumed(&graph, script, memory, &[(&third, json!(true))]);
+    let uses = other.complete()["uses"].clone();
+    assert_eq!(uses, json!([["pay", false], ["pay", true], ["send", true]]));
+    assert_eq!(names(&called), ["pay", "send"]);
+}
+
+/// An agent that is tried twice, whose model fails when it is asked for the
+/// first time and for the third, and whose tool may fail after it has paid.
+fn unlucky(pay_fails: bool) -> (Arc<Graph<Value>>, Script, Log) {
+    let (log, seen) = (Log::default(), Log::default());
+    let names = Arc::clone(&log);
+    let said = script(vec![asks(&["pay"]), says("done")], move |invocation| {
+        names.lock().unwrap().push(invocation.call.name.clone());
+        if pay_fails { Err(fault(Category::Tool)) } else { Ok(json!("paid")) }
+    });
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| {
+        if let Work::Model(_) = &call.task.work {
+            let mut seen = seen.lock().unwrap();
+            seen.push("asked".to_owned());
+            if matches!(seen.len(), 1 | 3) {
+                return Outcome::failed(fault(Category::ModelTransport));
+            }
+        }
+        said.outcome("agent", call)
+    });
+    let mut graph = Graph::builder("agent");
+    for key in ["text", "value", "uses", "turns"] {
+        graph.channel(key, Merge::Set);
+    }
+    let retry = RetryPolicy { max_attempts: 2, jitter: Jitter::None, ..RetryPolicy::default() };
+    graph.add_node(Node {
+        name: "agent".into(),
+        work: NodeWork::Agent(Arc::new(with(vec![asked("pay")]))),
+        policy: Policy { retry: Some(retry), ..Policy::default() },
+    });
+    graph.edge(START, "agent");
+    (graph.build().unwrap(), script, log)
+}
+
+#[test]
+fn a_failed_run_that_is_taken_up_has_the_calls_approved_anew() {
+    let (graph, script, called) = unlucky(true);
+    let mut play = stored(&graph, script.clone());
+    let first = play.pauses().remove(0);
+    play.run.answer(&first.id, json!(true), play.now).unwrap();
+    play.fails();
+    assert_eq!(names(&called), ["pay"]);
+    let memory = folded(&graph, &play);
+    assert!(memory.questions().is_empty());
+    let mut other = resumed(&graph, script.clone(), memory, &[]);
+    let again = other.pauses().remove(0);
+    assert_eq!(names(&called), ["pay"], "one approval is good for one call");
+    play.commits.append(&mut other.commits);
+    let memory = folded(&graph, &play);
+    assert!(memory.is_paused());
+    let mut last = resumed(&graph, script, memory, &[(&again, json!(true))]);
+    assert_eq!(last.complete()["text"], "done", "the answer is taken");
+    assert_eq!(names(&called), ["pay", "pay"]);
+}
+
+#[test]
+fn nobody_is_asked_in_a_failed_run_about_what_was_made() {
+    let (graph, script, called) = unlucky(false);
+    let mut play = stored(&graph, script.clone());
+    let first = play.pauses().remove(0);
+    play.run.answer(&first.id, json!(true), play.now).unwrap();
+    play.fails();
+    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    assert_eq!(other.complete()["uses"], json!([["pay", true]]));
+    assert_eq!(names(&called), ["pay"]);
+}
+
+#[test]
+fn what_another_attempt_was_told_about_a_call_is_dropped_with_its_question() {
+    let (graph, script, _) = unlucky(true);
+    let mut play = stored(&graph, script);
+    let question = play.pauses().remove(0);
+    let asked = |commit: &Commit<Value>| matches!(commit.change, Change::Asked(..));
+    let mut again = play.commits.iter().rfind(|commit| asked(commit)).unwrap().clone();
+    play.commits.push(answered(&play, &question, &json!(true)));
+    again.within.last_mut().unwrap().attempt = 1;
+    play.commits.push(again.clone());
+    let memory = folded(&graph, &play);
+    let kept = memory.tasks.values().find(|kept| kept.state.is_some()).unwrap();
+    assert_eq!((&kept.within, kept.answers.len()), (&again.within, 0));
+}
+
+#[test]
+fn arguments_that_a_person_has_changed_have_to_fit_when_they_are_recalled() {
+    let of = |kind: &str| json!({"type": "object", "properties": {"euros": {"type": kind}}});
+    let asked = Proposal::new("pay", json!({}), of("integer"));
+    let kept = asked.seal(&json!({"approve": true, "args": {"euros": 7}})).unwrap();
+    let now = Proposal::new("pay", json!({}), of("string"));
+    assert_eq!(now.recall(&kept).unwrap_err().code, "approval_invalid");
+}
+
+#[test]
+fn a_question_of_somebody_elses_about_an_approval_takes_any_answer() {
+    let value = json!({"type": "approval", "tool": "pay", "arguments": {}, "parameters": {}});
+    let question = Question { id: "1".into(), path: vec![], value };
+    assert_eq!(question.taken(json!("perhaps")).unwrap(), "perhaps");
+    assert!(question.accepts(&json!(3)).is_ok());
+}
