@@ -540,9 +540,10 @@ class Jail:
         """
         Tells the host that everything is imported.
         """
-    def seal(self, /) -> tuple[int, str | None]:
+    def seal(self, /) -> tuple[int, str | None, bool]:
         """
-        After a fork, in the child: the descriptor of its channel, and its folder.
+        After a fork, in the child: the descriptor of its channel, its folder,
+        and whether its job is still to come.
         """
 
 @final

@@ -80,13 +80,6 @@ mod wake;
 /// The native half of antiphon.
 #[pymodule]
 mod _antiphon {
-    use pyo3::prelude::*;
-
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::forks::watch(module.py())
-    }
-
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     #[pymodule_export]
     use crate::jail::Jail;

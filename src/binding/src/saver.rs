@@ -13,6 +13,7 @@ use pyo3::types::PyTuple;
 
 use crate::clerk::{self, Wanted};
 use crate::fault::to_exception;
+use crate::forks;
 use crate::given::{self, Limit, ThreadName};
 use crate::stored::{awaited, waited};
 use crate::summary::{Pruned, ThreadDetail, ThreadSummary};
@@ -42,6 +43,8 @@ pub(crate) struct Saver {
 
 impl Saver {
     fn new(store: impl Store + 'static, seal: Seal) -> Self {
+        // Each step that is kept asks which process this is.
+        Python::attach(forks::watch);
         let name = store.name().to_owned();
         let vault = Vault::new(Arc::new(Home::new(store)), Arc::new(seal));
         let (held, keep) = (Mutex::new(Some(vault)), Keep::default());

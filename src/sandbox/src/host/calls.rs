@@ -6,7 +6,7 @@ use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::{Budget, CallError, Function, HostCalls};
@@ -64,6 +64,7 @@ struct Line {
     errands: Sender<Body>,
     answers: Receiver<Answer>,
     wake: PipeReader,
+    thread: JoinHandle<()>,
 }
 
 impl<'a> Calls<'a> {
@@ -158,12 +159,25 @@ impl<'a> Calls<'a> {
             let (errands, todo) = channel();
             let (done, answers) = channel();
             let (wake, bell) = io::pipe()?;
-            thread::Builder::new()
+            let thread = thread::Builder::new()
                 .name("antiphon-sandbox-call".to_owned())
                 .spawn(move || work(&*host, &todo, &done, bell))?;
-            self.line = Some(Line { errands, answers, wake });
+            self.line = Some(Line { errands, answers, wake, thread });
         }
         self.line.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Drop for Calls<'_> {
+    /// Its thread has ended too, unless a call was given up.
+    fn drop(&mut self) {
+        if self.open.is_none()
+            && let Some(Line { errands, thread, .. }) = self.line.take()
+        {
+            drop(errands);
+            // It panics in calls alone, and one that did is still open.
+            let _ = thread.join();
+        }
     }
 }
 

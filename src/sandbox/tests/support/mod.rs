@@ -106,7 +106,7 @@ pub(crate) fn kind(engine: &dyn Sandbox, code: &str) -> Kind {
 /// One test at a time in this process, and nothing left when it ends: no
 /// process, no descriptor, no file.
 pub(crate) struct Clean {
-    descriptors: usize,
+    descriptors: Vec<PathBuf>,
     children: BTreeSet<u32>,
     files: BTreeSet<PathBuf>,
     _alone: MutexGuard<'static, ()>,
@@ -136,8 +136,12 @@ impl Drop for Clean {
     }
 }
 
-fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").unwrap().count()
+/// What the descriptors of this process lead to.
+fn descriptors() -> Vec<PathBuf> {
+    let all = fs::read_dir("/proc/self/fd").unwrap();
+    let mut all: Vec<_> = all.filter_map(|one| fs::read_link(one.unwrap().path()).ok()).collect();
+    all.sort();
+    all
 }
 
 fn files() -> BTreeSet<PathBuf> {
