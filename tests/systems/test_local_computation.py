@@ -29,8 +29,8 @@ QUESTIONS: dict[str, Any] = {
     "How long is the longest bill, in mm?": 59.6,
     "What is the mean body mass, in grams?": 4201.754,
 }
-ENOUGH = 2
-"""How many of them the smallest model has to get right: it is weak, and processors differ."""
+ENOUGH = 3
+"""How many of them the smallest model has to get right: it had four, and processors differ."""
 
 
 def is_right(found: ComputationResult, expected: float) -> bool:

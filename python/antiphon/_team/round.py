@@ -51,7 +51,7 @@ class Round:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._lock = threading.Lock()
-        self._answers: list[Any] | None = None
+        self._answers: list[Any] = []
         self._since: int | None = None
         self._taken: set[int] = set()
         self._open: set[Future[None]] = set()
@@ -139,7 +139,6 @@ class Round:
 
     def _take(self, proposal: Proposal) -> tuple[int, Decided] | None:
         """The first answer about this very call that this attempt got and has not used."""
-        assert self._answers is not None  # noqa: S101 - `_begin` was called
         with self._lock:
             for place in range(self._since or 0, len(self._answers)):
                 answer = self._answers[place]
