@@ -8,6 +8,7 @@
 //! wait simply keeps the answer for later.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, Time};
@@ -104,9 +105,9 @@ pub struct Head {
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The thread.
-    pub thread: String,
+    pub thread: Arc<str>,
     /// Who holds it.
-    pub owner: String,
+    pub owner: Arc<str>,
     /// The largest number given out so far; another one means that somebody
     /// else has written.
     pub after: u64,

@@ -31,6 +31,9 @@ const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_CALLS;
 const FORMAT: u64 = 1;
 const WITH_CALLS: u64 = 2;
 
+/// Bytes that most commits, closed, have room in.
+const COMMIT: usize = 512;
+
 /// Turns what a run of one graph stores into bytes, and back.
 #[derive(Clone, Copy, Debug)]
 pub struct Codec<'a, V, C> {
@@ -49,7 +52,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     /// # Errors
     /// `value_unstorable` if a value has no stored form; it names the channel.
     pub fn encode(&self, commit: &Commit<V>) -> Result<Vec<u8>, Fault> {
-        let mut out = Writer::new();
+        let mut out = Writer::with_capacity(COMMIT);
         out.array(5);
         let calls = matches!(commit.change, Change::Called(..));
         out.number(if calls { WITH_CALLS } else { FORMAT });

@@ -215,11 +215,13 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             return Ok(None);
         }
         let waits = self.durability == Durability::Sync || precedes_effect(&commit.change);
-        let answer = self.append(&entries, at, waits)?;
+        let weight = entries.iter().map(|(_, body)| body.len()).sum();
+        let answer = self.append(entries, at, waits)?;
         if waits {
             return Ok(Some(answer));
         }
-        self.set_off(&entries, answer);
+        self.weight += weight;
+        self.under_way.push_back((weight, answer));
         self.clear()?;
         let full = self.under_way.len() > Self::UNDER_WAY || self.weight > Self::WEIGHT;
         Ok(full.then(|| self.first_under_way()).flatten())
@@ -319,18 +321,17 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         Ok(entries)
     }
 
-    fn append(&mut self, entries: &[Body], at: Time, waits: bool) -> Result<Answer<()>, Fault> {
-        let entries: Vec<_> = entries.iter().map(|(kind, body)| (*kind, body.as_slice())).collect();
+    fn append(&mut self, entries: Vec<Body>, at: Time, waits: bool) -> Result<Answer<()>, Fault> {
         let first = self.log.last() + 1;
         if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
             self.checkpoint = first + place as u64;
         }
-        let answer = if waits {
-            self.log.append(&entries, self.step, at)?
-        } else {
-            self.log.append_soon(&entries, self.step, at)?
-        };
         self.tidy.added(entries.iter().map(|(kind, _)| *kind), at);
+        let answer = if waits {
+            self.log.append(entries, self.step, at)?
+        } else {
+            self.log.append_soon(entries, self.step, at)?
+        };
         let (vault, place) = self.log.place();
         self.tidy.go_on(vault, place);
         Ok(answer)
@@ -345,12 +346,6 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             answer?;
         }
         Ok(())
-    }
-
-    fn set_off(&mut self, entries: &[Body], answer: Answer<()>) {
-        let weight = entries.iter().map(|(_, body)| body.len()).sum();
-        self.weight += weight;
-        self.under_way.push_back((weight, answer));
     }
 
     fn first_under_way(&mut self) -> Option<Answer<()>> {

@@ -118,13 +118,13 @@ impl Vault {
     /// A record of a thread, closed; `base` is the snapshot before it.
     pub(crate) fn close(&self, thread: &str, record: Record, base: u64) -> Result<Entry, Fault> {
         let Record { seq, parent, kind, step, at, body } = record;
-        let body = self.seal.close(Place { thread, seq, parent, kind }, &body)?;
+        let body = self.seal.close(Place { thread, seq, parent, kind }, body)?;
         Ok(Entry { seq, parent, base, kind, step, at, body })
     }
 
     pub(crate) fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {
         let Entry { seq, parent, kind, step, at, body, .. } = entry;
-        let body = self.seal.open(Place { thread, seq, parent, kind }, &body)?;
+        let body = self.seal.open(Place { thread, seq, parent, kind }, body)?;
         Ok(Record { seq, parent, kind, step, at, body })
     }
 }
@@ -132,8 +132,8 @@ impl Vault {
 /// The right to write to a thread, and where it is.
 pub struct Log {
     vault: Vault,
-    thread: String,
-    owner: String,
+    thread: Arc<str>,
+    owner: Arc<str>,
     head: Head,
     base: u64,
     /// Bytes since the last snapshot, and of that snapshot.
@@ -169,8 +169,8 @@ impl Log {
         let first = way.first().filter(|record| record.kind == EntryKind::Snapshot);
         let snapshot = first.map_or(0, |record| record.body.len());
         let log = Self {
-            thread: thread.to_owned(),
-            owner: owner.to_owned(),
+            thread: thread.into(),
+            owner: owner.into(),
             head,
             base: first.map_or(0, |record| record.seq),
             since: way.iter().map(|record| record.body.len()).sum::<usize>() - snapshot,
@@ -228,7 +228,7 @@ impl Log {
     /// Those of [`Seal::close`]; the answer fails as [`Store::append`] does.
     pub fn append(
         &mut self,
-        entries: &[(EntryKind, &[u8])],
+        entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
         step: u64,
         at: Time,
     ) -> Result<Answer<()>, Fault> {
@@ -242,7 +242,7 @@ impl Log {
     /// As [`Log::append`].
     pub fn append_soon(
         &mut self,
-        entries: &[(EntryKind, &[u8])],
+        entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
         step: u64,
         at: Time,
     ) -> Result<Answer<()>, Fault> {
@@ -252,14 +252,16 @@ impl Log {
 
     fn batch(
         &mut self,
-        entries: &[(EntryKind, &[u8])],
+        entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
         step: u64,
         at: Time,
     ) -> Result<Batch, Fault> {
         let mut head = self.head;
         let (mut base, mut since, mut snapshot) = (self.base, self.since, self.snapshot);
-        let mut closed = Vec::with_capacity(entries.len());
-        for &(kind, body) in entries {
+        let entries = entries.into_iter();
+        let mut closed = Vec::with_capacity(entries.size_hint().0);
+        for (kind, body) in entries {
+            let body = body.into();
             let (seq, parent) = (head.last + 1, head.tip);
             if kind == EntryKind::Snapshot {
                 (base, since, snapshot) = (seq, 0, body.len());
@@ -271,7 +273,7 @@ impl Log {
             closed.push(Entry { seq, parent, base, kind, step, at, body });
             head = Head { tip: seq, last: seq };
         }
-        let (thread, owner) = (self.thread.clone(), self.owner.clone());
+        let (thread, owner) = (Arc::clone(&self.thread), Arc::clone(&self.owner));
         let batch = Batch { thread, owner, after: self.head.last, entries: closed };
         (self.head, self.base, self.since, self.snapshot) = (head, base, since, snapshot);
         Ok(batch)

@@ -66,14 +66,18 @@ impl Store for MemoryStore {
         let now = self.clock.now();
         let mut threads = self.threads();
         let kept = threads
-            .get_mut(&thread)
+            .get_mut(&*thread)
             .filter(|kept| kept.head.last == after && kept.is_held_by(&owner));
         let Some(kept) = kept else { return ready(Err(conflict(&thread))) };
         if let Some(last) = entries.last() {
             kept.head = Head { tip: last.seq, last: last.seq };
             kept.at = now;
         }
-        kept.entries.extend(entries.into_iter().map(|entry| (entry.seq, entry)));
+        kept.entries.extend(entries.into_iter().map(|mut entry| {
+            // It stays, and had room to grow.
+            entry.body.shrink_to_fit();
+            (entry.seq, entry)
+        }));
         ready(Ok(()))
     }
 

@@ -1,11 +1,16 @@
 //! What protects entries: a tag that shows damage, or a key that keeps them secret.
+//!
+//! Both follow the body, so that a body is closed and opened where it is. The
+//! tag is a checksum (XXH3, 128 bits): it shows what disks and tools do to
+//! bytes, and anybody can make one. Against those who forge there is the key.
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::store::EntryKind;
-use chacha20poly1305::aead::{Aead, Generate, KeyInit, Payload};
+use chacha20poly1305::aead::{AeadInOut, Generate, KeyInit};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use twox_hash::{XxHash3_64, XxHash3_128};
 
-/// The first byte of a sealed body.
+/// The last byte of a sealed body.
 const TAGGED: u8 = 0;
 const ENCRYPTED: u8 = 1;
 const TAG: usize = 16;
@@ -45,16 +50,18 @@ impl Seal {
     ///
     /// # Errors
     /// `store_failed` if the operating system gives no random numbers.
-    pub fn close(&self, place: Place<'_>, body: &[u8]) -> Result<Vec<u8>, Fault> {
-        let about = place.bytes();
+    pub fn close(&self, place: Place<'_>, mut body: Vec<u8>) -> Result<Vec<u8>, Fault> {
         let Some(cipher) = &self.cipher else {
-            let tag = tag(&about, body);
-            return Ok([&[TAGGED][..], &tag, body].concat());
+            let tag = place.tag(&body);
+            body.extend_from_slice(&tag);
+            body.push(TAGGED);
+            return Ok(body);
         };
         let nonce = XNonce::try_generate().map_err(|_| failed())?;
-        let payload = Payload { msg: body, aad: &about };
-        let closed = cipher.encrypt(&nonce, payload).map_err(|_| failed())?;
-        Ok([&[ENCRYPTED][..], nonce.as_slice(), &closed].concat())
+        cipher.encrypt_in_place(&nonce, &place.bytes(), &mut body).map_err(|_| failed())?;
+        body.extend_from_slice(&nonce);
+        body.push(ENCRYPTED);
+        Ok(body)
     }
 
     /// Opens a body.
@@ -62,21 +69,19 @@ impl Seal {
     /// # Errors
     /// `checkpoint_corrupt` if it was changed or moved, or the key is another;
     /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or too much.
-    pub fn open(&self, place: Place<'_>, sealed: &[u8]) -> Result<Vec<u8>, Fault> {
-        let about = place.bytes();
-        match (&self.cipher, sealed.split_first()) {
-            (None, Some((&TAGGED, rest))) => {
-                let (found, body) = rest.split_at_checked(TAG).ok_or_else(|| damaged(place))?;
-                if tag(&about, body) == found { Ok(body.to_vec()) } else { Err(damaged(place)) }
+    pub fn open(&self, place: Place<'_>, mut sealed: Vec<u8>) -> Result<Vec<u8>, Fault> {
+        match (&self.cipher, sealed.pop()) {
+            (None, Some(TAGGED)) => {
+                let tag = split_last::<TAG>(&mut sealed).ok_or_else(|| damaged(place))?;
+                if place.tag(&sealed) == tag { Ok(sealed) } else { Err(damaged(place)) }
             }
-            (Some(cipher), Some((&ENCRYPTED, rest))) => {
-                let (nonce, closed) = rest.split_at_checked(NONCE).ok_or_else(|| damaged(place))?;
-                let nonce = XNonce::try_from(nonce).map_err(|_| damaged(place))?;
-                let payload = Payload { msg: closed, aad: &about };
-                cipher.decrypt(&nonce, payload).map_err(|_| damaged(place))
+            (Some(cipher), Some(ENCRYPTED)) => {
+                let nonce = split_last::<NONCE>(&mut sealed).ok_or_else(|| damaged(place))?;
+                let opened = cipher.decrypt_in_place(&nonce.into(), &place.bytes(), &mut sealed);
+                opened.map_err(|_| damaged(place)).map(|()| sealed)
             }
-            (None, Some((&ENCRYPTED, _))) => Err(locked(place)),
-            (Some(_), Some((&TAGGED, _))) => Err(plain(place)),
+            (None, Some(ENCRYPTED)) => Err(locked(place)),
+            (Some(_), Some(TAGGED)) => Err(plain(place)),
             _ => Err(damaged(place)),
         }
     }
@@ -91,14 +96,20 @@ impl Place<'_> {
         let (seq, parent) = (self.seq.to_be_bytes(), self.parent.to_be_bytes());
         [self.kind.as_str().as_bytes(), &[0], &seq, &parent, self.thread.as_bytes()].concat()
     }
+
+    fn tag(&self, body: &[u8]) -> [u8; TAG] {
+        let numbers = [self.seq, self.parent].map(u64::to_be_bytes);
+        let about = [self.thread.as_bytes(), self.kind.as_str().as_bytes(), numbers.as_flattened()];
+        let seed = about.into_iter().fold(0, XxHash3_64::oneshot_with_seed);
+        XxHash3_128::oneshot_with_seed(seed, body).to_be_bytes()
+    }
 }
 
-fn tag(about: &[u8], body: &[u8]) -> [u8; TAG] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&(about.len() as u64).to_be_bytes()).update(about).update(body);
-    let mut tag = [0; TAG];
-    hasher.finalize_xof().fill(&mut tag);
-    tag
+/// Takes the last bytes off.
+fn split_last<const COUNT: usize>(bytes: &mut Vec<u8>) -> Option<[u8; COUNT]> {
+    let last = *bytes.last_chunk()?;
+    bytes.truncate(bytes.len() - COUNT);
+    Some(last)
 }
 
 fn failed() -> Fault {

@@ -39,7 +39,7 @@ pub struct Shelf {
     /// The last snapshot.
     base: u64,
     /// What is in the last entry, in short.
-    print: [u8; 16],
+    print: u128,
     /// What it takes to read the shelf, in bytes.
     weight: usize,
     /// What of that a snapshot would hold.

@@ -64,7 +64,7 @@ impl Subject {
             Header { run_id: "run".into(), seed: Seed::new(7), graph: "large".into(), mark: 3 };
         let (run, snapshot) = (header.encode(), snapshot());
         let mut log = self.log(thread).await;
-        log.append(&[(EntryKind::Run, &run)], 0, Time::from_micros(1)).unwrap().await.unwrap();
+        log.append([(EntryKind::Run, &run[..])], 0, Time::from_micros(1)).unwrap().await.unwrap();
         for number in 1..=steps {
             self.clock.advance(Duration::from_secs(1));
             let (at, step) = (Time::from_micros(1_000_000 * number), superstep(number));
@@ -72,7 +72,7 @@ impl Subject {
             if snapshots.contains(&number) {
                 entries.extend([(EntryKind::Snapshot, &snapshot[..]), (EntryKind::Run, &run)]);
             }
-            log.append(&entries, number, at).unwrap().await.unwrap();
+            log.append(entries, number, at).unwrap().await.unwrap();
         }
         log.release().await.unwrap();
     }
@@ -253,7 +253,7 @@ async fn branches_that_nobody_wants_go(subject: Subject) {
     log.go_back(6).await.unwrap();
     for step in 6..=10 {
         let at = Time::from_micros(100_000_000);
-        log.append(&[(EntryKind::Step, b"x")], step, at).unwrap().await.unwrap();
+        log.append([(EntryKind::Step, b"x")], step, at).unwrap().await.unwrap();
     }
     log.release().await.unwrap();
     subject.clerk.prune("t", &keep(5)).await.unwrap();
@@ -326,7 +326,7 @@ async fn a_copy_is_a_thread_of_its_own(subject: Subject) {
     assert_eq!(subject.entries("a copy").await, (1..=37).collect::<Vec<_>>());
     assert!(subject.clerk.delete("t").await.unwrap());
     let mut log = subject.log("a copy").await;
-    log.append(&[(EntryKind::Step, b"more")], 31, Time::default()).unwrap().await.unwrap();
+    log.append([(EntryKind::Step, b"more")], 31, Time::default()).unwrap().await.unwrap();
     assert_eq!(log.tip(), 38);
     assert!(subject.vault.way_to("a copy", Some(6)).await.is_ok(), "its past is there too");
 }
@@ -335,7 +335,7 @@ async fn a_copy_ends_at_the_checkpoint_that_is_named(subject: Subject) {
     subject.write("t", 20, &[8]).await;
     let mut log = subject.log("t").await;
     log.go_back(6).await.unwrap();
-    log.append(&[(EntryKind::Step, &superstep(6))], 6, Time::default()).unwrap().await.unwrap();
+    log.append([(EntryKind::Step, superstep(6))], 6, Time::default()).unwrap().await.unwrap();
     log.release().await.unwrap();
     subject.copy("t", "early", Some(14)).await.unwrap();
     assert_eq!(subject.entries("early").await, (1..=16).collect::<Vec<_>>());
@@ -388,7 +388,7 @@ async fn threads_without_anything_are_seen_to(subject: Subject) {
 async fn what_another_engine_keeps_is_not_pruned(subject: Subject) {
     let mut log = subject.log("t").await;
     for kind in [EntryKind::Step, EntryKind::Step, EntryKind::Snapshot, EntryKind::Step] {
-        log.append(&[(kind, b"theirs")], 0, Time::default()).unwrap().await.unwrap();
+        log.append([(kind, b"theirs")], 0, Time::default()).unwrap().await.unwrap();
     }
     log.release().await.unwrap();
     assert_eq!(subject.clerk.listed("t").await.unwrap().status.as_str(), "foreign");

@@ -50,7 +50,7 @@ async fn write(vault: &Vault) {
         for step in 1..=STEPS {
             let body = body(thread, step);
             let kind = if step == STEPS / 2 { EntryKind::Snapshot } else { EntryKind::Step };
-            log.append(&[(kind, &body)], step, Time::default()).unwrap().await.unwrap();
+            log.append([(kind, body)], step, Time::default()).unwrap().await.unwrap();
         }
         log.release().await.unwrap();
     }
@@ -297,9 +297,8 @@ async fn a_disk_that_is_full_takes_whole_batches_or_nothing() {
     let (mut log, _) = Log::open(vault.clone(), "t0", "me", TERM).await.unwrap();
     let mut kept = 0;
     let fault = loop {
-        let (one, two) = (vec![1; 2000], vec![2; 7000]);
-        let entries = [(EntryKind::Step, &one[..]), (EntryKind::Part, &two[..])];
-        match log.append(&entries, 1, Time::default()).unwrap().await {
+        let entries = [(EntryKind::Step, vec![1; 2000]), (EntryKind::Part, vec![2; 7000])];
+        match log.append(entries, 1, Time::default()).unwrap().await {
             Ok(()) => kept += 2,
             Err(fault) => break fault,
         }
@@ -312,5 +311,5 @@ async fn a_disk_that_is_full_takes_whole_batches_or_nothing() {
     // What is removed makes room.
     vault.store().remove("t0", "me", Span { from: 1, to: 10 }).await.unwrap();
     let mut again = Log::open(vault.clone(), "u", "me", TERM).await.unwrap().0;
-    again.append(&[(EntryKind::Step, &[1; 2000])], 1, Time::default()).unwrap().await.unwrap();
+    again.append([(EntryKind::Step, &[1; 2000])], 1, Time::default()).unwrap().await.unwrap();
 }

@@ -263,12 +263,12 @@ fn noise_opens_no_seal() {
     let place = Place { thread: "t", seq: 1, parent: 0, kind: EntryKind::Step };
     let mut chance = Chance(6);
     for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
-        let sealed = seal.close(place, &[1; 100]).unwrap();
+        let sealed = seal.close(place, vec![1; 100]).unwrap();
         for _ in 0..5_000 {
             let mut forged = sealed.clone();
             forge(&mut chance, &mut forged);
             if forged != sealed {
-                let fault = seal.open(place, &forged).unwrap_err();
+                let fault = seal.open(place, forged).unwrap_err();
                 assert!(fault.code.starts_with("checkpoint_"), "{fault:?}");
             }
         }

@@ -225,7 +225,7 @@ async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
         let mut shelf = Shelf::new(THREAD);
         shelf.put(checkpoint(1, None, &[])).unwrap();
         let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
-        batch.entries[0].body = Seal::tagged().close(place, body).unwrap();
+        batch.entries[0].body = Seal::tagged().close(place, body.to_vec()).unwrap();
         vault.store().append(batch).await.unwrap();
         let code = Shelf::load(&vault, THREAD).await.unwrap_err().code.clone();
         assert!(["checkpoint_corrupt", "store_version"].contains(&&*code), "{code}");
@@ -238,7 +238,7 @@ async fn a_changed_byte_is_noticed() {
     shelf.put(checkpoint(1, None, &[("a", b"some text")])).unwrap();
     vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
     let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
-    *batch.entries[0].body.last_mut().unwrap() ^= 1;
+    *batch.entries[0].body.first_mut().unwrap() ^= 1;
     vault.store().append(batch).await.unwrap();
     let fault = Shelf::load(&vault, THREAD).await.unwrap_err();
     assert_eq!(fault.code, "checkpoint_corrupt");
@@ -405,7 +405,7 @@ proptest! {
             shelf.put(checkpoint(1, None, &[])).unwrap();
             let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
             let body = [&[1][..], &body].concat();
-            batch.entries[0].body = Seal::tagged().close(place, &body).unwrap();
+            batch.entries[0].body = Seal::tagged().close(place, body).unwrap();
             batch.entries[0].kind = kind;
             vault.store().append(batch).await.unwrap();
             let _ = Shelf::load(&vault, THREAD).await;

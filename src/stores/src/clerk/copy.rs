@@ -51,7 +51,8 @@ impl Clerk {
             self.release(to).await?;
             return Err(taken(to));
         }
-        let batch = Batch { thread: to.to_owned(), owner: self.owner.clone(), after: 0, entries };
+        let batch =
+            Batch { thread: to.into(), owner: self.owner.as_str().into(), after: 0, entries };
         let copied = self.store().append(batch).await;
         self.release(to).await?;
         if copied.is_err() {

@@ -13,6 +13,11 @@ impl Writer {
         Self(Vec::new())
     }
 
+    /// Nothing yet, and room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// What was written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0

@@ -1,6 +1,7 @@
 //! Batches that are added together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_runtime::store::{Batch, conflict};
@@ -15,7 +16,7 @@ use super::work::{Reply, Work};
 /// the order of their names, so that two groups never wait for each other.
 #[derive(Default)]
 pub(super) struct Group {
-    chains: BTreeMap<String, Chain>,
+    chains: BTreeMap<Arc<str>, Chain>,
     batches: usize,
     bytes: usize,
     /// One of them fails all of them: they are added one by one.
@@ -47,7 +48,7 @@ impl Group {
             Some(_) => return Some((batch, reply)),
             None => {
                 let chain = Chain { batch, replies: vec![reply] };
-                self.chains.insert(chain.batch.thread.clone(), chain);
+                self.chains.insert(Arc::clone(&chain.batch.thread), chain);
             }
         }
         self.batches += 1;

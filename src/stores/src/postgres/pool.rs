@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
+use twox_hash::XxHash3_64;
 
 use super::address::Address;
 use super::fault::{self, Done};
@@ -90,9 +91,8 @@ impl Pool {
     }
 
     fn lane_of(&self, thread: &str) -> usize {
-        let hash = blake3::hash(thread.as_bytes());
-        let first = hash.as_bytes().first().copied().unwrap_or_default();
-        usize::from(first) % self.lanes.len()
+        let hash = XxHash3_64::oneshot(thread.as_bytes());
+        usize::try_from(hash % self.lanes.len() as u64).unwrap_or_default()
     }
 
     fn send(&self, lane: usize, job: Job) {

@@ -2,6 +2,7 @@
 
 use antiphon_core::{Category, Fault};
 use tokio_postgres::types::Type;
+use twox_hash::XxHash3_64;
 
 use super::fault::{self, Done};
 use super::link::Link;
@@ -88,10 +89,7 @@ async fn begin(link: &Link, schema: &str) -> Done<()> {
 
 /// What those who make the same schema agree on.
 fn key(schema: &str) -> i64 {
-    let hash = blake3::hash(format!("antiphon schema {schema}").as_bytes());
-    let mut key = [0; 8];
-    key.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
-    i64::from_le_bytes(key)
+    XxHash3_64::oneshot(format!("antiphon schema {schema}").as_bytes()).cast_signed()
 }
 
 fn too_new(version: i64) -> Fault {

@@ -2,6 +2,7 @@
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span};
+use twox_hash::XxHash3_128;
 
 use super::wire::{Put, Whole, Wrote};
 use super::{Draft, Mark, Picture, Shelf, Write, in_order, merge};
@@ -16,7 +17,7 @@ pub const OWNER: &str = "langgraph";
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     last: u64,
-    print: [u8; 16],
+    print: u128,
 }
 
 impl Seen {
@@ -131,7 +132,7 @@ impl Shelf {
 
     /// Sums up after entries were applied, of which this is the last.
     fn settle(&mut self, last: Option<&Record>) {
-        self.print = last.map_or([0; 16], |record| print(&record.body));
+        self.print = last.map_or(0, |record| print(&record.body));
         self.weigh_all();
     }
 
@@ -178,7 +179,7 @@ impl Shelf {
             vault.close(&self.thread, Record { seq, parent, kind, step, at, body }, base)
         });
         let entries = entries.collect::<Result<_, Fault>>()?;
-        let (thread, owner) = (self.thread.clone(), OWNER.to_owned());
+        let (thread, owner) = (self.thread.as_str().into(), OWNER.into());
         Ok(Some(Batch { thread, owner, after, entries }))
     }
 }
@@ -191,8 +192,6 @@ impl Picture {
     }
 }
 
-fn print(body: &[u8]) -> [u8; 16] {
-    let mut print = [0; 16];
-    blake3::Hasher::new().update(body).finalize_xof().fill(&mut print);
-    print
+fn print(body: &[u8]) -> u128 {
+    XxHash3_128::oneshot(body)
 }
