@@ -779,7 +779,7 @@ class TestStrangers:
         path = tmp_path / "x.db"
         with AntiphonSaver.open(path) as saver:
             put(saver, {"a": "some text"})
-        forge(path, lambda body: body[:-1] + bytes([body[-1] ^ 1]))
+        forge(path, lambda body: bytes([body[0] ^ 1]) + body[1:])
         with AntiphonSaver.open(path) as saver, pytest.raises(AntiphonError) as raised:
             values(saver)
         assert raised.value.code == "checkpoint_corrupt"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import sys
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import (
     Annotated,
     Any,
@@ -21,10 +22,11 @@ import pydantic
 import pytest
 
 from antiphon._antiphon import Values
-from antiphon.checkpoint import _registry, register
-from antiphon.checkpoint._hints import types_in
+from antiphon.checkpoint import MemorySaver, _registry, register
+from antiphon.checkpoint._hints import look_into, types_in
 from antiphon.checkpoint._registry import Registry, registry_for
 from antiphon.errors import StateError, ValidationError
+from antiphon.graph import START, StateGraph
 
 T = TypeVar("T")
 
@@ -153,6 +155,30 @@ def test_a_schema_mentions_types_inside_types() -> None:
     found = set(types_in(State))
     assert {Colour, Level, Rights, Mode, Point, Line, Pair, Card, Box[Rights]} <= found
     assert Line in types_in(list[UserId])
+
+
+def test_a_schema_is_settled_if_no_hint_is_a_text() -> None:
+    Plain = TypedDict("Plain", {"a": int, "b": list[Colour], "c": None})  # noqa: UP013
+    Named = TypedDict("Named", {"colour": "Colour"})  # noqa: UP013
+    Inside = TypedDict("Inside", {"colours": list["Colour"]})  # noqa: UP013
+    Within = TypedDict("Within", {"line": Line})  # noqa: UP013
+    settled = [kind for kind in (Plain, Named, Inside, Within, Box[int]) if look_into(kind)[1]]
+    assert settled == [Plain, Box[int]]
+
+
+def test_a_class_that_a_cell_defines_anew_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells: Any = ModuleType("cells")
+    monkeypatch.setitem(sys.modules, "cells", cells)
+    order = "import dataclasses\n@dataclasses.dataclass\nclass Order:\n  price: int"
+    state = "import typing\nclass State(typing.TypedDict):\n  order: 'Order'"
+    exec(f"{order}\n{state}", vars(cells))
+    builder = StateGraph(cells.State).add_node("n", lambda _: {"order": cells.Order(1)})
+    graph = builder.add_edge(START, "n").compile(checkpointer=MemorySaver())
+    for thread in ("first", "again"):
+        place: Any = {"configurable": {"thread_id": thread}}
+        graph.invoke({}, place)
+        assert graph.get_state(place).values["order"] == cells.Order(1)
+        exec(order, vars(cells))
 
 
 @pytest.mark.parametrize("value", [Colour.RED, Point(1), Pair(1), Card(title="a")], ids=repr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -19,9 +20,18 @@ def types_in(hint: Any) -> list[type]:
     Returns:
         Each class once, in the order they are met.
     """
+    return look_into(hint)[0]
+
+
+def look_into(hint: Any) -> tuple[list[type], bool]:
+    """`types_in`, and whether they will be the same whenever it is asked.
+
+    A hint that is a text names whatever is called so at the moment: a cell of a notebook may
+    define it later, or anew.
+    """
     found: dict[type, None] = {}
     seen: set[int] = set()
-    waiting = [hint]
+    waiting, settled = [hint], True
     while waiting:
         hint = waiting.pop(0)
         if id(hint) in seen:
@@ -29,9 +39,11 @@ def types_in(hint: Any) -> list[type]:
         seen.add(id(hint))
         if isinstance(hint, type):
             found[hint] = None
-            waiting.extend(_annotations(hint))
+            hints, are_all = _annotations(hint)
+            waiting.extend(hints)
+            settled = settled and are_all
         waiting.extend(_parts(hint))
-    return list(found)
+    return list(found), settled
 
 
 def _parts(hint: Any) -> Iterator[Any]:
@@ -57,17 +69,27 @@ def _flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
         yield from argument if isinstance(argument, list) else (argument,)
 
 
-def _annotations(kind: type) -> list[Any]:
-    """The hints of a class; those that name what cannot be found are left out."""
+def _annotations(kind: type) -> tuple[list[Any], bool]:
+    """The hints of a class, and whether these are all, and no name was looked up for them."""
     if kind.__module__ == "builtins":
-        return []
+        return [], True
     pydantic = sys.modules.get("pydantic")
     if pydantic is not None and issubclass(kind, pydantic.BaseModel):
-        return [field.annotation for field in kind.model_fields.values()]  # type: ignore[attr-defined]
+        fields = kind.model_fields.values()  # type: ignore[attr-defined]
+        return [field.annotation for field in fields], getattr(kind, "__pydantic_complete__", False)
     try:
-        return list(get_type_hints(kind, include_extras=True).values())
+        hints = get_type_hints(kind, include_extras=True)
     except Exception:  # noqa: BLE001  # an annotation may say anything
-        return [hint for base in kind.__mro__ for hint in _one_by_one(base)]
+        return [hint for base in kind.__mro__ for hint in _one_by_one(base)], False
+    return list(hints.values()), _says_no_names(kind, hints)
+
+
+def _says_no_names(kind: type, hints: dict[str, Any]) -> bool:
+    said = [said for base in kind.__mro__ for said in inspect.get_annotations(base).items()]
+    try:
+        return all(hint is None or hints.get(name) == hint for name, hint in said)
+    except Exception:  # noqa: BLE001  # what stands in an annotation may refuse to be compared
+        return False
 
 
 def _one_by_one(kind: type) -> Iterator[Any]:

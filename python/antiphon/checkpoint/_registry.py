@@ -8,7 +8,7 @@ from antiphon._antiphon import Form
 from antiphon.checkpoint import _catalog
 from antiphon.checkpoint._forms import records
 from antiphon.checkpoint._forms.pickled import PICKLED
-from antiphon.checkpoint._hints import types_in
+from antiphon.checkpoint._hints import look_into
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ class Registry:
         outer: a registry whose names win over those that are adopted here. Default: none.
         pickles: whether objects of all other types are pickled. Default: they cannot be stored.
 
+    Attributes:
+        settled: whether the schemas that were adopted will always mention the same types.
+
     Example:
         >>> from dataclasses import dataclass
         >>> @dataclass
@@ -45,6 +48,7 @@ class Registry:
     def __init__(self, outer: Registry | None = None, *, pickles: bool = False) -> None:
         self._outer = outer
         self._pickles = pickles
+        self.settled = True
         self._types: dict[type, Form] = {}
         self._names: dict[str, tuple[type, Form]] = {}
 
@@ -79,7 +83,9 @@ class Registry:
         Args:
             schema: a class with annotations, or a type such as ``list[Order]``.
         """
-        for kind in types_in(schema):
+        kinds, settled = look_into(schema)
+        self.settled = self.settled and settled
+        for kind in kinds:
             if kind in self._types or not records.is_record(kind):
                 continue
             if name_of(kind) not in self._names and _catalog.form_of(kind) is None:

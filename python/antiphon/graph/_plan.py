@@ -40,13 +40,19 @@ class Plan:
     limits: Limits = field(default_factory=Limits)
     signs: bool = False
     schemas: tuple[Any, ...] = ()
+    _registries: list[Registry] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def registry(self) -> Registry:
         """Which types a thread of the graph may hold."""
+        if self._registries:
+            return self._registries[0]
         # Most graphs have no threads.
         from antiphon.checkpoint._registry import registry_for
 
-        return registry_for(*self.schemas)
+        registry = registry_for(*self.schemas)
+        if registry.settled:
+            self._registries.append(registry)
+        return registry
 
     @property
     def output_keys(self) -> list[str] | None:

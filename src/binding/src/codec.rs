@@ -13,6 +13,7 @@ mod digest;
 mod form;
 mod keys;
 mod kind;
+mod plain;
 mod problem;
 mod read;
 mod write;
@@ -39,6 +40,12 @@ impl ObjectCodec {
 
     pub(crate) fn registry(&self) -> &Py<PyAny> {
         &self.0
+    }
+
+    /// Why a value cannot be stored.
+    pub(crate) fn problem(&self, value: &Object) -> Option<String> {
+        let is_plain = Python::attach(|py| plain::is_plain(value.0.bind(py)));
+        if is_plain { None } else { self.write(value, &mut Writer::new()).err() }
     }
 
     /// Values that follow one another to the end, and how many bytes are left after each.

@@ -22,7 +22,6 @@ use crate::core::Core;
 use crate::fault::{known, to_exception};
 use crate::object::Object;
 use crate::role_effect::Asking;
-use crate::storable;
 use crate::stored::{awaited, waited};
 
 /// One call that a node wants to make. What is known of it is told; one that is
@@ -152,7 +151,7 @@ impl Effect {
             }
             Owner::Role(role) => role.values(py)?,
         };
-        Ok(values.and_then(|values| storable::problem(&values, value)))
+        Ok(values.and_then(|values| values.problem(value)))
     }
 }
 

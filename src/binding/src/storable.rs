@@ -4,8 +4,7 @@ use antiphon_core::Fault;
 use antiphon_core::channel::{Op, Write};
 use antiphon_core::command::{Choice, Route, Update};
 use antiphon_core::task::Outcome;
-use antiphon_stores::ValueCodec;
-use antiphon_stores::codec::{Writer, unstorable};
+use antiphon_stores::codec::unstorable;
 use pyo3::prelude::*;
 
 use crate::codec::ObjectCodec;
@@ -55,10 +54,5 @@ pub(crate) fn fits<'a>(
     value: &Object,
     key: impl Fn() -> &'a str,
 ) -> Result<(), Fault> {
-    problem(values, value).map_or(Ok(()), |problem| Err(unstorable(key(), &problem)))
-}
-
-/// Why a value cannot be stored.
-pub(crate) fn problem(values: &ObjectCodec, value: &Object) -> Option<String> {
-    values.write(value, &mut Writer::new()).err()
+    values.problem(value).map_or(Ok(()), |problem| Err(unstorable(key(), &problem)))
 }

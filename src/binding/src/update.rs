@@ -153,7 +153,7 @@ fn target(item: &Bound<'_, PyAny>) -> PyResult<Choice<Object>> {
         return send(node.get(), item.py()).map(Choice::Send);
     }
     if let Ok(name) = item.cast::<PyString>() {
-        return Ok(Choice::Name(name.to_string().into()));
+        return Ok(Choice::Name(name.to_string_lossy().as_ref().into()));
     }
     let kind = item.get_type();
     Err(PyTypeError::new_err(format!("`goto` takes node names and `Send`s, found: {kind}")))

@@ -6,6 +6,8 @@
 //! what the channels hold afterwards, so that a list that grows costs no more
 //! at its end than at its beginning (`systems/common.md` 3.13).
 
+use smallvec::SmallVec;
+
 use crate::budget::{Dimension, Spent};
 use crate::channel::{ChannelId, Write};
 use crate::command::{Send, Update};
@@ -87,7 +89,7 @@ pub struct Delta<V> {
     /// Which superstep of its graph it was; 0 merges the first input.
     pub step: u64,
     /// What was merged; more than once only if a router failed after a merge.
-    pub merges: Vec<Merged<V>>,
+    pub merges: SmallVec<[Merged<V>; 1]>,
     /// What comes next.
     pub outlook: Outlook<V>,
 }
@@ -112,14 +114,14 @@ pub struct Merged<V> {
     /// What the host's own rules have made of channels.
     pub made: Vec<(ChannelId, V)>,
     /// The writes, in the order they were merged.
-    pub writes: Vec<Write<V>>,
+    pub writes: SmallVec<[Write<V>; 2]>,
 }
 
 /// What a graph does next, and what it may not do any more.
 #[derive(Clone, Debug)]
 pub struct Outlook<V> {
     /// The nodes that run in the next superstep.
-    pub ready: Vec<NodeId>,
+    pub ready: SmallVec<[NodeId; 4]>,
     /// The nodes that run once nothing else is left.
     pub deferred: Vec<NodeId>,
     /// The sends that run in the next superstep, after the nodes.
@@ -159,7 +161,7 @@ impl<V> Outlook<V> {
 impl<V> Default for Outlook<V> {
     fn default() -> Self {
         Self {
-            ready: Vec::new(),
+            ready: SmallVec::new(),
             deferred: Vec::new(),
             sends: Vec::new(),
             arrived: Vec::new(),

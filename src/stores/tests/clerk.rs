@@ -98,8 +98,8 @@ fn graph() -> Arc<Graph<Value>> {
 /// A kilobyte that is written.
 fn superstep(step: u64) -> Vec<u8> {
     let writes = vec![Write::merge(ChannelId(0), Value::from("x".repeat(1000)))];
-    let outlook = Outlook { ready: vec![NodeId(1)], ..Outlook::default() };
-    let merges = vec![Merged { made: Vec::new(), writes }];
+    let outlook = Outlook { ready: vec![NodeId(1)].into(), ..Outlook::default() };
+    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
     let change = Change::Step(Delta { source: Source::Step, step, merges, outlook });
     let commit = Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change };
     Codec::new(&graph(), &JsonCodec).encode(&commit).unwrap()

@@ -83,7 +83,7 @@ fn outlook() -> impl Strategy<Value = Outlook<Value>> {
     let rest = (arrived, any::<bool>(), prop::option::of(any::<u64>()), any::<bool>());
     (nodes(), nodes(), prop::collection::vec(send(), 0..3), rest).prop_map(
         |(ready, deferred, sends, (arrived, over, grace, odd))| Outlook {
-            ready,
+            ready: ready.into(),
             deferred,
             sends,
             arrived: arrived.into_iter().map(|sources| (0, sources)).collect(),
@@ -109,7 +109,7 @@ fn choices() -> impl Strategy<Value = Vec<Choice<Value>>> {
 fn changes() -> impl Strategy<Value = Change<Value>> {
     let source = [Source::Begin, Source::Turn, Source::Step, Source::Edit];
     let made = prop::collection::vec((Just(ChannelId(1)), values()), 0..2);
-    let merged = (made, writes()).prop_map(|(made, writes)| Merged { made, writes });
+    let merged = (made, writes()).prop_map(|(made, writes)| Merged { made, writes: writes.into() });
     let merges = prop::collection::vec(merged, 0..3);
     let delta = (prop::sample::select(source.to_vec()), any::<u64>(), merges, outlook());
     let task = || {
@@ -137,7 +137,7 @@ fn changes() -> impl Strategy<Value = Change<Value>> {
         delta.prop_map(|(source, step, merges, outlook)| Change::Step(Delta {
             source,
             step,
-            merges,
+            merges: merges.into(),
             outlook
         })),
         (task(), writes(), route).prop_map(|(task, writes, route)| {
@@ -275,8 +275,8 @@ proptest! {
 }
 
 fn step(writes: Vec<Write<Value>>, ready: Vec<NodeId>) -> Commit<Value> {
-    let merges = vec![Merged { made: Vec::new(), writes }];
-    let outlook = Outlook { ready, ..Outlook::default() };
+    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
+    let outlook = Outlook { ready: ready.into(), ..Outlook::default() };
     let change = Change::Step(Delta { source: Source::Step, step: 1, merges, outlook });
     Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
 }
@@ -362,5 +362,5 @@ fn a_snapshot_holds_the_state_and_what_comes_next() {
     for channel in [ChannelId(0), ChannelId(1)] {
         assert_eq!(read.root.state.get(channel), memory.root.state.get(channel));
     }
-    assert_eq!((read.root.step, read.root.outlook.ready), (1, vec![NodeId(3)]));
+    assert_eq!((read.root.step, read.root.outlook.ready.as_slice()), (1, &[NodeId(3)][..]));
 }

@@ -37,8 +37,8 @@ fn commit(change: Change<Value>) -> Commit<Value> {
 
 fn step() -> Commit<Value> {
     let writes = vec![Write::merge(ChannelId(0), json!("x"))];
-    let merges = vec![Merged { made: Vec::new(), writes }];
-    let outlook = Outlook { ready: vec![NodeId(1)], ..Outlook::default() };
+    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
+    let outlook = Outlook { ready: vec![NodeId(1)].into(), ..Outlook::default() };
     commit(Change::Step(Delta { source: Source::Step, step: 3, merges, outlook }))
 }
 

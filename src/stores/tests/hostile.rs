@@ -85,7 +85,7 @@ fn commits() -> Vec<Commit<Value>> {
     ];
     let send = Send { node: "a".into(), input: json!([1]), timeout: None };
     let outlook = Outlook {
-        ready: vec![NodeId(1), NodeId(2)],
+        ready: vec![NodeId(1), NodeId(2)].into(),
         sends: vec![send.clone()],
         arrived: vec![(0, vec![NodeId(1)])],
         grace: Some(2),
@@ -93,24 +93,25 @@ fn commits() -> Vec<Commit<Value>> {
     };
     let delta =
         |source, merges| Change::Step(Delta { source, step: 1, merges, outlook: outlook.clone() });
-    let merged = Merged { made: vec![(ChannelId(1), value.clone())], writes: writes.clone() };
+    let merged =
+        Merged { made: vec![(ChannelId(1), value.clone())], writes: writes.clone().into() };
     let task = TaskKey { key: 7, slot: 0, node: NodeId(1) };
     let level = Level { node: graph().node_id("sub").unwrap(), attempt: 1, key: 9 };
     let route = Route::Also(vec![Choice::Node(NodeId(2)), Choice::Send(send)]);
     let question = Question { id: "0".repeat(32), path: vec!["a".into()], value: value.clone() };
-    let inner = Merged { made: Vec::new(), writes: vec![write(0, Op::Merge(json!(1)))] };
+    let inner = Merged { made: Vec::new(), writes: vec![write(0, Op::Merge(json!(1)))].into() };
     let nested = Delta {
         source: Source::Begin,
         step: 0,
-        merges: vec![inner],
-        outlook: Outlook { ready: vec![NodeId(1)], ..Outlook::default() },
+        merges: vec![inner].into(),
+        outlook: Outlook { ready: vec![NodeId(1)].into(), ..Outlook::default() },
     };
     let call = Call { callee: Callee::Tool, name: "t".into(), digest: 9, repeatable: true };
     let made = Made { index: 0, alone: true, call, came: Some(Came::Value(value.clone())) };
     vec![
         commit(Vec::new(), Change::Called(task, 1, Box::new(made))),
-        commit(Vec::new(), delta(Source::Begin, vec![merged.clone()])),
-        commit(Vec::new(), delta(Source::Step, vec![merged.clone(), merged])),
+        commit(Vec::new(), delta(Source::Begin, vec![merged.clone()].into())),
+        commit(Vec::new(), delta(Source::Step, vec![merged.clone(), merged].into())),
         commit(vec![level], Change::Step(nested)),
         commit(Vec::new(), Change::Finished(task, Update { writes: writes.into(), route })),
         commit(Vec::new(), Change::Asked(task, Box::new(question))),

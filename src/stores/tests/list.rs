@@ -134,7 +134,7 @@ fn step(source: Source, next: &[u32]) -> Commit<Value> {
     let ready = next.iter().map(|node| NodeId(*node)).collect();
     let writes =
         vec![Write::merge(ChannelId(0), json!("piece")), Write::merge(ChannelId(1), json!(1))];
-    let merges = vec![Merged { made: Vec::new(), writes }];
+    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
     let outlook = Outlook { ready, ..Outlook::default() };
     commit(Change::Step(Delta { source, step: 1, merges, outlook }))
 }

@@ -13,7 +13,7 @@ use super::kind;
 use super::problem::{Problem, type_name};
 
 /// No store takes more in one piece.
-const MOST: usize = 1_000_000_000;
+pub(super) const MOST: usize = 1_000_000_000;
 
 type Written = Result<(), Problem>;
 type Pairs<'py> = SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 8]>;
@@ -203,12 +203,12 @@ impl<'a, 'py> Writing<'a, 'py> {
     }
 }
 
-fn is<T: PyTypeInfo>(value: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is<T: PyTypeInfo>(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<T>()
 }
 
 /// A cast that costs nothing where it fails.
-fn exact<'v, 'py, T: PyTypeInfo>(value: &'v Bound<'py, PyAny>) -> Option<&'v Bound<'py, T>> {
+pub(super) fn exact<'v, 'py, T: PyTypeInfo>(value: &'v Bound<'py, PyAny>) -> Option<&'v Bound<'py, T>> {
     if is::<T>(value) { value.cast_exact::<T>().ok() } else { None }
 }
 

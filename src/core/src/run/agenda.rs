@@ -156,7 +156,7 @@ impl<V: Clone> Agenda<V> {
         let arrived = self.arrived.iter().zip(graph.joins()).enumerate();
         let arrived = arrived.filter(|(_, (arrived, _))| arrived.count > 0);
         Outlook {
-            ready: self.ready.clone(),
+            ready: SmallVec::from_slice(&self.ready),
             deferred: self.deferred.clone(),
             sends: self.sends.iter().map(sent).collect(),
             arrived: arrived.map(|(place, (arrived, join))| (place, arrived.of(join))).collect(),

@@ -143,7 +143,7 @@ impl<V: Value> Frame<V> {
     /// Nothing can fail any more: what the host's rules have made, then
     /// everything else in order, and a copy of it if commits are wanted.
     fn apply(&mut self, staged: Staged<V>, keeps: bool) {
-        let mut kept = Merged { made: Vec::new(), writes: Vec::new() };
+        let mut kept = Merged { made: Vec::new(), writes: SmallVec::new() };
         if keeps {
             kept.made.clone_from(&staged);
         }

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
 use crate::budget::{Budget, Dimension};
 use crate::channel::ChannelId;
 use crate::checkpoint::{Image, Merged, Outlook, Outward, Source};
@@ -57,7 +59,7 @@ pub(super) struct Frame<V> {
     /// The present records are tasks of a superstep that is not merged yet.
     pub(super) planned: bool,
     /// What has been merged since the last commit, if commits are wanted.
-    pub(super) merges: Vec<Merged<V>>,
+    pub(super) merges: SmallVec<[Merged<V>; 1]>,
 }
 
 /// One task of the present superstep.
@@ -153,7 +155,7 @@ impl<V: Value> Frame<V> {
             outward,
             source: Source::Step,
             planned: false,
-            merges: Vec::new(),
+            merges: SmallVec::new(),
             graph,
         }
     }

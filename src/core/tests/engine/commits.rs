@@ -31,7 +31,7 @@ fn each_superstep_is_a_delta_of_what_was_written_and_what_comes_next() {
         .into_iter()
         .map(|delta| {
             let merged = delta.merges.iter().flat_map(|merged| merged.writes.clone());
-            (delta.source, delta.step, merged.collect::<Vec<_>>(), delta.outlook.ready.clone())
+            (delta.source, delta.step, merged.collect::<Vec<_>>(), delta.outlook.ready.to_vec())
         })
         .collect();
     let (log, x) = (ChannelId(0), ChannelId(1));

@@ -228,14 +228,16 @@ impl Reader<'_> {
         Ok(Delta {
             source: source_of(self.number()?)?,
             step: self.number()?,
-            merges: self.list(|from| {
-                from.expect_array(2)?;
-                let made = from.list(|from| {
+            merges: self
+                .list(|from| {
                     from.expect_array(2)?;
-                    Ok((names.channel_named(from.text()?)?, values.read(from)?))
-                })?;
-                Ok(Merged { made, writes: from.writes(values, names)? })
-            })?,
+                    let made = from.list(|from| {
+                        from.expect_array(2)?;
+                        Ok((names.channel_named(from.text()?)?, values.read(from)?))
+                    })?;
+                    Ok(Merged { made, writes: from.writes(values, names)?.into() })
+                })?
+                .into(),
             outlook: self.outlook(values, names)?,
         })
     }

@@ -151,7 +151,7 @@ impl Reader<'_> {
     ) -> Result<Outlook<V>, Fault> {
         self.expect_array(9)?;
         Ok(Outlook {
-            ready: self.nodes(names)?,
+            ready: self.nodes(names)?.into(),
             deferred: self.nodes(names)?,
             sends: self.list(|from| from.send(values, names))?,
             arrived: self.list(|from| {
