@@ -29,8 +29,7 @@ impl Look {
         } else if let Some(dict) = exact::<PyDict>(value) {
             self.deeper(|look| {
                 dict.iter().all(|(key, value)| {
-                    exact::<PyString>(&key).is_some_and(|key| look.has_room(key))
-                        && look.at(&value)
+                    exact::<PyString>(&key).is_some_and(|key| look.has_room(key)) && look.at(&value)
                 })
             })
         } else if let Some(list) = exact::<PyList>(value) {

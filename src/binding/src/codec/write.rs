@@ -208,7 +208,9 @@ pub(super) fn is<T: PyTypeInfo>(value: &Bound<'_, PyAny>) -> bool {
 }
 
 /// A cast that costs nothing where it fails.
-pub(super) fn exact<'v, 'py, T: PyTypeInfo>(value: &'v Bound<'py, PyAny>) -> Option<&'v Bound<'py, T>> {
+pub(super) fn exact<'v, 'py, T: PyTypeInfo>(
+    value: &'v Bound<'py, PyAny>,
+) -> Option<&'v Bound<'py, T>> {
     if is::<T>(value) { value.cast_exact::<T>().ok() } else { None }
 }
 
