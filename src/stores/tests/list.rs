@@ -259,6 +259,57 @@ async fn an_agent_whose_calls_wait_for_approval_rests_until_one_is_answered() {
 }
 
 #[tokio::test]
+async fn a_run_that_failed_and_was_taken_up_is_paused_once_it_only_asks() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Step, &[1, 2])).await;
+    subject.keep(&mut writer, asked(1, "first")).await;
+    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    subject.keep(&mut writer, ended(Err(fault))).await;
+    subject.keep(&mut writer, commit(Change::Finished(task(3), Update::default()))).await;
+    writer.close().await.unwrap();
+    let listed = subject.listed("t").await;
+    let ids: Vec<_> = listed.asking.iter().map(|asking| asking.id.as_str()).collect();
+    assert_eq!((listed.status.as_str(), ids), ("paused", vec!["first"]));
+}
+
+#[tokio::test]
+async fn what_an_agent_asked_before_the_run_failed_is_asked_again() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Step, &[2, 4])).await;
+    let asks = |id: &str| {
+        let within = vec![Level { node: node("agent"), attempt: 1, key: 5 }];
+        Commit { within, ..asked(52, id) }
+    };
+    subject.keep(&mut writer, asks("before")).await;
+    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    subject.keep(&mut writer, ended(Err(fault))).await;
+    subject.keep(&mut writer, commit(Change::Finished(task(3), Update::default()))).await;
+    subject.store.release("t", "me").await.unwrap();
+    let listed = subject.listed("t").await;
+    assert_eq!((listed.status.as_str(), listed.asking.len()), ("orphaned", 0), "it was at work");
+    subject.store.claim("t", "me", TERM).await.unwrap();
+    subject.keep(&mut writer, asks("again")).await;
+    writer.close().await.unwrap();
+    let listed = subject.listed("t").await;
+    let ids: Vec<_> = listed.asking.iter().map(|asking| asking.id.as_str()).collect();
+    assert_eq!((listed.status.as_str(), ids), ("paused", vec!["again"]));
+}
+
+#[tokio::test]
+async fn an_edited_thread_that_failed_and_was_taken_up_does_not_wait_for_anybody() {
+    let subject = Subject::new();
+    let mut writer = subject.run("t", "one").await;
+    subject.keep(&mut writer, step(Source::Edit, &[1, 2])).await;
+    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    subject.keep(&mut writer, ended(Err(fault))).await;
+    subject.keep(&mut writer, commit(Change::Finished(task(3), Update::default()))).await;
+    writer.close().await.unwrap();
+    assert_eq!(subject.status("t").await, "orphaned");
+}
+
+#[tokio::test]
 async fn a_run_that_is_over_says_how_it_ended() {
     let subject = Subject::new();
     let fault = Fault::new(Category::Tool, "broken", "it broke");

@@ -104,13 +104,16 @@ impl Clerk {
         held.is_some_and(|(owner, _)| *owner != self.owner && !owner::is_gone(owner))
     }
 
-    /// The entries from the last superstep or end on the way to `tip` on.
+    /// The end at `tip`, or the entries from the last superstep on the way to it
+    /// on. An end before that is of a run that was taken up again since, with
+    /// whatever it had not merged.
     async fn ending(&self, thread: &str, tip: u64) -> Result<Vec<Record>, Fault> {
         let mut reach = 16;
         let way = loop {
             let from = tip.saturating_sub(reach).max(1);
             let marks = self.store().marks(thread, Span { from, to: tip }, None).await?;
             let (mut way, mut wanted, mut is_whole) = (Vec::new(), tip, false);
+            let mut has_snapshot = false;
             for mark in marks.iter().rev() {
                 if mark.seq != wanted {
                     continue;
@@ -118,7 +121,12 @@ impl Clerk {
                 way.push(mark.seq);
                 wanted = mark.parent;
                 // A snapshot may repeat an edit.
-                is_whole = matches!(mark.kind, EntryKind::Step | EntryKind::End);
+                has_snapshot |= mark.kind == EntryKind::Snapshot;
+                is_whole = match mark.kind {
+                    EntryKind::Step => true,
+                    EntryKind::End => has_snapshot || mark.seq == tip,
+                    EntryKind::Run | EntryKind::Snapshot | EntryKind::Part => false,
+                };
                 if is_whole {
                     break;
                 }
@@ -158,8 +166,13 @@ fn read(records: &[Record]) -> Result<Tail, Fault> {
             }
             // It repeats the superstep before it.
             Note::Checkpoint { .. } if record.kind == EntryKind::Snapshot => {}
-            Note::Ended(Ok(ending)) => ended = Some(Status::Ended(ending.clone())),
-            Note::Ended(Err(fault)) => ended = Some(Status::Failed(fault.clone())),
+            Note::Ended(how) => {
+                edited = None;
+                ended = Some(match how {
+                    Ok(ending) => Status::Ended(ending.clone()),
+                    Err(fault) => Status::Failed(fault.clone()),
+                });
+            }
             _ => edited = None,
         }
         superstep.add(glance);

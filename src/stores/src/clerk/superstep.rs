@@ -50,8 +50,16 @@ impl Superstep {
                     self.tasks.retain(|_, other| other.within != within);
                 }
             }
-            Note::Ended(_) | Note::Other => {}
+            Note::Ended(Err(_)) => self.fail(),
+            Note::Ended(Ok(_)) | Note::Other => {}
         }
+    }
+
+    /// Whoever takes a failed run up is asked again about an agent's calls.
+    fn fail(&mut self) {
+        let mut tasks = std::mem::take(&mut self.tasks);
+        tasks.retain(|_, task| !self.is_call(&task.within));
+        self.tasks = tasks;
     }
 
     /// Whether it waits for answers alone: every task is done or asks.
