@@ -48,7 +48,7 @@ class AgentContext:
         self._errors = errors
         self._calls: dict[str, int] = {}
         self._made: dict[str, int] = {}
-        self._round = Round(ctx)
+        self._round = Round.of(ctx)
 
     @property
     def run_id(self) -> str:
@@ -143,7 +143,7 @@ class AgentContext:
         """Asks whoever runs the team, and pauses the run until the answer is there.
 
         After the answer ``run`` begins again from its first line, and each question that was
-        answered gives its answer.
+        answered gives its answer. In an async ``run``, calls under way beside it end first.
 
         Args:
             question: any value, for `Result.questions`.

@@ -102,13 +102,21 @@ class Round:
             found = self._take(proposal)
             if found is not None:
                 return found
-            # What stands beside this one may be about to begin.
-            await asyncio.sleep(0)
-            while others := self._others_or_pause(proposal.question):
-                await asyncio.wait([asyncio.wrap_future(other) for other in others])
+            await self.settle(proposal.question)
             raise Interrupted(proposal.question)
 
         return self._known(await perform_async(self._ctx, call, find))
+
+    async def settle(self, question: Any) -> None:
+        """Waits for the calls under way, so that what came of them is known; none begins then.
+
+        Args:
+            question: what the node pauses for.
+        """
+        # What stands beside the question may be about to begin.
+        await asyncio.sleep(0)
+        while others := self._others_or_pause(question):
+            await asyncio.wait([asyncio.wrap_future(other) for other in others])
 
     @contextmanager
     def making(self) -> Iterator[None]:
@@ -158,7 +166,7 @@ class Round:
         return decided
 
     def _others_or_pause(self, question: Any) -> set[Future[None]]:
-        """The calls under way that this one is no part of; without any the node pauses."""
+        """The calls under way that what asks is no part of; without any the node pauses."""
         with self._lock:
             others = self._open.difference(_WITHIN.get())
             if not others:

@@ -11,6 +11,7 @@ from antiphon._pause import Asked, Interrupted
 from antiphon._team.messages import said
 from antiphon._team.prompt import opening, sent
 from antiphon._team.returns import returned
+from antiphon._team.round import Round
 from antiphon._team.shown import Shown
 from antiphon._tool.approval import ToolCall, approver, is_async_approver, judge, judge_async
 from antiphon.context import AgentContext
@@ -41,11 +42,26 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
         seen, verbs = _seen(given, ctx, spec, roster)
         try:
             came = await run(seen, verbs)
-        except Interrupted as pause:
-            raise Asked(pause.__antiphon_question__) from None
-        return returned(came, state, spec.name)
+        except (Interrupted, BaseExceptionGroup) as left:
+            pause = _pause(left)
+            if pause is None:
+                raise
+            question = pause.__antiphon_question__
+        else:
+            return returned(came, state, spec.name)
+        await Round.of(ctx).settle(question)
+        raise Asked(question)
 
     return acall if spec.asynchronous else call
+
+
+def _pause(left: BaseException) -> Interrupted | None:
+    """The first question that left a node, if a group of tasks has brought nothing else."""
+    while isinstance(left, BaseExceptionGroup):
+        if left.split(Interrupted)[1] is not None:
+            return None
+        left = left.exceptions[0]
+    return left if isinstance(left, Interrupted) else None
 
 
 class Declared:

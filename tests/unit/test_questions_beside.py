@@ -1,0 +1,178 @@
+"""Questions of an agent's own code beside calls that are under way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from antiphon import Agent, AgentContext, Orchestrator, tool
+from antiphon.result import Result
+from support.waiting import ENOUGH
+
+KEPT = pytest.mark.parametrize("kept", [False, True])
+LOOP = pytest.mark.parametrize("own_loop", [False, True])
+
+
+class Book:
+    """Writes lines, and counts them."""
+
+    def __init__(self, **options: Any) -> None:
+        self.lines = 0
+
+        @tool(**options)
+        async def log() -> str:
+            """Writes a line."""
+            for _ in range(5):
+                await asyncio.sleep(0)
+            self.lines += 1
+            return "logged"
+
+        self.log = log
+
+
+def team(agent: Agent, *, kept: bool = False) -> Orchestrator:
+    return Orchestrator([agent], checkpointer="memory:" if kept else None)
+
+
+def answered(made: Orchestrator, *answers: Any, own_loop: bool) -> list[Result]:
+    """What a run and its resumptions come to, on the caller's loop or without one."""
+
+    async def play() -> list[Result]:
+        came = [await made.arun("q")]
+        for answer in answers:
+            came.append(await made.aresume(came[-1], answer))
+        return came
+
+    if own_loop:
+        return asyncio.run(play())
+    came = [made.run("q")]
+    for answer in answers:
+        came.append(made.resume(came[-1], answer))
+    return came
+
+
+class Beside(Agent):
+    """Asks beside a call, before or after it."""
+
+    def __init__(self, book: Book, *, first: bool) -> None:
+        super().__init__()
+        self.book, self.first = book, first
+
+    async def run(self, state: Any, ctx: AgentContext) -> str:
+        async def ask() -> str:
+            return str(ctx.ask("name?"))
+
+        calls = [ask(), ctx.acall(self.book.log), ctx.astep("time", lambda: "noon")]
+        said = await asyncio.gather(*(calls if self.first else reversed(calls)))
+        return ", ".join(sorted(said))
+
+
+@KEPT
+@LOOP
+@pytest.mark.parametrize("first", [False, True])
+def test_calls_beside_a_question_end_before_the_run_pauses(
+    kept: bool, own_loop: bool, first: bool
+) -> None:
+    book = Book()
+    paused, end = answered(team(Beside(book, first=first), kept=kept), "Ada", own_loop=own_loop)
+    assert ([question.value for question in paused.questions], book.lines) == (["name?"], 1)
+    assert end.answer == "Ada, logged, noon"
+
+
+@LOOP
+def test_calls_that_follow_upon_one_under_way_are_made_before_the_pause(own_loop: bool) -> None:
+    book = Book()
+
+    class Chain(Agent):
+        """Calls twice in a row, beside a question."""
+
+        async def run(self, state: Any, ctx: AgentContext) -> str:
+            async def twice() -> str:
+                return f"{await ctx.acall(book.log)} {await ctx.acall(book.log)}"
+
+            calls = asyncio.create_task(twice())
+            name = ctx.ask("name?")
+            return f"{name}, {await calls}"
+
+    paused, end = answered(team(Chain(), kept=True), "Ada", own_loop=own_loop)
+    assert (paused.outcome, end.answer, book.lines) == ("paused", "Ada, logged logged", 2)
+
+
+@LOOP
+def test_a_question_beside_a_call_that_needs_approval_is_asked_apart(own_loop: bool) -> None:
+    book = Book(approval=True)
+    came = answered(team(Beside(book, first=True), kept=True), "Ada", True, own_loop=own_loop)
+    assert [question.value for question in came[0].questions] == ["name?"]
+    assert came[1].questions[0].value["tool"] == "log"
+    assert (came[2].answer, book.lines) == ("Ada, logged, noon", 1)
+
+
+@KEPT
+@LOOP
+def test_a_question_leaves_a_group_of_tasks(kept: bool, own_loop: bool) -> None:
+    book = Book(idempotent=True)
+
+    class Group(Agent):
+        """Asks in a task of a group."""
+
+        async def run(self, state: Any, ctx: AgentContext) -> str:
+            async def ask() -> str:
+                return str(ctx.ask("name?"))
+
+            async with asyncio.TaskGroup() as inner, asyncio.TaskGroup() as group:
+                called = inner.create_task(ctx.acall(book.log))
+                asked = group.create_task(ask())
+            return f"{called.result()}, {asked.result()}"
+
+    paused, end = answered(team(Group(), kept=kept), "Ada", own_loop=own_loop)
+    assert (paused.questions[0].value, end.answer) == ("name?", "logged, Ada")
+
+
+def test_a_failure_in_a_group_of_tasks_counts_for_more_than_a_question() -> None:
+    class Group(Agent):
+        """Fails and asks at once."""
+
+        async def run(self, state: Any, ctx: AgentContext) -> None:
+            async def ask() -> None:
+                ctx.ask("name?")
+
+            async def fail() -> None:
+                raise LookupError("broken")
+
+            async with asyncio.TaskGroup() as group:
+                group.create_task(ask())
+                group.create_task(fail())
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        team(Group()).run("q")
+    assert raised.group_contains(LookupError)
+
+
+def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> None:
+    async def play() -> None:
+        begun, never = asyncio.Event(), asyncio.Event()
+
+        @tool
+        async def hang() -> None:
+            """Never ends."""
+            begun.set()
+            await never.wait()
+
+        class Hanging(Agent):
+            """Asks beside a call that does not end."""
+
+            async def run(self, state: Any, ctx: AgentContext) -> None:
+                async def ask() -> None:
+                    ctx.ask("name?")
+
+                await asyncio.gather(ctx.acall(hang), ask())
+
+        asking = asyncio.create_task(team(Hanging()).arun("q"))
+        await asyncio.wait_for(begun.wait(), ENOUGH)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asking, ENOUGH)
+
+    asyncio.run(play())
