@@ -143,7 +143,7 @@ class AgentContext:
         """Asks whoever runs the team, and pauses the run until the answer is there.
 
         After the answer ``run`` begins again from its first line, and each question that was
-        answered gives its answer. In an async ``run``, calls under way beside it end first.
+        answered gives its answer. Calls under way beside it, in tasks or threads, end first.
 
         Args:
             question: any value, for `Result.questions`.

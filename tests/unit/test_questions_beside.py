@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from antiphon import Agent, AgentContext, Orchestrator, tool
+from antiphon.errors import ToolError
 from antiphon.result import Result
 from support.waiting import ENOUGH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEPT = pytest.mark.parametrize("kept", [False, True])
 LOOP = pytest.mark.parametrize("own_loop", [False, True])
@@ -176,3 +183,118 @@ def test_a_caller_that_leaves_does_not_wait_for_calls_beside_a_question() -> Non
             await asyncio.wait_for(asking, ENOUGH)
 
     asyncio.run(play())
+
+
+class Slow:
+    """A call that ends only once the node is about to leave."""
+
+    def __init__(self, **options: Any) -> None:
+        self.begun, self.left = threading.Event(), threading.Event()
+        self.lines = 0
+
+        @tool(**options)
+        def log() -> str:
+            """Writes a line."""
+            self.begun.set()
+            assert self.left.wait(ENOUGH)
+            self.lines += 1
+            return "logged"
+
+        @tool(approval=True)
+        def pay(euros: int) -> str:
+            """Pays a sum."""
+            return f"paid {euros}"
+
+        self.log, self.pay = log, pay
+
+    def late(self, ctx: AgentContext) -> str:
+        """Pays while the other call is under way."""
+        assert self.begun.wait(ENOUGH)
+        return str(ctx.call(self.pay, euros=5))
+
+    def asked(self, ctx: AgentContext) -> str:
+        """Asks while the other call is under way."""
+        assert self.begun.wait(ENOUGH)
+        return str(ctx.ask("name?"))
+
+
+class Threads(Agent):
+    """Calls from threads, and asks from another."""
+
+    def __init__(self, slow: Slow, asks: Callable[[AgentContext], str]) -> None:
+        super().__init__()
+        self.slow, self.asks = slow, asks
+
+    async def run(self, state: Any, ctx: AgentContext) -> str:
+        calls = asyncio.to_thread(ctx.call, self.slow.log), asyncio.to_thread(self.asks, ctx)
+        try:
+            return ", ".join(await asyncio.gather(*calls))
+        finally:
+            self.slow.left.set()
+
+
+class Pool(Threads):
+    """The same, from a ``run`` that blocks and leaves its threads alone."""
+
+    def run(self, state: Any, ctx: AgentContext) -> str:  # type: ignore[override]
+        pool = ThreadPoolExecutor(1)
+        call = pool.submit(ctx.call, self.slow.log)
+        try:
+            asked = self.asks(ctx)
+        finally:
+            self.slow.left.set()
+            pool.shutdown(wait=False)
+        return f"{call.result(ENOUGH)}, {asked}"
+
+
+@KEPT
+@LOOP
+@pytest.mark.parametrize("kind", [Threads, Pool])
+@pytest.mark.parametrize("asks", [Slow.late, Slow.asked])
+def test_a_call_on_a_thread_ends_before_the_run_pauses(
+    kept: bool, own_loop: bool, kind: type[Threads], asks: Any
+) -> None:
+    slow = Slow()
+    made = team(kind(slow, partial(asks, slow)), kept=kept)
+    paused, end = answered(made, True, own_loop=own_loop)
+    assert (paused.outcome, slow.lines) == ("paused", 1)
+    assert end.answer in {"logged, paid 5", "logged, True"}
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_a_call_on_a_thread_that_a_cancelled_run_has_left_is_repeated_only_if_it_may_be(
+    idempotent: bool,
+) -> None:
+    slow = Slow(idempotent=idempotent)
+    ended = threading.Event()
+
+    class Leaving(Agent):
+        """Leaves a thread alone in its call."""
+
+        async def run(self, state: Any, ctx: AgentContext) -> str:
+            def call() -> str:
+                try:
+                    return str(ctx.call(slow.log))
+                finally:
+                    ended.set()
+
+            return await asyncio.to_thread(call)
+
+    made = team(Leaving(), kept=True)
+
+    async def play() -> None:
+        running = asyncio.create_task(made.arun("q", thread="t"))
+        assert await asyncio.to_thread(slow.begun.wait, ENOUGH)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        slow.left.set()
+        assert await asyncio.to_thread(ended.wait, ENOUGH)
+
+    asyncio.run(play())
+    if idempotent:
+        assert (made.resume("t").answer, slow.lines) == ("logged", 2)
+        return
+    with pytest.raises(ToolError) as raised:
+        made.resume("t")
+    assert (raised.value.code, slow.lines) == ("unknown_outcome", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -102,17 +102,22 @@ class Round:
             found = self._take(proposal)
             if found is not None:
                 return found
-            await self.settle(proposal.question)
+            await self.settle_async(proposal.question)
             raise Interrupted(proposal.question)
 
         return self._known(await perform_async(self._ctx, call, find))
 
-    async def settle(self, question: Any) -> None:
+    def settle(self, question: Any) -> None:
         """Waits for the calls under way, so that what came of them is known; none begins then.
 
         Args:
             question: what the node pauses for.
         """
+        while others := self._others_or_pause(question):
+            wait(others)
+
+    async def settle_async(self, question: Any) -> None:
+        """`settle`, awaited."""
         # What stands beside the question may be about to begin.
         await asyncio.sleep(0)
         while others := self._others_or_pause(question):

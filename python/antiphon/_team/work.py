@@ -36,7 +36,13 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
 
     def call(given: Any, ctx: Context) -> Any:
         seen, verbs = _seen(given, ctx, spec, roster)
-        return returned(run(seen, verbs), state, spec.name)
+        try:
+            came = run(seen, verbs)
+        except Interrupted as pause:
+            # A thread of its own may be in the middle of a call.
+            Round.of(ctx).settle(pause.__antiphon_question__)
+            raise
+        return returned(came, state, spec.name)
 
     async def acall(given: Any, ctx: Context) -> Any:
         seen, verbs = _seen(given, ctx, spec, roster)
@@ -49,7 +55,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
             question = pause.__antiphon_question__
         else:
             return returned(came, state, spec.name)
-        await Round.of(ctx).settle(question)
+        await Round.of(ctx).settle_async(question)
         raise Asked(question)
 
     return acall if spec.asynchronous else call
