@@ -31,4 +31,4 @@ mod wire;
 pub use absent::Engine;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use host::Engine;
-pub use spec::{Layer, Mounts, Name, Settings, Wear};
+pub use spec::{Layer, Mounts, Name, Ready, Settings, Wear};

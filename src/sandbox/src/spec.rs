@@ -40,6 +40,10 @@ pub struct Settings {
     /// When a zygote has served enough. It is not for users to say.
     #[serde(skip)]
     pub wear: Wear,
+    /// How long a worker may take until it waits for its job. It is not for
+    /// users to say either.
+    #[serde(skip)]
+    pub ready: Ready,
 }
 
 /// When another zygote takes over: the string hashes of one have been seen by
@@ -56,6 +60,17 @@ impl Default for Wear {
     /// 10,000 workers, or an hour.
     fn default() -> Self {
         Self { workers: 10_000, age: Duration::from_hours(1) }
+    }
+}
+
+/// How long a worker may take until it waits for its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready(pub Duration);
+
+impl Default for Ready {
+    /// 30 seconds: it was forked from a zygote that has imported everything.
+    fn default() -> Self {
+        Self(Duration::from_secs(30))
     }
 }
 

@@ -10,11 +10,12 @@ use std::io::Write;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use antiphon_runtime::sandbox::{
     CallError, Function, HostCalls, Job, Kind, Outcome, Sandbox, Start,
 };
-use antiphon_sandbox::{Engine, Name};
+use antiphon_sandbox::{Engine, Name, Ready};
 use serde_json::{Map, Value as Json, json};
 use support::{BOTH, Clean, descendants, job, named_pipe, own_guest, settings};
 use tempfile::TempDir;
@@ -40,6 +41,16 @@ def serve(channel, *, waits):
     if order == b'r':
         Channel(channel).send(READY, b'{}')
         os.kill(os.getpid(), signal.SIGKILL)
+    if order == b'h':
+        signal.pause()
+    while order == b'b':
+        pass
+    if order == b's':
+        one_job = honest._Worker.one_job
+        def once(self):
+            one_job(self)
+            signal.pause()
+        honest._Worker.one_job = once
     if order == b'w':
         Channel(channel).send(READY, b'{}')
         fcntl.flock(idle, fcntl.LOCK_SH)
@@ -71,14 +82,19 @@ impl Obedient {
     }
 
     fn engine(&self, name: Name, spares: usize) -> Engine {
-        let mut settings = settings(name, &json!({}));
+        self.engine_with(name, spares, Ready::default(), &json!({}))
+    }
+
+    fn engine_with(&self, name: Name, spares: usize, ready: Ready, limits: &Json) -> Engine {
+        let mut settings = settings(name, limits);
         self.folder.path().clone_into(&mut settings.guest);
-        settings.spares = spares;
+        (settings.spares, settings.ready) = (spares, ready);
         Engine::new(settings).unwrap()
     }
 
     /// Each letter is for one worker: `l` live, `d` die before it is ready,
-    /// `r` die when it has said so, `w` say so and wait to be killed.
+    /// `r` die when it has said so, `w` say so and wait to be killed, `h` and
+    /// `b` never be ready, asleep or busy, `s` be ready for one job only.
     fn order(&self, orders: &str) {
         (&self.orders).write_all(orders.as_bytes()).unwrap();
     }
@@ -216,5 +232,53 @@ fn a_job_that_has_begun_is_never_run_again() {
         guest.order("l");
         let (outcome, _) = counted(&engine, "import os\nos._exit(0)");
         assert_eq!(outcome.error.unwrap().kind, Kind::Crashed);
+    }
+}
+
+#[test]
+fn a_worker_that_is_never_ready_is_unavailable_and_no_time_of_the_job() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let ready = Ready(Duration::from_millis(200));
+        let engine = guest.engine_with(name, 0, ready, &json!({}));
+        guest.order("h");
+        let (outcome, count) = counted(&engine, "count()");
+        let trouble = outcome.error.unwrap();
+        assert_eq!((trouble.kind, count), (Kind::Unavailable, 0));
+        assert_eq!(trouble.message, "the worker was not ready for a job within 200ms");
+    }
+}
+
+#[test]
+fn a_worker_that_uses_up_the_time_of_its_job_before_it_is_ready_is_unavailable() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        let engine = guest.engine_with(name, 0, Ready::default(), &json!({"cpu": 1}));
+        guest.order("b");
+        let (outcome, count) = counted(&engine, "count()");
+        let trouble = outcome.error.unwrap();
+        assert_eq!((trouble.kind, count), (Kind::Unavailable, 0), "{}", trouble.message);
+        guest.order("b");
+        let mut session = engine.open().unwrap();
+        let trouble = session.run(&job("1"), None, &|| None).error.unwrap();
+        assert_eq!(trouble.kind, Kind::Unavailable, "{}", trouble.message);
+    }
+}
+
+#[test]
+fn a_session_whose_job_has_left_it_unready_has_crashed() {
+    let _clean = Clean::start();
+    for name in BOTH {
+        let guest = Obedient::new();
+        // The first job has to be taken in this time, on a busy machine too.
+        let ready = Ready(Duration::from_secs(2));
+        let engine = guest.engine_with(name, 0, ready, &json!({}));
+        guest.order("s");
+        let mut session = engine.open().unwrap();
+        assert_eq!(session.run(&job("1"), None, &|| None).error, None);
+        let trouble = session.run(&job("1"), None, &|| None).error.unwrap();
+        assert_eq!(trouble.kind, Kind::Crashed, "{}", trouble.message);
     }
 }

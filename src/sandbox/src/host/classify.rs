@@ -1,5 +1,7 @@
 //! Why a worker is not there any more.
 
+use std::time::Duration;
+
 use antiphon_runtime::sandbox::{Kind, Limits, Trouble};
 
 use super::calls::Refused;
@@ -12,6 +14,8 @@ pub(super) const UNSEALED: i32 = 97;
 pub(super) enum Stop {
     /// Its time is up.
     Time,
+    /// It did not wait for its job within this time.
+    Late(Duration),
     /// It wrote too much.
     Output,
     /// The caller gave a reason.
@@ -24,10 +28,35 @@ pub(super) enum Stop {
     Gone,
 }
 
-/// The trouble that this is, given how the worker ended, and whether the kernel
-/// has ended somebody for want of memory.
-pub(super) fn trouble(stop: Stop, end: Option<End>, starved: bool, limits: &Limits) -> Trouble {
+/// How a worker ended.
+pub(super) struct Manner {
+    /// What is known of its end.
+    pub(super) end: Option<End>,
+    /// The kernel has ended somebody for want of memory.
+    pub(super) starved: bool,
+    /// It may have read a job.
+    pub(super) has_begun: bool,
+}
+
+/// The trouble that this is.
+pub(super) fn trouble(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
+    let is_late = matches!(stop, Stop::Late(_));
+    let mut trouble = reason(stop, manner, limits);
+    if !manner.has_begun && (is_late || trouble.kind == Kind::TimeLimit) {
+        // What does not start is no fault of the job.
+        trouble.kind = Kind::Unavailable;
+        if !is_late {
+            trouble.message = format!("the worker was not ready for a job: {}", trouble.message);
+        }
+    }
+    trouble
+}
+
+fn reason(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
     let (kind, message) = match stop {
+        Stop::Late(limit) => {
+            (Kind::Crashed, format!("the worker was not ready for a job within {limit:?}"))
+        }
         Stop::Time => (Kind::TimeLimit, format!("it ran longer than {:?}", limits.wall)),
         Stop::Output => (Kind::OutputLimit, "it wrote more than anybody would read".to_owned()),
         Stop::Halted(reason) => (Kind::Cancelled, reason),
@@ -41,12 +70,12 @@ pub(super) fn trouble(stop: Stop, end: Option<End>, starved: bool, limits: &Limi
             (Kind::Crashed, format!("the worker broke the protocol: {why}"))
         }
         Stop::Breach(why) => (Kind::Crashed, format!("the worker broke the protocol: {why}")),
-        Stop::Gone => return gone(end, starved, limits),
+        Stop::Gone => return gone(manner, limits),
     };
     Trouble::new(kind, message)
 }
 
-fn gone(end: Option<End>, starved: bool, limits: &Limits) -> Trouble {
+fn gone(&Manner { end, starved, .. }: &Manner, limits: &Limits) -> Trouble {
     let Some(end) = end else {
         return Trouble::new(Kind::Crashed, "the worker is gone, and nobody says why");
     };

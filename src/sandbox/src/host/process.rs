@@ -14,7 +14,7 @@ use super::parent::Parent;
 use super::pool::{Pool, Verdict};
 use super::supervise::{Terms, run};
 use super::worker::Worker;
-use crate::spec::{Layer, Mounts, Name, Report, Settings, Wear};
+use crate::spec::{Layer, Mounts, Name, Ready, Report, Settings, Wear};
 use crate::wire::Request;
 
 /// How long a worker may take to prove that it cannot do harm.
@@ -111,6 +111,7 @@ impl Engine {
             mounts: Mounts::default(),
             limits: serde_json::Map::new(),
             wear: Wear::default(),
+            ready: Ready::default(),
             ..self.settings.clone()
         }
     }
@@ -164,7 +165,8 @@ impl Sandbox for Engine {
                 Ok(taken) => taken,
                 Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
             };
-            let terms = Terms { limits: &self.limits, halt, keep: false };
+            let ready = self.settings.ready;
+            let terms = Terms { limits: &self.limits, ready, halt, keep: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
             if let Some(trouble) = &mut outcome.error
                 && trouble.kind == Kind::Crashed
@@ -192,7 +194,12 @@ impl Sandbox for Engine {
 
     fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {
         let (worker, start) = self.take(Request::Session)?;
-        Ok(Box::new(Living { worker: Some(worker), limits: self.limits, start }))
+        Ok(Box::new(Living {
+            worker: Some(worker),
+            limits: self.limits,
+            ready: self.settings.ready,
+            start,
+        }))
     }
 }
 
@@ -200,6 +207,7 @@ impl Sandbox for Engine {
 struct Living {
     worker: Option<Worker>,
     limits: Limits,
+    ready: Ready,
     start: Start,
 }
 
@@ -211,7 +219,7 @@ impl Session for Living {
         let Some(worker) = &mut self.worker else {
             return Outcome::failed(Kind::Crashed, "the session ended with an earlier job");
         };
-        let terms = Terms { limits: &self.limits, halt, keep: true };
+        let terms = Terms { limits: &self.limits, ready: self.ready, halt, keep: true };
         let mut outcome = run(worker, job, host, &terms);
         outcome.usage.start = std::mem::replace(&mut self.start, Start::Session);
         if !worker.is_alive() {

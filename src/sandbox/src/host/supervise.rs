@@ -13,16 +13,15 @@ use serde_json::json;
 
 use super::body::{self, Body};
 use super::calls::{self, Calls};
-use super::classify::{Stop, trouble};
+use super::classify::{Manner, Stop, trouble};
 use super::head::{Head, is_temporary};
 use super::worker::Worker;
 use crate::frame::{self, Bounds};
+use crate::spec::Ready;
 use crate::sys::descriptors::{self, Watched};
 
 /// How often the caller is asked whether it still wants the job.
 const TICK: Duration = Duration::from_millis(20);
-/// How long a fresh worker may take until it waits for its job.
-const READY: Duration = Duration::from_secs(30);
 /// How long a worker that has closed its channel may take to say why.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// Bytes that are read at once.
@@ -31,6 +30,7 @@ const CHUNK: usize = 256 << 10;
 /// What a job is run with.
 pub(super) struct Terms<'a> {
     pub(super) limits: &'a Limits,
+    pub(super) ready: Ready,
     pub(super) halt: Halt<'a>,
     /// Keep the worker after a job that went well.
     pub(super) keep: bool,
@@ -127,7 +127,10 @@ impl Watch<'_> {
             }
             let now = Instant::now();
             if now >= self.deadline() {
-                return Err(Stop::Time);
+                return Err(match self.phase {
+                    Phase::Waiting => Stop::Late(self.terms.ready.0),
+                    Phase::Running | Phase::Collecting(_) => Stop::Time,
+                });
             }
             if now.duration_since(asked) >= TICK {
                 asked = now;
@@ -154,7 +157,7 @@ impl Watch<'_> {
 
     fn deadline(&self) -> Instant {
         let allowed = match self.phase {
-            Phase::Waiting => READY,
+            Phase::Waiting => self.terms.ready.0,
             Phase::Running | Phase::Collecting(_) => self.terms.limits.wall,
         };
         self.started + allowed
@@ -307,8 +310,9 @@ impl Watch<'_> {
         self.stdout.drain(self.worker.stdout.as_fd());
         self.stderr.drain(self.worker.stderr.as_fd());
         let starved = matches!(ended, Err(Stop::Gone)) && self.worker.ran_out_of_memory();
+        let manner = Manner { end, starved, has_begun: self.worker.has_begun };
         let mut outcome = ended.unwrap_or_else(|stop| Outcome {
-            error: Some(trouble(stop, end, starved, self.terms.limits)),
+            error: Some(trouble(stop, &manner, self.terms.limits)),
             ..Outcome::default()
         });
         if self.calls.has_failed

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_runtime::sandbox::{Job, Kind, Outcome, Sandbox, Want};
-use antiphon_sandbox::{Engine, Layer, Mounts, Name, Settings, Wear};
+use antiphon_sandbox::{Engine, Layer, Mounts, Name, Ready, Settings, Wear};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -35,6 +35,7 @@ pub(crate) fn settings(engine: Name, limits: &Json) -> Settings {
         spares: 1,
         without: Vec::new(),
         wear: Wear::default(),
+        ready: Ready::default(),
     }
 }
 
