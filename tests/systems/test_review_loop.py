@@ -14,7 +14,7 @@ import pytest
 from antiphon.errors import BudgetError, InternalError, StateError, ValidationError
 from antiphon.models import Model
 from antiphon.systems import ReviewLoop, ReviewLoopResult
-from antiphon.tools import ToolCall, tool
+from antiphon.tools import ToolCall, ToolContext, tool
 
 APPROVE = {"decision": "approve"}
 PLAN = {"research_steps": ["look it up"], "expert_steps": ["say it"]}
@@ -396,6 +396,24 @@ def test_a_function_approves_of_the_calls_of_a_tool() -> None:
         if message["role"] == "tool"
     ]
     assert "only Peru" in read[0]
+
+
+def test_a_function_that_decides_and_the_tool_know_a_call_by_the_models_id() -> None:
+    seen: list[tuple[str, str]] = []
+
+    def known(call: ToolCall) -> bool:
+        seen.append(("asked", call.call_id))
+        return True
+
+    @tool(approval=known)
+    def atlas(country: str, call: ToolContext) -> str:
+        """Looks a country up."""
+        seen.append(("called", call.call_id))
+        return "Lima"
+
+    call = {"id": "c7", "name": "atlas", "arguments": {"country": "Peru"}}
+    ReviewLoop(model(researcher=[{"tool_calls": [call]}, FOUND]), tools=[atlas]).run("?")
+    assert seen == [("asked", "c7"), ("called", "c7")]
 
 
 def test_a_function_that_cannot_decide_fails_the_role_and_nothing_is_called() -> None:

@@ -41,7 +41,7 @@ class ToolCall:
         name: the tool's name.
         arguments: JSON values by name, which fit the tool's schema. Changing them changes nothing.
         call_id: the model's id of this call; of a call that code makes, one that the node gives
-            to no other call of the tool. Empty in ready systems.
+            to no other call of the tool.
 
     Example:
         >>> def small(call: ToolCall) -> bool | str:

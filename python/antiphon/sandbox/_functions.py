@@ -109,27 +109,33 @@ class _Run:
         """
         tool = self._functions.named(name)
         arguments = read_arguments(tool, args, kwargs)
+        number = uuid.uuid4().hex
         try:
-            self._approve(tool, arguments)
+            self._approve(tool, arguments, number)
         except Exception as error:
             raise CallFailed.of(error) from error
-        return self.make(tool, arguments)
+        return self.make(tool, arguments, number)
 
-    def make(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+    def make(self, tool: Tool, arguments: dict[str, Any], number: str | None = None) -> Any:
         """Makes a call that is approved, if approval has to be.
+
+        Args:
+            tool: what is called.
+            arguments: by name.
+            number: what the call is known by. Default: a new one.
 
         Raises:
             CallFailed: as calling this does.
         """
         self._count(tool)
         try:
-            return _tagged(tool.name, self._called(tool, arguments))
+            return _tagged(tool.name, self._called(tool, arguments, number or uuid.uuid4().hex))
         except CallFailed:
             raise
         except Exception as error:
             raise CallFailed.of(error) from error
 
-    def _approve(self, tool: Tool, arguments: dict[str, Any]) -> None:
+    def _approve(self, tool: Tool, arguments: dict[str, Any], number: str) -> None:
         """Asks what decides about a tool's calls, once it is known that the arguments fit."""
         if tool.approval is False:
             return
@@ -137,7 +143,7 @@ class _Run:
         approve = approver(tool)
         if approve is None:
             raise refused(tool.name, "a person has to approve of it, and this run cannot pause")
-        call = ToolCall(name=tool.name, arguments=shown(arguments), call_id=uuid.uuid4().hex)
+        call = ToolCall(name=tool.name, arguments=shown(arguments), call_id=number)
         heed(tool.name, judge(approve, call, self._loop))
 
     def _count(self, tool: Tool) -> None:
@@ -147,9 +153,8 @@ class _Run:
             message = f"`{tool.name}` may be called {tool.max_calls} times in one run"
             raise CallFailed("RuntimeError", message)
 
-    def _called(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+    def _called(self, tool: Tool, arguments: dict[str, Any], number: str) -> Any:
         seconds = min(CALL_SECONDS, tool.timeout or CALL_SECONDS)
-        number = uuid.uuid4().hex
         context = ToolContext(
             name=tool.name,
             call_id=number,

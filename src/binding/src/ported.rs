@@ -76,7 +76,7 @@ impl Tool for CallableTool {
 
     async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<Judgement, Fault> {
         let Some(callable) = self.approve.clone() else { return Ok(Judgement::Refuse(None)) };
-        let about = json!({"name": self.spec.name, "idempotency_key": cx.idempotency_key});
+        let about = about(&self.spec, cx);
         let arguments = arguments.clone();
         let called = apart(move |py| {
             let asked = || {
@@ -89,7 +89,7 @@ impl Tool for CallableTool {
     }
 
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
-        let about = json!({"name": self.spec.name, "idempotency_key": cx.idempotency_key});
+        let about = about(&self.spec, cx);
         let callable = Arc::clone(&self.call);
         let called = apart(move |py| {
             let used = || {
@@ -100,6 +100,14 @@ impl Tool for CallableTool {
         });
         called.await?
     }
+}
+
+fn about(spec: &ToolSpec, cx: &CallContext) -> Json {
+    json!({
+        "name": spec.name,
+        "call_id": cx.call_id,
+        "idempotency_key": cx.idempotency_key,
+    })
 }
 
 /// A callable that stands for a model: it takes the request and a

@@ -35,6 +35,8 @@ pub struct CallContext {
     /// Where to send pieces as they come; none if nobody watches, and the
     /// adapter may then choose a form of the call that does not stream.
     pub chunks: Option<UnboundedSender<Chunk>>,
+    /// The model's id of the call, for a tool that a model wants called.
+    pub call_id: Option<String>,
     /// Repeats on a retried call, so that the other side can recognise it.
     pub idempotency_key: Option<String>,
     /// Seeds the pauses between transport attempts.
@@ -48,6 +50,7 @@ impl CallContext {
             clock,
             deadline: None,
             chunks: None,
+            call_id: None,
             idempotency_key: None,
             seed: antiphon_core::Seed::default(),
         }

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from antiphon import ToolCall, tool
+from antiphon import ToolCall, ToolContext, tool
 from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox, SandboxPause, SandboxResult
 from antiphon.sandbox._engines import probe
@@ -85,6 +85,25 @@ def test_a_function_is_asked_about_arguments_that_fit_alone(boxes: Boxes) -> Non
     assert asked == []
     assert box.run("pay(euros=3)").check().value == 3
     assert asked == [{"euros": 3}]
+
+
+def test_a_function_that_decides_knows_a_call_by_the_id_that_the_tool_sees(boxes: Boxes) -> None:
+    seen: list[str] = []
+
+    def approval(call: ToolCall) -> bool:
+        seen.append(call.call_id)
+        return True
+
+    @tool(approval=approval)
+    def pay(euros: int, call: ToolContext) -> int:
+        """Pays."""
+        seen.append(call.call_id)
+        return euros
+
+    assert boxes(tools=[pay]).run("pay(1) + pay(1)").check().value == 2
+    first, called, second, called_again = seen
+    assert (first, second) == (called, called_again)
+    assert first != second
 
 
 def test_a_function_that_decides_cannot_change_what_is_called(boxes: Boxes) -> None:

@@ -53,11 +53,14 @@ impl Desk {
         let mut cx = CallContext::new(Arc::clone(&self.clock));
         cx.deadline = task.deadline;
         cx.seed = run.seed_of(id);
-        cx.idempotency_key = match &task.work {
-            Work::Tool(invocation) => Some(invocation.idempotency_key.clone()),
-            Work::Model(request) => Some(run.model_key(id, request)),
-            Work::Node(_) | Work::Open(_) | Work::Approve(_) | Work::Close(_) => None,
-        };
+        match &task.work {
+            Work::Tool(invocation) | Work::Approve(invocation) => {
+                cx.call_id = Some(invocation.call.id.clone());
+                cx.idempotency_key = Some(invocation.idempotency_key.clone());
+            }
+            Work::Model(request) => cx.idempotency_key = Some(run.model_key(id, request)),
+            Work::Node(_) | Work::Open(_) | Work::Close(_) => {}
+        }
         Some(NodeCall {
             node: graph.node_name(Some(task.node)),
             path: run.path(id),
