@@ -160,6 +160,14 @@ impl Dialogue {
         }
     }
 
+    /// With which arguments the call at `position` was made, if not with its own,
+    /// as the model is told with its result.
+    pub(crate) fn note_change(&mut self, position: usize, arguments: Option<&serde_json::Value>) {
+        if let Some(pending) = self.calls.get_mut(position) {
+            pending.changed = arguments.map(ToString::to_string);
+        }
+    }
+
     /// Answers the call at `position` if its tool has no call left; says whether it has none.
     pub fn deny_spent(&mut self, position: usize) -> bool {
         let spent = self.calls.get(position).and_then(|pending| self.spent(&pending.call.name));

@@ -22,7 +22,7 @@ pub(super) struct Pending {
     /// It was not approved.
     pub(super) declined: bool,
     /// The arguments that somebody has put in place of the model's.
-    changed: Option<String>,
+    pub(super) changed: Option<String>,
 }
 
 #[derive(Debug)]

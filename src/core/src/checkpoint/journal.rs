@@ -72,6 +72,9 @@ pub struct Journal<V> {
     pub attempt: u32,
     /// The calls in the order they were begun; some may be missing.
     pub made: Vec<Made<V>>,
+    /// What an agent's attempt was answered about its calls, by their keys, in the
+    /// order it was.
+    pub answered: Vec<(u64, V)>,
     /// The attempt has failed, so that another one may go another way.
     pub failed: bool,
 }
@@ -107,7 +110,7 @@ impl<V> Came<V> {
 impl<V> Journal<V> {
     /// Nothing known yet.
     pub const fn new(attempt: u32) -> Self {
-        Self { attempt, made: Vec::new(), failed: false }
+        Self { attempt, made: Vec::new(), answered: Vec::new(), failed: false }
     }
 
     /// Takes over that a call of an attempt was begun, or what came of it. A
@@ -128,6 +131,13 @@ impl<V> Journal<V> {
             let (Ok(place) | Err(place)) = found;
             self.made.insert(place, made);
         }
+    }
+
+    /// Takes over what the attempt was answered about a call; it holds in the place
+    /// of what it was answered there before.
+    pub(crate) fn answer(&mut self, call: u64, answer: V) {
+        self.answered.retain(|(other, _)| *other != call);
+        self.answered.push((call, answer));
     }
 
     /// The run has failed. Whoever takes it up wants another outcome: what

@@ -106,6 +106,7 @@ impl<V: Value> Memory<V> {
             }
             Change::Answered(task, value) => {
                 self.rouse(&within);
+                self.note_answer(&within, task.key, &value);
                 let kept = self.kept(within, task);
                 kept.answers.push(value);
                 kept.state = None;
@@ -224,6 +225,15 @@ impl<V: Value> Memory<V> {
         if self.is_call(within) {
             let asking = self.tasks.values_mut().filter(|kept| kept.asks());
             asking.filter(|kept| kept.within == within).for_each(|kept| kept.state = None);
+        }
+    }
+
+    /// What an agent's attempt was answered is known with what it has called.
+    fn note_answer(&mut self, within: &[Level], call: u64, answer: &V) {
+        let Some(level) = within.last().filter(|_| self.is_call(within)) else { return };
+        let agent = self.tasks.get_mut(&level.key).and_then(|kept| kept.journal.as_mut());
+        if let Some(journal) = agent.filter(|journal| journal.attempt == level.attempt) {
+            journal.answer(call, answer.clone());
         }
     }
 

@@ -11,6 +11,8 @@ pub(super) struct Ledger<V> {
     failed: bool,
     /// In the order they were begun first.
     entries: Vec<Entry<V>>,
+    /// What was answered about calls before the attempt began again, by their keys.
+    answered: Vec<(u64, V)>,
     /// Before this place all have been begun.
     first: usize,
     /// How many are under way.
@@ -39,14 +41,21 @@ pub(super) enum Known<V> {
 
 impl<V: Clone> Ledger<V> {
     pub(super) const fn new(attempt: u32) -> Self {
-        Self { attempt, failed: false, entries: Vec::new(), first: 0, open: 0 }
+        Self {
+            attempt,
+            failed: false,
+            entries: Vec::new(),
+            answered: Vec::new(),
+            first: 0,
+            open: 0,
+        }
     }
 
     /// What an earlier drive of the run has left.
     pub(super) fn of(journal: Journal<V>) -> Self {
-        let entries = journal.made.into_iter().map(|made| Entry { made, begun: false });
-        let failed = journal.failed;
-        Self { failed, entries: entries.collect(), ..Self::new(journal.attempt) }
+        let entries = journal.made.into_iter().map(|made| Entry { made, begun: false }).collect();
+        let Journal { attempt, answered, failed, .. } = journal;
+        Self { failed, entries, answered, ..Self::new(attempt) }
     }
 
     pub(super) const fn attempt(&self) -> u32 {
@@ -56,6 +65,11 @@ impl<V: Clone> Ledger<V> {
     /// An earlier drive of the run has failed.
     pub(super) const fn has_failed(&self) -> bool {
         self.failed
+    }
+
+    /// What was answered about calls before the attempt began again, by their keys.
+    pub(super) fn answered(&self) -> &[(u64, V)] {
+        &self.answered
     }
 
     /// Whether a call like this one was begun before and not since.

@@ -8,6 +8,7 @@ use antiphon_core::approval::{Approval, Judgement, Proposal};
 use antiphon_core::channel::Merge;
 use antiphon_core::checkpoint::{Change, Commit};
 use antiphon_core::effect::Question;
+use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, Node, NodeWork, Policy, START};
 use antiphon_core::model::ModelReply;
 use antiphon_core::task::{Outcome, Work};
@@ -15,7 +16,7 @@ use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
 use super::approvals::{Log, answered, asked, folded, names, needs, resumed, stored, team};
-use super::model::{asks, call, says, script, tool, with};
+use super::model::{asks, call, requests, results, says, script, tool, with};
 use crate::support::{Call, Finish, Script, fault, reply};
 
 fn for_city(place: usize, name: &str, city: &str) -> antiphon_core::ToolCall {
@@ -27,6 +28,11 @@ fn pays_twice(rest: &[&str]) -> ModelReply {
     let mut calls = vec![for_city(0, "pay", "Nice"), for_city(1, "pay", "Lyon")];
     calls.extend((2..).zip(rest).map(|(place, name)| for_city(place, name, "Lyon")));
     ModelReply { tool_calls: calls, ..reply("") }
+}
+
+fn pays_in(cities: &[&str]) -> ModelReply {
+    let calls = cities.iter().enumerate().map(|(place, city)| for_city(place, "pay", city));
+    ModelReply { tool_calls: calls.collect(), ..reply("") }
 }
 
 /// The host approves of everything.
@@ -154,6 +160,80 @@ fn nobody_is_asked_in_a_failed_run_about_what_was_made() {
     let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
     assert_eq!(other.complete()["uses"], json!([["pay", true]]));
     assert_eq!(names(&called), ["pay"]);
+}
+
+#[test]
+fn in_a_failed_run_the_model_is_told_again_what_a_person_has_changed() {
+    let (graph, script, called) = unlucky(false);
+    let mut play = stored(&graph, script.clone());
+    let first = play.pauses().remove(0);
+    let other_city = json!({"approve": true, "args": {"city": "Nice"}});
+    play.run.answer(&first.id, other_city, play.now).unwrap();
+    play.fails();
+    let told = results(requests(&play).last().unwrap());
+    assert!(told[0].contains(r#"other arguments, by whoever approved of it: {"city":"Nice"}"#));
+    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    assert_eq!(other.complete()["uses"], json!([["pay", true]]));
+    assert_eq!(results(requests(&other).last().unwrap()), told);
+    let of_call = other.of_kind(EventKind::ToolCall).remove(0);
+    assert_eq!(of_call.data["arguments"], json!({"city": "Nice"}));
+    assert_eq!(names(&called), ["pay"]);
+}
+
+/// A model that wants the same call twice, one after the other, and fails when
+/// it is asked for the third time.
+fn twice() -> (Arc<Graph<Value>>, Script, Log) {
+    let pays = || pays_in(&["Lyon"]);
+    let (graph, base, called) = team(vec![asked("pay")], vec![pays(), pays(), says("done")]);
+    let seen = Log::default();
+    let script = Script::new().node("agent", move |call: &mut Call<'_>| {
+        if let Work::Model(_) = &call.task.work {
+            let mut seen = seen.lock().unwrap();
+            seen.push("asked".to_owned());
+            if seen.len() == 3 {
+                return Outcome::failed(fault(Category::ModelTransport));
+            }
+        }
+        base.outcome("agent", call)
+    });
+    (graph, script, called)
+}
+
+#[test]
+fn of_calls_that_are_the_same_each_is_told_with_what_a_person_has_changed_there() {
+    let (graph, script, called) = twice();
+    let mut play = stored(&graph, script.clone());
+    for answer in [json!(true), json!({"approve": true, "args": {"city": "Nice"}})] {
+        let question = play.pauses().remove(0);
+        play.run.answer(&question.id, answer, play.now).unwrap();
+    }
+    play.fails();
+    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    assert_eq!(other.complete()["text"], "done");
+    let told = results(requests(&other).last().unwrap());
+    assert_eq!(told[0], "Lyon");
+    assert!(told[1].starts_with("[called with other arguments"), "{}", told[1]);
+    assert_eq!(names(&called), ["pay", "pay"]);
+}
+
+#[test]
+fn nothing_is_told_of_changes_that_may_be_those_of_another_call() {
+    let (graph, script, _) = twice();
+    let mut play = stored(&graph, script);
+    for city in ["Nice", "Metz"] {
+        let question = play.pauses().remove(0);
+        let answer = json!({"approve": true, "args": {"city": city}});
+        play.run.answer(&question.id, answer, play.now).unwrap();
+    }
+    play.fails();
+    // In another place, the model wants it together with something else.
+    let other = pays_in(&["Rome", "Lyon"]);
+    let (_, script, _) = team(vec![asked("pay")], vec![other, says("done")]);
+    let mut other = resumed(&graph, script, folded(&graph, &play), &[]);
+    let question = other.pauses().remove(0);
+    other.run.answer(&question.id, json!(true), other.now).unwrap();
+    other.complete();
+    assert_eq!(results(requests(&other).last().unwrap()), ["Rome", "Nice"]);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 use super::super::Run;
 use super::super::unit::Units;
 use super::{AgentUnit, CallKind};
 use crate::agent::Dialogue;
-use crate::approval::{Judgement, refused};
+use crate::approval::{Decision, Judgement, refused};
 use crate::checkpoint::{Change, TaskKey, digest};
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
@@ -179,12 +181,50 @@ impl<V: Value> Run<V> {
             return false;
         }
         let mut any = false;
-        for &(position, _) in proposed {
+        for &(position, seed) in proposed {
             let dialogue = self.units.agent(unit).and_then(|agent| agent.dialogue.as_ref());
             let asked = dialogue.and_then(|dialogue| dialogue.proposed(position)).cloned();
-            any |= asked.is_some_and(|asked| self.knows_result(unit, position, &asked));
+            let Some(mut asked) = asked else { continue };
+            let changed = self.past_change(unit, position, seed);
+            self.note_change(unit, position, changed.as_ref());
+            asked.arguments = changed.unwrap_or(asked.arguments);
+            let is_known = self.knows_result(unit, position, &asked);
+            if !is_known {
+                self.note_change(unit, position, None);
+            }
+            any |= is_known;
         }
         any
+    }
+
+    /// What a person had put in place of the arguments of a call before the run
+    /// failed. In another place it may be another call: what is not certain is not told.
+    fn past_change(&mut self, unit: u32, position: usize, seed: Seed) -> Option<Json> {
+        let answered = self.ledger_of(unit)?.answered().to_vec();
+        let asked = self.units.agent(unit)?.dialogue.as_ref()?.proposal(position)?;
+        let approved = answered.iter().filter_map(|(key, answer)| {
+            let decision = asked.recall(&answer.to_json()?).ok()?;
+            let is_made = !matches!(decision, Decision::Refuse(_));
+            is_made.then_some((*key == seed.number(), decision))
+        });
+        let mut approved: Vec<_> = approved.collect();
+        if approved.iter().any(|(is_own, _)| *is_own) {
+            approved.retain(|(is_own, _)| *is_own);
+        }
+        let (_, first) = approved.first()?;
+        match first {
+            Decision::Change(arguments) if approved.iter().all(|(_, other)| other == first) => {
+                Some(arguments.clone())
+            }
+            _ => None,
+        }
+    }
+
+    fn note_change(&mut self, unit: u32, position: usize, arguments: Option<&Json>) {
+        let agent = self.units.agent_mut(unit);
+        if let Some(dialogue) = agent.and_then(|agent| agent.dialogue.as_mut()) {
+            dialogue.note_change(position, arguments);
+        }
     }
 
     fn ask_about(&mut self, unit: u32, position: usize, seed: Seed) {
