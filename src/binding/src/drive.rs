@@ -6,9 +6,10 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use antiphon_core::task::TaskId;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
+use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
@@ -16,7 +17,7 @@ use crate::blocking::{cancel, keep};
 use crate::call::{Call, Kind, is_awaitable};
 use crate::core::Next;
 use crate::coroutine::NodeCoroutine;
-use crate::fault::busy;
+use crate::fault::{busy, is_cancellation};
 use crate::ffi::{self, Step};
 use crate::handle::Handle;
 use crate::inbox::Answer;
@@ -124,7 +125,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     fn event_loop<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        static RUNNING: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
+        static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         if let Some(event_loop) = &self.state.event_loop {
             return Ok(event_loop.bind(py).clone());
         }
@@ -221,7 +222,7 @@ impl Turn<'_> {
             }
             Ok(Stepped::Done(value)) => Answer::Returned(value.unbind()),
             Err(error) => {
-                if self.state.leaving && !error.is_instance_of::<PyException>(py) {
+                if self.state.leaving && is_callers(py, &error) {
                     self.leave(py, error.clone_ref(py));
                 }
                 Answer::Raised(error)
@@ -367,6 +368,19 @@ impl Turn<'_> {
         let inbox = &self.drive.run.get().inbox;
         inbox.put(py, |letters| letters.cancel = Some("cancelled".to_owned()));
     }
+}
+
+/// Whether what a node has raised is what its caller leaves with. Whatever else is
+/// thrown into a node that waits was raised by what it waits for, a task of its own.
+fn is_callers(py: Python<'_>, error: &PyErr) -> bool {
+    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if !is_cancellation(py, error) {
+        return error.is_instance_of::<PyGeneratorExit>(py);
+    }
+    let task = CURRENT.import(py, "asyncio", "current_task").and_then(Bound::call0);
+    let cancelling = task.and_then(|task| task.call_method0(intern!(py, "cancelling")));
+    // Where no task waits, nobody else can say it.
+    !cancelling.and_then(|count| count.extract::<u64>()).is_ok_and(|count| count == 0)
 }
 
 #[pymethods]

@@ -82,16 +82,19 @@ pub(crate) fn failure(
 /// A `CancelledError` of a node's own is a failure of the node: raised as it
 /// is, it would look as if the caller had been cancelled.
 fn own_cancellation(py: Python<'_>, error: PyErr, node: Option<(&str, u32)>) -> PyErr {
-    let cancelled =
-        py.import(intern!(py, "asyncio")).and_then(|asyncio| asyncio.getattr("CancelledError"));
-    let is_cancelled =
-        cancelled.is_ok_and(|kind| error.value(py).is_instance(&kind).unwrap_or(false));
-    let Some((node, _)) = node.filter(|_| is_cancelled) else { return error };
+    let Some((node, _)) = node.filter(|_| is_cancellation(py, &error)) else { return error };
     let message = format!("a node raised a cancellation that nobody had asked for: {node}");
     let fault = Fault::new(Category::Internal, "node_cancelled", message).with("node", node);
     let raised = to_exception(py, &fault);
     raised.set_cause(py, Some(error));
     raised
+}
+
+/// Whether it is a `CancelledError`.
+pub(crate) fn is_cancellation(py: Python<'_>, error: &PyErr) -> bool {
+    let cancelled =
+        py.import(intern!(py, "asyncio")).and_then(|asyncio| asyncio.getattr("CancelledError"));
+    cancelled.is_ok_and(|kind| error.value(py).is_instance(&kind).unwrap_or(false))
 }
 
 fn category(value: &Bound<'_, PyAny>) -> Option<Category> {
