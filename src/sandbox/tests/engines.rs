@@ -368,11 +368,10 @@ fn a_zygote_that_dies_is_replaced() {
     for name in BOTH {
         let engine = engine(name, &json!({}));
         assert_eq!(value(&engine, "1"), json!(1));
-        let all = support::descendants(std::process::id());
-        let all: Vec<_> = all.iter().map(ToString::to_string).collect();
-        std::process::Command::new("kill").arg("-9").args(&all).output().unwrap();
+        let all = support::stopped();
+        support::signal("-KILL", &all);
         // A signal is sent sooner than it has its effect.
-        let lives = |pid: &String| {
+        let lives = |pid: &u32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
             stat.is_ok_and(|stat| !stat.contains(") Z "))
         };

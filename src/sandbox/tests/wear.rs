@@ -8,13 +8,14 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::process::Command;
 use std::time::Duration;
 
 use antiphon_runtime::sandbox::{Kind, Sandbox, Start};
 use antiphon_sandbox::{Engine, Name, Wear};
 use serde_json::json;
-use support::{BOTH, Clean, descendants, job, named_pipe, own_guest, run, settings, value};
+use support::{
+    BOTH, Clean, descendants, job, named_pipe, own_guest, run, settings, signal, stopped, value,
+};
 
 /// What is the same for all workers of a zygote, and for those of no other.
 const HASH: &str = "hash('which zygote') % 2 ** 50";
@@ -118,9 +119,7 @@ fn a_zygote_that_was_just_killed_loses_no_job() {
         for _ in 0..5 {
             let first = hash(&engine);
             // Nobody waits until they have felt it.
-            let all = descendants(std::process::id());
-            let all: Vec<_> = all.iter().map(ToString::to_string).collect();
-            Command::new("kill").arg("-9").args(&all).output().unwrap();
+            signal("-KILL", &stopped());
             assert_ne!(hash(&engine), first);
         }
     }

@@ -178,3 +178,23 @@ pub(crate) fn descendants(of: u32) -> BTreeSet<u32> {
         known.extend(more);
     }
 }
+
+/// Sends a signal, by its option for `kill`, to those that are still there.
+pub(crate) fn signal(what: &str, processes: &BTreeSet<u32>) {
+    let processes = processes.iter().map(ToString::to_string);
+    Command::new("kill").arg(what).args(processes).output().unwrap();
+}
+
+/// All processes that there are, none of which bears another: a worker that is missed dies
+/// with its zygote a moment later, perhaps in the middle of a job.
+pub(crate) fn stopped() -> BTreeSet<u32> {
+    let mut all = BTreeSet::new();
+    loop {
+        let found = descendants(std::process::id());
+        if found == all {
+            return all;
+        }
+        signal("-STOP", &found);
+        all = found;
+    }
+}
