@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+_Pause = TypeVar("_Pause", bound=BaseException)
+
 
 class Interrupted(BaseException):
     """Carries a question out of a node; no error, and not to be caught.
@@ -30,3 +34,17 @@ class Asked(Exception):
     def __init__(self, question: object) -> None:
         super().__init__("the run pauses for an answer")
         self.__antiphon_question__ = question
+
+
+def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:
+    """The pause that leaves a node, also if a group of tasks has brought it and nothing else.
+
+    Args:
+        left: what the node has raised.
+        kind: what carries a question there.
+    """
+    while isinstance(left, BaseExceptionGroup):
+        if left.split(kind)[1] is not None:
+            return None
+        left = left.exceptions[0]
+    return left if isinstance(left, kind) else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Command, current_context
 from antiphon._encode import encode_result
-from antiphon._pause import Asked, Interrupted
+from antiphon._pause import Asked, Interrupted, pause_in
 from antiphon._team.messages import said
 from antiphon._team.prompt import opening, sent
 from antiphon._team.returns import returned
@@ -49,7 +49,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
         try:
             came = await run(seen, verbs)
         except (Interrupted, BaseExceptionGroup) as left:
-            pause = _pause(left)
+            pause = pause_in(left, Interrupted)
             if pause is None:
                 raise
             question = pause.__antiphon_question__
@@ -59,15 +59,6 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
         raise Asked(question)
 
     return acall if spec.asynchronous else call
-
-
-def _pause(left: BaseException) -> Interrupted | None:
-    """The first question that left a node, if a group of tasks has brought nothing else."""
-    while isinstance(left, BaseExceptionGroup):
-        if left.split(Interrupted)[1] is not None:
-            return None
-        left = left.exceptions[0]
-    return left if isinstance(left, Interrupted) else None
 
 
 class Declared:

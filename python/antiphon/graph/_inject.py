@@ -21,6 +21,7 @@ from antiphon.graph._runtime import (
     node_error,
     runtime_of,
 )
+from antiphon.graph._settled import settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,12 @@ def read_action(action: Any) -> Action:
     if not wanted:
         return Action(action, wants_ctx=False, asynchronous=asynchronous)
     # A coroutine function keeps its nature: the engine awaits what the call returns.
-    return Action(_with(action, wanted), wants_ctx=True, asynchronous=asynchronous)
+    call = _with(action, wanted)
+    if "runtime" in wanted:
+        call = functools.update_wrapper(
+            settled(call, asynchronous=asynchronous), action, updated=()
+        )
+    return Action(call, wants_ctx=True, asynchronous=asynchronous)
 
 
 def is_runnable(action: Any) -> bool:
