@@ -11,7 +11,7 @@ from antiphon._effect import call_of, perform, perform_async
 from antiphon._step import Step
 from antiphon._team.approve import Approving
 from antiphon._team.ask import Inquiry
-from antiphon._team.round import Round, ask
+from antiphon._team.round import ask
 from antiphon._team.use import find_tool, use, use_async
 from antiphon.budget import Budget
 from antiphon.errors import BudgetError, ValidationError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context
     from antiphon._team.roster import Roster
+    from antiphon._team.round import Round
     from antiphon._team.spec import Spec
 
 __all__ = ["AgentContext"]
@@ -40,7 +41,13 @@ class AgentContext:
     __slots__ = ("_calls", "_ctx", "_errors", "_made", "_roster", "_round", "_spec")
 
     def __init__(
-        self, ctx: Context, spec: Spec, roster: Roster, errors: Sequence[Mapping[str, Any]]
+        self,
+        ctx: Context,
+        spec: Spec,
+        roster: Roster,
+        *,
+        errors: Sequence[Mapping[str, Any]],
+        asking: Round,
     ) -> None:
         self._ctx = ctx
         self._spec = spec
@@ -48,7 +55,7 @@ class AgentContext:
         self._errors = errors
         self._calls: dict[str, int] = {}
         self._made: dict[str, int] = {}
-        self._round = Round.of(ctx)
+        self._round = asking
 
     @property
     def run_id(self) -> str:

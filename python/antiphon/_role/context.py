@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from antiphon._encode import encode_or
 from antiphon._team.roster import Roster
+from antiphon._team.round import Round
 from antiphon.budget import Budget
 from antiphon.context import AgentContext
 from antiphon.errors import StateError
@@ -32,7 +33,7 @@ class RoleContext(AgentContext):
     def __init__(self, call: RoleCall, spec: Spec, role: str) -> None:
         # The call offers what a context of the engine does, as far as it is used here.
         given: Any = call
-        super().__init__(given, spec, Roster(()), ())
+        super().__init__(given, spec, Roster(()), errors=(), asking=Round(given))
         self._role = role
 
     @property

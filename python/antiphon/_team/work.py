@@ -18,7 +18,7 @@ from antiphon.context import AgentContext
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Context
     from antiphon._team.roster import Roster
@@ -35,17 +35,21 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
     assert run is not None  # noqa: S101 - the caller has looked
 
     def call(given: Any, ctx: Context) -> Any:
-        seen, verbs = _seen(given, ctx, spec, roster)
+        asking = Round(ctx)
+        seen, errors = _seen(given)
+        verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
         try:
             came = run(seen, verbs)
         except Interrupted as pause:
             # A thread of its own may be in the middle of a call.
-            Round.of(ctx).settle(pause.__antiphon_question__)
+            asking.settle(pause.__antiphon_question__)
             raise
         return returned(came, state, spec.name)
 
     async def acall(given: Any, ctx: Context) -> Any:
-        seen, verbs = _seen(given, ctx, spec, roster)
+        asking = Round(ctx)
+        seen, errors = _seen(given)
+        verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
         try:
             came = await run(seen, verbs)
         except (Interrupted, BaseExceptionGroup) as left:
@@ -55,7 +59,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
             question = pause.__antiphon_question__
         else:
             return returned(came, state, spec.name)
-        await Round.of(ctx).settle_async(question)
+        await asking.settle_async(question)
         raise Asked(question)
 
     return acall if spec.asynchronous else call
@@ -141,10 +145,10 @@ class Chooser:
         return Command(goto=[chosen], only=True)
 
 
-def _seen(given: Any, ctx: Context, spec: Spec, roster: Roster) -> tuple[Any, AgentContext]:
+def _seen(given: Any) -> tuple[Any, Sequence[Mapping[str, Any]]]:
     if isinstance(given, Shown):
-        return given.state, AgentContext(ctx, spec, roster, given.errors)
-    return given, AgentContext(ctx, spec, roster, ())
+        return given.state, given.errors
+    return given, ()
 
 
 def _field(value: Any, key: str) -> Any:
