@@ -165,6 +165,17 @@ def test_a_fork_is_refused_in_place_of_hanging() -> None:
         "    os._exit(0)\n"
         "assert os.waitpid(child, 0)[1] == 0\n"
         "assert box.run('3').value == 3\n"
+        "session = box.session()\n"
+        "assert session.run('x = 4').error is None\n"
+        "for _ in range(5):\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n"
+        "        session.close()\n"
+        "        del box, session\n"
+        "        raise SystemExit\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
+        "    assert session.run('x').value == 4\n"
+        "    assert box.run('5').value == 5\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import tempfile
 import threading
+import weakref
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -94,10 +96,11 @@ class MontyEngine:
 
     def close(self) -> None:
         """Ends the workers; another run would start new ones."""
+        if self._process != os.getpid():
+            return
         with self._lock:
             stack, self._stack, self._pool = self._stack, None, None
-            ours = self._process == os.getpid()
-        if stack is not None and ours:
+        if stack is not None:
             stack.close()
 
     @contextlib.contextmanager
@@ -132,6 +135,7 @@ class MontyEngine:
                 monty.Monty(max_processes=_WORKERS, checkout_timeout=float(self._limits["wall"]))
             )
             self._stack, self._process = stack, os.getpid()
+            _LIVING.add(self)
             return self._pool
 
     def _granted_files(self, stack: contextlib.ExitStack) -> list[Any]:
@@ -160,6 +164,8 @@ class MontySession:
     def __init__(self, engine: MontyEngine) -> None:
         self._stack = contextlib.ExitStack()
         self._worker = self._stack.enter_context(engine.worker())
+        self._process = os.getpid()
+        _LIVING.add(self)
 
     def run(self, job: Mapping[str, Any], call: Any, stop: Stop | None) -> dict[str, Any]:
         """Runs a job among the names of those before it."""
@@ -169,7 +175,25 @@ class MontySession:
 
     def close(self) -> None:
         """Gives the worker back."""
-        self._stack.close()
+        if self._process == os.getpid():
+            self._stack.close()
+
+
+_LIVING: weakref.WeakSet[MontyEngine | MontySession] = weakref.WeakSet()
+"""What has workers."""
+
+
+def _leave() -> None:
+    """Keeps what a fork has of its parent's workers for ever.
+
+    Letting go of it would take it out of what the parent's threads wait for, which both share.
+    """
+    for one in list(_LIVING):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+    _LIVING.clear()
+
+
+os.register_at_fork(after_in_child=_leave)
 
 
 def told(outcome: dict[str, Any] | Paused, start: str) -> dict[str, Any]:
