@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import sys
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import (
     Annotated,
     Any,
@@ -164,6 +164,20 @@ def test_a_schema_is_settled_if_no_hint_is_a_text() -> None:
     Within = TypedDict("Within", {"line": Line})  # noqa: UP013
     settled = [kind for kind in (Plain, Named, Inside, Within, Box[int]) if look_into(kind)[1]]
     assert settled == [Plain, Box[int]]
+
+
+def test_types_far_inside_one_another_are_all_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = ModuleType("links")
+    monkeypatch.setitem(sys.modules, "links", links)
+    classes = [f"class C{i}:\n  next: 'list[C{i + 1}]'" for i in range(12)]
+    exec("\n".join([*classes, "class C12: ..."]), vars(links))
+    found = [kind.__name__ for kind in types_in(vars(links)["C0"]) if kind.__module__ == "links"]
+    assert found == [f"C{i}" for i in range(13)]
+
+
+def test_annotations_may_be_any_mapping() -> None:
+    odd = type("Odd", (), {"__annotations__": MappingProxyType({"colour": Colour})})
+    assert look_into(odd) == ([odd, Colour], False)
 
 
 def test_a_class_that_a_cell_defines_anew_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,13 +30,15 @@ def look_into(hint: Any) -> tuple[list[type], bool]:
     define it later, or anew.
     """
     found: dict[type, None] = {}
-    seen: set[int] = set()
+    # By identity, and held: what a text was read as may be gone after its turn, and its number
+    # be that of the next one.
+    seen: dict[int, Any] = {}
     waiting, settled = [hint], True
     while waiting:
         hint = waiting.pop(0)
         if id(hint) in seen:
             continue
-        seen.add(id(hint))
+        seen[id(hint)] = hint
         if isinstance(hint, type):
             found[hint] = None
             hints, are_all = _annotations(hint)
@@ -85,8 +87,8 @@ def _annotations(kind: type) -> tuple[list[Any], bool]:
 
 
 def _says_no_names(kind: type, hints: dict[str, Any]) -> bool:
-    said = [said for base in kind.__mro__ for said in inspect.get_annotations(base).items()]
     try:
+        said = [said for base in kind.__mro__ for said in inspect.get_annotations(base).items()]
         return all(hint is None or hints.get(name) == hint for name, hint in said)
     except Exception:  # noqa: BLE001  # what stands in an annotation may refuse to be compared
         return False
