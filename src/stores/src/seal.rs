@@ -71,9 +71,13 @@ impl Seal {
     /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or too much.
     pub fn open(&self, place: Place<'_>, mut sealed: Vec<u8>) -> Result<Vec<u8>, Fault> {
         match (&self.cipher, sealed.pop()) {
-            (None, Some(TAGGED)) => {
+            (cipher, Some(TAGGED)) => {
                 let tag = split_last::<TAG>(&mut sealed).ok_or_else(|| damaged(place))?;
-                if place.tag(&sealed) == tag { Ok(sealed) } else { Err(damaged(place)) }
+                match cipher {
+                    _ if place.tag(&sealed) != tag => Err(damaged(place)),
+                    Some(_) => Err(plain(place)),
+                    None => Ok(sealed),
+                }
             }
             (Some(cipher), Some(ENCRYPTED)) => {
                 let nonce = split_last::<NONCE>(&mut sealed).ok_or_else(|| damaged(place))?;
@@ -81,7 +85,6 @@ impl Seal {
                 opened.map_err(|_| damaged(place)).map(|()| sealed)
             }
             (None, Some(ENCRYPTED)) => Err(locked(place)),
-            (Some(_), Some(TAGGED)) => Err(plain(place)),
             _ => Err(damaged(place)),
         }
     }

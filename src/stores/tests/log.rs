@@ -137,6 +137,15 @@ fn a_key_is_neither_guessed_nor_done_without() {
     );
 }
 
+#[test]
+fn an_encrypted_entry_that_lost_its_end_is_damaged_and_not_plain() {
+    let place = Place { thread: "t", seq: 1, parent: 0, kind: EntryKind::Step };
+    let keyed = Seal::keyed(&[7; 32]);
+    let mut closed = keyed.close(place, b"a secret".to_vec()).unwrap();
+    closed.last_chunk_mut::<8>().unwrap().fill(0);
+    assert_eq!(keyed.open(place, closed).unwrap_err().code, "checkpoint_corrupt");
+}
+
 #[tokio::test]
 async fn a_thread_whose_entries_cannot_be_read_is_let_go() {
     let vault = vault(Seal::keyed(&[7; 32]));
