@@ -119,3 +119,25 @@ def test_an_interrupt_without_a_question_is_a_failure() -> None:
 
     with pytest.raises(GraphInterrupt):
         played(node, own_loop=False)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_node_whose_time_is_nearly_over_asks_without_waiting(asynchronous: bool) -> None:
+    book = Book()
+
+    def node(state: Any, runtime: Runtime[None]) -> Any:
+        beside.submit(runtime.call, book.slow)
+        assert book.begun.wait(ENOUGH)
+        return {"name": interrupt("name?")}
+
+    async def anode(state: Any, runtime: Runtime[None]) -> Any:
+        return node(state, runtime)
+
+    builder = StateGraph(dict).add_node("node", anode if asynchronous else node, timeout=2.0)
+    graph = builder.add_edge(START, "node").compile("memory:")
+    with ThreadPoolExecutor(1) as beside:
+        try:
+            came = graph.invoke({}, {"configurable": {"thread_id": "t"}})
+        finally:
+            book.left.set()
+    assert [asked.value for asked in came["__interrupt__"]] == ["name?"]

@@ -298,3 +298,28 @@ def test_a_call_on_a_thread_that_a_cancelled_run_has_left_is_repeated_only_if_it
     with pytest.raises(ToolError) as raised:
         made.resume("t")
     assert (raised.value.code, slow.lines) == ("unknown_outcome", 1)
+
+
+@KEPT
+@LOOP
+def test_steps_side_by_side_that_both_ask_do_not_wait_for_each_other(
+    kept: bool, own_loop: bool
+) -> None:
+    @tool(approval=True)
+    async def pay(amount: int) -> str:
+        """Pays."""
+        return f"paid {amount}"
+
+    class Twice(Agent):
+        """Pays in two steps at once."""
+
+        async def run(self, state: Any, ctx: AgentContext) -> str:
+            async def inner(amount: int) -> str:
+                return str(await ctx.acall(pay, amount=amount))
+
+            steps = ctx.astep("one", inner, 1), ctx.astep("two", inner, 2)
+            return ", ".join(await asyncio.gather(*steps))
+
+    *asked, end = answered(team(Twice(), kept=kept), True, True, own_loop=own_loop)
+    amounts = {result.questions[0].value["arguments"]["amount"] for result in asked}
+    assert (amounts, end.answer) == ({1, 2}, "paid 1, paid 2")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +27,10 @@ Decided: TypeAlias = tuple[bool, Any | None, str | None]
 _PRESENT: ContextVar[tuple[object, Round] | None] = ContextVar("antiphon_round", default=None)
 _WITHIN: ContextVar[tuple[Future[None], ...]] = ContextVar("antiphon_within", default=())
 """The calls that whatever runs here is part of."""
+_HASTE = 0.2
+"""Seconds before its time-out in which a node that asks waits for nothing else."""
+_BEAT = 0.05
+"""Seconds after which a node that waits says that it is alive."""
 
 
 def ask(ctx: Context, question: Any) -> Any:
@@ -46,7 +51,7 @@ class Round:
         ctx: of the node.
     """
 
-    __slots__ = ("_answers", "_ctx", "_lock", "_open", "_paused", "_since", "_taken")
+    __slots__ = ("_answers", "_asking", "_ctx", "_lock", "_open", "_paused", "_since", "_taken")
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -55,6 +60,7 @@ class Round:
         self._since: int | None = None
         self._taken: set[int] = set()
         self._open: set[Future[None]] = set()
+        self._asking: set[Future[None]] = set()
         self._paused: Any = None
 
     @classmethod
@@ -110,18 +116,24 @@ class Round:
     def settle(self, question: Any) -> None:
         """Waits for the calls under way, so that what came of them is known; none begins then.
 
+        A node whose time is nearly over does not wait: its question would be lost.
+
         Args:
             question: what the node pauses for.
         """
         while others := self._others_or_pause(question):
-            wait(others)
+            wait(others, timeout=_BEAT)
+            self._ctx.heartbeat()
 
     async def settle_async(self, question: Any) -> None:
         """`settle`, awaited."""
         # What stands beside the question may be about to begin.
         await asyncio.sleep(0)
+        known: dict[Future[None], asyncio.Future[None]] = {}
         while others := self._others_or_pause(question):
-            await asyncio.wait([asyncio.wrap_future(other) for other in others])
+            known |= {other: asyncio.wrap_future(other) for other in others.difference(known)}
+            await asyncio.wait([known[other] for other in others], timeout=_BEAT)
+            self._ctx.heartbeat()
 
     @contextmanager
     def making(self) -> Iterator[None]:
@@ -139,10 +151,12 @@ class Round:
         try:
             yield
         finally:
-            _WITHIN.reset(within)
             with self._lock:
                 self._open.discard(done)
             done.set_result(None)
+            # A node that is closed from outside ends among other variables.
+            with suppress(ValueError):
+                _WITHIN.reset(within)
 
     def _begin(self, since: int) -> None:
         with self._lock:
@@ -171,9 +185,12 @@ class Round:
         return decided
 
     def _others_or_pause(self, question: Any) -> set[Future[None]]:
-        """The calls under way that what asks is no part of; without any the node pauses."""
+        """The calls under way that do not ask themselves; without any the node pauses."""
+        deadline = self._ctx.deadline
+        is_late = deadline is not None and time.time() > deadline - _HASTE
         with self._lock:
-            others = self._open.difference(_WITHIN.get())
+            self._asking.update(_WITHIN.get())
+            others = set() if is_late else self._open.difference(self._asking)
             if not others:
                 self._paused = question
             return others

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use antiphon_core::Fault;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::fault::to_exception;
@@ -46,10 +47,12 @@ pub(crate) fn awaited<T: Send + 'static>(
 ) -> PyResult<Bound<'_, PyAny>> {
     pyo3_async_runtimes::tokio::future_into_py(py, async move {
         let answer = answer.await;
-        Python::attach(|py| match answer {
+        let read = Python::try_attach(|py| match answer {
             Ok(answer) => read(py, answer),
             Err(fault) => Err(to_exception(py, &fault)),
-        })
+        });
+        // The interpreter is going down, and nobody waits any more.
+        read.unwrap_or_else(|| Err(PyRuntimeError::new_err("the interpreter is going down")))
     })
 }
 
