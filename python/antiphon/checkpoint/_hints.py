@@ -11,23 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def types_in(hint: Any) -> list[type]:
+def types_in(hint: Any) -> tuple[list[type], bool]:
     """The classes that a hint mentions, also in the annotations of those classes.
 
     Args:
         hint: a class or any other annotation.
 
     Returns:
-        Each class once, in the order they are met.
-    """
-    return look_into(hint)[0]
-
-
-def look_into(hint: Any) -> tuple[list[type], bool]:
-    """`types_in`, and whether they will be the same whenever it is asked.
-
-    A hint that is a text names whatever is called so at the moment: a cell of a notebook may
-    define it later, or anew.
+        Each class once, in the order they are met; and whether they will be the same whenever
+        it is asked. A hint that is a text names whatever is called so at the moment: a cell of
+        a notebook may define it later, or anew.
     """
     found: dict[type, None] = {}
     # By identity, and held: what a text was read as may be gone after its turn, and its number

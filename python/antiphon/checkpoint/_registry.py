@@ -8,7 +8,7 @@ from antiphon._antiphon import Form
 from antiphon.checkpoint import _catalog
 from antiphon.checkpoint._forms import records
 from antiphon.checkpoint._forms.pickled import PICKLED
-from antiphon.checkpoint._hints import look_into
+from antiphon.checkpoint._hints import types_in
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Registry:
         Args:
             schema: a class with annotations, or a type such as ``list[Order]``.
         """
-        kinds, settled = look_into(schema)
+        kinds, settled = types_in(schema)
         self.settled = self.settled and settled
         for kind in kinds:
             if kind in self._types or not records.is_record(kind):
