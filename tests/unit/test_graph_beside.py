@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from antiphon import tool
-from antiphon.graph import START, Command, GraphInterrupt, Runtime, StateGraph, interrupt
+from antiphon._team.round import Round
+from antiphon.graph import (
+    START,
+    Command,
+    GraphInterrupt,
+    Runtime,
+    StateGraph,
+    TimeoutPolicy,
+    interrupt,
+)
 from support.waiting import ENOUGH
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from antiphon._antiphon import Context
 
 LOOP = pytest.mark.parametrize("own_loop", [False, True])
 
@@ -39,12 +54,17 @@ class Book:
             self.lines += 1
             return "logged"
 
+        @tool
+        async def hang() -> None:
+            """Does not end."""
+            await asyncio.Event().wait()
+
         @tool(approval=True)
         async def pay() -> str:
             """Pays."""
             return "paid"
 
-        self.log, self.slow, self.pay = log, slow, pay
+        self.log, self.slow, self.hang, self.pay = log, slow, hang, pay
 
 
 def played(node: Any, *answers: Any, own_loop: bool) -> list[Any]:
@@ -141,3 +161,30 @@ def test_a_node_whose_time_is_nearly_over_asks_without_waiting(asynchronous: boo
         finally:
             book.left.set()
     assert [asked.value for asked in came["__interrupt__"]] == ["name?"]
+
+
+def test_a_node_asks_before_it_has_been_idle_for_too_long() -> None:
+    book = Book()
+
+    async def node(state: Any, runtime: Runtime[None]) -> Any:
+        call = asyncio.create_task(runtime.acall(book.hang))
+        await asyncio.sleep(0)
+        return {"name": interrupt("name?"), "call": await call}
+
+    builder = StateGraph(dict).add_node("node", node, timeout=TimeoutPolicy(idle_timeout=1.0))
+    graph = builder.add_edge(START, "node").compile("memory:")
+    came = graph.invoke({}, {"configurable": {"thread_id": "t"}})
+    assert [asked.value for asked in came["__interrupt__"]] == ["name?"]
+
+
+def test_a_call_that_is_closed_from_outside_does_not_stay_open() -> None:
+    made = Round(cast("Context", None))
+
+    def call() -> Generator[None]:
+        with made.making():
+            yield
+
+    running = call()
+    contextvars.copy_context().run(next, running)
+    running.close()
+    assert not made._open

@@ -30,7 +30,7 @@ _WITHIN: ContextVar[tuple[Future[None], ...]] = ContextVar("antiphon_within", de
 _HASTE = 0.2
 """Seconds before its time-out in which a node that asks waits for nothing else."""
 _BEAT = 0.05
-"""Seconds after which a node that waits says that it is alive."""
+"""Seconds after which a node that waits looks how much time is left."""
 
 
 def ask(ctx: Context, question: Any) -> Any:
@@ -123,7 +123,6 @@ class Round:
         """
         while others := self._others_or_pause(question):
             wait(others, timeout=_BEAT)
-            self._ctx.heartbeat()
 
     async def settle_async(self, question: Any) -> None:
         """`settle`, awaited."""
@@ -133,7 +132,6 @@ class Round:
         while others := self._others_or_pause(question):
             known |= {other: asyncio.wrap_future(other) for other in others.difference(known)}
             await asyncio.wait([known[other] for other in others], timeout=_BEAT)
-            self._ctx.heartbeat()
 
     @contextmanager
     def making(self) -> Iterator[None]:
