@@ -150,7 +150,8 @@ class AgentContext:
         """Asks whoever runs the team, and pauses the run until the answer is there.
 
         After the answer ``run`` begins again from its first line, and each question that was
-        answered gives its answer. Calls under way beside it, in tasks or threads, end first.
+        answered gives its answer. Calls under way beside it, in tasks or threads, end first, unless
+        the node's time-out is near; an `asyncio.TaskGroup` cancels them.
 
         Args:
             question: any value, for `Result.questions`.
