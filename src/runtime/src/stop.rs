@@ -1,45 +1,43 @@
 //! Stopping runs from outside.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 /// A handle that cancels every run whose driver was given a clone of it
 /// ([`crate::native::Driver::stop_on`]). Once pulled it stays so.
-#[derive(Clone, Debug)]
-pub struct Stop {
-    reason: Arc<watch::Sender<Option<Arc<str>>>>,
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<Pulled>);
+
+#[derive(Debug, Default)]
+struct Pulled {
+    reason: OnceLock<Arc<str>>,
+    news: Notify,
 }
 
 impl Stop {
     /// A handle that has not been pulled.
     pub fn new() -> Self {
-        Self { reason: Arc::new(watch::Sender::new(None)) }
+        Self::default()
     }
 
     /// Cancels. The first reason counts.
     pub fn stop(&self, reason: &str) {
-        self.reason.send_if_modified(|known| {
-            let first = known.is_none();
-            known.get_or_insert_with(|| reason.into());
-            first
-        });
+        self.0.reason.get_or_init(|| reason.into());
+        self.0.news.notify_waiters();
     }
 
     /// Why, if it has been pulled.
     pub fn reason(&self) -> Option<Arc<str>> {
-        self.reason.borrow().clone()
+        self.0.reason.get().cloned()
     }
 
     /// Ends once it has been pulled.
     pub async fn stopped(&self) {
-        // The sender lives as long as this handle, so this cannot fail.
-        let _ = self.reason.subscribe().wait_for(Option::is_some).await;
-    }
-}
-
-impl Default for Stop {
-    fn default() -> Self {
-        Self::new()
+        // It hears of whatever comes after it was made, and so before the look.
+        let news = self.0.news.notified();
+        if self.0.reason.get().is_none() {
+            news.await;
+        }
     }
 }
