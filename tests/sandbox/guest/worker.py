@@ -44,6 +44,15 @@ exec(before)
 prepare()
 serve(int(descriptor), waits=waits == "waits")
 """
+_EMPTY: dict[str, Any] = {
+    "locals": {},
+    "local_errors": {},
+    "tables": [],
+    "table_errors": {},
+    "figures": 0,
+    "error": None,
+}
+"""What an outcome does not name."""
 _PATIENCE = 60
 PACKAGES = [entry for entry in sys.path if entry.endswith("site-packages")]
 
@@ -146,6 +155,7 @@ class Worker:
             except LookupError as problem:
                 reply = {"error": {"type": type(problem).__name__, "message": str(problem)}}
             self.send("R", json.dumps({"id": message["id"], **reply}).encode())
+        message = {**_EMPTY, **message}
         count = len(message["tables"]) + message["figures"]
         message["attachments"] = [self.frame()[1] for _ in range(count)]
         return dict(message)

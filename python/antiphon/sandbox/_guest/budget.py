@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from json import dumps
+from json import JSONEncoder
 from typing import Any
 
 DIGITS = 4_300
 """Longest integer in decimal digits; Python itself refuses to write longer ones."""
+
+_written = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
 class TooLarge(Exception):
@@ -67,7 +69,7 @@ class Budget:
         Raises:
             TooLarge: it has more bytes than the budget.
         """
-        text = dumps(tagged, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _written(tagged)
         size = len(text) if text.isascii() else len(text.encode())
         if size > self.bytes:
             raise TooLarge(f"it needs more than {self.bytes} bytes")

@@ -17,6 +17,8 @@ BOUNDS = {JOB: 64 * _MiB, ATTACHMENT: 1024 * _MiB, REPLY: 64 * _MiB}
 
 _HEAD = 5
 _PIECE = _MiB
+_AHEAD = 1_024
+"""Bytes that are read at least, if they are there: most frames come whole with their head."""
 
 
 class Closed(Exception):
@@ -32,6 +34,7 @@ class Channel:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._held = b""
         # Foreign code may replace what a module offers.
         self._read = os.read
         self._write = os.write
@@ -80,13 +83,16 @@ class Channel:
 
     def _exactly(self, length: int) -> bytes:
         pieces: list[bytes] = []
-        while length:
+        piece = self._held
+        while len(piece) < length:
+            pieces.append(piece)
+            length -= len(piece)
             try:
-                piece = self._read(self._descriptor, min(length, _PIECE))
+                piece = self._read(self._descriptor, min(max(length, _AHEAD), _PIECE))
             except OSError as problem:
                 raise Closed from problem
             if not piece:
                 raise Closed
-            pieces.append(piece)
-            length -= len(piece)
+        self._held = piece[length:]
+        pieces.append(piece[:length])
         return b"".join(pieces)

@@ -102,9 +102,9 @@ class Gathering:
             for name, found in self._tables.items()
         ]
         rest = {**self._errors, "tables": tables, "figures": len(self._figures), "error": error}
-        self._parts.setdefault("locals", "{}")
         parts = [f'"{name}":{text}' for name, text in self._parts.items()]
-        parts += [f'"{name}":{dumps(item)}' for name, item in rest.items()]
+        # The host takes what is not named for empty.
+        parts += [f'"{name}":{dumps(item)}' for name, item in rest.items() if item]
         body = ("{" + ",".join(parts) + "}").encode()
         return body, [*(found.stream for found in self._tables.values()), *self._figures]
 

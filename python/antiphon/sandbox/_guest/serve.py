@@ -8,7 +8,7 @@ import os
 import sys
 import types
 import warnings
-from json import loads
+from json import JSONDecoder
 from typing import TYPE_CHECKING, Any
 
 from . import figure, table
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .trouble import Trouble
 
 _DEEPEST = 1_000
+_read = JSONDecoder().raw_decode
+"""`json.loads` without its looks around the text, which cost more than most jobs' text."""
 _ROUNDS = 10
 """After that many the interpreter has done to the code what it does to code that is used often."""
 
@@ -90,7 +92,7 @@ class _Worker:
             Closed: there are no more.
         """
         self._channel.send(READY, b"{}")
-        job = loads(self._channel.receive(JOB)[1])
+        job, _ = _read(self._channel.receive(JOB)[1].decode())
         streams = [self._channel.receive(ATTACHMENT)[1] for _ in job["tables"]]
         body, attachments = self._answer(job, streams)
         self._channel.send(OUTCOME, body)
@@ -123,18 +125,20 @@ class _Worker:
         return answer
 
     def _furnish(self, job: dict[str, Any], streams: list[bytes]) -> None:
-        decoder = Decoder(nodes=2**62, depth=900, opaque=False)
-        given = {name: decoder.decode(item) for name, item in job["inputs"].items()}
+        sys.modules["__main__"] = self._module
+        given: dict[str, Any] = {}
+        if job["inputs"]:
+            decoder = Decoder(nodes=2**62, depth=900, opaque=False)
+            given |= {name: decoder.decode(item) for name, item in job["inputs"].items()}
         for name, stream in zip(job["tables"], streams, strict=True):
             given[name] = table.taken_in(stream)
-        caller = Caller(self._channel, job["limits"])
-        for function in job["functions"]:
-            given[function["name"]] = caller.function(function["name"], function["doc"])
         if job["functions"]:
+            caller = Caller(self._channel, job["limits"])
+            for function in job["functions"]:
+                given[function["name"]] = caller.function(function["name"], function["doc"])
             given["ToolError"] = ToolError
         self._given.update(given)
         self._module.__dict__.update(given)
-        sys.modules["__main__"] = self._module
 
     def _ran(self, cell: Cell, gathering: Gathering) -> Trouble | None:
         try:
@@ -188,6 +192,7 @@ def _calm() -> None:
     sys.setprofile(None)
     if sys.getrecursionlimit() < _DEEPEST:
         sys.setrecursionlimit(_DEEPEST)
-    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+    streams = {id(it): it for it in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)}
+    for stream in streams.values():
         with contextlib.suppress(Exception):
             stream.flush()  # type: ignore[union-attr]
