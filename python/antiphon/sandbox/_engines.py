@@ -7,9 +7,10 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from antiphon._antiphon import Stopper as NativeStopper
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox._monty import engine as monty
-from antiphon.sandbox._native import NativeEngine, native_probe, native_stopper
+from antiphon.sandbox._native import NativeEngine, native_probe
 from antiphon.sandbox._stop import Stop
 from antiphon.sandbox._wasm import engine as wasm
 
@@ -78,6 +79,7 @@ class Kind:
         tables: whether it takes Arrow whatever packages there are.
         files: whether it can show files at places of their own.
         by_choice: whether `auto` may take it.
+        hears: whether Ctrl-C ends a run of it on this thread without a stopper.
     """
 
     probe: Callable[[], Probe]
@@ -88,18 +90,20 @@ class Kind:
     tables: bool = False
     files: bool = True
     by_choice: bool = True
+    hears: bool = False
 
 
 ENGINES: dict[str, Kind] = {
-    "process": Kind(lambda: native_probe("process"), NativeEngine, native_stopper),
+    "process": Kind(lambda: native_probe("process"), NativeEngine, NativeStopper, hears=True),
     "wasm": Kind(wasm.probe, wasm.WasmEngine, Stop, packages=wasm.PACKAGES, tables=True),
     "monty": Kind(monty.probe, monty.MontyEngine, Stop, packages=frozenset(), pauses=True),
     "subprocess": Kind(
         lambda: native_probe("subprocess"),
         NativeEngine,
-        native_stopper,
+        NativeStopper,
         files=False,
         by_choice=False,
+        hears=True,
     ),
 }
 """The engines by name, the strongest first."""

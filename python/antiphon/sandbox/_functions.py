@@ -31,6 +31,9 @@ _RESULT = 2**20
 class HostFunctions:
     """The tools that code in a sandbox may call, by name.
 
+    Attributes:
+        declared: name and docstring of each, for jobs.
+
     Args:
         tools: anything that `Tool.from_any` takes.
 
@@ -41,11 +44,9 @@ class HostFunctions:
 
     def __init__(self, tools: Iterable[Any]) -> None:
         self._tools = {check_name(tool.name): tool for tool in Tool.collect(tools)}
-
-    @property
-    def declared(self) -> list[dict[str, str]]:
-        """Name and docstring of each, for the job."""
-        return [{"name": tool.name, "doc": tool.description} for tool in self._tools.values()]
+        self.declared = [
+            {"name": name, "doc": tool.description} for name, tool in self._tools.items()
+        ]
 
     def named(self, name: str) -> Tool:
         """The tool of that name.
@@ -76,9 +77,6 @@ class HostFunctions:
             made: calls that the run has made before it paused, by tool.
         """
         return _Run(self, loop, made or {})
-
-    def __len__(self) -> int:
-        return len(self._tools)
 
 
 class _Run:

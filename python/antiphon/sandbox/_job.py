@@ -50,11 +50,16 @@ def job_of(
         _refuse(
             f"code for a sandbox has at most {source} bytes (`Limits(source=…)`), found: {size}"
         )
-    wanted = list(dict.fromkeys(want))
+    wanted = want if want is WANTS else _known(want)
+    values, tables = taken_in(inputs) if inputs else ({}, {})
+    return {"code": code, "name": name, "want": wanted, "inputs": values, "tables": tables}
+
+
+def _known(want: Iterable[Want]) -> tuple[Want, ...]:
+    wanted = tuple(dict.fromkeys(want))
     if unknown := [each for each in wanted if each not in WANTS]:
         _refuse(f"a sandbox brings out {', '.join(WANTS)}, and not: {unknown[0]}")
-    values, tables = taken_in(inputs or {})
-    return {"code": code, "name": name, "want": wanted, "inputs": values, "tables": tables}
+    return wanted
 
 
 def with_columns(job: dict[str, Any]) -> dict[str, Any]:

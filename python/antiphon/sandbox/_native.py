@@ -6,16 +6,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from antiphon._antiphon import NativeSandbox, sandbox_probe
 from antiphon.sandbox import _guest
 from antiphon.sandbox._calls import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon.sandbox._engines import Stopper
     from antiphon.sandbox._probe import Probe
 
-__all__ = ["NativeEngine", "native_probe", "native_stopper"]
+__all__ = ["NativeEngine", "native_probe"]
 
 
 class NativeEngine:
@@ -26,13 +26,11 @@ class NativeEngine:
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        from antiphon._antiphon import NativeSandbox
-
         self._sandbox = NativeSandbox(_complete(settings))
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
         """Runs a job in a clean interpreter."""
-        return cast("dict[str, Any]", self._sandbox.run(job, _named(call), stop))
+        return self._sandbox.run(job, call and _named(call), stop)
 
     def session(self) -> _Session:
         """Opens an interpreter that is kept."""
@@ -55,7 +53,8 @@ class _Session:
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
         """Runs a job among the names of those before it."""
-        return cast("dict[str, Any]", self._session.run(job, _named(call), stop))
+        found: dict[str, Any] = self._session.run(job, call and _named(call), stop)
+        return found
 
     def close(self) -> None:
         """Ends it."""
@@ -64,16 +63,7 @@ class _Session:
 
 def native_probe(name: str) -> Probe:
     """What a native engine promises here: it starts a worker and looks at each layer."""
-    from antiphon._antiphon import sandbox_probe
-
     return cast("Probe", sandbox_probe(_complete({"engine": name})))
-
-
-def native_stopper() -> Stopper:
-    """What stops a run."""
-    from antiphon._antiphon import Stopper as NativeStopper
-
-    return NativeStopper()
 
 
 def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,8 +76,6 @@ def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _named(call: Any) -> Any:
     """The same call, but that a failure's class has the name that the guest shall see."""
-    if call is None:
-        return None
 
     def calling(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from antiphon.errors import WorkerCrashed
 from antiphon.sandbox._decode import decode_value, sound_figure, sound_table
@@ -31,21 +30,20 @@ def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
     not is lost alone.
     """
     trouble = outcome.get("error") or outcome.get("value_error")
-    brought = _Brought()
     try:
         brought = _brought(outcome)
     except WorkerCrashed as crash:
-        trouble = {"kind": "crashed", "message": str(crash)}
-    lost = {**(outcome.get("local_errors") or {}), **(outcome.get("table_errors") or {})}
+        brought, trouble = {}, {"kind": "crashed", "message": str(crash)}
+    lost: dict[str, SandboxError] = {}
+    for group in ("local_errors", "table_errors"):
+        if troubles := outcome.get(group):
+            lost |= {name: sandbox_error(each) for name, each in troubles.items()}
     return SandboxResult(
-        value=brought.value,
+        **brought,
         stdout=outcome.get("stdout", ""),
         stderr=outcome.get("stderr", ""),
-        locals=dict(brought.locals),
-        tables=dict(brought.tables),
-        figures=brought.figures,
         error=None if trouble is None else sandbox_error(trouble),
-        lost=_errors(lost),
+        lost=lost,
         truncated=tuple(outcome.get("truncated") or ()),
         usage=SandboxUsage(**(outcome.get("usage") or {})),
         engine=outcome["engine"],
@@ -53,26 +51,19 @@ def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
     )
 
 
-class _Brought(NamedTuple):
+def _brought(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """What a run brought out beside its output; all of it, or nothing."""
-
-    value: Any = None
-    locals: Mapping[str, Any] = MappingProxyType({})
-    tables: Mapping[str, SandboxTable] = MappingProxyType({})
-    figures: tuple[SandboxFigure, ...] = ()
-
-
-def _brought(outcome: Mapping[str, Any]) -> _Brought:
-    streams = outcome.get("tables") or []
-    tables = {name: SandboxTable(sound_table(stream)) for name, stream in streams}
-    images = outcome.get("figures") or []
-    return _Brought(
-        decode_value(outcome.get("value"), tables),
-        {name: decode_value(each, tables) for name, each in (outcome.get("locals") or {}).items()},
-        tables,
-        tuple(SandboxFigure(sound_figure(image, _PIXELS)) for image in images),
-    )
-
-
-def _errors(troubles: Mapping[str, Any]) -> dict[str, SandboxError]:
-    return {name: sandbox_error(trouble) for name, trouble in troubles.items()}
+    brought: dict[str, Any] = {}
+    tables: dict[str, SandboxTable] = {}
+    if streams := outcome.get("tables"):
+        tables = brought["tables"] = {
+            name: SandboxTable(sound_table(stream)) for name, stream in streams
+        }
+    if images := outcome.get("figures"):
+        figures = (SandboxFigure(sound_figure(image, _PIXELS)) for image in images)
+        brought["figures"] = tuple(figures)
+    if found := outcome.get("locals"):
+        brought["locals"] = {name: decode_value(each, tables) for name, each in found.items()}
+    if "value" in outcome:
+        brought["value"] = decode_value(outcome["value"], tables)
+    return brought

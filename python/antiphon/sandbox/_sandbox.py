@@ -96,6 +96,7 @@ class Sandbox:
             }
         )
         # Also when nobody closes it: a worker must not outlive its sandbox.
+        self._is_closed = False
         self._closing = weakref.finalize(self, self._engine.close)
 
     @property
@@ -143,8 +144,7 @@ class Sandbox:
             ValidationError: the code is no text or too long, or an input cannot go in.
         """
         job = self._job(code, inputs, want)
-        stopper = self._stopper()
-        return _stoppable(lambda: self._engine.run(job, self._calls(None), stopper), stopper)
+        return _stoppable(self._engine.run, job, self._calls(None), self._own_stopper())
 
     async def arun(
         self,
@@ -200,6 +200,7 @@ class Sandbox:
 
     def close(self) -> None:
         """Ends every worker. Sessions that are open end too."""
+        self._is_closed = True
         self._closing()
 
     def _job(
@@ -209,18 +210,23 @@ class Sandbox:
         want: Iterable[Want],
         name: str = "<cell 1>",
     ) -> dict[str, Any]:
-        if not self._closing.alive:
+        if self._is_closed:
             raise ValidationError("the sandbox is closed", code="sandbox_closed")
         job = job_of(code, inputs, name=name, want=want, source=self._limits["source"])
-        if not self._takes_arrow:
+        if job["tables"] and not self._takes_arrow:
             job = with_columns(job)
-        return {**job, "functions": self._functions.declared}
+        job["functions"] = self._functions.declared
+        return job
 
     def _stopper(self) -> Any:
         return ENGINES[self._name].stopper()
 
+    def _own_stopper(self) -> Any:
+        """What stops a run on the caller's thread; nothing where the engine hears Ctrl-C."""
+        return None if ENGINES[self._name].hears else self._stopper()
+
     def _calls(self, loop: asyncio.AbstractEventLoop | None) -> Any:
-        return self._functions.for_run(loop) if len(self._functions) else None
+        return self._functions.for_run(loop) if self._functions.declared else None
 
     def __enter__(self) -> Self:
         return self
@@ -257,10 +263,10 @@ class SandboxSession:
         want: Iterable[Want] = WANTS,
     ) -> SandboxResult:
         """Runs code among the names of the runs before it; see `Sandbox.run`."""
-        stopper = self._sandbox._stopper()  # noqa: SLF001 - its other half
+        stopper = self._sandbox._own_stopper()  # noqa: SLF001 - its other half
         calls = self._sandbox._calls(None)  # noqa: SLF001 - as above
         job = self._job(code, inputs, want)
-        return _stoppable(lambda: self._run(job, calls, stopper), stopper)
+        return _stoppable(self._run, job, calls, stopper)
 
     async def arun(
         self,
@@ -304,12 +310,13 @@ class SandboxSession:
         self.close()
 
 
-def _stoppable(work: Any, stopper: Any) -> SandboxResult:
-    """Waits on this thread; Ctrl-C stops the run before it is passed on."""
+def _stoppable(run: Any, job: dict[str, Any], calls: Any, stopper: Any) -> SandboxResult:
+    """Runs on this thread; Ctrl-C stops the run before it is passed on."""
     try:
-        return result_of(work())
+        return result_of(run(job, calls, stopper))
     except BaseException:
-        stopper.stop("the caller was interrupted")
+        if stopper is not None:
+            stopper.stop("the caller was interrupted")
         raise
 
 

@@ -3,7 +3,9 @@
 
 use antiphon_core::{Category, Fault};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyMapping, PyNone, PySequence, PyString};
+use pyo3::types::{
+    PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyNone, PySequence, PyString, PyTuple,
+};
 use serde::de::DeserializeOwned;
 
 use crate::fault::to_exception;
@@ -33,8 +35,13 @@ fn is_shallow(value: &Bound<'_, PyAny>, depth: u8) -> bool {
     if depth >= DEEPEST {
         return false;
     }
-    // What cannot be walked through is not walked into by others either.
-    let items = if let Ok(mapping) = value.cast::<PyMapping>() {
+    // What cannot be walked through is not walked into by others either; asking
+    // whether something is a mapping costs more than most values.
+    let items = if let Ok(dict) = value.cast::<PyDict>() {
+        Ok(dict.values().into_any())
+    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        Ok(value.clone())
+    } else if let Ok(mapping) = value.cast::<PyMapping>() {
         mapping.values().map(Bound::into_any)
     } else if value.cast::<PySequence>().is_ok() {
         Ok(value.clone())

@@ -1,5 +1,6 @@
 //! The sandbox's engines, for `antiphon.sandbox`.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{Category, Fault};
@@ -9,8 +10,9 @@ use antiphon_sandbox::{Engine, Settings};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::fault::to_exception;
@@ -136,26 +138,11 @@ impl Errand {
         stop: Option<&Stopper>,
     ) -> PyResult<Self> {
         let py = job.py();
-        let rest = job.copy()?;
-        for name in ["tables", "limits"] {
-            if rest.contains(name)? {
-                rest.del_item(name)?;
-            }
-        }
-        let mut read: Job = json::read(&rest)?;
-        if let Some(tables) = job.get_item("tables")? {
-            for (name, bytes) in tables.cast::<PyDict>()? {
-                read.tables.push((name.extract()?, bytes.extract()?));
-            }
-        }
-        let threading = py.import(intern!(py, "threading"))?;
-        let here = threading.call_method0(intern!(py, "current_thread"))?;
-        let main = threading.call_method0(intern!(py, "main_thread"))?;
         Ok(Self {
-            job: read,
+            job: job_of(job)?,
             host: call.map(|call| Arc::new(Caller(call)) as Arc<dyn HostCalls>),
             stop: stop.map(|stop| stop.0.clone()),
-            hears_signals: here.is(&main),
+            hears_signals: is_main(py)?,
         })
     }
 
@@ -181,6 +168,58 @@ impl Errand {
         let signal = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner);
         signal.map_or(Ok(done), Err)
     }
+}
+
+/// A job out of its fields.
+fn job_of(given: &Bound<'_, PyDict>) -> PyResult<Job> {
+    let py = given.py();
+    let text = |name: &Bound<'_, PyString>| -> PyResult<String> {
+        given.as_any().get_item(name)?.extract()
+    };
+    let mut job = Job {
+        code: text(intern!(py, "code"))?,
+        name: text(intern!(py, "name"))?,
+        want: json::read(&given.as_any().get_item(intern!(py, "want"))?)?,
+        inputs: part(given, intern!(py, "inputs"))?,
+        tables: Vec::new(),
+        functions: part(given, intern!(py, "functions"))?,
+    };
+    if let Some(tables) = given.get_item(intern!(py, "tables"))? {
+        for (name, bytes) in tables.cast::<PyDict>()? {
+            job.tables.push((name.extract()?, bytes.extract()?));
+        }
+    }
+    Ok(job)
+}
+
+/// What most jobs do not have.
+fn part<T: DeserializeOwned + Default>(
+    given: &Bound<'_, PyDict>,
+    name: &Bound<'_, PyString>,
+) -> PyResult<T> {
+    match given.get_item(name)? {
+        Some(part) if !part.is_empty()? => json::read(&part),
+        _ => Ok(T::default()),
+    }
+}
+
+/// Whether this is the interpreter's main thread, found out once for each: that
+/// takes longer than all else a job needs here. A fork makes another one the main thread.
+fn is_main(py: Python<'_>) -> PyResult<bool> {
+    thread_local! {
+        static KNOWN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
+    }
+    let process = std::process::id();
+    if let Some((known, is_main)) = KNOWN.get()
+        && known == process
+    {
+        return Ok(is_main);
+    }
+    let threading = py.import(intern!(py, "threading"))?;
+    let here = threading.call_method0(intern!(py, "current_thread"))?;
+    let is_main = here.is(&threading.call_method0(intern!(py, "main_thread"))?);
+    KNOWN.set(Some((process, is_main)));
+    Ok(is_main)
 }
 
 /// What a signal handler raised, if one was due.
@@ -272,7 +311,7 @@ fn shown<'py>(py: Python<'py>, outcome: Outcome, engine: &Engine) -> PyResult<Bo
     Ok(dict)
 }
 
-/// An outcome as a dict, without the engine it came from.
+/// An outcome as a dict, without the engine it came from, and without what is empty.
 pub(crate) fn outcome_in<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     if let Some(value) = &outcome.value {
@@ -281,17 +320,33 @@ pub(crate) fn outcome_in<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bo
     if let Some(error) = &outcome.value_error {
         dict.set_item("value_error", plain(py, error)?)?;
     }
-    dict.set_item("locals", pythonize::pythonize(py, &outcome.locals)?)?;
-    dict.set_item("local_errors", plain(py, &outcome.local_errors)?)?;
-    dict.set_item("table_errors", plain(py, &outcome.table_errors)?)?;
-    let tables = outcome.tables.iter().map(|table| (&table.name, PyBytes::new(py, &table.bytes)));
-    dict.set_item("tables", PyList::new(py, tables)?)?;
-    let figures = outcome.figures.iter().map(|figure| PyBytes::new(py, figure));
-    dict.set_item("figures", PyList::new(py, figures)?)?;
-    dict.set_item("stdout", String::from_utf8_lossy(&outcome.stdout))?;
-    dict.set_item("stderr", String::from_utf8_lossy(&outcome.stderr))?;
-    dict.set_item("truncated", &outcome.truncated)?;
-    dict.set_item("error", outcome.error.as_ref().map(|it| plain(py, it)).transpose()?)?;
+    if !outcome.locals.is_empty() {
+        dict.set_item("locals", pythonize::pythonize(py, &outcome.locals)?)?;
+    }
+    let lost = [("local_errors", &outcome.local_errors), ("table_errors", &outcome.table_errors)];
+    for (name, errors) in lost.into_iter().filter(|(_, errors)| !errors.is_empty()) {
+        dict.set_item(name, plain(py, errors)?)?;
+    }
+    if !outcome.tables.is_empty() {
+        let tables = outcome.tables.iter();
+        let tables = tables.map(|table| (&table.name, PyBytes::new(py, &table.bytes)));
+        dict.set_item("tables", PyList::new(py, tables)?)?;
+    }
+    if !outcome.figures.is_empty() {
+        let figures = outcome.figures.iter().map(|figure| PyBytes::new(py, figure));
+        dict.set_item("figures", PyList::new(py, figures)?)?;
+    }
+    for (name, text) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
+        if !text.is_empty() {
+            dict.set_item(name, String::from_utf8_lossy(text))?;
+        }
+    }
+    if !outcome.truncated.is_empty() {
+        dict.set_item("truncated", &outcome.truncated)?;
+    }
+    if let Some(error) = &outcome.error {
+        dict.set_item("error", plain(py, error)?)?;
+    }
     let usage = PyDict::new(py);
     usage.set_item("wall", outcome.usage.wall.as_secs_f64())?;
     usage.set_item("cpu", outcome.usage.cpu.as_secs_f64())?;

@@ -6,6 +6,8 @@ use std::fmt;
 
 /// Bytes before a body: the length of what follows, and the kind.
 pub const HEADER: usize = 5;
+/// Bytes that are read of a frame before its length is known; most end within them.
+pub const AHEAD: usize = 1 << 10;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,15 +126,15 @@ impl Parser {
         self.read == self.held.len()
     }
 
-    /// How many bytes are worth reading now. What is beyond the frame that is
-    /// being read is left where it is, so that a worker cannot fill the host.
+    /// How many bytes are worth reading now. What is further beyond the frame that
+    /// is being read is left where it is, so that a worker cannot fill the host.
     ///
     /// # Errors
     /// A breach, as soon as the header of a frame shows it.
     pub fn wants(&self, bounds: &Bounds) -> Result<usize, Breach> {
         let held = self.held.len().saturating_sub(self.read);
         Ok(match self.header(bounds)? {
-            None => HEADER.saturating_sub(held),
+            None => AHEAD.saturating_sub(held),
             Some((_, length)) => (HEADER + length).saturating_sub(held),
         })
     }

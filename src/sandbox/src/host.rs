@@ -6,6 +6,7 @@ mod calls;
 mod cgroup;
 mod classify;
 mod head;
+mod letter;
 mod lineage;
 mod parent;
 mod pool;

@@ -4,25 +4,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 /// A piece of source text with what it is given.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Job {
     /// The source text.
     pub code: String,
     /// What tracebacks call it.
-    #[serde(default = "cell")]
     pub name: String,
     /// What is wanted back beside its output.
-    #[serde(default)]
     pub want: Vec<Want>,
     /// Tagged values by the names they get.
-    #[serde(default)]
     pub inputs: Map<String, Json>,
     /// Arrow IPC streams by the names they get.
-    #[serde(skip)]
     pub tables: Vec<(String, Vec<u8>)>,
     /// The host's functions that it may call.
-    #[serde(default)]
     pub functions: Vec<Function>,
 }
 
@@ -48,8 +42,4 @@ pub struct Function {
     /// Its docstring.
     #[serde(default)]
     pub doc: String,
-}
-
-fn cell() -> String {
-    "<cell 1>".to_owned()
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::{
-    Budget, Halt, HostCalls, Job, Kind, Limits, Outcome, Table, Trouble, Usage,
+    Budget, Halt, HostCalls, Job, Kind, Limits, Outcome, Table, Usage,
 };
-use serde_json::json;
 
 use super::body::{self, Body};
 use super::calls::{self, Calls};
 use super::classify::{Manner, Stop, trouble};
 use super::head::{Head, is_temporary};
+use super::letter::letter;
 use super::worker::Worker;
 use crate::frame::{self, Bounds};
 use crate::spec::Ready;
@@ -109,6 +109,10 @@ impl Watch<'_> {
     /// Follows the job until there is an outcome, or a reason to stop.
     fn follow(&mut self) -> Result<Outcome, Stop> {
         let mut asked = Instant::now();
+        // A spare, and a worker that lives on, has said long ago that it waits.
+        if let Some(outcome) = self.listen()? {
+            return Ok(outcome);
+        }
         loop {
             self.send();
             let [channel, stdout, stderr, _] = self.wait()?;
@@ -212,31 +216,48 @@ impl Watch<'_> {
         }
     }
 
-    /// Reads what the worker says.
+    /// Hears what the worker says.
     fn listen(&mut self) -> Result<Option<Outcome>, Stop> {
-        // What follows the head of a frame is mostly there with it. No more than
-        // that at once, or a worker that never stops would keep us from the clock.
-        for _ in 0..2 {
-            let wants = self.worker.parser.wants(&self.bounds())?;
-            let mut chunk = vec![0; wants.clamp(1, CHUNK)];
-            match self.worker.channel.read(&mut chunk) {
-                Ok(0) => return Err(Stop::Gone),
-                Ok(length) => self.worker.parser.feed(chunk.get(..length).unwrap_or_default()),
-                Err(error) if is_temporary(&error) => return Ok(None),
-                // This is how the kernel tells that it closed with something unread.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                    self.left_unread();
-                    return Err(Stop::Gone);
-                }
-                Err(_) => return Err(Stop::Gone),
-            }
+        // No more at once, or a worker that never stops would keep us from the clock.
+        let mut reads = 2;
+        loop {
             while let Some((kind, body)) = self.worker.parser.next(&self.bounds())? {
                 if let Some(outcome) = self.hear(kind, body)? {
                     return Ok(Some(outcome));
                 }
             }
+            if reads == 0 {
+                return Ok(None);
+            }
+            reads = if self.read()? { reads - 1 } else { 0 };
         }
-        Ok(None)
+    }
+
+    /// Reads once; whether there may be more.
+    fn read(&mut self) -> Result<bool, Stop> {
+        let wants = self.worker.parser.wants(&self.bounds())?;
+        let mut few = [0; frame::AHEAD];
+        let mut many = Vec::new();
+        let chunk = if let Some(few) = few.get_mut(..wants.max(1)) {
+            few
+        } else {
+            many.resize(wants.min(CHUNK), 0);
+            many.as_mut_slice()
+        };
+        match self.worker.channel.read(chunk) {
+            Ok(0) => Err(Stop::Gone),
+            Ok(length) => {
+                self.worker.parser.feed(chunk.get(..length).unwrap_or_default());
+                Ok(length == chunk.len())
+            }
+            Err(error) if is_temporary(&error) => Ok(false),
+            // This is how the kernel tells that it closed with something unread.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                self.left_unread();
+                Err(Stop::Gone)
+            }
+            Err(_) => Err(Stop::Gone),
+        }
     }
 
     /// What may come now.
@@ -343,38 +364,4 @@ impl From<frame::Breach> for Stop {
     fn from(breach: frame::Breach) -> Self {
         Self::Breach(breach.to_string())
     }
-}
-
-/// The frames that tell a worker its job.
-fn letter(job: &Job, limits: &Limits, budget: &Budget) -> Result<Vec<u8>, Box<Trouble>> {
-    const LARGEST: usize = 64 << 20;
-    let too_large = |what: &str| {
-        let message = format!("what goes in is larger than it may be: {what}");
-        Box::new(Trouble::new(Kind::ResultTooLarge, message))
-    };
-    if job.code.len() as u64 > limits.source {
-        return Err(too_large("the source text"));
-    }
-    let tables: Vec<_> = job.tables.iter().map(|(name, _)| name).collect();
-    let text = serde_json::to_vec(&json!({
-        "code": job.code,
-        "name": job.name,
-        "want": job.want,
-        "inputs": job.inputs,
-        "tables": tables,
-        "functions": job.functions,
-        "limits": budget,
-    }))
-    .map_err(|_| too_large("the inputs"))?;
-    let mut letter = Vec::new();
-    if text.len() > LARGEST || !frame::write(&mut letter, frame::Kind::Job, &text) {
-        return Err(too_large("the inputs"));
-    }
-    for (name, bytes) in &job.tables {
-        let fits = bytes.len() as u64 <= limits.tables;
-        if !fits || !frame::write(&mut letter, frame::Kind::Attachment, bytes) {
-            return Err(too_large(name));
-        }
-    }
-    Ok(letter)
 }

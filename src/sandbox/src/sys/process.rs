@@ -192,9 +192,10 @@ pub(crate) fn status(pid: libc::pid_t) -> Option<File> {
 pub(crate) fn memory(status: &File) -> Option<u64> {
     let mut text = [0; 4_096];
     let length = status.read_at(&mut text, 0).ok()?;
-    let text = String::from_utf8_lossy(text.get(..length)?);
-    let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = peak.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let mut lines = text.get(..length)?.split(|byte| *byte == b'\n');
+    let peak = lines.find_map(|line| line.strip_prefix(b"VmHWM:"))?;
+    let kilobytes: u64 =
+        std::str::from_utf8(peak).ok()?.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1_024)
 }
 

@@ -1,0 +1,52 @@
+//! What a worker is told of its job.
+
+use antiphon_runtime::sandbox::{Budget, Function, Job, Kind, Limits, Trouble, Want};
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::frame;
+
+/// A job, as a worker reads it.
+#[derive(Serialize)]
+struct Letter<'a> {
+    code: &'a str,
+    name: &'a str,
+    want: &'a [Want],
+    inputs: &'a Map<String, Json>,
+    tables: Vec<&'a str>,
+    functions: &'a [Function],
+    limits: &'a Budget,
+}
+
+/// The frames that tell a worker its job.
+pub(super) fn letter(job: &Job, limits: &Limits, budget: &Budget) -> Result<Vec<u8>, Box<Trouble>> {
+    const LARGEST: usize = 64 << 20;
+    let too_large = |what: &str| {
+        let message = format!("what goes in is larger than it may be: {what}");
+        Box::new(Trouble::new(Kind::ResultTooLarge, message))
+    };
+    if job.code.len() as u64 > limits.source {
+        return Err(too_large("the source text"));
+    }
+    let text = serde_json::to_vec(&Letter {
+        code: &job.code,
+        name: &job.name,
+        want: &job.want,
+        inputs: &job.inputs,
+        tables: job.tables.iter().map(|(name, _)| name.as_str()).collect(),
+        functions: &job.functions,
+        limits: budget,
+    })
+    .map_err(|_| too_large("the inputs"))?;
+    let mut letter = Vec::new();
+    if text.len() > LARGEST || !frame::write(&mut letter, frame::Kind::Job, &text) {
+        return Err(too_large("the inputs"));
+    }
+    for (name, bytes) in &job.tables {
+        let fits = bytes.len() as u64 <= limits.tables;
+        if !fits || !frame::write(&mut letter, frame::Kind::Attachment, bytes) {
+            return Err(too_large(name));
+        }
+    }
+    Ok(letter)
+}
