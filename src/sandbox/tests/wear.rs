@@ -39,12 +39,20 @@ fn zygotes() -> usize {
     own.difference(&inner).count()
 }
 
+/// Waits until there is something to find.
+fn wait_for<T>(mut find: impl FnMut() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = find() {
+            return found;
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// Waits until so many are left. Whoever is given up ends when the last of its
 /// workers does.
 fn wait_for_zygotes(count: usize) {
-    while zygotes() != count {
-        std::thread::yield_now();
-    }
+    wait_for(|| (zygotes() == count).then_some(()));
 }
 
 /// Runs jobs until another zygote serves than the one that had `old`.
@@ -90,6 +98,34 @@ fn a_zygote_serves_many_jobs_before_it_is_worn() {
     let first = hash(&engine);
     for _ in 0..50 {
         assert_eq!(hash(&engine), first);
+    }
+}
+
+/// Says its outcome itself, and goes on.
+const RESTLESS: &str = r#"
+import os
+body = b'{"value": 1}'
+os.write(3, (len(body) + 1).to_bytes(4, "little") + b"O" + body)
+while True:
+    pass
+"#;
+
+#[test]
+fn a_worker_that_goes_on_after_its_outcome_is_ended_and_another_waits() {
+    let _clean = Clean::start();
+    for (name, all) in [(Name::Process, 4), (Name::Subprocess, 3)] {
+        let mut settings = settings(name, &json!({"cpu": 300, "wall": 300}));
+        settings.spares = 2;
+        let engine = Engine::new(settings).unwrap();
+        // A zygote, that of its namespaces, and two spares.
+        let whole = || {
+            let found = descendants(std::process::id());
+            (found.len() == all).then_some(found)
+        };
+        assert_eq!(value(&engine, "1"), json!(1));
+        let before = wait_for(whole);
+        assert_eq!(value(&engine, RESTLESS), json!(1));
+        wait_for(|| whole().filter(|now| *now != before));
     }
 }
 

@@ -9,6 +9,8 @@ use crate::sys::descriptors;
 const MOST: u64 = 4 << 20;
 /// Bytes that are taken at once.
 const CHUNK: usize = 16 << 10;
+/// Bytes that a pipe holds.
+const PIPE: usize = 64 << 10;
 
 /// What a stream said, cut at its limit.
 pub(super) struct Head {
@@ -54,9 +56,13 @@ impl Head {
         false
     }
 
-    /// Takes all that is there; less than a pipe holds, if nobody writes any more.
+    /// Takes what was there when this was called; somebody may go on writing.
     pub(super) fn drain(&mut self, from: BorrowedFd<'_>) {
-        while self.is_open && !self.is_flood() && self.take(from) {}
+        for _ in 0..=PIPE / CHUNK {
+            if !self.is_open || self.is_flood() || !self.take(from) {
+                return;
+            }
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) {

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::{Limits, Start};
 
@@ -14,8 +15,12 @@ use crate::wire::Request;
 
 /// Failures in a row, after which only a new demand makes another attempt.
 const PATIENCE: u32 = 3;
-/// Dead workers that may wait for the keeper; whoever has another waits itself.
-const MOST_DEAD: usize = 8;
+/// Workers done that may wait for the keeper; whoever has another waits itself.
+const MOST_DONE: usize = 8;
+/// How long a worker that is done is left alone, unless the last spare is taken.
+/// Taking a process apart, and forking another, often gets the very processor on
+/// which somebody has just got the result, and keeps it for longer than the job did.
+const LINGER: Duration = Duration::from_millis(1);
 
 /// What decides whether a zygote may be used.
 pub(super) type Verdict = Box<dyn Fn(&Report) -> Result<(), String> + Send + Sync>;
@@ -39,8 +44,10 @@ struct Shared {
 struct State {
     parent: Option<Arc<Parent>>,
     spares: VecDeque<Worker>,
-    /// Killed, and not waited for yet.
-    dead: Vec<Worker>,
+    /// What has no job any more, and is to be ended.
+    done: Vec<Worker>,
+    /// When the last of them was done.
+    last: Option<Instant>,
     /// Somebody wants a worker, and nobody has been told yet that there is none.
     wanted: bool,
     failures: u32,
@@ -95,18 +102,24 @@ impl Pool {
 }
 
 impl Pool {
-    /// Takes a worker that has been killed, to wait until it is gone. Taking
-    /// a process apart costs more than most jobs.
-    pub(super) fn bury(&self, worker: Worker) {
+    /// Takes a worker that is done, to end it and to wait until it is gone.
+    pub(super) fn retire(&self, worker: Worker) {
         let mut state = self.shared.lock();
-        if state.closed.is_none() && state.dead.len() < MOST_DEAD {
-            state.dead.push(worker);
+        if state.closed.is_none() && state.done.len() < MOST_DONE {
+            state.done.push(worker);
+            state.last = Some(Instant::now());
             drop(state);
             self.shared.changed.notify_all();
         } else {
             drop(state);
-            drop(worker);
+            self.end(worker);
         }
+    }
+
+    /// Ends a worker, and waits until it is gone.
+    pub(super) fn end(&self, worker: Worker) {
+        drop(worker);
+        self.shared.changed.notify_all();
     }
 }
 
@@ -121,6 +134,25 @@ impl Drop for Pool {
             // It has ended what is ours when it ends; it does not panic.
             let _ = keeper.join();
         }
+    }
+}
+
+impl State {
+    /// Whether a spare is to be forked now. While one is left that has time until
+    /// what is done is gone.
+    fn lacks(&self, spares: usize) -> bool {
+        let has_time = !self.spares.is_empty() && !self.done.is_empty();
+        self.spares.len() < spares && self.failures < PATIENCE && !has_time
+    }
+
+    /// Ends what is done, and does not wait for it.
+    fn kill_done(&self) {
+        self.done.iter().for_each(Worker::kill);
+    }
+
+    /// How long what is done is still left alone.
+    fn lingers(&self) -> Duration {
+        self.last.map_or(Duration::ZERO, |last| LINGER.saturating_sub(last.elapsed()))
     }
 }
 
@@ -205,21 +237,12 @@ fn keep(shared: &Arc<Shared>) {
                 drop((spares, parent));
                 shared.lock()
             }
-            Some(parent)
-                if state.spares.len() < shared.settings.spares && state.failures < PATIENCE =>
-            {
-                refill(shared, state, &parent)
-            }
-            _ if !state.dead.is_empty() => {
-                let dead = std::mem::take(&mut state.dead);
-                drop(state);
-                drop(dead);
-                shared.lock()
-            }
+            Some(parent) if state.lacks(shared.settings.spares) => refill(shared, state, &parent),
+            _ if !state.done.is_empty() => clear(shared, state),
             _ => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
         };
     }
-    let workers = (std::mem::take(&mut state.spares), std::mem::take(&mut state.dead));
+    let workers = (std::mem::take(&mut state.spares), std::mem::take(&mut state.done));
     let rest = (workers, state.parent.take());
     drop(state);
     shared.changed.notify_all();
@@ -227,6 +250,7 @@ fn keep(shared: &Arc<Shared>) {
 }
 
 fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a, State> {
+    state.kill_done();
     drop(state);
     let started = Parent::start(&shared.settings, &shared.limits, None)
         .and_then(|parent| (shared.verdict)(&parent.report).map(|()| parent));
@@ -240,11 +264,25 @@ fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a,
     state
 }
 
+fn clear<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    let left = state.lingers();
+    if !left.is_zero() {
+        let waited = shared.changed.wait_timeout(state, left);
+        return waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+    state.kill_done();
+    let done = std::mem::take(&mut state.done);
+    drop(state);
+    drop(done);
+    shared.lock()
+}
+
 fn refill<'a>(
     shared: &'a Shared,
     state: MutexGuard<'_, State>,
     parent: &Arc<Parent>,
 ) -> MutexGuard<'a, State> {
+    state.kill_done();
     drop(state);
     let forked = parent.fork(Request::Spare);
     let mut state = shared.lock();

@@ -166,7 +166,7 @@ impl Sandbox for Engine {
                 Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
             };
             let ready = self.settings.ready;
-            let terms = Terms { limits: &self.limits, ready, halt, keep: false };
+            let terms = Terms { limits: &self.limits, ready, halt, lives_on: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
             if let Some(trouble) = &mut outcome.error
                 && trouble.kind == Kind::Crashed
@@ -184,9 +184,9 @@ impl Sandbox for Engine {
             }
             outcome.usage.start = start;
             match self.settings.engine {
-                Name::Process => self.pool().bury(worker),
+                Name::Process => self.pool().retire(worker),
                 // What its job has started ends with it, and not after.
-                Name::Subprocess => drop(worker),
+                Name::Subprocess => self.pool().end(worker),
             }
             return outcome;
         }
@@ -219,7 +219,7 @@ impl Session for Living {
         let Some(worker) = &mut self.worker else {
             return Outcome::failed(Kind::Crashed, "the session ended with an earlier job");
         };
-        let terms = Terms { limits: &self.limits, ready: self.ready, halt, keep: true };
+        let terms = Terms { limits: &self.limits, ready: self.ready, halt, lives_on: true };
         let mut outcome = run(worker, job, host, &terms);
         outcome.usage.start = std::mem::replace(&mut self.start, Start::Session);
         if !worker.is_alive() {

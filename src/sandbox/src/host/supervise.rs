@@ -32,8 +32,8 @@ pub(super) struct Terms<'a> {
     pub(super) limits: &'a Limits,
     pub(super) ready: Ready,
     pub(super) halt: Halt<'a>,
-    /// Keep the worker after a job that went well.
-    pub(super) keep: bool,
+    /// The worker has jobs before this one, or after it.
+    pub(super) lives_on: bool,
 }
 
 /// How far a job has come.
@@ -62,8 +62,8 @@ struct Watch<'a> {
     used_before: Duration,
 }
 
-/// Runs a job in a worker. Unless `keep` is said and all went well, the worker
-/// is killed afterwards; dropping it waits until it is gone.
+/// Runs a job in a worker, which is killed unless all went well; dropping it
+/// waits until it is gone.
 pub(super) fn run(
     worker: &mut Worker,
     job: &Job,
@@ -150,7 +150,7 @@ impl Watch<'_> {
         }
         // The kernel counts for workers of one job; those that live on have
         // spent some on jobs before.
-        if self.terms.keep
+        if self.terms.lives_on
             && let Some(used) = self.worker.cpu()
             && used.saturating_sub(self.used_before) > self.terms.limits.cpu
         {
@@ -311,7 +311,7 @@ impl Watch<'_> {
         Ok(Some(outcome))
     }
 
-    /// Ends the worker, unless it is to be kept, and says what it all came to.
+    /// Ends the worker, unless all went well, and says what it all came to.
     fn conclude(mut self, ended: Result<Outcome, Stop>) -> Outcome {
         let wall = self.started.elapsed();
         if matches!(ended, Err(Stop::Gone)) {
@@ -319,9 +319,6 @@ impl Watch<'_> {
         }
         let (cpu, memory, end) = if ended.is_ok() {
             let took = (self.worker.cpu(), self.worker.memory());
-            if !self.terms.keep {
-                self.worker.kill();
-            }
             (took.0.unwrap_or_default(), took.1.unwrap_or_default(), None)
         } else {
             let end = self.worker.finish();

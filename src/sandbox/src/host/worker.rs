@@ -107,7 +107,7 @@ impl Worker {
         self.about.as_ref().and_then(process::memory)
     }
 
-    /// Kills it, and leaves it to somebody else to wait until it is gone.
+    /// Kills it, and leaves it to whoever drops it to wait until it is gone.
     pub(super) fn kill(&self) {
         process::kill(self.name.as_fd());
     }
