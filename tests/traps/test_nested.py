@@ -147,6 +147,16 @@ for _ in range(200_000):
 ring = []
 ring.append(ring)
 
+class Endless(dict):
+    def keys(self):
+        return ["d"]
+
+    def values(self):
+        return [Endless(d=1)]
+
+    def __getitem__(self, name):
+        return Endless(d=1)
+
 class Says(Agent):
     def run(self, state, ctx):
         ctx.emit(state["value"])
@@ -167,6 +177,10 @@ DEEP_VALUES = {
     "emitted, in itself": ("emitted(ring)", "1"),
     "a body": ('model("ollama:x", extra_body={"x": deep})', "invalid_value"),
     "a body, in itself": ('model("ollama:x", extra_body={"x": ring})', "invalid_value"),
+    "a body that says other than it holds": (
+        'model("ollama:x", extra_body=Endless(d=1))',
+        "invalid_value",
+    ),
     "an output": (
         'Orchestrator([Agent(name="a", model=scripted([]), output={"type": "object", "x": deep})])',
         "invalid_value",

@@ -30,7 +30,7 @@ class NativeEngine:
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
         """Runs a job in a clean interpreter."""
-        return self._sandbox.run(job, call and _named(call), stop)
+        return self._sandbox.run(job, None if call is None else _named(call), stop)
 
     def session(self) -> _Session:
         """Opens an interpreter that is kept."""
@@ -53,7 +53,7 @@ class _Session:
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
         """Runs a job among the names of those before it."""
-        found: dict[str, Any] = self._session.run(job, call and _named(call), stop)
+        found: dict[str, Any] = self._session.run(job, None if call is None else _named(call), stop)
         return found
 
     def close(self) -> None:

@@ -96,7 +96,6 @@ class Sandbox:
             }
         )
         # Also when nobody closes it: a worker must not outlive its sandbox.
-        self._is_closed = False
         self._closing = weakref.finalize(self, self._engine.close)
 
     @property
@@ -200,7 +199,6 @@ class Sandbox:
 
     def close(self) -> None:
         """Ends every worker. Sessions that are open end too."""
-        self._is_closed = True
         self._closing()
 
     def _job(
@@ -210,7 +208,7 @@ class Sandbox:
         want: Iterable[Want],
         name: str = "<cell 1>",
     ) -> dict[str, Any]:
-        if self._is_closed:
+        if not self._closing.alive:
             raise ValidationError("the sandbox is closed", code="sandbox_closed")
         job = job_of(code, inputs, name=name, want=want, source=self._limits["source"])
         if job["tables"] and not self._takes_arrow:

@@ -35,11 +35,12 @@ fn is_shallow(value: &Bound<'_, PyAny>, depth: u8) -> bool {
     if depth >= DEEPEST {
         return false;
     }
-    // What cannot be walked through is not walked into by others either; asking
-    // whether something is a mapping costs more than most values.
-    let items = if let Ok(dict) = value.cast::<PyDict>() {
+    // What cannot be walked through is not walked into by others either. Asking
+    // whether something is a mapping costs more than most values; a class of its
+    // own may say other things than its storage, and is asked.
+    let items = if let Ok(dict) = value.cast_exact::<PyDict>() {
         Ok(dict.values().into_any())
-    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+    } else if value.is_exact_instance_of::<PyList>() || value.is_exact_instance_of::<PyTuple>() {
         Ok(value.clone())
     } else if let Ok(mapping) = value.cast::<PyMapping>() {
         mapping.values().map(Bound::into_any)

@@ -22,32 +22,6 @@ def test_code_that_ends_otherwise_has_no_value(code: str) -> None:
     assert outcome["error"] is None
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "6 * 7",
-        "6 * 7  # the answer",
-        "x = 6 * 7",
-        "x = 6; x * 7",
-        " 6 * 7",
-        "6 *",
-        "yield 6",
-        "(kept := 6) * 7",
-        "6 is 6 and undefined",
-        "[6 / 0 for _ in 'ab']",
-        "'text'",
-        "*[1], 2",
-        "(" * 300 + ")" * 300,
-    ],
-)
-def test_an_expression_alone_in_a_line_comes_to_what_it_does_among_others(line: str) -> None:
-    seen = []
-    for code in (line, f"{line}\n# more"):
-        with Worker() as worker:
-            seen.append((worker.run(code), worker.stdout, worker.stderr))
-    assert seen[0] == seen[1]
-
-
 def test_what_a_session_assigned_is_there_in_its_next_run() -> None:
     with Worker() as worker:
         worker.run("import math\nradius = 2\ndef area(): return radius ** 2")

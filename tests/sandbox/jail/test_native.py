@@ -205,14 +205,15 @@ def test_a_fork_of_the_host_has_workers_of_its_own(sandbox: NativeSandbox) -> No
     if child == 0:
         told = b"?"
         with contextlib.suppress(BaseException):
-            told = str(sandbox.run(job("40 + 2"))["value"]).encode()
+            value = sandbox.run(job("40 + 2"))["value"]
             sandbox.close()
             gc.collect()
+            told = f"{value}, closed".encode()
         os.write(write, told)
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        assert pipe.read() == b"42"
+        assert pipe.read() == b"42, closed"
     os.waitpid(child, 0)
     assert sandbox.run(job("2"))["usage"]["start"] != "cold"
 

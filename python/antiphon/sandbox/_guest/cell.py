@@ -33,8 +33,6 @@ class Cell:
         """
         lines = self._source.splitlines(keepends=True)
         linecache.cache[self.name] = (len(self._source), None, lines, self.name)
-        if len(lines) == 1 and not self._source[0].isspace() and self._is_expression():
-            return
         tree = ast.parse(self._source, self.name)
         last = tree.body[-1] if tree.body else None
         if isinstance(last, ast.Expr):
@@ -47,15 +45,6 @@ class Cell:
         if isinstance(last, ast.Expr):
             expression = ast.Expression(last.value)
             self._last = compile(expression, self.name, "eval", flags, dont_inherit=True)
-
-    def _is_expression(self) -> bool:
-        """Takes it as a single expression, which needs no tree; whether it is one."""
-        try:
-            self._last = compile(self._source, self.name, "eval", dont_inherit=True)
-        except SyntaxError:
-            # What is wrong with a statement is told when it is read as one.
-            return False
-        return True
 
     def run(self, namespace: dict[str, Any]) -> Any:
         """Runs it and returns the value of its last expression, None if it ends otherwise.

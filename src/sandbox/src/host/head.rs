@@ -9,8 +9,6 @@ use crate::sys::descriptors;
 const MOST: u64 = 4 << 20;
 /// Bytes that are taken at once.
 const CHUNK: usize = 16 << 10;
-/// Bytes that a pipe holds.
-const PIPE: usize = 64 << 10;
 
 /// What a stream said, cut at its limit.
 pub(super) struct Head {
@@ -56,13 +54,9 @@ impl Head {
         false
     }
 
-    /// Takes what was there when this was called; somebody may go on writing.
+    /// Takes all that is there; less than a pipe holds, if nobody writes any more.
     pub(super) fn drain(&mut self, from: BorrowedFd<'_>) {
-        for _ in 0..=PIPE / CHUNK {
-            if !self.is_open || self.is_flood() || !self.take(from) {
-                return;
-            }
-        }
+        while self.is_open && !self.is_flood() && self.take(from) {}
     }
 
     fn keep(&mut self, bytes: &[u8]) {

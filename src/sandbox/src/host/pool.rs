@@ -48,6 +48,8 @@ struct State {
     done: Vec<Worker>,
     /// When the last of them was done.
     last: Option<Instant>,
+    /// The keeper is at something that takes its time.
+    is_away: bool,
     /// Somebody wants a worker, and nobody has been told yet that there is none.
     wanted: bool,
     failures: u32,
@@ -106,6 +108,9 @@ impl Pool {
     pub(super) fn retire(&self, worker: Worker) {
         let mut state = self.shared.lock();
         if state.closed.is_none() && state.done.len() < MOST_DONE {
+            if state.is_away {
+                worker.kill();
+            }
             state.done.push(worker);
             state.last = Some(Instant::now());
             drop(state);
@@ -126,6 +131,8 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
+            // In a fork there is no such thread, and another may have its name.
+            std::mem::forget(self.keeper.take());
             return;
         }
         self.shared.lock().closed = Some("the sandbox is closed");
@@ -138,21 +145,10 @@ impl Drop for Pool {
 }
 
 impl State {
-    /// Whether a spare is to be forked now. While one is left that has time until
-    /// what is done is gone.
+    /// Whether a spare is to be forked now. While one is left, what is done goes first.
     fn lacks(&self, spares: usize) -> bool {
-        let has_time = !self.spares.is_empty() && !self.done.is_empty();
-        self.spares.len() < spares && self.failures < PATIENCE && !has_time
-    }
-
-    /// Ends what is done, and does not wait for it.
-    fn kill_done(&self) {
-        self.done.iter().for_each(Worker::kill);
-    }
-
-    /// How long what is done is still left alone.
-    fn lingers(&self) -> Duration {
-        self.last.map_or(Duration::ZERO, |last| LINGER.saturating_sub(last.elapsed()))
+        let is_urgent = self.spares.is_empty() || self.done.is_empty();
+        is_urgent && self.spares.len() < spares && self.failures < PATIENCE
     }
 }
 
@@ -233,9 +229,7 @@ fn keep(shared: &Arc<Shared>) {
                 // One that has died is not started again before it is needed.
                 state.wanted |= parent.is_fit();
                 let spares = std::mem::take(&mut state.spares);
-                drop(state);
-                drop((spares, parent));
-                shared.lock()
+                away(shared, state, || drop((spares, parent))).0
             }
             Some(parent) if state.lacks(shared.settings.spares) => refill(shared, state, &parent),
             _ if !state.done.is_empty() => clear(shared, state),
@@ -249,12 +243,27 @@ fn keep(shared: &Arc<Shared>) {
     drop(rest);
 }
 
-fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a, State> {
-    state.kill_done();
+/// Lets go of the state while something is done that takes its time. What is done
+/// before that is over is ended at once.
+fn away<'a, T>(
+    shared: &'a Shared,
+    mut state: MutexGuard<'_, State>,
+    work: impl FnOnce() -> T,
+) -> (MutexGuard<'a, State>, T) {
+    state.is_away = true;
+    state.done.iter().for_each(Worker::kill);
     drop(state);
-    let started = Parent::start(&shared.settings, &shared.limits, None)
-        .and_then(|parent| (shared.verdict)(&parent.report).map(|()| parent));
+    let made = work();
     let mut state = shared.lock();
+    state.is_away = false;
+    (state, made)
+}
+
+fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a, State> {
+    let (mut state, started) = away(shared, state, || {
+        Parent::start(&shared.settings, &shared.limits, None)
+            .and_then(|parent| (shared.verdict)(&parent.report).map(|()| parent))
+    });
     state.wanted = false;
     match started {
         Ok(parent) => state.parent = Some(Arc::new(parent)),
@@ -264,28 +273,12 @@ fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a,
     state
 }
 
-fn clear<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-    let left = state.lingers();
-    if !left.is_zero() {
-        let waited = shared.changed.wait_timeout(state, left);
-        return waited.unwrap_or_else(PoisonError::into_inner).0;
-    }
-    state.kill_done();
-    let done = std::mem::take(&mut state.done);
-    drop(state);
-    drop(done);
-    shared.lock()
-}
-
 fn refill<'a>(
     shared: &'a Shared,
     state: MutexGuard<'_, State>,
     parent: &Arc<Parent>,
 ) -> MutexGuard<'a, State> {
-    state.kill_done();
-    drop(state);
-    let forked = parent.fork(Request::Spare);
-    let mut state = shared.lock();
+    let (mut state, forked) = away(shared, state, || parent.fork(Request::Spare));
     match forked {
         Ok(mut spare) => {
             spare.parent = Some(Arc::clone(parent));
@@ -295,4 +288,16 @@ fn refill<'a>(
         Err(_) => state.failures += 1,
     }
     state
+}
+
+/// Waits until what is done is gone, but not before it has lingered.
+fn clear<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    let since = state.last.map_or(LINGER, |last| last.elapsed());
+    if let Some(left) = LINGER.checked_sub(since).filter(|left| !left.is_zero()) {
+        let waited = shared.changed.wait_timeout(state, left);
+        return waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+    let done = std::mem::take(&mut state.done);
+    done.iter().for_each(Worker::kill);
+    away(shared, state, || drop(done)).0
 }

@@ -90,9 +90,6 @@ pub(super) fn run(
         started: Instant::now(),
         used_before,
     };
-    if watch.worker.is_ready {
-        watch.begin();
-    }
     let ended = watch.follow();
     watch.conclude(ended)
 }
@@ -100,7 +97,6 @@ pub(super) fn run(
 impl Watch<'_> {
     /// The job's time begins.
     fn begin(&mut self) {
-        self.worker.is_ready = false;
         self.worker.has_begun = true;
         self.phase = Phase::Running;
         self.started = Instant::now();
@@ -219,30 +215,30 @@ impl Watch<'_> {
     /// Hears what the worker says.
     fn listen(&mut self) -> Result<Option<Outcome>, Stop> {
         // No more at once, or a worker that never stops would keep us from the clock.
-        let mut reads = 2;
-        loop {
+        for _ in 0..2 {
+            let is_more = self.read()?;
             while let Some((kind, body)) = self.worker.parser.next(&self.bounds())? {
                 if let Some(outcome) = self.hear(kind, body)? {
                     return Ok(Some(outcome));
                 }
             }
-            if reads == 0 {
-                return Ok(None);
+            if !is_more {
+                break;
             }
-            reads = if self.read()? { reads - 1 } else { 0 };
         }
+        Ok(None)
     }
 
     /// Reads once; whether there may be more.
     fn read(&mut self) -> Result<bool, Stop> {
         let wants = self.worker.parser.wants(&self.bounds())?;
-        let mut few = [0; frame::AHEAD];
-        let mut many = Vec::new();
-        let chunk = if let Some(few) = few.get_mut(..wants.max(1)) {
-            few
+        let mut small = [0; frame::AHEAD];
+        let mut large = Vec::new();
+        let chunk = if wants > small.len() {
+            large.resize(wants.min(CHUNK), 0);
+            large.as_mut_slice()
         } else {
-            many.resize(wants.min(CHUNK), 0);
-            many.as_mut_slice()
+            small.get_mut(..wants.max(1)).unwrap_or_default()
         };
         match self.worker.channel.read(chunk) {
             Ok(0) => Err(Stop::Gone),

@@ -33,8 +33,6 @@ pub(super) struct Worker {
     about: Option<File>,
     end: Option<End>,
     pub(super) parser: Parser,
-    /// Whether it has said that it waits for a job.
-    pub(super) is_ready: bool,
     /// Whether it may have read one to its end: it knows nothing of it before.
     pub(super) has_begun: bool,
     /// Where it came from, which is not given up before it.
@@ -74,7 +72,6 @@ impl Worker {
             name,
             end: None,
             parser: Parser::new(),
-            is_ready: false,
             has_begun: false,
             parent: None,
         })
