@@ -126,8 +126,9 @@ impl Parser {
         self.read == self.held.len()
     }
 
-    /// How many bytes are worth reading now. What is further beyond the frame that
-    /// is being read is left where it is, so that a worker cannot fill the host.
+    /// How many bytes are worth reading now: never more than [`AHEAD`] beyond the frame
+    /// that is being read. The rest is left where it is, so that a worker cannot fill
+    /// the host.
     ///
     /// # Errors
     /// A breach, as soon as the header of a frame shows it.

@@ -16,6 +16,7 @@ use serde_json::json;
 use support::{
     BOTH, Clean, descendants, job, named_pipe, own_guest, run, settings, signal, stopped, value,
 };
+use tempfile::TempDir;
 
 /// What is the same for all workers of a zygote, and for those of no other.
 const HASH: &str = "hash('which zygote') % 2 ** 50";
@@ -177,14 +178,56 @@ def _fork():
 
 ";
 
-#[test]
-fn another_takes_over_from_a_zygote_that_can_bear_no_worker() {
-    let _clean = Clean::start();
+/// A zygote that forks once for each byte that it is sent.
+const GATED: &str = "
+def _fork():
+    gate = os.open(os.path.join(os.path.dirname(__file__), 'gate'), os.O_RDONLY)
+    os.read(gate, 1)
+    os.close(gate)
+    return os.fork()
+
+";
+
+/// A guest whose zygotes fork in another way.
+fn guest_with(fork: &str) -> TempDir {
     let guest = own_guest();
     let boot = fs::read_to_string(guest.path().join("boot.py")).unwrap();
     let main = boot.find("if __name__").unwrap();
     let (boot, main) = boot.split_at(main);
-    fs::write(guest.path().join("boot.py"), format!("{boot}{BARREN}{main}")).unwrap();
+    fs::write(guest.path().join("boot.py"), format!("{boot}{fork}{main}")).unwrap();
+    guest
+}
+
+fn is_dead(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+}
+
+#[test]
+fn a_worker_that_is_done_while_another_is_forked_is_ended_at_once() {
+    let _clean = Clean::start();
+    let guest = guest_with(GATED);
+    let mut gate = named_pipe(&guest.path().join("gate"));
+    let mut settings = settings(Name::Process, &json!({"cpu": 300, "wall": 300}));
+    guest.path().clone_into(&mut settings.guest);
+    settings.spares = 2;
+    let engine = Engine::new(settings).unwrap();
+    // For the probe, the first job and both spares.
+    gate.write_all(b"1234").unwrap();
+    assert_eq!(value(&engine, "1"), json!(1));
+    wait_for(|| (descendants(std::process::id()).len() == 4).then_some(()));
+    assert_eq!(value(&engine, "2"), json!(2));
+    assert_eq!(value(&engine, RESTLESS), json!(1));
+    // The zygote is busy, so that nobody takes note of the death.
+    wait_for(|| descendants(std::process::id()).into_iter().find(|pid| is_dead(*pid)));
+    gate.write_all(b"5678").unwrap();
+    assert_eq!(value(&engine, "3"), json!(3));
+}
+
+#[test]
+fn another_takes_over_from_a_zygote_that_can_bear_no_worker() {
+    let _clean = Clean::start();
+    let guest = guest_with(BARREN);
     let mut orders = named_pipe(&guest.path().join("orders"));
     for name in BOTH {
         let mut settings = settings(name, &json!({}));

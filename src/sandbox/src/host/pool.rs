@@ -44,7 +44,7 @@ struct Shared {
 struct State {
     parent: Option<Arc<Parent>>,
     spares: VecDeque<Worker>,
-    /// What has no job any more, and is to be ended.
+    /// Workers that have no job any more, and are to be ended.
     done: Vec<Worker>,
     /// When the last of them was done.
     last: Option<Instant>,
@@ -243,8 +243,8 @@ fn keep(shared: &Arc<Shared>) {
     drop(rest);
 }
 
-/// Lets go of the state while something is done that takes its time. What is done
-/// before that is over is ended at once.
+/// Lets go of the state for work that takes its time. Workers that are done before
+/// it is over are killed at once.
 fn away<'a, T>(
     shared: &'a Shared,
     mut state: MutexGuard<'_, State>,
