@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --locked
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint lint-others test test-rust test-python test-kills test-runs test-wasm stubs bench docs deny all clean
+.PHONY: help setup build format lint lint-others test test-rust test-python test-kills test-torture test-runs test-wasm stubs bench docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -69,6 +69,9 @@ test-python: setup ## pytest: units, systems, house
 KILLS ?= 500
 test-kills: setup ## Kill processes at random instants, KILLS times (500), and see that nothing is lost
 	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
+
+test-torture: setup ## Run the long sizes of tests/torture: faults, kills, forgeries, races, hostile replies
+	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest tests/torture $(ARGS)
 
 RUNS ?= 10000
 test-runs: setup ## Run RUNS jobs (10,000) of all kinds in one sandbox, and see that nothing is left behind
