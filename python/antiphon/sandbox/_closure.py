@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Closure", "closure", "with_arrow"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PREPARED = ("matplotlib", "polars", "statsmodels")
+"""What a worker cannot load by itself: see `_guest.preload`."""
 _EXTRA = re.compile(r"\bextra\s*==")
 
 
@@ -24,7 +26,8 @@ class Closure(NamedTuple):
     """What a sandbox with packages can see.
 
     Attributes:
-        modules: names to import, one for each package that was asked for.
+        modules: names to import: one for each package that was asked for, and those that have
+            to be loaded before the code runs, whoever brought them along.
         paths: files and folders to read, absolute, each once, in order.
         homes: folders to look for modules in.
     """
@@ -42,7 +45,8 @@ def closure(packages: Iterable[str]) -> Closure:
 
     Raises:
         ValidationError: one is not installed, or not as files that can be shown
-            (``sandbox_package_missing``).
+            (``sandbox_package_missing``), or lists a file outside of the folder that it is
+            installed in (``sandbox_package_outside``).
 
     Example:
         >>> closure([])
@@ -63,7 +67,12 @@ def closure(packages: Iterable[str]) -> Closure:
         seen.add(_normal(found.name))
         paths.update(dict.fromkeys(_places(found)))
         todo += _needed(found)
-    return Closure(modules, sorted(paths), sorted({str(Path(path).parent) for path in paths}))
+    brought = {Path(path).name for path in paths}.intersection(_PREPARED) - {*modules}
+    return Closure(
+        [*modules, *sorted(brought)],
+        sorted(paths),
+        sorted({str(Path(path).parent) for path in paths}),
+    )
 
 
 def with_arrow(packages: list[str]) -> list[str]:
@@ -116,7 +125,8 @@ def _needed(found: Distribution) -> list[Distribution]:
 
 def _places(found: Distribution) -> list[str]:
     """The files and folders at the top of where it is installed."""
-    places = [Path(str(found.locate_file(top))).resolve() for top in sorted(_tops(found))]
+    home = Path(str(found.locate_file(""))).resolve()
+    places = [_inside(found, home, top) for top in sorted(_tops(found))]
     if not any(place.suffix == ".py" or _is_code(place) for place in places):
         raise ValidationError(
             f"a package for the sandbox has no files of its own: {found.name}",
@@ -125,6 +135,23 @@ def _places(found: Distribution) -> list[str]:
             hint="an editable install cannot be shown to a sandbox; install it as a wheel",
         )
     return [str(place) for place in places if place.exists()]
+
+
+def _inside(found: Distribution, home: Path, top: str) -> Path:
+    """Where `top` is, which has to be in the folder that the package is installed in.
+
+    The list of a package's files is text that came with it: an absolute path in it, or a link
+    beside its modules, would grant the sandbox whatever it leads to.
+    """
+    place = Path(str(found.locate_file(top))).resolve()
+    if home not in place.parents:
+        raise ValidationError(
+            f"a package for the sandbox lists a file outside of its folder: {found.name}: {place}",
+            code="sandbox_package_outside",
+            details={"package": found.name, "path": str(place)},
+            hint=f"install it as a wheel whose files are all in {home}",
+        )
+    return place
 
 
 def _is_code(place: Path) -> bool:

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LimitTable", "Limits"]
 
-_DATA = frozenset(["matplotlib", "numpy", "pandas", "polars", "pyarrow", "scikit-learn", "scipy"])
+_DATA = frozenset(
+    ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "scikit-learn", "scipy", "statsmodels"]
+)
 """Packages that need more memory to do anything."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from antiphon.errors import ValidationError
@@ -84,9 +85,11 @@ class Sandbox:
             accept_no_isolation(given=i_accept_no_isolation)
         own = ENGINES[self._name].packages is None
         granted = closure(with_arrow(packages)) if own else Closure(packages, [], [])
-        self._takes_arrow = ENGINES[self._name].tables or "pyarrow" in granted.modules
+        arrow = {"pyarrow", "polars"}.intersection(granted.modules)
+        self._takes_arrow = ENGINES[self._name].tables or bool(arrow)
         self._packages = tuple(packages)
-        self._limits = (limits or Limits()).complete(packages)
+        brought = (Path(path).name for path in granted.paths)
+        self._limits = (limits or Limits()).complete([*packages, *brought])
         self._engine = ENGINES[self._name].make(
             {
                 "engine": self._name,

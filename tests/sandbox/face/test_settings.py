@@ -109,6 +109,41 @@ def test_a_package_may_be_named_as_it_is_imported() -> None:
     assert closure(["python-dateutil"]).modules == ["dateutil"]
 
 
+def _installed(home: Path, name: str, record: str) -> None:
+    """A package as it would be installed below `home`, with this list of its files."""
+    (home / name).mkdir(parents=True)
+    (home / name / "__init__.py").write_text("", encoding="utf-8")
+    about = home / f"{name}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n", encoding="utf-8")
+    own = f"{name}/__init__.py,,\n{about.name}/METADATA,,\n"
+    (about / "RECORD").write_text(own + record, encoding="utf-8")
+
+
+@pytest.mark.parametrize("listed", ["/usr/share/x,,", "//etc/x,,", "way/x,,", "way,,"])
+def test_a_package_grants_nothing_outside_of_where_it_is_installed(
+    listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    _installed(tmp_path / "home", "strange", listed + "\n")
+    (tmp_path / "home/way").symlink_to(outside)
+    monkeypatch.syspath_prepend(str(tmp_path / "home"))
+    with pytest.raises(ValidationError, match="strange") as caught:
+        closure(["strange"])
+    assert caught.value.code == "sandbox_package_outside"
+
+
+def test_files_of_a_package_that_are_beside_its_home_are_not_granted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Programs are listed so; a path that only passes outside stays inside.
+    _installed(tmp_path / "home", "usual", "../../bin/usual,,\nusual/../../x,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "home"))
+    home = tmp_path.resolve() / "home"
+    assert closure(["usual"]).paths == [str(home / "usual"), str(home / "usual-1.0.dist-info")]
+
+
 def test_what_only_an_extra_needs_stays_outside() -> None:
     required = importlib.metadata.requires("pandas") or []
     assert any("extra ==" in line and line.startswith("pyarrow") for line in required)

@@ -16,7 +16,6 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import NoReturn
 
 _FAILED = 1
@@ -40,7 +39,7 @@ def boot(control: int, native: str) -> NoReturn:
         jail.furnish([path for path in sys.path if path])
         sys.path += jail.path()
         guest = _guest(jail.guest())
-        _import(jail.packages())
+        importlib.import_module("_guest.preload").load(jail.packages())
         _open_streams()
         guest.prepare()
         gc.collect()
@@ -107,14 +106,6 @@ def _reseed() -> None:
     numbers = sys.modules.get("numpy.random")
     if numbers is not None:
         numbers.seed(int.from_bytes(os.urandom(4), "little"))
-
-
-def _import(names: Iterable[str]) -> None:
-    for name in names:
-        try:
-            importlib.import_module(name)
-        except Exception:  # noqa: BLE001, S112 - the code that imports it will see why
-            continue
 
 
 def _extension(path: str) -> Any:

@@ -16,6 +16,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from .budget import DIGITS, TooLarge
+from .polars_table import is_frame as is_polars
 from .portrait import full_name, is_a, plain, portrait
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def _array(encoder: Encoder, value: Any, depth: int) -> Any:
 
 
 def _foreign(value: Any) -> Callable[[Encoder, Any, int], Any] | None:
-    """How to write a value of numpy or pandas, if either is loaded and it is theirs."""
+    """How to write a value of numpy, pandas or polars, if that is loaded and it is theirs."""
     kind = type(value)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -235,6 +236,8 @@ def _foreign(value: Any) -> Callable[[Encoder, Any, int], Any] | None:
             return _array
         if is_a(kind, numpy.generic):
             return _scalar
+    if is_polars(value):
+        return _frame
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return None

@@ -36,6 +36,8 @@ def drawn(limits: dict[str, int]) -> list[bytes]:
     if pyplot is None:
         return []
     numbers = list(pyplot.get_fignums())
+    if not numbers:
+        return []
     images = []
     for number in numbers[: limits["figures"]]:
         image = _image(pyplot.figure(number), number, limits)

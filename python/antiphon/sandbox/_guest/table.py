@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import polars_table
 from .portrait import words
 
 if TYPE_CHECKING:
@@ -30,10 +31,13 @@ def taken_in(stream: bytes) -> Any:
         stream: an Arrow IPC stream.
 
     Returns:
-        A `pandas.DataFrame` if pandas is loaded, else a dict of lists.
+        A `polars.DataFrame` if polars is loaded, unless pandas wrote the table and is loaded too;
+        a `pandas.DataFrame` if that is loaded; else a dict of lists.
     """
     pandas = sys.modules.get("pandas")
-    table = _opened(stream)
+    if "polars" in sys.modules and not (pandas is not None and _is_of_pandas(stream)):
+        return polars_table.read(stream)
+    table = _opened(stream).read_all()
     if pandas is None:
         return {name: table.column(at).to_pylist() for at, name in enumerate(table.column_names)}
     return table.to_pandas(use_threads=False)
@@ -46,13 +50,15 @@ def sent_out(frame: Any, limit: int) -> Table:
     plain type for become text.
 
     Args:
-        frame: of pandas.
+        frame: of pandas or polars.
         limit: bytes that it may take.
 
     Raises:
         OverflowError: it takes more.
         ImportError: there is no Arrow here.
     """
+    if polars_table.is_frame(frame):
+        return Table(*polars_table.write(frame, limit))
     import pyarrow as pa
 
     frame = flat(frame)
@@ -111,7 +117,15 @@ def column_names(labels: Iterable[Any]) -> list[str]:
 def _opened(stream: bytes) -> Any:
     import pyarrow as pa
 
-    return pa.ipc.open_stream(stream).read_all()
+    return pa.ipc.open_stream(stream)
+
+
+def _is_of_pandas(stream: bytes) -> bool:
+    """Whether the stream says so itself; without Arrow nobody can tell."""
+    try:
+        return b"pandas" in (_opened(stream).schema.metadata or {})
+    except ImportError:
+        return False
 
 
 def _column(pa: Any, series: Any) -> Any:

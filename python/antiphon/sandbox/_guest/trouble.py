@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from typing import TYPE_CHECKING, Any
 
 from .cell import line_of
@@ -26,6 +27,7 @@ _KINDS = {
     PermissionError: "denied",
 }
 _NO_THREAD = "can't start new thread"
+_NO_ADDRESSES = "failed to map segment from shared object"
 _FORKING = ("subprocess.py", "popen_fork.py", "popen_forkserver.py", "popen_spawn_posix.py")
 
 
@@ -99,8 +101,20 @@ def _kind(problem: BaseException) -> str:
         return "disk_limit"
     if type(number) is int and number == errno.EAGAIN and _is_fork(problem):
         return "process_limit"
+    if is_a(kind, ImportError, OSError) and _is_unmapped(problem):
+        return "memory_limit"
     no_thread = kind is RuntimeError and problem.args == (_NO_THREAD,)
     return "process_limit" if no_thread else "python_error"
+
+
+def _is_unmapped(problem: BaseException) -> bool:
+    """Whether there were too few addresses left for a library.
+
+    The loader says the same of one in the code's own folder, from where nothing may be run.
+    """
+    text = words(problem, _MESSAGE)
+    own = os.environ.get("TMPDIR", "")
+    return _NO_ADDRESSES in text and not (own and text.startswith(own + "/"))
 
 
 def _attribute(problem: BaseException, name: str) -> Any:

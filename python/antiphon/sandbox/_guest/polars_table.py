@@ -1,0 +1,65 @@
+"""Frames of polars on their way in and out; polars reads and writes Arrow by itself."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+from .portrait import words
+
+_CELL = 4_000
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a data frame or a series of polars."""
+    polars = sys.modules.get("polars")
+    return polars is not None and (
+        type(value) is getattr(polars, "DataFrame", None)
+        or type(value) is getattr(polars, "Series", None)
+    )
+
+
+def read(stream: bytes) -> Any:
+    """The `polars.DataFrame` in an Arrow IPC stream."""
+    import polars as pl
+
+    return pl.read_ipc_stream(io.BytesIO(stream))
+
+
+def write(frame: Any, limit: int) -> tuple[int, int, memoryview]:
+    """A frame or series as an Arrow IPC stream of plain columns, with its rows and columns.
+
+    Args:
+        frame: for which `is_frame` holds.
+        limit: bytes that it may take.
+
+    Raises:
+        OverflowError: it takes more.
+    """
+    import polars as pl
+
+    if type(frame) is pl.Series:
+        frame = frame.to_frame(frame.name or "value")
+    if frame.estimated_size() > 8 * limit:
+        raise OverflowError
+    columns = [_plain(pl, column) for column in frame.get_columns()]
+    frame = pl.DataFrame(columns)
+    sink = io.BytesIO()
+    # The host takes none of the layouts that came later.
+    frame.write_ipc_stream(sink, compat_level=pl.CompatLevel.oldest())
+    stream = sink.getbuffer()
+    if len(stream) > limit:
+        raise OverflowError
+    return frame.height, frame.width, stream
+
+
+def _plain(pl: Any, column: Any) -> Any:
+    kind = column.dtype
+    if kind.is_numeric() or kind.is_temporal() or kind in {pl.Boolean, pl.String, pl.Binary}:
+        wide = kind in {getattr(pl, name, None) for name in ("Int128", "UInt128", "Float16")}
+        return column.cast(pl.String) if wide else column
+    if kind in {pl.Categorical, pl.Enum, pl.Null}:
+        return column.cast(pl.String)
+    texts = [None if cell is None else words(cell, _CELL) for cell in column.to_list()]
+    return pl.Series(column.name, texts, dtype=pl.String)
