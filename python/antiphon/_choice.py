@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from antiphon import local
 from antiphon.errors import AntiphonError, ValidationError
@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Model
     from antiphon.local.progress import Report
 
-__all__ = ["PROVIDERS", "SMALL", "Choice", "caveat", "choose", "opened", "standing"]
+__all__ = [
+    "PROVIDERS",
+    "SMALL",
+    "Choice",
+    "caveat",
+    "choose",
+    "is_local",
+    "open_local",
+    "opened",
+    "standing",
+]
 
 PROVIDERS: dict[str, str] = {
     "OPENAI_API_KEY": "openai:gpt-5-mini",
@@ -67,11 +77,11 @@ class Choice:
     @property
     def weights(self) -> str | None:
         """The local model's name or path; none for a model of a provider."""
+        if not is_local(self.name):
+            return None
         if self.name.lower().endswith(".gguf"):
             return self.name.removeprefix(f"{_LOCAL}:")
-        provider, _, size = self.name.partition(":")
-        if provider.lower() != _LOCAL:
-            return None
+        size = self.name.partition(":")[2]
         sizes = {one.name.rpartition(":")[2]: one.name for one in local.CATALOG}
         return sizes.get(size.lower(), size) or local.CATALOG[0].name
 
@@ -94,6 +104,36 @@ def caveat(models: Iterable[str]) -> str | None:
     known = {one.name for one in local.CATALOG}
     small = [name for name in models if name.partition(":")[2] in known]
     return f"{', '.join(small)}: {SMALL}" if small else None
+
+
+def is_local(name: str) -> bool:
+    """Whether a model's name is that of one on this machine: ``local:size``, or a .gguf file."""
+    return name.lower().endswith(".gguf") or name.partition(":")[0].lower() == _LOCAL
+
+
+def open_local(name: str, settings: Mapping[str, Any]) -> Model:
+    """Starts the local model of that name, once in a process, and opens it.
+
+    Args:
+        name: as `is_local` accepts it.
+        settings: as those of `antiphon.models.model`, without an address and a key.
+
+    Raises:
+        ValidationError: a setting belongs to a server elsewhere (``model_setting_invalid``),
+            or as `antiphon.local.shared`.
+        ModelTransportError: as `antiphon.local.shared`.
+    """
+    for setting in ("api_key", "base_url"):
+        if setting in settings:
+            raise ValidationError(
+                f"a local model has no such setting: {setting}",
+                code="model_setting_invalid",
+                details={"setting": setting},
+                hint="antiphon starts the server of a local model itself; to use one of your own "
+                f'write `model("llamacpp:name", {setting}=...)`',
+            )
+    choice = Choice(name, "named")
+    return _client(local.shared(choice.weights, parallel=1), settings)
 
 
 def choose(given: str | None, env: Mapping[str, str]) -> Choice:
@@ -143,11 +183,8 @@ def standing(given: str | None) -> Model:
         AuthError: as `opened`.
     """
     choice = choose(given, os.environ)
-    weights = choice.weights
-    if weights is None:
-        return model(choice.name)
     with _explained(choice):
-        return _client(local.shared(weights, parallel=1))
+        return model(choice.name)
 
 
 def _is_small(weights: str) -> bool:
@@ -164,15 +201,14 @@ def _start(choice: Choice, weights: str, progress: Report | None) -> local.Local
         return local.serve(weights, parallel=1, progress=progress)
 
 
-def _client(server: local.LocalServer) -> Model:
-    return model(
-        f"llamacpp:{server.model}",
-        base_url=server.base_url,
-        api_key=server.api_key,
-        timeout=_PATIENCE,
-        idle_timeout=_PATIENCE,
-        extra_body={"max_tokens": _MAX_TOKENS},
-    )
+def _client(server: local.LocalServer, settings: Mapping[str, Any] | None = None) -> Model:
+    usual = {
+        "timeout": _PATIENCE,
+        "idle_timeout": _PATIENCE,
+        "extra_body": {"max_tokens": _MAX_TOKENS},
+    }
+    address = {"base_url": server.base_url, "api_key": server.api_key}
+    return model(f"llamacpp:{server.model}", **{**usual, **(settings or {}), **address})
 
 
 @contextmanager

@@ -32,11 +32,14 @@ _REPLY = ("delay", "fault", "finish", "json", "text", "tool_calls", "usage")
 def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
     """Opens a model by its name. Nothing is sent yet.
 
+    A local model (``"local:0.5b"``, ``"local:1.5b"``, or the path of a ``.gguf`` file) is fetched
+    if this machine does not have it, and started; a process starts each once.
+
     Args:
-        name: ``"provider:model"``, for instance ``"openai:gpt-5-mini"`` or
-            ``"ollama:qwen3"``. Or a list of names and `Model`s in the order of preference: the
-            next one is asked when one cannot be reached, answers 429 or 5xx, or takes too
-            long; a refused key or request fails at once.
+        name: ``"provider:model"``, for instance ``"openai:gpt-5-mini"``,
+            ``"ollama:qwen3"`` or ``"local:1.5b"``. Or a list of names and `Model`s in the order of
+            preference: the next one is asked when one cannot be reached, answers 429 or 5xx, or
+            takes too long; a refused key or request fails at once.
         **settings: of one model: ``base_url`` and ``api_key`` (default: the environment
             variables that the provider's own client reads), ``timeout`` (seconds one attempt
             may take), ``idle_timeout`` (seconds without a new piece of the reply),
@@ -51,8 +54,12 @@ def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
     Raises:
         ValidationError: the name, the address or a setting cannot be used
             (``model_invalid``, ``model_name_malformed``, ``model_provider_unknown``,
-            ``model_base_url_missing``, ``model_base_url_invalid``, ``model_setting_invalid``).
+            ``model_base_url_missing``, ``model_base_url_invalid``, ``model_setting_invalid``);
+            a local model is unknown, or what runs it is not installed (``local_model_unknown``,
+            ``local_runtime_missing``).
         AuthError: the provider wants a key, and there is none (``model_key_missing``).
+        ModelTransportError: a local model cannot be fetched or started
+            (``local_model_unavailable``, ``local_server_failed``, ``local_server_timeout``).
 
     Example:
         >>> model("openai:gpt-5-mini", api_key="sk-not-shown")
@@ -63,6 +70,8 @@ def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
     """
     if not isinstance(name, str):
         return _fallback(name, settings)
+    from antiphon._choice import is_local, open_local
+
     for given in settings:
         if given not in _SETTINGS:
             near = difflib.get_close_matches(given, _SETTINGS, 1)
@@ -72,6 +81,8 @@ def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
                 details={"setting": given},
                 hint=f"did you mean `{near[0]}`?" if near else f"use {', '.join(_SETTINGS)}",
             )
+    if is_local(name):
+        return open_local(name, settings)
     try:
         return Model.open(name, dict(os.environ), **settings)
     except (TypeError, ValueError, OverflowError) as error:

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from antiphon import Agent, Orchestrator
 from antiphon._choice import choose, opened
 from antiphon.systems import ReviewLoop
 from local.conftest import real_weights
@@ -21,3 +22,14 @@ def test_a_small_model_answers() -> None:
     assert "42" in result.answer
     assert result.usage["output_tokens"] > 0
     assert result.trace[-1].kind == "run_finished"
+
+
+def test_a_local_model_goes_by_its_name_wherever_a_model_does() -> None:
+    real_weights("qwen2.5-coder:0.5b")
+    agents = [
+        Agent(name="adder", model="local:0.5b", instructions="Reply with a number alone."),
+        Agent(name="spare", model=["local:0.5b", "ollama:qwen3"], writes="again"),
+    ]
+    result = Orchestrator(agents).run("What is 17 plus 25?")
+    assert "42" in result.answer
+    assert result.again

@@ -78,6 +78,10 @@ def test_a_missing_key_is_told_when_the_team_is_built(monkeypatch: pytest.Monkey
         ("openai:x", {"api_key": "k", "idle_timeout": 0}, "model_setting_invalid", "idle_timeout"),
         ("openai:x", {"api_key": "k", "max_attempts": 0}, "model_setting_invalid", "max_attempts"),
         ("openai:x", {"api_key": "k\ny"}, "model_setting_invalid", "authorization"),
+        ("local:900b", {}, "local_model_unknown", "900b"),
+        ("/nowhere/at-all.gguf", {}, "local_model_missing", "at-all.gguf"),
+        ("local:0.5b", {"base_url": "http://127.0.0.1:1"}, "model_setting_invalid", "base_url"),
+        ("local:0.5b", {"tiemout": 1}, "model_setting_invalid", "did you mean `timeout`"),
     ],
 )
 def test_what_cannot_be_opened_is_named(name: str, settings: Any, code: str, naming: str) -> None:

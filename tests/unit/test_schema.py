@@ -7,6 +7,8 @@ import collections
 import enum
 import json
 import pathlib
+import subprocess
+import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -803,3 +805,17 @@ def test_no_json_value_escapes_as_anything_but_a_validation_error(value: Any) ->
 
 def test_paths_are_known_by_their_class_not_their_module() -> None:
     assert schema_of(pathlib.PosixPath) == schema_of(Path)
+
+
+def test_pydantic_may_be_imported_before_any_model_exists() -> None:
+    code = (
+        "from pydantic import BaseModel\n"
+        "from antiphon import tool\n"
+        "@tool\n"
+        "def double(number: int) -> int:\n"
+        "    'Twice the number.'\n"
+        "    return 2 * number\n"
+        "assert double(4) == 8\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

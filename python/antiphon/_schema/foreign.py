@@ -37,8 +37,9 @@ def is_foreign(thing: Any) -> bool:
 
 def is_field(thing: Any) -> bool:
     """Whether it is what ``pydantic.Field(...)`` returns."""
-    module = pydantic()
-    return module is not None and isinstance(thing, module.fields.FieldInfo)
+    # Loaded with the first model: pydantic imports its parts when they are asked for.
+    fields = sys.modules.get("pydantic.fields")
+    return fields is not None and isinstance(thing, fields.FieldInfo)
 
 
 class Foreign(Shape):

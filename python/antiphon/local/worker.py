@@ -99,6 +99,8 @@ def _params(library: Any, settings: dict[str, Any]) -> Any:
     params.cpuparams_batch.n_threads = settings["threads"]
     params.cache_ram_mib = _PROMPT_CACHE_MIB
     params.use_jinja = True
+    # Small models answer best without chance; a request that names a temperature has its own.
+    params.sampling.temp = 0.0
     if settings["template"] is not None:
         params.chat_template = settings["template"]
     return params

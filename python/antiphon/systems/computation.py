@@ -44,7 +44,7 @@ class Computation:
         **settings: ``max_attempts`` (2) pieces of code, ``max_highlights`` (5), ``max_shown``
             (4,000) characters of a result that the model reads, ``guidance`` (what to heed in
             words), ``summarise`` (``True``), ``reasoning`` (``True``: before it writes code, the
-            model says how; the smallest do better without), ``temperature`` (0),
+            model says how; the smallest do better without), ``temperature`` (the model's own),
             ``max_reasks`` (1), ``question_timeout_s`` (120), ``packages`` (those that the model
             is told of; default: the sandbox's).
 

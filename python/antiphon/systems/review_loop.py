@@ -67,9 +67,9 @@ class ReviewLoop(FileBatches):
             ``async``, while it goes on and before its end is shown; ``exit``, at its end alone.
             Default: ``async``.
         **settings: ``retry_limit`` (5), ``question_timeout_s`` (600), ``max_reasks`` (1),
-            ``temperature`` (0), ``tool_timeout_s`` (30), ``research_mode`` (``sequential`` or
-            ``parallel``), ``answer_format`` (``plain`` or ``gaia``), and those that
-            docs/guides/review-loop.md lists.
+            ``temperature`` (each model's own), ``tool_timeout_s`` (30), ``research_mode``
+            (``sequential`` or ``parallel``), ``answer_format`` (``plain`` or ``gaia``), and those
+            that docs/guides/review-loop.md lists.
 
     Raises:
         ValidationError: a setting, role or tool cannot be used (``system_setting_invalid``,

@@ -211,7 +211,7 @@ impl Core {
         }
         for (id, chunk) in letters.chunks {
             self.machine.alive(id, Sign::Progress, self.now);
-            native::note(self, id, &chunk);
+            native::note(self, id, chunk);
         }
         for emitted in letters.emitted {
             self.machine.alive(emitted.id, Sign::Progress, self.now);

@@ -108,9 +108,8 @@ impl Model {
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: ModelRequest = crate::json::read(request)?;
         let port = Arc::clone(&self.port);
-        let reply = crate::wait::blocked(py, async move {
-            port.call(&request, &CallContext::new(Arc::new(SystemClock::new()))).await
-        })?;
+        let reply =
+            crate::wait::blocked(py, async move { port.call(&request, &call_alone()).await })?;
         read_reply(py, reply)
     }
 
@@ -124,7 +123,7 @@ impl Model {
         let port = Arc::clone(&self.port);
         crate::native_runtime::for_python(py)?;
         pyo3_async_runtimes::tokio::future_into_py(py, async move {
-            let reply = port.call(&request, &CallContext::new(Arc::new(SystemClock::new()))).await;
+            let reply = port.call(&request, &call_alone()).await;
             Python::attach(|py| read_reply(py, reply).map(Bound::unbind))
         })
     }
@@ -138,6 +137,13 @@ impl std::fmt::Debug for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Model").field("name", &self.port.name()).finish_non_exhaustive()
     }
+}
+
+/// The context of a call outside of any run. Its seed is its own, so that calls which a
+/// server turns away at the same time do not come back at the same time.
+fn call_alone() -> CallContext {
+    let seed = crate::chance::seed(None);
+    CallContext { seed, ..CallContext::new(Arc::new(SystemClock::new())) }
 }
 
 fn read_reply(py: Python<'_>, reply: Result<ModelReply, Fault>) -> PyResult<Bound<'_, PyAny>> {

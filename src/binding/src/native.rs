@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-use antiphon_core::event::EventKind;
+use antiphon_core::ModelRequest;
 use antiphon_core::task::{Outcome, Task, TaskId};
-use antiphon_core::{ModelRequest, Seed};
 use antiphon_runtime::{CallContext, Chunk, Clock};
 use pyo3::prelude::*;
-use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::core::Core;
@@ -34,7 +32,7 @@ pub(crate) fn ask(
     let cx = CallContext {
         deadline: task.deadline,
         chunks: watched.then_some(chunks),
-        seed: Seed::new(task.id.serial),
+        seed: core.machine.seed_of(task.id),
         idempotency_key: Some(core.machine.model_key(task.id, request)),
         ..CallContext::new(clock)
     };
@@ -76,12 +74,7 @@ async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<C
 }
 
 /// Puts a piece of a reply into the trace.
-pub(crate) fn note(core: &mut Core, id: TaskId, chunk: &Chunk) {
-    match chunk {
-        Chunk::Text(text) => core.machine.note(id, EventKind::Chunk, "text", json!({"text": text})),
-        Chunk::Retry { code, attempt } => {
-            let data = json!({"code": code, "attempt": attempt});
-            core.machine.note(id, EventKind::Retry, "transport", data);
-        }
-    }
+pub(crate) fn note(core: &mut Core, id: TaskId, chunk: Chunk) {
+    let (kind, name, data) = chunk.into_event();
+    core.machine.note(id, kind, name, data);
 }

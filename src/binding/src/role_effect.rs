@@ -90,8 +90,7 @@ fn written(values: &ObjectCodec, came: Came<Object>) -> Came<Json> {
     let text = |value: &Object| {
         let mut out = Writer::new();
         values.write(value, &mut out).ok()?;
-        let bytes = out.into_bytes();
-        Some(bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")).into())
+        Some(hex(&out.into_bytes()).into())
     };
     let stored = match &came {
         Came::Value(value) => match as_json(value) {
@@ -103,6 +102,15 @@ fn written(values: &ObjectCodec, came: Came<Object>) -> Came<Json> {
         Came::Left | Came::Reply(_) | Came::Json(_) => None,
     };
     stored.unwrap_or(Came::Left)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or_default();
+        text.extend([digit(byte >> 4), digit(byte & 0xF)]);
+    }
+    text
 }
 
 fn read(values: &ObjectCodec, came: Came<Json>) -> PyResult<Came<Object>> {

@@ -56,7 +56,8 @@ impl RetryPolicy {
 
     /// The pause after attempt number `attempt` (the first is 1) failed with
     /// `fault`, or none if that was the last attempt. A pause that the other
-    /// side asked for is a floor.
+    /// side asked for is a floor; jitter comes on top of it, because a server
+    /// tells the same number to all whom it turns away at once.
     pub fn pause(&self, attempt: u32, fault: &Fault, seed: Seed) -> Option<Duration> {
         if attempt >= self.max_attempts {
             return None;
@@ -73,6 +74,10 @@ impl RetryPolicy {
             Jitter::Additive => base + chance,
         };
         let pause = Duration::try_from_secs_f64(pause).unwrap_or(self.cap);
-        Some(pause.max(fault.retry_after.unwrap_or_default()))
+        Some(match (fault.retry_after, self.jitter) {
+            (None, _) => pause,
+            (Some(floor), Jitter::None) => pause.max(floor),
+            (Some(floor), Jitter::Full | Jitter::Additive) => floor.saturating_add(pause),
+        })
     }
 }

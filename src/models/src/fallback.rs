@@ -1,6 +1,7 @@
 //! A layer that asks somewhere else when a model cannot be had.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::{Fault, ModelReply, ModelRequest};
 use antiphon_runtime::{CallContext, Chunk, Model};
@@ -59,7 +60,8 @@ impl Model for Fallback {
             let Some(next) = next else {
                 return Err(fault.with("attempts", before).with("tried", tried));
             };
-            cx.emit(Chunk::Retry { code: fault.code.clone(), attempt: before });
+            let code = fault.code.clone();
+            cx.emit(Chunk::Retry { code, attempt: before, delay: Duration::ZERO });
             model = next;
         }
     }

@@ -66,7 +66,7 @@ impl Model for Retrying {
                 return Err(fault.with("attempts", attempt));
             };
             tracing::debug!(model = self.name(), code = fault.code, attempt, ?pause, "retry");
-            cx.emit(Chunk::Retry { code: fault.code.clone(), attempt });
+            cx.emit(Chunk::Retry { code: fault.code.clone(), attempt, delay: pause });
             cx.clock.sleep(pause).await;
             attempt += 1;
         }

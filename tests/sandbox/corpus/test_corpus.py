@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -75,6 +76,19 @@ def run_corpus(
             assert last == {"left": []}, "a process is left"
     assert len(verdicts) == len(cases)
     return verdicts
+
+
+def test_the_corpus_runs_in_a_checkout_below_the_temporary_folder(tmp_path: Path) -> None:
+    if why := _why_not():
+        pytest.skip(f"no namespaces for the corpus here: {why}")
+    checkout = tmp_path / "checkout"
+    shutil.copytree(_INSIDE.parent, checkout / "tests/sandbox/corpus")
+    inside = checkout / "tests/sandbox/corpus" / _INSIDE.name
+    command = [*_apart(), sys.executable, str(inside), "process", "0", "", CASES[0].id]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE)
+    assert done.returncode == 0, done.stderr[-3000:]
+    verdict, left = map(json.loads, done.stdout.splitlines())
+    assert (verdict["case"], left) == (CASES[0].id, {"left": []})
 
 
 def _through(verdicts: list[Verdict]) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 //! Trying again: how often, when, and when not.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -94,6 +95,19 @@ fn a_pause_that_the_other_side_asks_for_is_a_floor() {
     assert_eq!(exact(3).pause(1, &asked, Seed::new(1)), Some(Duration::from_secs(9)));
     let short = fault(Category::ModelTransport).retry_after(ms(1));
     assert_eq!(exact(3).pause(2, &short, Seed::new(1)), Some(Duration::from_secs(2)));
+}
+
+#[test]
+fn jitter_comes_on_top_of_what_the_other_side_asks_for() {
+    let nine = Duration::from_secs(9);
+    let asked = fault(Category::ModelTransport).retry_after(nine);
+    for jitter in [Jitter::Full, Jitter::Additive] {
+        let policy = RetryPolicy { jitter, ..exact(3) };
+        let pauses: BTreeSet<_> =
+            (0..50).filter_map(|seed| policy.pause(1, &asked, Seed::new(seed))).collect();
+        assert!(pauses.len() > 40, "turned away together, they do not return together");
+        assert!(pauses.iter().all(|pause| (nine..=nine + Duration::from_secs(2)).contains(pause)));
+    }
 }
 
 #[test]

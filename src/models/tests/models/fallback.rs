@@ -30,7 +30,8 @@ async fn the_next_model_answers_when_one_is_down() {
     let (cx, mut watcher) = watched(cx());
     let reply = fallback.call(&question(), &cx).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.attempts), ("42", "b", 2));
-    let again = Chunk::Retry { code: "model_server_error".into(), attempt: 1 };
+    let code = "model_server_error".into();
+    let again = Chunk::Retry { code, attempt: 1, delay: Duration::ZERO };
     assert_eq!(chunks(&mut watcher), [again, Chunk::Text("42".into())]);
 }
 

@@ -94,7 +94,8 @@ async fn nobody_waits_for_a_day() {
 async fn e08_rate_limit_hint_is_honoured() {
     let limited = fails(429, "", "slow down").header("retry-after", "2");
     let server = Server::start([limited, says("42")]).await;
-    let settings = Settings { retry: RetryPolicy::default(), ..settings(&server) };
+    let retry = RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() };
+    let settings = Settings { retry, ..settings(&server) };
     let clock = Arc::new(ManualClock::default());
     let model = opened(&settings);
     let cx = CallContext::new(clock.clone());
@@ -121,7 +122,8 @@ async fn a_stream_that_broke_begins_anew_and_the_watcher_is_told() {
     let (cx, mut watcher) = watched(crate::answers::cx());
     let reply = opened(&settings).call(&question(), &cx).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.attempts), ("42", 2));
-    let again = Chunk::Retry { code: "model_reply_cut".into(), attempt: 1 };
+    let code = "model_reply_cut".into();
+    let again = Chunk::Retry { code, attempt: 1, delay: Duration::ZERO };
     let expected = [Chunk::Text("4".into()), again, Chunk::Text("42".into())];
     assert_eq!(chunks(&mut watcher), expected);
 }

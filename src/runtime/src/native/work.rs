@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
-use antiphon_core::event::EventKind;
 use antiphon_core::run::Run;
 use antiphon_core::task::{Input, Invocation, Outcome, Task, TaskId, Work};
 use antiphon_core::{Fault, ModelRequest, Time};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::children::Job;
@@ -164,13 +163,8 @@ impl Relay {
     }
 
     fn pass_on(&self, chunk: Chunk) {
-        let (kind, data) = match chunk {
-            Chunk::Text(text) => (EventKind::Chunk, json!({"text": text})),
-            Chunk::Retry { code, attempt } => {
-                (EventKind::Retry, json!({"code": code, "attempt": attempt, "transport": true}))
-            }
-        };
+        let (kind, name, data) = chunk.into_event();
         // A run that has ended takes no more notes.
-        let _ = self.signals.send(Signal::Note(self.id, kind, String::new(), data));
+        let _ = self.signals.send(Signal::Note(self.id, kind, name.to_owned(), data));
     }
 }

@@ -1,12 +1,12 @@
 //! Those who watch: what they see, and that they hold nothing up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::event::Event;
 use antiphon_core::event::EventKind::{self, Chunk, Dropped, ModelCall, ModelReply};
 use antiphon_core::graph::{END, Graph, Policy, START};
-use antiphon_runtime::{Driver, Recorder, Subscription, subscribe};
+use antiphon_runtime::{Driver, Recorder, Subscription, Watcher, subscribe};
 use serde_json::{Value as Json, json};
 
 use crate::support::script::{Script, says};
@@ -126,12 +126,37 @@ async fn a_recorder_counts_what_goes_beyond_its_limit() {
     assert_eq!(recorder.dropped() + 2, run.event_count());
 }
 
-#[tokio::test]
-async fn a_reader_who_has_gone_is_forgotten() {
+/// Knows every event without holding any.
+#[derive(Debug, Default)]
+struct WeakRecorder(Mutex<Vec<Weak<Event>>>);
+
+impl Watcher for WeakRecorder {
+    fn see(&self, event: &Arc<Event>) {
+        self.0.lock().unwrap().push(Arc::downgrade(event));
+    }
+}
+
+/// How many events a run has, and how many of them somebody still holds after it.
+async fn events_held(feed: Arc<dyn Watcher>) -> (usize, usize) {
     let clock = clock();
     let (graph, host) = talker(3);
+    let recorder = Arc::new(WeakRecorder::default());
+    let watchers = [feed, recorder.clone() as Arc<dyn Watcher>];
+    let driver = Driver::new(host, clock.clone());
+    let driver = watchers.into_iter().fold(driver, Driver::watch);
+    driver.run(&mut run(&graph, &clock)).await.unwrap();
+    let events = recorder.0.lock().unwrap();
+    (events.len(), events.iter().filter(|event| event.strong_count() > 0).count())
+}
+
+#[tokio::test]
+async fn a_reader_who_has_gone_is_forgotten() {
+    let (feed, subscription) = subscribe(16);
+    let (seen, held) = events_held(feed).await;
+    assert!(seen > 3);
+    assert_eq!(held, seen, "a reader who is there finds every event");
+    drop(subscription);
     let (feed, subscription) = subscribe(16);
     drop(subscription);
-    let driver = Driver::new(host, clock.clone()).watch(feed);
-    driver.run(&mut run(&graph, &clock)).await.unwrap();
+    assert_eq!(events_held(feed).await, (seen, 0));
 }

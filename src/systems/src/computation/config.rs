@@ -21,8 +21,8 @@ use serde_json::Value as Json;
 pub struct Config {
     /// Pieces of code that are tried; 1 to 10, by default 2.
     pub max_attempts: u32,
-    /// 0, the default, is the least random.
-    pub temperature: f64,
+    /// 0 is the least random; by default the model's own. Some models accept no other.
+    pub temperature: Option<f64>,
     /// How often the model is asked again for a reply that does not fit, by default 1.
     pub max_reasks: u32,
     /// Further facts in an answer, by default 5.
@@ -47,7 +47,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             max_attempts: 2,
-            temperature: 0.0,
+            temperature: None,
             max_reasks: 1,
             max_highlights: 5,
             max_shown: 4_000,
@@ -82,7 +82,9 @@ impl Config {
         if !(1..=10).contains(max_attempts) {
             return Err(invalid(format!("`max_attempts` must be from 1 to 10: {max_attempts}")));
         }
-        if !(0.0..=2.0).contains(temperature) {
+        if let Some(temperature) = temperature
+            && !(0.0..=2.0).contains(temperature)
+        {
             return Err(invalid(format!("`temperature` must be between 0 and 2: {temperature}")));
         }
         if !(100..=100_000).contains(max_shown) {

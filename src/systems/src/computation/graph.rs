@@ -48,7 +48,7 @@ pub(super) fn build(config: &Config) -> Result<Arc<Graph<Json>>, Fault> {
 fn agent(name: &str, schema: &Schema, config: &Config) -> Result<Node<Json>, Fault> {
     let spec = AgentSpec {
         output: Some(Arc::new(Shape::compile(schema)?)),
-        temperature: Some(config.temperature),
+        temperature: config.temperature,
         max_reasks: config.max_reasks,
         max_tool_calls: 0,
         max_turns: config.max_reasks.saturating_add(2),

@@ -35,8 +35,8 @@ pub struct Config {
     pub researcher: WorkerConfig,
     /// The expert's own settings.
     pub expert: WorkerConfig,
-    /// 0, the default, is the least random.
-    pub temperature: f64,
+    /// 0 is the least random; by default each model's own. Some models accept no other.
+    pub temperature: Option<f64>,
     /// How often an agent is asked again for a reply that does not fit, by default 1.
     pub max_reasks: u32,
     /// Seconds a call of a tool may take that sets no limit itself, by default 30.
@@ -73,7 +73,7 @@ impl Default for Config {
             recursion_limit: 100,
             researcher: WorkerConfig { max_tool_calls: Some(Self::RESEARCHER_TOOL_CALLS) },
             expert: WorkerConfig { max_tool_calls: Some(Self::EXPERT_TOOL_CALLS) },
-            temperature: 0.0,
+            temperature: None,
             max_reasks: 1,
             tool_timeout_s: 30.0,
             question_timeout_s: 600.0,
@@ -136,11 +136,10 @@ impl Config {
                 at_least_one(key, limit.map_or(1, u64::from))?;
             }
         }
-        if !(0.0..=2.0).contains(&self.temperature) {
-            return Err(invalid(format!(
-                "`temperature` must be between 0 and 2: {}",
-                self.temperature
-            )));
+        if let Some(temperature) = self.temperature
+            && !(0.0..=2.0).contains(&temperature)
+        {
+            return Err(invalid(format!("`temperature` must be between 0 and 2: {temperature}")));
         }
         seconds("tool_timeout_s", self.tool_timeout_s)?;
         seconds("question_timeout_s", self.question_timeout_s)?;

@@ -85,7 +85,7 @@ fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>
     let spec = AgentSpec {
         tools,
         output: Some(Arc::new(output(step, config, player)?)),
-        temperature: Some(player.temperature.unwrap_or(config.temperature)),
+        temperature: player.temperature.or(config.temperature),
         max_output_tokens: player.max_output_tokens,
         max_reasks: config.max_reasks,
         max_tool_calls,

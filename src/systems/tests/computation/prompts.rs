@@ -27,7 +27,7 @@ async fn the_model_reads_the_question_the_inputs_the_functions_and_no_more() {
     }
     assert!(summing_up.messages[0].content.contains("Amounts are in euros."));
     assert!(summing_up.messages[1].content.contains("<result>\ndescribed\n</result>"));
-    assert_eq!(planning.temperature, Some(0.0));
+    assert_eq!(planning.temperature, None, "sent only when it is set");
 }
 
 #[tokio::test]

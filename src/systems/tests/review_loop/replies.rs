@@ -112,7 +112,7 @@ async fn a_researcher_without_tools_gets_the_schema_at_once() {
     let played = ending(scene).ask("q").await;
     let schema = played.requests("researcher")[0].schema.clone().unwrap();
     assert_eq!(schema.json["required"], json!(["result"]));
-    assert_eq!(played.requests("researcher")[0].temperature, Some(0.0));
+    assert_eq!(played.requests("researcher")[0].temperature, None, "sent only when it is set");
 }
 
 #[tokio::test]

@@ -183,7 +183,8 @@ async fn a_player_brings_its_own_tools_and_limits() {
         tags: [("agent".to_owned(), "strict".to_owned())].into(),
         ..Player::new(as_model.clone())
     });
-    let system = ReviewLoop::new(Config::default(), roles).unwrap();
+    let config = Config { temperature: Some(0.2), ..Config::default() };
+    let system = ReviewLoop::new(config, roles).unwrap();
     system.ask("q", scene.session()).await.unwrap();
     let asked = model.requests();
     let critic: Vec<_> = asked.iter().filter(|asked| asked.tags["role"] == "critic").collect();
@@ -192,7 +193,7 @@ async fn a_player_brings_its_own_tools_and_limits() {
         assert_eq!((request.tools.len(), request.temperature), (1, Some(0.7)));
         assert_eq!((request.max_output_tokens, &*request.tags["agent"]), (Some(99), "strict"));
     }
-    assert_eq!(asked[0].temperature, Some(0.0));
+    assert_eq!(asked[0].temperature, Some(0.2));
 }
 
 #[tokio::test]

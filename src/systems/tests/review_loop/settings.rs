@@ -12,7 +12,7 @@ fn every_key_of_the_specification_has_its_default() {
         "recursion_limit": 100,
         "researcher": {"max_tool_calls": 20},
         "expert": {"max_tool_calls": 15},
-        "temperature": 0.0,
+        "temperature": null,
         "max_reasks": 1,
         "tool_timeout_s": 30.0,
         "question_timeout_s": 600.0,
