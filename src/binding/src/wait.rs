@@ -1,4 +1,4 @@
-//! The one way from Python into native futures that a thread waits for.
+//! The ways from Python into native work that a thread waits for.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -20,6 +20,24 @@ pub(crate) fn blocked<T: Send + 'static>(
         // Whoever waited may have been interrupted.
         let _ = sender.send(future.await);
     });
+    received(py, receiver).inspect_err(|_| task.abort())
+}
+
+/// Does what blocks on a thread of its own, with the interpreter released. After
+/// Ctrl-C nobody waits for it any more.
+pub(crate) fn run_on_thread<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::Builder::new().name("antiphon-open".into()).spawn(move || {
+        // Whoever waited may have been interrupted.
+        let _ = sender.send(work());
+    })?;
+    received(py, receiver)
+}
+
+fn received<T: Send>(py: Python<'_>, receiver: mpsc::Receiver<T>) -> PyResult<T> {
     let receiver = std::sync::Mutex::new(receiver);
     loop {
         let received = py.detach(|| {
@@ -28,14 +46,10 @@ pub(crate) fn blocked<T: Send + 'static>(
         });
         match received {
             Ok(value) => return Ok(value),
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err("the native task ended without an answer"));
             }
-        }
-        if let Err(error) = py.check_signals() {
-            task.abort();
-            return Err(error);
         }
     }
 }

@@ -21,6 +21,7 @@ mod group;
 mod lane;
 mod link;
 mod pool;
+mod retry;
 mod schema;
 mod statements;
 mod tls;
@@ -38,8 +39,9 @@ pub struct Settings {
     pub schema: String,
     /// Connections at most. Each is opened when it is needed first.
     pub pool: usize,
-    /// How long a statement may take; also how long a database that was there
-    /// may be away before whoever asks is told so.
+    /// How long a statement may take; also how long one is tried again whose
+    /// connection is cut, or a database that was there waited for, before whoever
+    /// asks is told so.
     pub timeout: Duration,
 }
 
@@ -64,7 +66,8 @@ impl PostgresStore {
     ///
     /// # Errors
     /// `store_setting_invalid` if a setting or the URL cannot be used,
-    /// `store_unavailable` if there is no such database, `store_refused` if it
+    /// `store_unavailable` if there is no such database, or one that cuts every
+    /// connection for as long as `timeout`, `store_refused` if it
     /// does not let us in, `store_read_only` if the tables are missing and may not
     /// be made, `store_corrupt` if the schema is something else, `store_version`
     /// if a later antiphon has made it.
@@ -145,10 +148,10 @@ impl Store for PostgresStore {
 
     fn delete(&self, thread: &str) -> Answer<bool> {
         let name = thread.to_owned();
-        let mut removed = false;
+        let (mut found, mut removed) = (None, false);
         self.pool.ask(thread, async move |link| {
             let delete = async || {
-                removed |= sql::delete(link, &name).await?;
+                removed |= sql::delete(link, &name, &mut found).await?;
                 Ok(removed)
             };
             link.in_transaction(delete).await

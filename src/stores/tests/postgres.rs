@@ -110,11 +110,125 @@ mod connections {
     }
 }
 
+mod cuts_in_a_row {
+    use super::*;
+
+    /// A statement of the store that waits for a lock as long as `lock` is open.
+    async fn held_up(schema: &Schema) -> tokio_postgres::Client {
+        let admin = schema.admin().await;
+        let row = format!("BEGIN; SELECT 1 FROM {}.thread FOR UPDATE", schema.name());
+        admin.batch_execute(&row).await.unwrap();
+        admin
+    }
+
+    #[tokio::test]
+    async fn one_statement_is_repeated_as_often_as_time_allows() {
+        let schema = Schema::new();
+        let store = schema.open();
+        store.claim("t", "me", TERM).await.unwrap();
+        let lock = held_up(&schema).await;
+        let answer = store.append(batch("t", 0));
+        for _ in 0..6 {
+            schema.blocked().await;
+            assert!(schema.cut().await > 0);
+        }
+        lock.batch_execute("COMMIT").await.unwrap();
+        answer.await.unwrap();
+        assert_eq!(seqs(&store, "t").await, [1]);
+    }
+
+    #[tokio::test]
+    async fn it_is_given_up_when_time_is_up() {
+        let schema = Schema::new();
+        let settings = PostgresSettings { timeout: Duration::from_secs(1), ..schema.settings() };
+        let store = PostgresStore::connect(&schema.url(), &settings).unwrap();
+        store.claim("t", "me", TERM).await.unwrap();
+        let lock = held_up(&schema).await;
+        let answer = tokio::spawn(store.append(batch("t", 0)));
+        while !answer.is_finished() {
+            schema.cut().await;
+        }
+        let fault = answer.await.unwrap().unwrap_err();
+        assert_eq!(fault.code, "store_unavailable");
+        assert!(fault.details["attempts"].as_u64().unwrap() > 1, "{fault:?}");
+        assert!(fault.message.contains("attempts"), "{}", fault.message);
+        lock.batch_execute("COMMIT").await.unwrap();
+        store.append(batch("t", 0)).await.unwrap();
+        assert_eq!(seqs(&store, "t").await, [1]);
+    }
+
+    #[tokio::test]
+    async fn answers_that_are_lost_again_and_again_are_found_in_the_end() {
+        let (_schema, proxy, store) = answers_that_are_lost::store().await;
+        for (round, count) in (1..).zip([2, 3, 4, 5, 9]) {
+            proxy.lose_next_answers(count);
+            store.append(batch("t", round)).await.unwrap();
+        }
+        assert_eq!(proxy.lost(), 23);
+        assert_eq!(seqs(&store, "t").await, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[tokio::test]
+    async fn opening_is_repeated_too() {
+        let schema = Schema::new();
+        let proxy = Proxy::to(schema.place()).await;
+        proxy.lose_next_answers(7);
+        let url = format!("postgres://{}@{}", schema.login(), proxy.place());
+        let store = PostgresStore::connect(&url, &schema.settings()).unwrap();
+        assert_eq!(proxy.lost(), 7);
+        store.claim("t", "me", TERM).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn opening_is_given_up_when_time_is_up() {
+        let schema = Schema::new();
+        let proxy = Proxy::to(schema.place()).await;
+        proxy.lose_next_answers(u32::MAX);
+        let url = format!("postgres://{}@{}", schema.login(), proxy.place());
+        let settings = PostgresSettings { timeout: Duration::from_secs(1), ..schema.settings() };
+        let fault = refused(&url, &settings);
+        assert_eq!(fault.code, "store_unavailable");
+        assert!(fault.details["attempts"].as_u64().unwrap() > 1, "{fault:?}");
+    }
+}
+
 mod answers_that_are_lost {
     use super::*;
 
+    #[tokio::test]
+    async fn what_arrives_late_does_nothing_any_more() {
+        let (_schema, proxy, store) = store().await;
+        store.release("t", "me").await.unwrap();
+        store.claim("t", "me", TERM).await.unwrap();
+        proxy.delay_next_question();
+        store.release("t", "me").await.unwrap();
+        store.claim("t", "me", TERM).await.unwrap();
+        proxy.deliver().await;
+        store.append(batch("t", 1)).await.unwrap();
+        assert_eq!(seqs(&store, "t").await, [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_got_the_name_of_a_deleted_one_stays() {
+        let (schema, proxy, store) = store().await;
+        store.release("t", "me").await.unwrap();
+        // After BEGIN, two answers for each of the two statements, and before COMMIT's.
+        proxy.lose_answer_after(5);
+        let deleted = store.delete("t");
+        proxy.wait_until_lost(1).await;
+        proxy.shut();
+        proxy.cut();
+        let other = schema.open();
+        while other.head("t").await.unwrap().is_some() {}
+        other.claim("t", "you", TERM).await.unwrap();
+        other.release("t", "you").await.unwrap();
+        proxy.open();
+        assert!(deleted.await.unwrap());
+        assert_eq!(other.head("t").await.unwrap(), Some(Head::default()));
+    }
+
     /// A store behind a proxy, with a thread of one entry.
-    async fn store() -> (Schema, Proxy, PostgresStore) {
+    pub(super) async fn store() -> (Schema, Proxy, PostgresStore) {
         let schema = Schema::new();
         let proxy = Proxy::to(schema.place()).await;
         let settings = PostgresSettings { pool: 1, ..schema.settings() };
@@ -169,7 +283,7 @@ mod answers_that_are_lost {
         proxy.lose_answer_after(5);
         assert_eq!(store.remove("t", "me", ALL).await.unwrap(), 1);
         store.release("t", "me").await.unwrap();
-        proxy.lose_answer_after(9);
+        proxy.lose_answer_after(5);
         assert!(store.delete("t").await.unwrap());
         assert_eq!(proxy.lost(), 2);
         assert_eq!(store.head("t").await.unwrap(), None);

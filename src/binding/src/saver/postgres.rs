@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use super::{Saver, check_pickle, seal};
 use crate::clerk::keep;
 use crate::fault::to_exception;
+use crate::wait::run_on_thread;
 
 /// Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
 /// and until when, is told by the database's clock.
@@ -26,7 +27,8 @@ impl PostgresSaver {
     /// authenticated (XChaCha20-Poly1305), and nothing else is read. The tables lie in the
     /// schema of the name `schema`, which is made if there is none. There are at most `pool`
     /// connections (1 to 64), each opened when it is needed first. A statement may take
-    /// `timeout` seconds; so long a database that was there is also waited for when it is away.
+    /// `timeout` seconds; for as long it is tried again if its connection is cut, and a database
+    /// that was there is waited for.
     /// With `pickle` and a key, objects of types that are neither known nor registered are
     /// pickled; whoever has the key can then run code here. `keep_last`, `keep_for` and
     /// `keep_bytes` are those of `SqliteSaver.open`.
@@ -58,8 +60,9 @@ impl PostgresSaver {
         })?;
         let settings = PostgresSettings { schema: schema.to_owned(), pool, timeout };
         let seal = seal(key)?;
-        let connect = || PostgresStore::connect(url, &settings);
-        let store = py.detach(connect).map_err(|fault| to_exception(py, &fault))?;
+        let url = url.to_owned();
+        let connect = move || PostgresStore::connect(&url, &settings);
+        let store = run_on_thread(py, connect)?.map_err(|fault| to_exception(py, &fault))?;
         let base = Saver::new(store, seal).pickling(pickle).keeping(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::io;
+use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
 use tokio_postgres::Error;
@@ -12,8 +13,10 @@ pub(super) type Done<T> = Result<T, Trouble>;
 
 /// A failure, by what can be done about it at once.
 pub(super) enum Trouble {
-    /// The connection is gone, and nobody knows whether it happened.
-    Lost(Fault),
+    /// The connection was cut, for this reason, and nobody knows whether it happened.
+    Lost(String),
+    /// Nobody answers, for this reason.
+    Absent(String),
     /// The database has undone it in favour of another one.
     Undone(Fault),
     /// It did not happen, and would not if it were tried again.
@@ -23,8 +26,21 @@ pub(super) enum Trouble {
 impl Trouble {
     pub(super) fn into_fault(self) -> Fault {
         match self {
-            Self::Lost(fault) | Self::Undone(fault) | Self::Failed(fault) => fault,
+            Self::Lost(cause) | Self::Absent(cause) => unavailable(&cause),
+            Self::Undone(fault) | Self::Failed(fault) => fault,
         }
+    }
+
+    /// What is told once so many attempts were in vain.
+    pub(super) fn after(self, attempts: u32, spent: Duration) -> Fault {
+        let fault = match self {
+            Self::Lost(cause) | Self::Absent(cause) => {
+                let tries = format!(" after {attempts} attempts in {:.1} s", spent.as_secs_f64());
+                unreached(&tries, &cause)
+            }
+            Self::Undone(fault) | Self::Failed(fault) => fault,
+        };
+        fault.with("attempts", attempts)
     }
 }
 
@@ -42,9 +58,17 @@ pub(super) fn of(error: &Error) -> Trouble {
     }
     let cause = error.source().map(ToString::to_string);
     let problem = cause.unwrap_or_else(|| error.to_string());
-    let of_the_way = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).is_some();
-    if error.is_closed() || of_the_way {
-        return Trouble::Lost(unavailable(&problem));
+    if error.is_closed() {
+        return Trouble::Lost(problem);
+    }
+    if let Some(of_the_way) = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
+        return match of_the_way.kind() {
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => Trouble::Lost(problem),
+            _ => Trouble::Absent(problem),
+        };
     }
     let message = format!("the database cannot be used: {problem}");
     Trouble::Failed(
@@ -66,7 +90,7 @@ fn told_by(told: &DbError) -> Trouble {
         ]
         .contains(&code)
     {
-        return Trouble::Lost(unavailable(&problem));
+        return Trouble::Lost(problem);
     }
     let message = format!("the database refuses it: {problem}");
     let state = |code, hint: &str| Fault::new(Category::State, code, message.clone()).hint(hint);
@@ -105,8 +129,12 @@ fn refused(code: &SqlState, problem: &str, state: impl Fn(&'static str, &str) ->
 }
 
 /// The fault of a database that is not there.
-pub(super) fn unavailable(problem: &str) -> Fault {
-    let message = format!("the database cannot be reached: {problem}");
+fn unavailable(problem: &str) -> Fault {
+    unreached("", problem)
+}
+
+fn unreached(tries: &str, problem: &str) -> Fault {
+    let message = format!("the database cannot be reached{tries}: {problem}");
     Fault::new(Category::State, "store_unavailable", message)
         .hint("check that the database runs, and the host, port and database in the URL")
 }

@@ -8,12 +8,13 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::Batch;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
 use super::address::Address;
-use super::fault::{self, Trouble};
+use super::fault::{self, Done, Trouble};
 use super::group::Group;
 use super::link::Link;
+use super::retry::RetrySchedule;
 use super::work::{Reply, Work};
 
 /// What is to be done in a lane.
@@ -40,6 +41,8 @@ pub(super) struct Lane {
     link: Option<Link>,
     /// What is done first when the database is there again.
     owed: Vec<Box<dyn Work>>,
+    /// The keys of connections that were lost while something was under way.
+    lost: Vec<i64>,
 }
 
 impl Shared {
@@ -51,8 +54,8 @@ impl Shared {
 impl Lane {
     /// A connection that is not used for so long is closed.
     const IDLE: Duration = Duration::from_mins(5);
-    /// A server that fails over may cut two connections in a row.
-    const TRIES: u32 = 3;
+    /// What is left when the store is closed is tried for so long.
+    const CLOSING: Duration = Duration::from_secs(5);
 
     /// A lane with the connection that was opened for it, if one was.
     pub(super) const fn new(
@@ -60,7 +63,7 @@ impl Lane {
         jobs: UnboundedReceiver<Job>,
         link: Option<Link>,
     ) -> Self {
-        Self { shared, jobs, next: None, link, owed: Vec::new() }
+        Self { shared, jobs, next: None, link, owed: Vec::new(), lost: Vec::new() }
     }
 
     /// Serves until nobody can ask any more and all is done.
@@ -108,73 +111,81 @@ impl Lane {
         group
     }
 
-    /// Does it; once more, and once again, if that may help.
+    /// Does it, and again where a connection was lost, until it is known to be
+    /// done or time is up.
     async fn carry_out(&mut self, mut work: Box<dyn Work>) {
-        for tries in 1.. {
-            let link = match self.connected().await {
-                Ok(link) => link,
-                Err(fault) => {
-                    self.put_off(work, &fault);
-                    return self.give_up(&fault);
+        let mut retries = RetrySchedule::within(self.shared.address.timeout());
+        let mut again = false;
+        loop {
+            let trouble = match self.connected(&retries).await {
+                Ok(link) => match work.run(link, std::mem::replace(&mut again, true)).await {
+                    Ok(()) => return,
+                    Err(trouble) => trouble,
+                },
+                Err(trouble) => {
+                    self.lose(&trouble);
+                    if let Some(fault) = self.stays_away(&mut retries, trouble).await {
+                        self.shared.hopeful.set(false);
+                        self.put_off(work, &fault);
+                        return self.give_up(&fault);
+                    }
+                    continue;
                 }
             };
-            match work.run(link, tries > 1).await {
-                Ok(()) => return,
-                Err(Trouble::Undone(_)) if tries < Self::TRIES => {}
-                Err(Trouble::Lost(_)) if tries < Self::TRIES => self.link = None,
-                Err(trouble) => {
-                    if matches!(trouble, Trouble::Lost(_)) {
-                        self.link = None;
-                    }
-                    return self.put_off(work, &trouble.into_fault());
-                }
+            self.lose(&trouble);
+            if let Err(fault) = retries.pause(trouble, self.haste()).await {
+                return self.put_off(work, &fault);
             }
         }
     }
 
-    async fn connected(&mut self) -> Result<&Link, Fault> {
+    /// A connection that can be used, on which nothing is owed.
+    async fn connected(&mut self, retries: &RetrySchedule) -> Done<&Link> {
         let is_well = match &self.link {
             Some(link) => link.is_well().await,
             None => false,
         };
         if !is_well {
+            // Nothing was under way on it.
             self.link = None;
-            let link = self.connect().await?;
-            while let Some(owed) = self.owed.first_mut() {
-                if let Err(trouble) = owed.run(&link, true).await {
-                    return Err(trouble.into_fault());
-                }
-                self.owed.remove(0);
+            let link = Link::open(&self.shared.address, retries.left()).await?;
+            self.shared.hopeful.set(true);
+            while let Some(key) = self.lost.last() {
+                link.end_process(*key).await?;
+                self.lost.pop();
             }
             self.link = Some(link);
         }
-        self.link.as_ref().ok_or_else(fault::gone)
+        let link = self.link.as_ref().ok_or_else(fault::gone)?;
+        while let Some(owed) = self.owed.first_mut() {
+            owed.run(link, true).await?;
+            self.owed.remove(0);
+        }
+        Ok(link)
     }
 
-    /// A new connection, as soon as there can be one.
-    async fn connect(&self) -> Result<Link, Fault> {
-        let Shared { address, hopeful } = &*self.shared;
-        let until = Instant::now() + address.timeout();
-        let mut pause = Duration::from_millis(20);
-        loop {
-            match Link::open(address).await {
-                Ok(link) => {
-                    hopeful.set(true);
-                    return Ok(link);
-                }
-                Err(Trouble::Lost(_) | Trouble::Undone(_))
-                    if hopeful.get()
-                        && !self.jobs.is_closed()
-                        && Instant::now() + pause < until =>
-                {
-                    sleep(pause).await;
-                    pause = (pause * 2).min(Duration::from_secs(1));
-                }
-                Err(trouble) => {
-                    hopeful.set(false);
-                    return Err(trouble.into_fault());
-                }
-            }
+    /// Waits for a database that does not let us in; says why, if it is not
+    /// waited for any longer.
+    async fn stays_away(&self, retries: &mut RetrySchedule, trouble: Trouble) -> Option<Fault> {
+        match trouble {
+            Trouble::Failed(fault) => Some(fault),
+            trouble if !self.shared.hopeful.get() => Some(trouble.into_fault()),
+            // Whoever closes the store waits for no server to come back.
+            Trouble::Absent(_) if self.jobs.is_closed() => Some(trouble.into_fault()),
+            trouble => retries.pause(trouble, self.haste()).await.err(),
+        }
+    }
+
+    /// How long a job may still be tried if the store is being closed.
+    fn haste(&self) -> Option<Duration> {
+        self.jobs.is_closed().then_some(Self::CLOSING)
+    }
+
+    fn lose(&mut self, trouble: &Trouble) {
+        if matches!(trouble, Trouble::Lost(_) | Trouble::Absent(_))
+            && let Some(link) = self.link.take()
+        {
+            self.lost.push(link.key());
         }
     }
 

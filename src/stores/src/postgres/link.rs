@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -21,8 +22,10 @@ pub(super) type Bound<'a> = (&'a (dyn ToSql + Sync), Type);
 
 pub(super) struct Link {
     client: Client,
-    /// Carries what the client says.
-    carrier: JoinHandle<()>,
+    carrier: Carrier,
+    /// The server's process holds an advisory lock of this number, by which it is
+    /// found once the connection is lost.
+    key: i64,
     schema: String,
     /// A server that is silent for longer is given up.
     patience: Duration,
@@ -31,14 +34,30 @@ pub(super) struct Link {
     plans: RefCell<BTreeMap<&'static str, Statement>>,
 }
 
+/// Carries what the client says. What was not sent when the link is dropped never is.
+struct Carrier(JoinHandle<()>);
+
+impl Drop for Carrier {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Link {
     /// A connection that was not used for so long may be dead without saying so.
     const FRESH: Duration = Duration::from_secs(30);
     /// What a statement's answer may need on its way, beyond its own time.
     const WAY: Duration = Duration::from_secs(5);
 
-    /// Connects, and sees to it that the tables are there.
-    pub(super) async fn open(address: &Address) -> Done<Self> {
+    /// Connects, and sees to it that the tables are there, if there is so much
+    /// time left.
+    pub(super) async fn open(address: &Address, left: Duration) -> Done<Self> {
+        let patience = left + Self::WAY;
+        let silent = |_| Trouble::Lost(format!("no answer within {patience:.1?}"));
+        timeout(patience, Self::opened(address)).await.map_err(silent)?
+    }
+
+    async fn opened(address: &Address) -> Done<Self> {
         let patience = address.timeout() + Self::WAY;
         let connecting = address.config().connect(address.tls());
         let (client, connection) = within(patience, connecting).await?;
@@ -49,11 +68,14 @@ impl Link {
         let schema = format!("\"{}\"", address.schema());
         let used = Cell::new(Instant::now());
         let plans = RefCell::default();
-        let link = Self { client, carrier, schema, patience, used, plans };
+        let key = RandomState::new().hash_one(address.schema()).cast_signed();
+        let carrier = Carrier(carrier);
+        let link = Self { client, carrier, key, schema, patience, used, plans };
         // The standard's own meaning, whatever the role's defaults are.
         let settings = format!(
             "SET search_path = pg_catalog; SET statement_timeout = {}; \
-             SET default_transaction_isolation = 'read committed'",
+             SET default_transaction_isolation = 'read committed'; \
+             SELECT pg_advisory_lock({key})",
             address.timeout().as_millis()
         );
         link.say(&settings).await?;
@@ -132,7 +154,7 @@ impl Link {
         self.say("BEGIN").await?;
         match work().await {
             Ok(done) => self.say("COMMIT").await.map(|()| done),
-            Err(Trouble::Lost(fault)) => Err(Trouble::Lost(fault)),
+            Err(trouble @ (Trouble::Lost(_) | Trouble::Absent(_))) => Err(trouble),
             Err(trouble) => {
                 self.say("ROLLBACK").await?;
                 Err(trouble)
@@ -140,11 +162,30 @@ impl Link {
         }
     }
 
+    /// What the server's process is found by, once the connection is lost.
+    pub(super) const fn key(&self) -> i64 {
+        self.key
+    }
+
+    /// Ends what a connection that was lost may have left behind: a statement that
+    /// the server has not begun yet would take effect after those that repeat it.
+    pub(super) async fn end_process(&self, key: i64) -> Done<()> {
+        let end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks
+            WHERE locktype = 'advisory' AND objsubid = 1 AND pid <> pg_backend_pid()
+                AND (classid::bigint << 32) + objid::bigint = $1";
+        match self.rows(end, &[(&key, Type::INT8)]).await {
+            // A server may keep this to itself: then it was worth the try.
+            Ok(_) | Err(Trouble::Failed(_)) => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
     /// Takes leave of the server.
     pub(super) async fn close(self) {
-        drop(self.client);
+        let Self { client, mut carrier, .. } = self;
+        drop(client);
         // A server that does not answer is left alone.
-        let _ = timeout(Self::WAY, self.carrier).await;
+        let _ = timeout(Self::WAY, &mut carrier.0).await;
     }
 }
 
@@ -152,6 +193,5 @@ async fn within<T>(patience: Duration, answer: impl Future<Output = Result<T, Er
     if let Ok(answer) = timeout(patience, answer).await {
         return answer.map_err(|error| fault::of(&error));
     }
-    let problem = format!("no answer within {patience:?}");
-    Err(Trouble::Lost(fault::unavailable(&problem)))
+    Err(Trouble::Lost(format!("no answer within {patience:.1?}")))
 }

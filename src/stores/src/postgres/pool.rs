@@ -13,9 +13,10 @@ use tokio::sync::oneshot;
 use twox_hash::XxHash3_64;
 
 use super::address::Address;
-use super::fault::{self, Done};
+use super::fault::{self, Done, Trouble};
 use super::lane::{Job, Lane, Shared};
 use super::link::Link;
+use super::retry::RetrySchedule;
 use super::work::{Asked, answered};
 
 /// A few connections, each in a lane of its own. All that is asked of one
@@ -124,9 +125,9 @@ fn serve(
         Ok(runtime) => runtime,
         Err(error) => return tell(Err(fault::unstarted(&error))),
     };
-    let first = match runtime.block_on(Link::open(&address)) {
+    let first = match runtime.block_on(open_first(&address)) {
         Ok(link) => link,
-        Err(trouble) => return tell(Err(trouble.into_fault())),
+        Err(fault) => return tell(Err(fault)),
     };
     tell(Ok(()));
     let shared = Rc::new(Shared::new(address));
@@ -134,4 +135,23 @@ fn serve(
     let lanes =
         queues.into_iter().map(|queue| Lane::new(Rc::clone(&shared), queue, links.next()).serve());
     runtime.block_on(join_all(lanes));
+}
+
+/// A connection that shows that there is a database. One that is not there at all
+/// is told at once: its address is likely to be wrong.
+async fn open_first(address: &Address) -> Result<Link, Fault> {
+    let mut retries = RetrySchedule::within(address.timeout());
+    let mut was_there = false;
+    loop {
+        let trouble = match Link::open(address, retries.left()).await {
+            Ok(link) => return Ok(link),
+            Err(trouble) => trouble,
+        };
+        was_there |= matches!(trouble, Trouble::Lost(_) | Trouble::Undone(_));
+        match trouble {
+            Trouble::Failed(fault) => return Err(fault),
+            trouble if !was_there => return Err(trouble.into_fault()),
+            trouble => retries.pause(trouble, None).await?,
+        }
+    }
 }

@@ -193,21 +193,27 @@ pub(super) async fn remove(link: &Link, thread: &str, owner: &str, span: Span) -
     link.change(remove, &[(&id, Type::INT8), (&from, Type::INT8), (&to, Type::INT8)]).await
 }
 
-/// To be asked within a transaction.
-pub(super) async fn delete(link: &Link, thread: &str) -> Done<bool> {
-    let name = thread.as_bytes();
-    let values: [Bound<'_>; 1] = [(&name, Type::BYTEA)];
-    let lock = "SELECT 1 FROM @.thread WHERE sha256(name) = sha256($1) FOR UPDATE";
-    link.rows(lock, &values).await?;
-    if let Some(busy) = held(link, thread).await? {
-        return Err(busy.into());
+/// To be asked within a transaction. `found` is the thread that an earlier try has
+/// come upon: one that has got its name since is another one.
+pub(super) async fn delete(link: &Link, thread: &str, found: &mut Option<i64>) -> Done<bool> {
+    let lock = "SELECT id, CASE WHEN until > clock_timestamp() THEN owner END,
+            (extract(epoch FROM until) * 1000000)::bigint
+        FROM @.thread WHERE sha256(name) = sha256($1) FOR UPDATE";
+    let Some(row) = link.row(lock, &[(&thread.as_bytes(), Type::BYTEA)]).await? else {
+        return Ok(false);
+    };
+    let id: i64 = at(&row, 0)?;
+    if *found.get_or_insert(id) != id {
+        return Ok(false);
+    }
+    if at::<Option<&[u8]>>(&row, 1)?.is_some() {
+        let until = Time::from_micros(count(&row, 2)?);
+        return Err(busy(thread, until).with("owner", text(&row, 1)?).into());
     }
     // What is appended has the thread locked: it is here by now, or never will be.
-    let entries = "DELETE FROM @.entry
-        WHERE thread = (SELECT id FROM @.thread WHERE sha256(name) = sha256($1))";
-    link.change(entries, &values).await?;
-    let delete = "DELETE FROM @.thread WHERE sha256(name) = sha256($1)";
-    Ok(link.change(delete, &values).await? > 0)
+    let delete = "WITH emptied AS (DELETE FROM @.entry WHERE thread = $1)
+        DELETE FROM @.thread WHERE id = $1";
+    Ok(link.change(delete, &[(&id, Type::INT8)]).await? > 0)
 }
 
 /// That somebody holds a thread, and who.

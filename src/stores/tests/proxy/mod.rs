@@ -20,7 +20,15 @@ pub(crate) struct Proxy {
 struct State {
     /// Answers to let through before one is lost; none: all of them.
     until_lost: Option<u32>,
+    /// How many are lost after it, one after the other.
+    then: u32,
     lost: u32,
+    /// The next question is kept back, and its client thrown out.
+    delays: bool,
+    /// What is kept back may go on.
+    delivers: bool,
+    /// How often a question that was kept back came to its end.
+    delivered: u32,
     /// Nobody gets in.
     shut: bool,
     /// Counts how often everybody was thrown out.
@@ -55,6 +63,23 @@ impl Proxy {
 
     pub(crate) fn lose_answer_after(&self, others: u32) {
         self.state.send_modify(|state| state.until_lost = Some(others));
+    }
+
+    /// So many answers in a row do not arrive.
+    pub(crate) fn lose_next_answers(&self, count: u32) {
+        self.state.send_modify(|state| (state.until_lost, state.then) = (Some(0), count - 1));
+    }
+
+    /// The next question stays on its way, while its client is told that the
+    /// connection ended.
+    pub(crate) fn delay_next_question(&self) {
+        self.state.send_modify(|state| state.delays = true);
+    }
+
+    /// Lets the question arrive; returns once the server has answered or hung up.
+    pub(crate) async fn deliver(&self) {
+        self.state.send_modify(|state| state.delivers = true);
+        self.state.subscribe().wait_for(|state| state.delivered > 0).await.unwrap();
     }
 
     pub(crate) fn lost(&self) -> u32 {
@@ -99,7 +124,12 @@ async fn carry(mut client: TcpStream, server: String, state: Arc<watch::Sender<S
     loop {
         tokio::select! {
             count = client.read(&mut asked) => match count {
-                Ok(count @ 1..) => server.write_all(&asked[..count]).await.unwrap(),
+                Ok(count @ 1..) if is_delayed(&state) => {
+                    drop(client);
+                    return deliver_late(server, &asked[..count], &state).await;
+                }
+                // A server that ended the connection is told of by its own half.
+                Ok(count @ 1..) => drop(server.write_all(&asked[..count]).await),
                 _ => return,
             },
             count = server.read(&mut answered) => match count {
@@ -121,6 +151,20 @@ async fn carry(mut client: TcpStream, server: String, state: Arc<watch::Sender<S
     }
 }
 
+fn is_delayed(state: &watch::Sender<State>) -> bool {
+    let mut is_delayed = false;
+    state.send_modify(|state| is_delayed = std::mem::take(&mut state.delays));
+    is_delayed
+}
+
+async fn deliver_late(mut server: TcpStream, asked: &[u8], state: &watch::Sender<State>) {
+    state.subscribe().wait_for(|state| state.delivers).await.unwrap();
+    let _ = server.write_all(asked).await;
+    let _ = server.shutdown().await;
+    let _ = server.read_to_end(&mut Vec::new()).await;
+    state.send_modify(|state| state.delivered += 1);
+}
+
 async fn cut(changes: &mut watch::Receiver<State>, cuts: u32) {
     // If nobody can cut any more, the test is over.
     let _ = changes.wait_for(|state| state.cuts != cuts).await;
@@ -131,7 +175,11 @@ fn is_lost(state: &watch::Sender<State>) -> bool {
     let mut is_lost = false;
     state.send_modify(|state| match state.until_lost {
         Some(0) => {
-            (state.until_lost, is_lost) = (None, true);
+            is_lost = true;
+            state.until_lost = state.then.checked_sub(1).map(|left| {
+                state.then = left;
+                0
+            });
             state.lost += 1;
         }
         Some(others) => state.until_lost = Some(others - 1),
