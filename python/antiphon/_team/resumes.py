@@ -39,7 +39,8 @@ class Resumes(Threads):
             run: what `run` or `resume` returned, also if it came out of a pickle; or the name
                 of a thread.
             answers: the answer to the one question, or a dict from question ids to answers;
-                what it leaves out is asked again. Default: none; a thread whose run was lost,
+                what it leaves out is asked again. Of a thread: to what its `state` lists, also
+                where the run was lost before it paused. Default: none; a thread whose run was lost,
                 failed, was cancelled or reached a limit then goes on from there, and of one
                 that is over the result is given again.
             checkpoint: the id of a checkpoint of the thread, to go on from there in a branch
@@ -125,8 +126,8 @@ class Resumes(Threads):
                 raise empty(thread)
             shown = self._pictured(found[0], thread)
             if answers is not UNANSWERED:
-                asked = shown.questions if shown.outcome == "paused" else ()
-                given = Command(resume=answers_to(asked, answers, shown.outcome))
+                # Also of a run that was lost while others still worked beside whoever asks.
+                given = Command(resume=answers_to(shown.questions, answers, shown.outcome))
         return self._launch(given, home.place(thread))
 
     def _travelling(self, thread: str, answers: Any, checkpoint: int) -> Run:

@@ -209,7 +209,7 @@ impl Core {
                 *waiting = None;
                 match answer {
                     Ok(()) => self.machine.committed(commit.unwrap_or_default()),
-                    Err(fault) => self.give_up(commit, fault),
+                    Err(fault) => self.give_up(fault),
                 }
             }
             Stage::Settling(answer, phase) => {
@@ -276,7 +276,7 @@ impl Core {
         match keeper.keep(commit, || self.machine.image(), self.now) {
             Ok(None) => self.machine.committed(commit.id),
             Ok(Some(answer)) => *waiting = Some(Awaited { answer, commit: Some(commit.id) }),
-            Err(fault) => self.give_up(Some(commit.id), fault),
+            Err(fault) => self.give_up(fault),
         }
     }
 
@@ -293,11 +293,11 @@ impl Core {
         process::check(kept.process)?;
         let Stage::Open(keeper, _) = &mut kept.stage else { return Ok(None) };
         let answer = keeper.keep(commit, || None, self.clock.now());
-        answer.inspect_err(|fault| self.give_up(None, fault.clone()))
+        answer.inspect_err(|fault| self.give_up(fault.clone()))
     }
 
     /// Nothing can be kept any more, so nothing more is to happen.
-    fn give_up(&mut self, commit: Option<u64>, fault: Fault) {
+    fn give_up(&mut self, fault: Fault) {
         let Some(kept) = self.kept.as_deref_mut() else { return };
         if let Stage::Open(keeper, _) = std::mem::replace(&mut kept.stage, Stage::Idle(None)) {
             kept.stage = Stage::Idle(Some(keeper));
@@ -305,7 +305,7 @@ impl Core {
         let reason = fault.code.clone();
         kept.failed.get_or_insert(fault);
         self.machine.cancel(&reason, self.now);
-        self.machine.committed(commit.unwrap_or_default());
+        self.machine.abandon_commits();
     }
 
     /// Nobody will drive the run any more: its thread says so, and is let go.

@@ -34,6 +34,7 @@ mod conflict;
 mod desk;
 mod failure;
 mod frame;
+mod gate;
 mod ledger;
 mod log;
 mod memory;
@@ -188,11 +189,21 @@ impl<V: Value> Run<V> {
         true
     }
 
-    /// Says that a commit is durable, or was accepted for later.
+    /// Says that a commit is durable, or was accepted for later. One that holds a
+    /// question has to be durable: from now on watchers are told of it.
     pub fn committed(&mut self, id: u64) {
         if self.desk.awaiting == Some(id) {
             self.desk.awaiting = None;
+            self.desk.release_questions(id);
         }
+    }
+
+    /// Says that nothing can be stored any more, neither what was handed out nor
+    /// what follows: the run waits for no commit, and questions that are not
+    /// durable are never told. A driver cancels the run, and fails with the reason.
+    pub fn abandon_commits(&mut self) {
+        self.desk.awaiting = None;
+        self.desk.abandon_questions();
     }
 
     /// Asks whether a task may make one more call, and counts it if so.
@@ -263,9 +274,10 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// What has happened since the last call, in order.
+    /// What has happened since the last call, in order. A question, and what comes
+    /// after it, follows once the question's commit was acknowledged.
     pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.desk.log.events)
+        self.desk.take_events()
     }
 
     /// How many events there have been, built or not.

@@ -22,6 +22,7 @@ mod engine {
     mod cancels;
     mod commits;
     mod conflicts;
+    mod durable_questions;
     mod errors;
     mod events;
     mod graphs;

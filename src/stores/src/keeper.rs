@@ -25,10 +25,11 @@ pub enum Durability {
     /// Before the run goes on.
     Sync,
     /// While the run goes on, in order, and before it ends or pauses. A call
-    /// that may not be made twice waits until it is known that it begins.
+    /// that may not be made twice waits until it is known that it begins, and the
+    /// run waits until a question is durable.
     #[default]
     Async,
-    /// Only when the run ends, fails or pauses. Calls are not known again if the
+    /// Only when the run ends, fails or asks. Calls are not known again if the
     /// process ends before that.
     Exit,
 }
@@ -214,7 +215,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         if entries.is_empty() {
             return Ok(None);
         }
-        let waits = self.durability == Durability::Sync || precedes_effect(&commit.change);
+        let waits = self.durability == Durability::Sync || must_be_durable(&commit.change);
         let weight = entries.iter().map(|(_, body)| body.len()).sum();
         let answer = self.append(entries, at, waits)?;
         if waits {
@@ -403,9 +404,14 @@ fn kind<V>(commit: &Commit<V>) -> EntryKind {
     }
 }
 
-/// Whether something may follow that must not happen twice.
-fn precedes_effect<V>(change: &Change<V>) -> bool {
-    matches!(change, Change::Called(_, _, made) if made.came.is_none())
+/// Whether what follows cannot be taken back: a call that must not be made twice,
+/// or that a question is shown to somebody.
+fn must_be_durable<V>(change: &Change<V>) -> bool {
+    match change {
+        Change::Called(_, _, made) => made.came.is_none(),
+        Change::Asked(..) => true,
+        _ => false,
+    }
 }
 
 /// `supersteps` are those that were spent when the image was made.

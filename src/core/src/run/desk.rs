@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
+use super::gate::QuestionGates;
 use super::log::Log;
 use super::memory::Past;
 use crate::budget::Budget;
@@ -46,6 +47,8 @@ pub(super) struct Desk<V> {
     pub(super) log: Log,
     /// What the host has not been told yet.
     pub(super) notices: Vec<Notice<V>>,
+    /// What of it, and of the trace, has to wait for a commit.
+    pub(super) gates: QuestionGates,
     pub(super) shows: Shows,
     /// What an earlier drive of the run has left, until it has been taken up.
     pub(super) past: Option<Box<Past<V>>>,
@@ -75,6 +78,7 @@ impl<V> Desk<V> {
             budget,
             log: Log::default(),
             notices: Vec::new(),
+            gates: QuestionGates::default(),
             shows: Shows::default(),
             past: None,
             ended: None,

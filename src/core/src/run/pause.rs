@@ -23,7 +23,7 @@ impl<V: Value> Run<V> {
         let asked = seed.child(record.extra().answers.len() as u64);
         let id = format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number());
         let question = Question { id, path, value };
-        self.store_of(unit, slot, |task| Change::Asked(task, Box::new(question.clone())));
+        let before = self.desk.untold();
         let Self { units, desk } = self;
         desk.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::Interrupt, Level::Info);
@@ -32,6 +32,12 @@ impl<V: Value> Run<V> {
             event
         });
         self.tell_asked(unit, slot, &question);
+        // After its event, which is then counted by whoever takes the run up.
+        let asked = |task| Change::Asked(task, Box::new(question.clone()));
+        if let Some(commit) = self.commit_of(unit, slot, asked) {
+            self.desk.withhold(commit.id, before);
+            self.desk.due.push_back(commit);
+        }
         if let Some(frame) = self.units.frame_mut(unit) {
             frame.paused += 1;
             if let Some(record) = frame.records.get_mut(slot as usize) {

@@ -15,9 +15,10 @@ use crate::value::Value;
 
 impl<V: Value> Run<V> {
     /// What there is to tell since the last call, in order; nothing unless
-    /// [`super::Options::shows`] says so.
+    /// [`super::Options::shows`] says so. A question, and what comes after it, is
+    /// told once the question's commit was acknowledged.
     pub fn take_notices(&mut self) -> Vec<Notice<V>> {
-        std::mem::take(&mut self.desk.notices)
+        self.desk.take_notices()
     }
 
     /// A nested graph hands something to the unit around it.

@@ -8,7 +8,7 @@ use antiphon_core::agent::AgentTool;
 use antiphon_core::approval::{Approval, Decision, Judgement, Proposal};
 use antiphon_core::channel::Merge;
 use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory};
-use antiphon_core::effect::Question;
+use antiphon_core::effect::{Effect, Question};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, Node, NodeWork, Policy, START};
 use antiphon_core::model::ModelReply;
@@ -106,6 +106,34 @@ fn nothing_is_called_before_a_person_has_approved() {
     assert_eq!(names(&called), ["pay"]);
     assert_eq!(results(&requests(&play)[1]), ["Lyon"]);
     assert_eq!(requests(&play).len(), 2, "the model is not asked again");
+}
+
+#[test]
+fn nobody_is_told_of_a_proposal_before_it_is_durable() {
+    let (graph, script, _) = team(vec![asked("pay")], vec![asks(&["pay", "pay"]), says("done")]);
+    let mut play = stored(&graph, script);
+    play.acknowledges = false;
+    let mut told = 0;
+    while told < 2 {
+        let effect = play.step();
+        assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
+        match effect {
+            Effect::Commit(commit) => {
+                let asks = matches!(commit.change, Change::Asked(..));
+                play.step();
+                assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
+                play.run.committed(commit.id);
+                play.events.extend(play.run.take_events());
+                told += usize::from(asks);
+                assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
+            }
+            Effect::Wait(_) => assert!(play.answer_one(), "nothing is under way"),
+            _ => {}
+        }
+    }
+    assert_eq!(play.pauses().len(), 2);
+    let numbers: Vec<_> = play.events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
 }
 
 #[test]

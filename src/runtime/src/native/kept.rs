@@ -77,6 +77,7 @@ impl Kept {
         if let Err(fault) = answer {
             run.cancel(&fault.code, now);
             self.failed = Some(fault);
+            return run.abandon_commits();
         }
         run.committed(commit);
     }

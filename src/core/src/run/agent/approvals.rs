@@ -231,10 +231,11 @@ impl<V: Value> Run<V> {
         let node = self.units.agent_node(unit);
         let slot = u32::try_from(position).unwrap_or(u32::MAX);
         let call = TaskKey { key: seed.number(), slot, node };
-        let commits = self.desk.commits;
+        let (commits, before) = (self.desk.commits, self.desk.untold());
         let path = self.units.path(unit, 0).iter().map(ToString::to_string).collect();
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let open = agent.approvals.open.iter_mut().find(|open| open.call.key == call.key);
+        let is_new = open.is_none();
         let question = match open {
             Some(open) if open.stored || !commits => return,
             Some(open) => {
@@ -255,7 +256,10 @@ impl<V: Value> Run<V> {
             }
         };
         if commits {
-            self.store(unit, Change::Asked(call, Box::new(question)));
+            let id = self.store(unit, Change::Asked(call, Box::new(question)));
+            if is_new {
+                self.desk.withhold(id, before);
+            }
         }
     }
 

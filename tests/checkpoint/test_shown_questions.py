@@ -1,0 +1,193 @@
+"""A question that somebody sees is in the store: whatever shows it, whenever that is written."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from typing import Annotated, Any, TypedDict
+
+import pytest
+
+from antiphon import Agent, AgentContext, Orchestrator, tool
+from antiphon.checkpoint import MemorySaver, SqliteSaver
+from antiphon.errors import StateError
+from antiphon.graph import START, RunnableConfig, StateGraph, interrupt
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
+QUESTION = "shall I send it?"
+MODES = ["values", "updates", "tasks", "debug", "messages", "custom"]
+DURABILITIES = ["sync", "async", "exit"]
+
+
+class State(TypedDict, total=False):
+    out: Annotated[list[str], operator.add]
+
+
+def asks(_: State) -> State:
+    return {"out": [interrupt(QUESTION)]}
+
+
+def graph(checkpointer: Any, *, nested: bool = False) -> Any:
+    """A node that asks, beside one that does not and after another one; or within a node."""
+    builder = StateGraph(State)
+    builder.add_node("first", lambda _: {"out": ["first"]}).add_edge(START, "first")
+    builder.add_node("beside", lambda _: {"out": ["beside"]}).add_edge("first", "beside")
+    inner = StateGraph(State).add_node("asks", asks).add_edge(START, "asks").compile()
+    builder.add_node("asks", inner if nested else asks).add_edge("first", "asks")
+    return builder.compile(checkpointer)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def stores(request: pytest.FixtureRequest, tmp_path: Any) -> tuple[Any, Any]:
+    """The checkpointer of a run, and one of somebody else who looks into the same store."""
+    if request.param == "memory":
+        shared = MemorySaver()
+        return shared, shared
+    url = f"sqlite:{tmp_path}/runs.db"
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres").database()
+    return url, url
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("modes", ["tasks", "debug", MODES], ids=["tasks", "debug", "all"])
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "nested"])
+def test_a_graph_shows_a_question_that_is_stored(
+    stores: tuple[Any, Any], durability: Any, modes: Any, nested: bool
+) -> None:
+    mine, others = stores
+    reader, seen = graph(others, nested=nested), 0
+    chunks = graph(mine, nested=nested).stream(
+        {}, CONFIG, stream_mode=modes, durability=durability, subgraphs=True
+    )
+    for chunk in chunks:
+        if QUESTION in repr(chunk):
+            seen += 1
+            stored = [one.value for one in reader.get_state(CONFIG).interrupts]
+            assert stored == [QUESTION], f"shown too early: {chunk}"
+    assert seen >= 1
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_a_graph_on_an_event_loop_shows_a_question_that_is_stored(
+    stores: tuple[Any, Any], durability: Any
+) -> None:
+    mine, others = stores
+
+    async def main() -> int:
+        reader, seen = graph(others), 0
+        chunks = graph(mine).astream({}, CONFIG, stream_mode=MODES, durability=durability)
+        async for chunk in chunks:
+            if QUESTION in repr(chunk):
+                seen += 1
+                state = await reader.aget_state(CONFIG)
+                assert [one.value for one in state.interrupts] == [QUESTION], chunk
+        return seen
+
+    assert asyncio.run(main()) >= 3
+
+
+@tool(approval=True)
+def send(text: str) -> str:
+    """Sends it."""
+    return f"sent {text}"
+
+
+class Asking(Agent):
+    """Asks by itself."""
+
+    def run(self, state: Any, ctx: AgentContext) -> str:
+        return str(ctx.ask(QUESTION))
+
+
+class Calling(Agent):
+    """Calls by itself what a person has to approve of."""
+
+    tools = (send,)
+
+    def run(self, state: Any, ctx: AgentContext) -> str:
+        return str(ctx.call("send", text=QUESTION))
+
+
+def wants_to_send(request: dict[str, Any]) -> Any:
+    """A model that wants to send something, twice at once."""
+    if any(said["role"] == "tool" for said in request["messages"]):
+        return "sent"
+    calls = [{"id": f"c{n}", "name": "send", "arguments": {"text": QUESTION}} for n in range(2)]
+    return {"tool_calls": calls}
+
+
+class Declared(Agent):
+    """Has a model that calls what a person has to approve of."""
+
+    model = staticmethod(wants_to_send)
+    tools = (send,)
+
+
+TEAMS: dict[str, tuple[type[Agent], int]] = {
+    "asks": (Asking, 1),
+    "calls": (Calling, 1),
+    "declared": (Declared, 2),
+}
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("kind", TEAMS)
+def test_a_team_shows_a_question_that_is_stored(
+    stores: tuple[Any, Any], durability: Any, kind: str
+) -> None:
+    mine, others = stores
+    agent, count = TEAMS[kind]
+    team = Orchestrator([agent()], checkpointer=mine, durability=durability)
+    reader = Orchestrator([agent()], checkpointer=others)
+    numbers, asked = [], []
+    for event in team.stream("go", thread="t"):
+        numbers.append(event.seq)
+        if event.kind == "interrupt":
+            asked.append(event.data["id"])
+            stored = [question.id for question in reader.state("t").questions]
+            assert set(asked) <= set(stored), f"shown too early: {event}"
+    assert len(asked) == count
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert [question.id for question in reader.state("t").questions] == asked
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_a_team_on_an_event_loop_shows_a_question_that_is_stored(
+    stores: tuple[Any, Any], durability: Any
+) -> None:
+    mine, others = stores
+
+    async def main() -> int:
+        seen = 0
+        team = Orchestrator([Asking()], checkpointer=mine, durability=durability)
+        reader = Orchestrator([Asking()], checkpointer=others)
+        async for event in team.astream("go", thread="t"):
+            if event.kind == "interrupt":
+                seen += 1
+                state = await reader.astate("t")
+                assert [question.id for question in state.questions] == [event.data["id"]]
+        return seen
+
+    assert asyncio.run(main()) == 1
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_a_question_that_cannot_be_stored_is_not_shown(tmp_path: Any, durability: Any) -> None:
+    store = SqliteSaver.open(tmp_path / "runs.db", max_bytes=100_000)
+    team = Orchestrator([Big()], checkpointer=store, durability=durability)
+    stream = team.stream("go", thread="t")
+    events: list[Any] = []
+    with pytest.raises(StateError) as failed:
+        events.extend(stream)
+    assert failed.value.code == "store_full"
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert events[-1].kind == "run_finished"
+    assert not [event for event in events if event.kind == "interrupt"]
+
+
+class Big(Agent):
+    """Asks for more than there is room for."""
+
+    def run(self, state: Any, ctx: AgentContext) -> str:
+        return str(ctx.ask("?" * 200_000))
