@@ -785,6 +785,11 @@ class Pruned:
         Threads that somebody writes to, left as they are.
         """
     @property
+    def damaged(self, /) -> list[str]:
+        """
+        Threads that were changed from outside, left as they are.
+        """
+    @property
     def deleted(self, /) -> int:
         """
         How many were removed whole.

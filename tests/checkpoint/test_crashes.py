@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import shutil
-import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +15,7 @@ import pytest
 from antiphon.checkpoint import SqliteSaver
 from antiphon.graph import Command, Durability, RunnableConfig
 from checkpoint.random_graph import Plan, World
+from support.ends import ends, put_back, record_ends
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}, "recursion_limit": 500}
 GRAPHS = int(os.environ.get("ANTIPHON_GRAPHS", "8"))
@@ -42,20 +42,10 @@ def finish(world: World, graph: Any, durability: str, chance: random.Random | No
     raise AssertionError("it asks without end")
 
 
-def entries(path: Path) -> list[tuple[int, str]]:
-    """The numbers and kinds of what a closed file holds."""
-    with sqlite3.connect(path) as file:
-        return file.execute("SELECT seq, kind FROM entry ORDER BY seq").fetchall()
-
-
 def cut(path: Path, copy: Path, last: int) -> Path:
-    """The same file as it would be if its process had ended after an entry."""
+    """The same file as it would be if its process had ended after a commit."""
     shutil.copy(path, copy)
-    file = sqlite3.connect(copy)
-    with file:
-        file.execute("DELETE FROM entry WHERE seq > ?", (last,))
-        file.execute("UPDATE thread SET tip = ?, last = ?, owner = NULL", (last, last))
-    file.close()
+    put_back(copy, last)
     return copy
 
 
@@ -64,20 +54,18 @@ def test_e11_any_graph_comes_to_the_same_end_after_any_commit(tmp_path: Path, se
     chance = random.Random(seed)
     plan, awaited = Plan.draw(chance), chance.random() < 0.3
     path = tmp_path / "whole.db"
+    record_ends(path)
     with SqliteSaver.open(path) as saver:
         whole = World(awaited)
         durability = chance.choice(("sync", "async"))
         wanted = finish(whole, whole.build(plan, saver), durability, chance)
     left: Counter[Any] = whole.done
-    for seq, kind in entries(path):
-        # A run's name never comes without what it committed first.
-        if kind == "run":
-            continue
+    for seq in ends(path):
         durability = chance.choice(("sync", "async", "exit"))
         with SqliteSaver.open(cut(path, tmp_path / f"{seq}.db", seq)) as saver:
             again = World(awaited)
             done = finish(again, again.build(plan, saver), durability, chance)
-        where = f"{durability} after {kind} {seq} of {plan}"
+        where = f"{durability} after entry {seq} of {plan}"
         assert done == wanted, where
         assert not again.done - left, f"done twice: {where}"
         left = again.done

@@ -14,6 +14,7 @@ from antiphon._command.plain import line
 from antiphon._command.rows import table
 from antiphon._command.store import opened
 from antiphon._encode import encode_or
+from antiphon.errors import StateError
 
 if TYPE_CHECKING:
     import argparse
@@ -144,7 +145,7 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
     if options.compact and not options.dry_run:
         saver.compact()
     if options.json:
-        names = ("threads", "deleted", "entries", "size", "busy")
+        names = ("threads", "deleted", "entries", "size", "busy", "damaged")
         _write_json({name: getattr(removed, name) for name in names})
         return
     did = "would be removed" if options.dry_run else "removed"
@@ -152,14 +153,21 @@ def _prune(saver: Saver, options: argparse.Namespace) -> None:
     _write(f"{did}: {told}, of {removed.threads} threads; {removed.deleted} of them whole")
     for name in removed.busy:
         tell(f"left as it is, because somebody writes to it: {line(name, _WIDTH)}")
+    for name in removed.damaged:
+        tell(f"left as it is, because it is damaged: {line(name, _WIDTH)}")
 
 
 def _delete(saver: Saver, options: argparse.Namespace) -> None:
     for thread in options.threads:
         # One that is not there is a mistake of whoever typed it.
-        size = saver.thread(thread, limit=1).summary.size
+        try:
+            told = told_size(saver.thread(thread, limit=1).summary.size)
+        except StateError as error:
+            if not error.code.startswith("checkpoint_"):
+                raise
+            told = "which was damaged"
         saver.delete_thread(thread)
-        _write(f"removed: {line(thread, _WIDTH)}, {told_size(size)}")
+        _write(f"removed: {line(thread, _WIDTH)}, {told}")
 
 
 _ACTIONS = {"list": _list, "show": _show, "fork": _fork, "prune": _prune, "delete": _delete}

@@ -242,23 +242,25 @@ pub(crate) struct Pruned {
     size: u64,
     /// Threads that somebody writes to, left as they are.
     busy: Vec<String>,
+    /// Threads that were changed from outside, left as they are.
+    damaged: Vec<String>,
 }
 
 #[pymethods]
 impl Pruned {
     fn __repr__(&self) -> String {
-        let Self { threads, deleted, entries, size, busy } = self;
+        let Self { threads, deleted, entries, size, busy, damaged } = self;
         format!(
             "Pruned(threads={threads}, deleted={deleted}, entries={entries}, size={size}, \
-             busy={busy:?})"
+             busy={busy:?}, damaged={damaged:?})"
         )
     }
 }
 
 impl From<Removed> for Pruned {
     fn from(removed: Removed) -> Self {
-        let Removed { threads, deleted, entries, bytes, busy } = removed;
-        Self { threads, deleted, entries, size: bytes, busy }
+        let Removed { threads, deleted, entries, bytes, busy, damaged } = removed;
+        Self { threads, deleted, entries, size: bytes, busy, damaged }
     }
 }
 

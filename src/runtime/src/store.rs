@@ -32,8 +32,42 @@ pub struct Entry {
     pub step: u64,
     /// When it was written.
     pub at: Time,
+    /// What protects all of it, as whoever wrote it has made it.
+    pub tag: Tag,
     /// What is in it, readable to whoever wrote it alone.
     pub body: Vec<u8>,
+}
+
+/// What whoever writes adds, in order to notice later that it was changed. A store
+/// keeps it and reads nothing from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// Without a key, which is most of them: nothing is allocated for it.
+    Short([u8; 16]),
+    /// Of any other length.
+    Long(Box<[u8]>),
+}
+
+impl Tag {
+    /// A tag of these bytes.
+    pub fn new(bytes: &[u8]) -> Self {
+        bytes.try_into().map_or_else(|_| Self::Long(bytes.into()), Self::Short)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(bytes) => bytes,
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl Default for Tag {
+    /// That of nothing: no bytes.
+    fn default() -> Self {
+        Self::Long(Box::default())
+    }
 }
 
 /// An entry without what is in it.
@@ -93,12 +127,16 @@ impl EntryKind {
 }
 
 /// Where a thread has come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// The entry that the next one follows; 0 in an empty thread.
-    pub tip: u64,
-    /// The largest number given out, on any branch.
+    /// The entry that was added last, on any branch: the next one follows it. As the
+    /// thread says; 0 in an empty one.
     pub last: u64,
+    /// The largest number that an entry has, which is the same unless somebody has
+    /// changed one of them.
+    pub stored: u64,
+    /// What protects `last`: that of the batch which was added last.
+    pub tag: Tag,
 }
 
 /// Entries to be added together or not at all.
@@ -111,8 +149,10 @@ pub struct Batch {
     /// The largest number given out so far; another one means that somebody
     /// else has written.
     pub after: u64,
-    /// Numbered upwards from there; the last becomes the thread's tip.
+    /// Numbered upwards from there; the next batch follows the last of them.
     pub entries: Vec<Entry>,
+    /// What protects the number of the last.
+    pub tag: Tag,
 }
 
 /// Which entries of a thread are wanted.
@@ -136,7 +176,7 @@ pub struct Thread {
     pub name: String,
     /// Where it has come to.
     pub head: Head,
-    /// When it was last written to.
+    /// When it was last written to, as the store says: nothing protects that.
     pub at: Time,
     /// Who holds it now, and until when.
     pub held: Option<(String, Time)>,
@@ -176,9 +216,9 @@ pub trait Store: Send + Sync {
     /// The entry with that number.
     fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>>;
 
-    /// What there is between these numbers, in order, branches and all; of one
-    /// kind only, if one is named. Bodies are not read for it.
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>>;
+    /// What there is between these numbers, in order, branches and all, with the tags
+    /// of the entries; of one kind only, if one is named. Bodies are not read for it.
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>>;
 
     /// Where a thread has come to; none if it does not exist.
     fn head(&self, thread: &str) -> Answer<Option<Head>>;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, Time};
-use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Span, Store};
+use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store};
 
 use crate::codec::damaged_chain;
 use crate::keep::Keep;
@@ -67,12 +67,13 @@ impl Vault {
     pub async fn way_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
         let seq = match seq {
             Some(seq) => seq,
-            None => self.store.head(thread).await?.unwrap_or_default().tip,
+            None => self.head(thread).await?.unwrap_or_default(),
         };
         if seq == 0 {
             return Ok(Vec::new());
         }
-        let Some(last) = self.store.find(thread, seq).await? else {
+        let span = Span { from: seq, to: seq };
+        let Some(last) = self.marks(thread, span, None).await?.pop() else {
             return Err(damaged_chain(thread, seq));
         };
         let span = Span { from: last.base.max(1), to: seq };
@@ -85,10 +86,6 @@ impl Vault {
             }
             wanted = entry.parent;
             let is_base = entry.seq == last.base;
-            if is_base && entry.kind != EntryKind::Snapshot {
-                // Where a way begins is not sealed; that it is a snapshot is.
-                return Err(damaged_chain(thread, seq));
-            }
             way.push(self.open(thread, entry)?);
             if is_base {
                 wanted = 0;
@@ -100,6 +97,51 @@ impl Vault {
         }
         way.reverse();
         Ok(way)
+    }
+
+    /// The entry that was added last; none if there is no such thread.
+    ///
+    /// # Errors
+    /// Those of the store, and `checkpoint_corrupt` if the thread was changed or cut.
+    pub async fn head(&self, thread: &str) -> Result<Option<u64>, Fault> {
+        match self.store.head(thread).await? {
+            Some(head) => self.checked(thread, &head).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same, as a thread has just said it.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` if it was changed or cut.
+    pub fn checked(&self, thread: &str, head: &Head) -> Result<u64, Fault> {
+        self.seal.check_head(thread, head).map(|()| head.last)
+    }
+
+    /// What there is between these numbers, as [`Store::marks`] says. It is what was
+    /// written: each follows an earlier one.
+    ///
+    /// # Errors
+    /// Those of the store, and `checkpoint_corrupt` if one of them was changed.
+    pub async fn marks(
+        &self,
+        thread: &str,
+        span: Span,
+        kind: Option<EntryKind>,
+    ) -> Result<Vec<Mark>, Fault> {
+        let found = self.store.marks(thread, span, kind).await?.into_iter();
+        let checked = |(mark, tag)| self.seal.check(thread, &mark, &tag).map(|()| mark);
+        found.map(checked).collect()
+    }
+
+    /// What leads to the end of a thread that was taken, and the number of that end.
+    async fn way_from(&self, thread: &str, head: &Head) -> Result<(u64, Vec<Record>), Fault> {
+        let last = match self.checked(thread, head) {
+            Ok(last) => last,
+            // A database may have answered with parts of two moments.
+            Err(_) => self.head(thread).await?.unwrap_or_default(),
+        };
+        Ok((last, self.way_to(thread, Some(last)).await?))
     }
 
     /// What leads to a checkpoint that a caller has named.
@@ -117,14 +159,28 @@ impl Vault {
 
     /// A record of a thread, closed; `base` is the snapshot before it.
     pub(crate) fn close(&self, thread: &str, record: Record, base: u64) -> Result<Entry, Fault> {
-        let Record { seq, parent, kind, step, at, body } = record;
-        let body = self.seal.close(Place { thread, seq, parent, kind }, body)?;
-        Ok(Entry { seq, parent, base, kind, step, at, body })
+        let Record { seq, parent, kind, step, at, mut body } = record;
+        let place = Place { thread, seq, parent, base, kind, step, at };
+        let tag = self.seal.close(place, &mut body)?;
+        Ok(Entry { seq, parent, base, kind, step, at, tag, body })
+    }
+
+    /// Entries to be added to a thread after the one of that number.
+    pub(crate) fn batch(
+        &self,
+        (thread, owner): (Arc<str>, Arc<str>),
+        after: u64,
+        entries: Vec<Entry>,
+    ) -> Result<Batch, Fault> {
+        let last = entries.last().map_or(after, |entry| entry.seq);
+        let tag = self.seal.close_head(&thread, last)?;
+        Ok(Batch { thread, owner, after, entries, tag })
     }
 
     pub(crate) fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {
-        let Entry { seq, parent, kind, step, at, body, .. } = entry;
-        let body = self.seal.open(Place { thread, seq, parent, kind }, body)?;
+        let Entry { seq, parent, base, kind, step, at, tag, body } = entry;
+        let place = Place { thread, seq, parent, base, kind, step, at };
+        let body = self.seal.open(place, &tag, body)?;
         Ok(Record { seq, parent, kind, step, at, body })
     }
 }
@@ -134,7 +190,10 @@ pub struct Log {
     vault: Vault,
     thread: Arc<str>,
     owner: Arc<str>,
-    head: Head,
+    /// The entry that the next one follows.
+    tip: u64,
+    /// The largest number given out, on any branch.
+    last: u64,
     base: u64,
     /// Bytes since the last snapshot, and of that snapshot.
     since: usize,
@@ -158,9 +217,9 @@ impl Log {
         term: Duration,
     ) -> Result<(Self, Vec<Record>), Fault> {
         let head = vault.store.claim(thread, owner, term).await?;
-        let way = vault.way_to(thread, Some(head.tip)).await;
-        let way = match way {
-            Ok(way) => way,
+        let way = vault.way_from(thread, &head).await;
+        let (last, way) = match way {
+            Ok(found) => found,
             Err(fault) => {
                 vault.store.release(thread, owner).await?;
                 return Err(fault);
@@ -171,7 +230,8 @@ impl Log {
         let log = Self {
             thread: thread.into(),
             owner: owner.into(),
-            head,
+            tip: last,
+            last,
             base: first.map_or(0, |record| record.seq),
             since: way.iter().map(|record| record.body.len()).sum::<usize>() - snapshot,
             snapshot,
@@ -182,7 +242,7 @@ impl Log {
 
     /// Goes on from an earlier entry: what follows is a branch.
     pub const fn branch(&mut self, seq: u64, base: u64) {
-        self.head.tip = seq;
+        self.tip = seq;
         self.base = base;
     }
 
@@ -203,12 +263,12 @@ impl Log {
 
     /// The number of the last entry on the way.
     pub const fn tip(&self) -> u64 {
-        self.head.tip
+        self.tip
     }
 
     /// The largest number given out, on any branch.
     pub const fn last(&self) -> u64 {
-        self.head.last
+        self.last
     }
 
     /// Whether so much was written since the last snapshot that another one
@@ -256,26 +316,26 @@ impl Log {
         step: u64,
         at: Time,
     ) -> Result<Batch, Fault> {
-        let mut head = self.head;
+        let (mut tip, mut last) = (self.tip, self.last);
         let (mut base, mut since, mut snapshot) = (self.base, self.since, self.snapshot);
         let entries = entries.into_iter();
         let mut closed = Vec::with_capacity(entries.size_hint().0);
         for (kind, body) in entries {
             let body = body.into();
-            let (seq, parent) = (head.last + 1, head.tip);
+            let (seq, parent) = (last + 1, tip);
             if kind == EntryKind::Snapshot {
                 (base, since, snapshot) = (seq, 0, body.len());
             } else {
                 since += body.len();
             }
-            let place = Place { thread: &self.thread, seq, parent, kind };
-            let body = self.vault.seal.close(place, body)?;
-            closed.push(Entry { seq, parent, base, kind, step, at, body });
-            head = Head { tip: seq, last: seq };
+            let record = Record { seq, parent, kind, step, at, body };
+            closed.push(self.vault.close(&self.thread, record, base)?);
+            (tip, last) = (seq, seq);
         }
-        let (thread, owner) = (Arc::clone(&self.thread), Arc::clone(&self.owner));
-        let batch = Batch { thread, owner, after: self.head.last, entries: closed };
-        (self.head, self.base, self.since, self.snapshot) = (head, base, since, snapshot);
+        let about = (Arc::clone(&self.thread), Arc::clone(&self.owner));
+        let batch = self.vault.batch(about, self.last, closed)?;
+        (self.tip, self.last) = (tip, last);
+        (self.base, self.since, self.snapshot) = (base, since, snapshot);
         Ok(batch)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{
-    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread, busy, conflict,
+    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread, busy, conflict,
 };
 
 /// Threads in memory, for tests and for pauses within one process.
@@ -49,7 +49,7 @@ impl Store for MemoryStore {
             return ready(Err(busy(thread, until).with("owner", holder)));
         }
         kept.held = Some((owner.to_owned(), now + term));
-        ready(Ok(kept.head))
+        ready(Ok(kept.head.clone()))
     }
 
     fn release(&self, thread: &str, owner: &str) -> Answer<()> {
@@ -62,7 +62,7 @@ impl Store for MemoryStore {
     }
 
     fn append(&self, batch: Batch) -> Answer<()> {
-        let Batch { thread, owner, after, entries } = batch;
+        let Batch { thread, owner, after, entries, tag } = batch;
         let now = self.clock.now();
         let mut threads = self.threads();
         let kept = threads
@@ -70,7 +70,7 @@ impl Store for MemoryStore {
             .filter(|kept| kept.head.last == after && kept.is_held_by(&owner));
         let Some(kept) = kept else { return ready(Err(conflict(&thread))) };
         if let Some(last) = entries.last() {
-            kept.head = Head { tip: last.seq, last: last.seq };
+            kept.head = Head { last: last.seq, stored: last.seq, tag };
             kept.at = now;
         }
         kept.entries.extend(entries.into_iter().map(|mut entry| {
@@ -95,7 +95,7 @@ impl Store for MemoryStore {
         ready(Ok(self.threads().get(thread).and_then(|kept| kept.entries.get(&seq).cloned())))
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
         let threads = self.threads();
         let entries = threads.get(thread).into_iter().flat_map(|kept| kept.within(span));
         let wanted = entries.filter(|entry| kind.is_none_or(|kind| entry.kind == kind));
@@ -103,7 +103,7 @@ impl Store for MemoryStore {
     }
 
     fn head(&self, thread: &str) -> Answer<Option<Head>> {
-        ready(Ok(self.threads().get(thread).map(|kept| kept.head)))
+        ready(Ok(self.threads().get(thread).map(|kept| kept.head.clone())))
     }
 
     fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
@@ -157,7 +157,7 @@ impl Kept {
         let sizes = self.entries.values().map(|entry| entry.body.len() as u64);
         Thread {
             name: name.to_owned(),
-            head: self.head,
+            head: self.head.clone(),
             at: self.at,
             held: self.held.clone().filter(|(_, until)| *until > now),
             size: sizes.sum(),
@@ -165,9 +165,9 @@ impl Kept {
     }
 }
 
-fn mark(entry: &Entry) -> Mark {
-    let Entry { seq, parent, base, kind, step, at, ref body } = *entry;
-    Mark { seq, parent, base, kind, step, at, size: body.len() as u64 }
+fn mark(entry: &Entry) -> (Mark, Tag) {
+    let Entry { seq, parent, base, kind, step, at, ref body, ref tag } = *entry;
+    (Mark { seq, parent, base, kind, step, at, size: body.len() as u64 }, tag.clone())
 }
 
 fn ready<T: Send + 'static>(answer: Result<T, Fault>) -> Answer<T> {

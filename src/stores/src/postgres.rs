@@ -13,7 +13,9 @@
 use std::time::Duration;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread};
+use antiphon_runtime::store::{
+    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
+};
 
 mod address;
 mod fault;
@@ -113,7 +115,7 @@ impl Store for PostgresStore {
         self.pool.ask(thread, async move |link| Ok(sql::read(link, &name, span).await?.pop()))
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
         let name = thread.to_owned();
         self.pool.ask(thread, async move |link| sql::marks(link, &name, span, kind).await)
     }

@@ -7,7 +7,9 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread};
+use antiphon_runtime::store::{
+    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
+};
 
 /// The number of this process, if every fork tells of itself; 0 if it has to be
 /// asked for.
@@ -118,7 +120,7 @@ impl Store for Home {
         self.ask(|store| store.find(thread, seq))
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
         self.ask(|store| store.marks(thread, span, kind))
     }
 

@@ -1,22 +1,24 @@
-//! What protects entries: a tag that shows damage, or a key that keeps them secret.
+//! What protects entries: a checksum that shows damage, or keys that keep them secret.
 //!
-//! Both follow the body, so that a body is closed and opened where it is. The
-//! tag is a checksum (XXH3, 128 bits): it shows what disks and tools do to
-//! bytes, and anybody can make one. Against those who forge there is the key.
+//! Each entry has a tag in two parts. One is about its place: thread, numbers, kind,
+//! time and size, so that lists can trust what they read without any body. The other
+//! is about the body, which the first covers too: neither can be taken from another
+//! entry. A thread has a tag of its own, about how far it has come: without it nobody
+//! would notice that its last entries were cut off.
+//!
+//! Checksums (XXH3) show what disks and tools do to bytes, and anybody can make them.
+//! Against those who forge there are keys. What was true once stays true under them:
+//! a thread that is put back as it was is not told from one that never went on.
 
-use antiphon_core::{Category, Fault};
-use antiphon_runtime::store::EntryKind;
-use chacha20poly1305::aead::{AeadInOut, Generate, KeyInit};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use twox_hash::{XxHash3_64, XxHash3_128};
+use antiphon_core::{Category, Fault, Time};
+use antiphon_runtime::store::{EntryKind, Head, Mark, Tag};
+use twox_hash::XxHash3_64;
 
-/// The last byte of a sealed body.
-const TAGGED: u8 = 0;
-const ENCRYPTED: u8 = 1;
-const TAG: usize = 16;
-const NONCE: usize = 24;
+mod key;
 
-/// Where an entry belongs; a body that is moved elsewhere does not open.
+use key::{Key, Opened};
+
+/// Where an entry belongs; one that is moved elsewhere does not open.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The thread.
@@ -25,115 +27,241 @@ pub struct Place<'a> {
     pub seq: u64,
     /// The entry it follows.
     pub parent: u64,
+    /// The nearest snapshot.
+    pub base: u64,
     /// What it is.
     pub kind: EntryKind,
+    /// Supersteps so far.
+    pub step: u64,
+    /// When it was written.
+    pub at: Time,
 }
 
-/// Closes and opens the bodies of entries. With a key there is no plain text,
+/// Closes and opens the bodies of entries. With keys there is no plain text,
 /// neither written nor accepted.
 pub struct Seal {
-    cipher: Option<Box<XChaCha20Poly1305>>,
+    /// The first one closes.
+    keys: Box<[Key]>,
 }
 
 impl Seal {
     /// Damage is noticed; whoever can read the store can read the entries.
-    pub const fn tagged() -> Self {
-        Self { cipher: None }
+    pub fn tagged() -> Self {
+        Self { keys: Box::default() }
     }
 
     /// Entries are encrypted and authenticated with `key` (XChaCha20-Poly1305).
     pub fn keyed(key: &[u8; 32]) -> Self {
-        Self { cipher: Some(Box::new(XChaCha20Poly1305::new(key.into()))) }
+        Self::with_keys([key])
+    }
+
+    /// The same with the first of several keys; entries that were closed with one of
+    /// the others open too.
+    pub fn with_keys<'a>(keys: impl IntoIterator<Item = &'a [u8; 32]>) -> Self {
+        Self { keys: keys.into_iter().map(Key::new).collect() }
     }
 
     /// Closes a body.
     ///
     /// # Errors
     /// `store_failed` if the operating system gives no random numbers.
-    pub fn close(&self, place: Place<'_>, mut body: Vec<u8>) -> Result<Vec<u8>, Fault> {
-        let Some(cipher) = &self.cipher else {
-            let tag = place.tag(&body);
-            body.extend_from_slice(&tag);
-            body.push(TAGGED);
-            return Ok(body);
-        };
-        let nonce = XNonce::try_generate().map_err(|_| failed())?;
-        cipher.encrypt_in_place(&nonce, &place.bytes(), &mut body).map_err(|_| failed())?;
-        body.extend_from_slice(&nonce);
-        body.push(ENCRYPTED);
-        Ok(body)
+    pub fn close(&self, place: Place<'_>, body: &mut [u8]) -> Result<Tag, Fault> {
+        let about = place.about(body.len() as u64);
+        match self.keys.first() {
+            Some(key) => key.close((place.thread, &about), body),
+            None => Ok(checksum((place.thread, &about), XxHash3_64::oneshot(body))),
+        }
     }
 
     /// Opens a body.
     ///
     /// # Errors
+    /// Those of [`Seal::check`].
+    pub fn open(&self, place: Place<'_>, tag: &Tag, mut body: Vec<u8>) -> Result<Vec<u8>, Fault> {
+        let about = (place.thread, &place.about(body.len() as u64));
+        if !place.is_possible() {
+            return Err(damaged(place));
+        }
+        match (&*self.keys, tag) {
+            ([], Tag::Short(_)) => {
+                let is_whole = checksum(about, XxHash3_64::oneshot(&body)) == *tag;
+                if is_whole { Ok(body) } else { Err(damaged(place)) }
+            }
+            (keys, _) => match key::find(keys, tag) {
+                Opened::With(key, sealed) if key.open(about, sealed, &mut body) => Ok(body),
+                other => Err(refused(&other, place)),
+            },
+        }
+    }
+
+    /// Checks what is known of an entry without its body.
+    ///
+    /// # Errors
     /// `checkpoint_corrupt` if it was changed or moved, or the key is another;
     /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or too much.
-    pub fn open(&self, place: Place<'_>, mut sealed: Vec<u8>) -> Result<Vec<u8>, Fault> {
-        match (&self.cipher, sealed.pop()) {
-            (cipher, Some(TAGGED)) => {
-                let tag = split_last::<TAG>(&mut sealed).ok_or_else(|| damaged(place))?;
-                match cipher {
-                    _ if place.tag(&sealed) != tag => Err(damaged(place)),
-                    Some(_) => Err(plain(place)),
-                    None => Ok(sealed),
-                }
+    pub fn check(&self, thread: &str, mark: &Mark, tag: &Tag) -> Result<(), Fault> {
+        let place = Place::of(thread, mark);
+        let about = (thread, &place.about(mark.size));
+        if !place.is_possible() {
+            return Err(damaged(place));
+        }
+        match (&*self.keys, tag) {
+            ([], Tag::Short(bytes)) => {
+                let body = bytes.last_chunk().map_or(0, |body| u64::from_be_bytes(*body));
+                if checksum(about, body) == *tag { Ok(()) } else { Err(damaged(place)) }
             }
-            (Some(cipher), Some(ENCRYPTED)) => {
-                let nonce = split_last::<NONCE>(&mut sealed).ok_or_else(|| damaged(place))?;
-                let opened = cipher.decrypt_in_place(&nonce.into(), &place.bytes(), &mut sealed);
-                opened.map_err(|_| damaged(place)).map(|()| sealed)
+            (keys, _) => match key::find(keys, tag) {
+                Opened::With(key, sealed) if key.check(about, sealed) => Ok(()),
+                other => Err(refused(&other, place)),
+            },
+        }
+    }
+
+    /// Whether an entry, or a thread, was closed with the key that closes now.
+    pub fn is_current(&self, tag: &Tag) -> bool {
+        match (&*self.keys, key::find(&self.keys, tag)) {
+            ([first, ..], Opened::With(key, _)) => std::ptr::eq(first, key),
+            _ => self.keys.is_empty(),
+        }
+    }
+
+    /// Closes what a thread says of itself: that `last` was added last.
+    ///
+    /// # Errors
+    /// As [`Seal::close`].
+    pub fn close_head(&self, thread: &str, last: u64) -> Result<Tag, Fault> {
+        let about = head(last);
+        match self.keys.first() {
+            Some(key) => key.close((thread, &about), &mut []),
+            None => Ok(checksum((thread, &about), 0)),
+        }
+    }
+
+    /// Checks what a thread says of itself.
+    ///
+    /// # Errors
+    /// As [`Seal::check`].
+    pub fn check_head(&self, thread: &str, found: &Head) -> Result<(), Fault> {
+        if found.last != found.stored {
+            return Err(cut(thread, found));
+        }
+        // Nothing was ever written, and nothing is there.
+        if found.last == 0 && found.tag.as_bytes().is_empty() {
+            return Ok(());
+        }
+        let about = head(found.last);
+        let place = Place::head(thread, found.last);
+        match (&*self.keys, &found.tag) {
+            ([], Tag::Short(_)) => {
+                let is_whole = checksum((thread, &about), 0) == found.tag;
+                if is_whole { Ok(()) } else { Err(cut(thread, found)) }
             }
-            (None, Some(ENCRYPTED)) => Err(locked(place)),
-            _ => Err(damaged(place)),
+            (keys, tag) => match key::find(keys, tag) {
+                Opened::With(key, sealed) if key.check((thread, &about), sealed) => Ok(()),
+                Opened::With(..) | Opened::Damaged => Err(cut(thread, found)),
+                other => Err(refused(&other, place)),
+            },
         }
     }
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    /// The place that a mark tells of.
+    pub const fn of(thread: &'a str, mark: &Mark) -> Self {
+        let Mark { seq, parent, base, kind, step, at, .. } = *mark;
+        Self { thread, seq, parent, base, kind, step, at }
+    }
+
+    const fn head(thread: &'a str, last: u64) -> Self {
+        let (kind, at) = (EntryKind::Run, Time::from_micros(0));
+        Self { thread, seq: last, parent: 0, base: 0, kind, step: 0, at }
+    }
+
+    /// Whether it follows something: else going back would lead nowhere, or for ever.
+    const fn is_possible(&self) -> bool {
+        self.parent < self.seq && self.base <= self.seq
+    }
+
+    fn about(&self, size: u64) -> About {
+        // Those of threads have none.
+        let kind = 1 + EntryKind::ALL.iter().take_while(|kind| **kind != self.kind).count() as u64;
+        let Self { seq, parent, base, step, at, .. } = *self;
+        about([kind, seq, parent, base, step, at.as_micros(), size])
+    }
+
     fn told(&self, problem: &str) -> String {
         format!("{problem}: entry {} of the thread {}", self.seq, self.thread)
     }
-
-    fn bytes(&self) -> Vec<u8> {
-        let (seq, parent) = (self.seq.to_be_bytes(), self.parent.to_be_bytes());
-        [self.kind.as_str().as_bytes(), &[0], &seq, &parent, self.thread.as_bytes()].concat()
-    }
-
-    fn tag(&self, body: &[u8]) -> [u8; TAG] {
-        let numbers = [self.seq, self.parent].map(u64::to_be_bytes);
-        let about = [self.thread.as_bytes(), self.kind.as_str().as_bytes(), numbers.as_flattened()];
-        let seed = about.into_iter().fold(0, XxHash3_64::oneshot_with_seed);
-        XxHash3_128::oneshot_with_seed(seed, body).to_be_bytes()
-    }
 }
 
-/// Takes the last bytes off.
-fn split_last<const COUNT: usize>(bytes: &mut Vec<u8>) -> Option<[u8; COUNT]> {
-    let last = *bytes.last_chunk()?;
-    bytes.truncate(bytes.len() - COUNT);
-    Some(last)
+/// What a tag is about, beside the name of the thread.
+type About = [u8; 56];
+
+fn about(numbers: [u64; 7]) -> About {
+    let mut about = [0; 56];
+    for (bytes, number) in about.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+        *bytes = number.to_be_bytes();
+    }
+    about
 }
 
-fn failed() -> Fault {
-    Fault::new(Category::State, "store_failed", "an entry could not be encrypted")
-        .hint("the operating system gives no random numbers")
+fn head(last: u64) -> About {
+    about([0, last, 0, 0, 0, 0, 0])
+}
+
+/// The tag of what is not encrypted, by the checksum of its body.
+fn checksum((thread, about): (&str, &About), body: u64) -> Tag {
+    let seed = XxHash3_64::oneshot_with_seed(body, thread.as_bytes());
+    let place = XxHash3_64::oneshot_with_seed(seed, about);
+    let mut tag = [0; 16];
+    for (bytes, number) in tag.as_chunks_mut::<8>().0.iter_mut().zip([place, body]) {
+        *bytes = number.to_be_bytes();
+    }
+    Tag::Short(tag)
+}
+
+fn refused(found: &Opened<'_>, place: Place<'_>) -> Fault {
+    match found {
+        Opened::With(..) | Opened::Damaged => damaged(place),
+        Opened::Plain => plain(place),
+        Opened::Locked => locked(place),
+    }
 }
 
 fn damaged(place: Place<'_>) -> Fault {
     let message = place.told("what was stored is damaged");
     Fault::new(Category::State, "checkpoint_corrupt", message)
+        .with("thread", place.thread)
+        .with("entry", place.seq)
+        .hint("check the key, or restore the store from a copy")
+}
+
+/// A thread does not end where it says.
+fn cut(thread: &str, found: &Head) -> Fault {
+    let Head { last, stored, .. } = found;
+    let message = if last == stored {
+        format!("the end of the thread {thread} is not what was written: entry {last}")
+    } else {
+        format!(
+            "the thread {thread} ends with entry {last}, and the last that is there is {stored}"
+        )
+    };
+    Fault::new(Category::State, "checkpoint_corrupt", message)
+        .with("thread", thread)
+        .with("entry", *last)
         .hint("check the key, or restore the store from a copy")
 }
 
 fn locked(place: Place<'_>) -> Fault {
     let message = place.told("what was stored is encrypted");
     Fault::new(Category::State, "checkpoint_encrypted", message)
+        .with("thread", place.thread)
         .hint("open the store with the key it was written with")
 }
 
 fn plain(place: Place<'_>) -> Fault {
     let message = place.told("what was stored is not encrypted");
     Fault::new(Category::State, "checkpoint_plain", message)
+        .with("thread", place.thread)
         .hint("open the store without a key, or begin a new thread")
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{EntryKind, Head};
+use antiphon_runtime::store::EntryKind;
 
 mod change;
 mod diff;
@@ -35,7 +35,8 @@ use wire::{Put, Wrote};
 #[derive(Debug, Default)]
 pub struct Shelf {
     thread: String,
-    head: Head,
+    /// The last entry.
+    tip: u64,
     /// The last snapshot.
     base: u64,
     /// What is in the last entry, in short.
@@ -251,7 +252,7 @@ impl Shelf {
         let (space, id) = (put.space.clone(), put.id.clone());
         let before = self.shot(&space, put.base.as_deref());
         self.draft(EntryKind::Step, step, put.encode());
-        self.add(put, self.head.last)?;
+        self.add(put, self.tip)?;
         if let Some(shot) = self.shot(&space, Some(&id)) {
             self.values.keep_all(flats, &shot, before.as_ref());
         }
@@ -272,7 +273,7 @@ impl Shelf {
         }
         let wrote = Wrote { space: space.to_owned(), id: id.to_owned(), writes };
         self.draft(EntryKind::Part, 0, wrote.encode());
-        self.add_writes(wrote, self.head.last);
+        self.add_writes(wrote, self.tip);
         self.weigh(space);
     }
 

@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use antiphon_core::Fault;
 use antiphon_runtime::Clock;
-use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Thread};
+use antiphon_runtime::store::{
+    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
+};
 
 mod anchor;
 mod backlog;
@@ -120,7 +122,7 @@ impl Store for SqliteStore {
         self.writer.read(move |file| Ok(sql::read(file, &thread, span)?.pop()))
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<Mark>> {
+    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
         let thread = thread.to_owned();
         self.writer.read(move |file| sql::marks(file, &thread, span, kind))
     }
@@ -149,6 +151,7 @@ impl Store for SqliteStore {
         let (thread, present) = (thread.to_owned(), self.present());
         self.writer.write(move |file| sql::delete(file, &thread, present))
     }
+
     fn compact(&self) -> Answer<()> {
         self.writer.read(compact::all)
     }

@@ -93,8 +93,9 @@ async fn remove(
     (thread, owner): (String, String),
     (keep, now): (Keep, Time),
 ) -> Result<(), Fault> {
-    let marks = vault.store().marks(&thread, Span::ALL, None).await?;
-    for span in keep.plan(&marks, now).spans {
+    let marks = vault.marks(&thread, Span::ALL, None).await?;
+    // What follows goes first: an entry never lacks the one it follows.
+    for span in keep.plan(&marks, now).spans.into_iter().rev() {
         vault.store().remove(&thread, &owner, span).await?;
     }
     Ok(())

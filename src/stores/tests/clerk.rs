@@ -13,8 +13,8 @@ use antiphon_core::channel::{ChannelId, Merge, Write};
 use antiphon_core::checkpoint::{Change, Commit, Delta, Memory, Merged, Outlook, Source};
 use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{EntryKind, Span, Store};
+use antiphon_runtime::{Clock, ManualClock};
 use antiphon_stores::clerk::{Copying, Pruning};
 use antiphon_stores::{
     Clerk, Codec, Header, JsonCodec, Keep, Log, MemoryStore, Seal, Settings, SqliteStore, Vault,
@@ -67,7 +67,8 @@ impl Subject {
         log.append([(EntryKind::Run, &run[..])], 0, Time::from_micros(1)).unwrap().await.unwrap();
         for number in 1..=steps {
             self.clock.advance(Duration::from_secs(1));
-            let (at, step) = (Time::from_micros(1_000_000 * number), superstep(number));
+            let before = self.clock.now().as_micros() - 1_000_000;
+            let (at, step) = (Time::from_micros(before), superstep(number));
             let mut entries = vec![(EntryKind::Step, &step[..])];
             if snapshots.contains(&number) {
                 entries.extend([(EntryKind::Snapshot, &snapshot[..]), (EntryKind::Run, &run)]);
@@ -83,7 +84,7 @@ impl Subject {
 
     async fn entries(&self, thread: &str) -> Vec<u64> {
         let marks = self.store().marks(thread, Span::ALL, None).await.unwrap();
-        marks.into_iter().map(|mark| mark.seq).collect()
+        marks.into_iter().map(|(mark, _)| mark.seq).collect()
     }
 }
 
@@ -175,6 +176,7 @@ each_store! {
     the_last_checkpoint_stays_whatever_the_limits
     a_rehearsal_removes_nothing
     idle_threads_are_removed_whole
+    a_damaged_thread_is_neither_pruned_nor_in_the_way
     what_another_engine_keeps_is_not_pruned
 }
 
@@ -303,6 +305,23 @@ async fn idle_threads_are_removed_whole(subject: Subject) {
     let at_once = Pruning { idle: Some(Duration::ZERO), ..Pruning::default() };
     let pruned = subject.clerk.prune_all(&at_once).await.unwrap();
     assert_eq!((pruned.deleted, pruned.busy), (1, vec!["held".to_owned()]));
+}
+
+async fn a_damaged_thread_is_neither_pruned_nor_in_the_way(subject: Subject) {
+    for thread in ["a", "b", "c"] {
+        thirty(&subject, thread).await;
+    }
+    let span = Span { from: 35, to: 35 };
+    subject.store().claim("b", "me", TERM).await.unwrap();
+    subject.store().remove("b", "me", span).await.unwrap();
+    subject.store().release("b", "me").await.unwrap();
+    let pruning = Pruning { idle: Some(Duration::ZERO), ..Pruning::default() };
+    subject.clock.advance(Duration::from_secs(1));
+    let pruned = subject.clerk.prune_all(&pruning).await.unwrap();
+    assert_eq!((pruned.deleted, pruned.damaged), (2, vec!["b".to_owned()]));
+    let fault = subject.clerk.prune("b", &pruning).await.unwrap_err();
+    assert_eq!(fault.code, "checkpoint_corrupt");
+    assert!(subject.clerk.delete("b").await.unwrap(), "whoever says so removes it");
 }
 
 async fn a_thread_that_somebody_gone_holds_is_pruned_and_deleted(subject: Subject) {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store, Tag};
 use antiphon_stores::{Settings, SqliteStore};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -37,8 +37,9 @@ async fn held(delay: Duration) -> (TempDir, SqliteStore) {
 fn batch(after: u64) -> Batch {
     let kind = EntryKind::Step;
     let (seq, at) = (after + 1, Time::default());
-    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, body: b"body".to_vec() };
-    Batch { thread: "t".into(), owner: "me".into(), after, entries: vec![entry] }
+    let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
+    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
+    Batch { thread: "t".into(), owner: "me".into(), after, entries: vec![entry], tag }
 }
 
 async fn count(store: &SqliteStore) -> usize {

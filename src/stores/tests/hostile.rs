@@ -18,7 +18,7 @@ use antiphon_core::command::{Choice, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
 use antiphon_core::{Category, Fault, Seed, Time};
-use antiphon_runtime::store::EntryKind;
+use antiphon_runtime::store::{EntryKind, Tag};
 use antiphon_stores::codec::Glance;
 use antiphon_stores::keeper::read;
 use antiphon_stores::{Codec, Header, JsonCodec, Place, Record, Seal};
@@ -261,15 +261,22 @@ fn what_is_stored_is_read_in_every_way() {
 
 #[test]
 fn noise_opens_no_seal() {
-    let place = Place { thread: "t", seq: 1, parent: 0, kind: EntryKind::Step };
+    let (kind, at) = (EntryKind::Step, Time::from_micros(5));
+    let place = Place { thread: "t", seq: 1, parent: 0, base: 0, kind, step: 1, at };
     let mut chance = Chance(6);
     for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
-        let sealed = seal.close(place, vec![1; 100]).unwrap();
+        let mut sealed = vec![1; 100];
+        let tag = seal.close(place, &mut sealed).unwrap();
         for _ in 0..5_000 {
-            let mut forged = sealed.clone();
-            forge(&mut chance, &mut forged);
-            if forged != sealed {
-                let fault = seal.open(place, forged).unwrap_err();
+            let (mut forged, mut noise) = (sealed.clone(), tag.as_bytes().to_vec());
+            if chance.below(2) == 0 {
+                forge(&mut chance, &mut forged);
+            } else {
+                forge(&mut chance, &mut noise);
+            }
+            let noise = Tag::new(&noise);
+            if (&forged, &noise) != (&sealed, &tag) {
+                let fault = seal.open(place, &noise, forged).unwrap_err();
                 assert!(fault.code.starts_with("checkpoint_"), "{fault:?}");
             }
         }

@@ -204,8 +204,8 @@ async fn a_thread_is_pruned_while_it_is_written_to() {
         assert!(!ended);
         keeper.settle().await.unwrap();
         let marks = store.marks("t", Span::ALL, None).await.unwrap();
-        assert_eq!(marks[0].kind, EntryKind::Snapshot, "{durability:?}");
-        assert!(marks[0].seq > 100 && marks.len() < 300, "{}", marks.len());
+        assert_eq!(marks[0].0.kind, EntryKind::Snapshot, "{durability:?}");
+        assert!(marks[0].0.seq > 100 && marks.len() < 300, "{}", marks.len());
         keeper.close().await.unwrap();
         let (_, found) = open(store, "second", durability).await;
         let log = graph().channel_id("log").unwrap();
@@ -225,7 +225,7 @@ async fn a_thread_is_pruned_when_its_run_ends() {
         drive(&mut run, &mut keeper, usize::MAX).await;
         keeper.close().await.unwrap();
         let marks = store.marks("t", Span::ALL, None).await.unwrap();
-        let kinds: Vec<_> = marks.iter().map(|mark| mark.kind).collect();
+        let kinds: Vec<_> = marks.iter().map(|(mark, _)| mark.kind).collect();
         assert_eq!(kinds, [EntryKind::Snapshot, EntryKind::Run, EntryKind::End], "turn {turn}");
     }
     assert!(store.thread("t").await.unwrap().unwrap().held.is_none());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::Time;
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{Batch, EntryKind, Span};
+use antiphon_runtime::store::{Batch, EntryKind, Head, Mark, Span, Tag};
 use antiphon_stores::{Log, MemoryStore, Place, Record, Seal, Vault};
 
 const TERM: Duration = Duration::from_secs(30);
@@ -91,59 +91,135 @@ async fn a_branch_leaves_the_other_way_as_it_was() {
     assert_eq!(bodies(&vault.way_to("t", Some(3)).await.unwrap()), ["one", "two", "three"]);
 }
 
-#[tokio::test]
-async fn an_entry_that_was_changed_or_moved_does_not_open() {
+const PLACE: Place<'_> =
+    Place { thread: "t", seq: 9, parent: 8, base: 3, kind: EntryKind::Step, step: 4, at: AT };
+
+fn closed(seal: &Seal, body: &[u8]) -> (Vec<u8>, Tag) {
+    let mut body = body.to_vec();
+    let tag = seal.close(PLACE, &mut body).unwrap();
+    (body, tag)
+}
+
+fn mark(place: Place<'_>, size: u64) -> Mark {
+    let Place { seq, parent, base, kind, step, at, .. } = place;
+    Mark { seq, parent, base, kind, step, at, size }
+}
+
+/// All that differ in one bit, or are cut somewhere.
+fn changes(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    let flipped = (0..bytes.len() * 8).map(|bit| {
+        let mut changed = bytes.to_vec();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        changed
+    });
+    flipped.chain((0..bytes.len()).map(|cut| bytes[..cut].to_vec()))
+}
+
+#[test]
+fn an_entry_that_was_changed_or_moved_does_not_open() {
     for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
-        let place = Place { thread: "t", seq: 1, parent: 0, kind: EntryKind::Step };
-        let sealed = seal.close(place, b"body".to_vec()).unwrap();
-        assert_eq!(seal.open(place, sealed.clone()).unwrap(), b"body");
-        for bit in 0..sealed.len() * 8 {
-            let mut changed = sealed.clone();
-            changed[bit / 8] ^= 1 << (bit % 8);
-            assert!(seal.open(place, changed).is_err(), "bit {bit}");
+        let (body, tag) = closed(&seal, b"body");
+        assert_eq!(seal.open(PLACE, &tag, body.clone()).unwrap(), b"body");
+        seal.check("t", &mark(PLACE, 4), &tag).unwrap();
+        for changed in changes(&body) {
+            assert!(seal.open(PLACE, &tag, changed.clone()).is_err(), "{changed:?}");
         }
-        for cut in 0..sealed.len() {
-            assert!(seal.open(place, sealed[..cut].to_vec()).is_err(), "cut at {cut}");
+        for changed in changes(tag.as_bytes()) {
+            let tag = Tag::new(&changed);
+            assert!(seal.open(PLACE, &tag, body.clone()).is_err(), "{changed:?}");
+            assert!(seal.check("t", &mark(PLACE, 4), &tag).is_err(), "{changed:?}");
         }
         let others = [
-            Place { thread: "u", ..place },
-            Place { seq: 2, ..place },
-            Place { parent: 9, ..place },
-            Place { kind: EntryKind::End, ..place },
+            Place { thread: "u", ..PLACE },
+            Place { seq: 10, ..PLACE },
+            Place { parent: 7, ..PLACE },
+            Place { parent: 9, ..PLACE },
+            Place { base: 0, ..PLACE },
+            Place { kind: EntryKind::End, ..PLACE },
+            Place { step: 3, ..PLACE },
+            Place { at: Time::from_micros(6), ..PLACE },
         ];
         for other in others {
-            assert_eq!(seal.open(other, sealed.clone()).unwrap_err().code, "checkpoint_corrupt");
+            let fault = seal.open(other, &tag, body.clone()).unwrap_err();
+            assert_eq!(fault.code, "checkpoint_corrupt");
+            assert_eq!(fault.details["entry"], other.seq);
+            let fault = seal.check(other.thread, &mark(other, 4), &tag).unwrap_err();
+            assert_eq!(
+                (&*fault.code, &fault.details["thread"]),
+                ("checkpoint_corrupt", &other.thread.into())
+            );
         }
+        assert!(seal.check("t", &mark(PLACE, 5), &tag).is_err(), "its size");
+    }
+}
+
+#[test]
+fn an_entry_that_follows_itself_is_refused_whoever_made_it() {
+    let seal = Seal::tagged();
+    for forged in [Place { parent: 9, ..PLACE }, Place { base: 10, ..PLACE }] {
+        let tag = seal.close(forged, &mut []).unwrap();
+        assert_eq!(seal.open(forged, &tag, Vec::new()).unwrap_err().code, "checkpoint_corrupt");
+        assert!(seal.check("t", &mark(forged, 0), &tag).is_err());
     }
 }
 
 #[test]
 fn a_key_is_neither_guessed_nor_done_without() {
-    let place = Place { thread: "t", seq: 1, parent: 0, kind: EntryKind::Step };
     let (open, keyed) = (Seal::tagged(), Seal::keyed(&[7; 32]));
-    let closed = keyed.close(place, b"a secret".to_vec()).unwrap();
-    assert!(!closed.windows(6).any(|bytes| bytes == b"secret"));
-    assert_eq!(open.open(place, closed.clone()).unwrap_err().code, "checkpoint_encrypted");
-    assert_eq!(
-        Seal::keyed(&[8; 32]).open(place, closed.clone()).unwrap_err().code,
-        "checkpoint_corrupt"
-    );
-    let plain = open.close(place, b"forged".to_vec()).unwrap();
-    assert_eq!(keyed.open(place, plain).unwrap_err().code, "checkpoint_plain");
-    assert_ne!(
-        keyed.close(place, b"a secret".to_vec()).unwrap(),
-        closed,
-        "each nonce is used once"
-    );
+    let (body, tag) = closed(&keyed, b"a secret");
+    assert!(!body.windows(6).any(|bytes| bytes == b"secret"));
+    let code = |seal: &Seal, tag: &Tag, body: &[u8]| {
+        seal.open(PLACE, tag, body.to_vec()).unwrap_err().code.clone()
+    };
+    assert_eq!(code(&open, &tag, &body), "checkpoint_encrypted");
+    assert_eq!(code(&Seal::keyed(&[8; 32]), &tag, &body), "checkpoint_corrupt");
+    let (plain, plain_tag) = closed(&open, b"forged");
+    assert_eq!(code(&keyed, &plain_tag, &plain), "checkpoint_plain");
+    let again = closed(&keyed, b"a secret");
+    assert!(again.0 != body && again.1 != tag, "each nonce is used once");
+    assert_eq!(body.len(), 8, "what is added is in the tag");
 }
 
 #[test]
-fn an_encrypted_entry_that_lost_its_end_is_damaged_and_not_plain() {
-    let place = Place { thread: "t", seq: 1, parent: 0, kind: EntryKind::Step };
-    let keyed = Seal::keyed(&[7; 32]);
-    let mut closed = keyed.close(place, b"a secret".to_vec()).unwrap();
-    closed.last_chunk_mut::<8>().unwrap().fill(0);
-    assert_eq!(keyed.open(place, closed).unwrap_err().code, "checkpoint_corrupt");
+fn one_of_several_keys_opens_and_the_first_closes() {
+    let (old, new) = (Seal::keyed(&[7; 32]), Seal::keyed(&[8; 32]));
+    let both = Seal::with_keys([&[8; 32], &[7; 32]]);
+    for (seal, is_current) in [(&old, false), (&new, true), (&both, true)] {
+        let (body, tag) = closed(seal, b"body");
+        assert_eq!(both.open(PLACE, &tag, body).unwrap(), b"body");
+        assert_eq!(both.is_current(&tag), is_current);
+    }
+    let (body, tag) = closed(&both, b"body");
+    assert_eq!(new.open(PLACE, &tag, body.clone()).unwrap(), b"body");
+    assert!(old.open(PLACE, &tag, body).is_err());
+}
+
+#[test]
+fn the_end_of_a_thread_is_where_it_was() {
+    for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
+        let tag = seal.close_head("t", 9).unwrap();
+        let head = Head { last: 9, stored: 9, tag };
+        seal.check_head("t", &head).unwrap();
+        let forged = [
+            Head { last: 8, ..head.clone() },
+            Head { stored: 8, ..head.clone() },
+            Head { last: 8, stored: 8, ..head.clone() },
+            Head { tag: Tag::default(), ..head.clone() },
+            Head { last: 0, stored: 9, tag: Tag::default() },
+            Head { tag: closed(&seal, b"").1, ..head.clone() },
+        ];
+        for forged in forged {
+            let fault = seal.check_head("t", &forged).unwrap_err();
+            assert_eq!(fault.code, "checkpoint_corrupt", "{forged:?}");
+        }
+        assert!(seal.check_head("u", &head).is_err());
+        for changed in changes(head.tag.as_bytes()) {
+            assert!(
+                seal.check_head("t", &Head { tag: Tag::new(&changed), ..head.clone() }).is_err()
+            );
+        }
+        seal.check_head("t", &Head::default()).unwrap();
+    }
 }
 
 #[tokio::test]
@@ -169,7 +245,8 @@ async fn an_entry_that_is_missing_is_noticed() {
     vault.store().release("t", "me").await.unwrap();
     vault.store().delete("t").await.unwrap();
     vault.store().claim("t", "me", TERM).await.unwrap();
-    let batch = Batch { thread: "t".into(), owner: "me".into(), after: 0, entries };
+    let tag = Seal::tagged().close_head("t", 3).unwrap();
+    let batch = Batch { thread: "t".into(), owner: "me".into(), after: 0, entries, tag };
     vault.store().append(batch).await.unwrap();
     assert_eq!(vault.way_to("t", None).await.unwrap_err().code, "checkpoint_corrupt");
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Store};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Store, Tag};
 use antiphon_stores::{PostgresSettings, PostgresStore};
 
 mod database;
@@ -22,8 +22,9 @@ const ALL: Span = Span::ALL;
 fn batch(thread: &str, after: u64) -> Batch {
     let kind = EntryKind::Step;
     let (seq, at) = (after + 1, Time::from_micros(after));
-    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, body: b"body".to_vec() };
-    Batch { thread: thread.into(), owner: "me".into(), after, entries: vec![entry] }
+    let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
+    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
+    Batch { thread: thread.into(), owner: "me".into(), after, entries: vec![entry], tag }
 }
 
 fn refused(url: &str, settings: &PostgresSettings) -> Fault {
@@ -246,7 +247,10 @@ mod answers_that_are_lost {
         store.append(batch("t", 1)).await.unwrap();
         assert_eq!(proxy.lost(), 1);
         assert_eq!(seqs(&store, "t").await, [1, 2]);
-        assert_eq!(store.head("t").await.unwrap(), Some(Head { tip: 2, last: 2 }));
+        assert_eq!(
+            store.head("t").await.unwrap(),
+            Some(Head { last: 2, stored: 2, tag: Tag::new(&2_u64.to_be_bytes()) })
+        );
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::SystemClock;
-use antiphon_runtime::store::{EntryKind, Span};
+use antiphon_runtime::store::{Entry, EntryKind, Span};
 use antiphon_stores::shelf::{Change, Keys, New, OWNER, Picture, Shelf, Write, copied, kept};
 use antiphon_stores::{MemoryStore, Place, Seal, Vault};
 use proptest::prelude::*;
@@ -206,6 +206,14 @@ async fn another_thread_of_the_same_name_is_told_apart() {
     assert!(!shelf.catch_up(&vault, seen, entries).unwrap());
 }
 
+/// Puts other bytes into an entry, and closes it as whoever can write to the store.
+fn forge(entry: &mut Entry, mut body: Vec<u8>) {
+    let Entry { seq, parent, base, kind, step, at, .. } = *entry;
+    let place = Place { thread: THREAD, seq, parent, base, kind, step, at };
+    entry.tag = Seal::tagged().close(place, &mut body).unwrap();
+    entry.body = body;
+}
+
 #[tokio::test]
 async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
     let bodies: [&[u8]; 8] = [
@@ -221,11 +229,10 @@ async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
     for body in bodies {
         let vault = vault();
         vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-        let place = Place { thread: THREAD, seq: 1, parent: 0, kind: EntryKind::Step };
         let mut shelf = Shelf::new(THREAD);
         shelf.put(checkpoint(1, None, &[])).unwrap();
         let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
-        batch.entries[0].body = Seal::tagged().close(place, body.to_vec()).unwrap();
+        forge(&mut batch.entries[0], body.to_vec());
         vault.store().append(batch).await.unwrap();
         let code = Shelf::load(&vault, THREAD).await.unwrap_err().code.clone();
         assert!(["checkpoint_corrupt", "store_version"].contains(&&*code), "{code}");
@@ -400,13 +407,11 @@ proptest! {
         runtime.block_on(async {
             let (vault, kind) = (vault(), EntryKind::ALL[kind]);
             vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-            let place = Place { thread: THREAD, seq: 1, parent: 0, kind };
             let mut shelf = Shelf::new(THREAD);
             shelf.put(checkpoint(1, None, &[])).unwrap();
             let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
-            let body = [&[1][..], &body].concat();
-            batch.entries[0].body = Seal::tagged().close(place, body).unwrap();
             batch.entries[0].kind = kind;
+            forge(&mut batch.entries[0], [&[1][..], &body].concat());
             vault.store().append(batch).await.unwrap();
             let _ = Shelf::load(&vault, THREAD).await;
         });

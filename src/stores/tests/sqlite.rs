@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store, Tag};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use antiphon_stores::{Settings, SqliteStore, Sync};
 use tempfile::TempDir;
@@ -21,8 +21,9 @@ fn open(path: &Path) -> Result<SqliteStore, Fault> {
 fn batch(after: u64) -> Batch {
     let kind = EntryKind::Step;
     let (seq, at) = (after + 1, Time::default());
-    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, body: b"body".to_vec() };
-    Batch { thread: "t".into(), owner: "me".into(), after, entries: vec![entry] }
+    let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
+    let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
+    Batch { thread: "t".into(), owner: "me".into(), after, entries: vec![entry], tag }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use antiphon_core::effect::Ending;
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span};
+use antiphon_runtime::store::{Entry, EntryKind, Mark, Span};
 
 use super::status::Status;
 use super::{Clerk, empty};
@@ -47,13 +47,16 @@ impl Clerk {
         let records = self.records(from, &way).await?;
         let added = self.added(copying, &records).await?;
         let entries = self.sealed(to, records, &way, added)?;
-        if self.claim(to).await? != Head::default() {
+        let head = self.claim(to).await?;
+        if head.last.max(head.stored) > 0 {
             self.release(to).await?;
             return Err(taken(to));
         }
-        let batch =
-            Batch { thread: to.into(), owner: self.owner.as_str().into(), after: 0, entries };
-        let copied = self.store().append(batch).await;
+        let batch = self.vault.batch((to.into(), self.owner.as_str().into()), 0, entries);
+        let copied = match batch {
+            Ok(batch) => self.store().append(batch).await,
+            Err(fault) => Err(fault),
+        };
         self.release(to).await?;
         if copied.is_err() {
             // Only its name is there, and whoever has it by now keeps it.
@@ -64,16 +67,16 @@ impl Clerk {
 
     /// What leads to a checkpoint from the first entry that is kept.
     async fn whole_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Mark>, Fault> {
-        let head = self.store().head(thread).await?.unwrap_or_default();
-        if head.tip == 0 {
+        let last = self.vault.head(thread).await?.unwrap_or_default();
+        if last == 0 {
             return Err(empty(thread));
         }
-        let marks = self.store().marks(thread, Span { from: 1, to: head.last }, None).await?;
+        let marks = self.vault.marks(thread, Span { from: 1, to: last }, None).await?;
         let is_there = |seq| marks.iter().any(|mark| mark.seq == seq && is_checkpoint(mark.kind));
         if let Some(seq) = seq.filter(|seq| !is_there(*seq)) {
             return Err(missing(thread, seq));
         }
-        let (mut way, mut wanted) = (Vec::new(), seq.unwrap_or(head.tip));
+        let (mut way, mut wanted) = (Vec::new(), seq.unwrap_or(last));
         for mark in marks.iter().rev() {
             if mark.seq == wanted {
                 wanted = mark.parent;

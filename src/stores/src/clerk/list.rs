@@ -5,6 +5,7 @@ use antiphon_runtime::store::{EntryKind, Mark, Span, Thread};
 
 use super::status::{Status, Tail};
 use super::{Asking, Clerk, empty};
+use crate::codec::damaged_chain;
 use crate::keeper::Header;
 
 /// Which threads are wanted.
@@ -112,56 +113,84 @@ impl Clerk {
     /// `thread_empty` if there is none, and those of the store.
     pub async fn listed(&self, thread: &str) -> Result<Listed, Fault> {
         let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
-        let runs = self.runs(&thread.name).await?;
-        self.told(&thread, &runs).await
+        self.told(&thread).await
     }
 
     async fn matching(&self, thread: &Thread, filter: &Filter) -> Result<Option<Listed>, Fault> {
-        let runs = self.runs(&thread.name).await?;
-        let listed = self.told(thread, &runs).await?;
+        let listed = self.told(thread).await?;
         let has_status = filter.status.as_ref().is_none_or(|name| listed.status.as_str() == *name);
         let has_graph = filter.graph.as_ref().is_none_or(|name| listed.graph == *name);
         Ok((has_status && has_graph).then_some(listed))
     }
 
-    async fn told(&self, thread: &Thread, runs: &[Mark]) -> Result<Listed, Fault> {
-        let Tail { mut status, asking } = match thread.head.tip {
-            0 => Tail { status: Status::Empty, asking: Vec::new() },
-            _ if runs.is_empty() => Tail { status: Status::Foreign, asking: Vec::new() },
-            tip => self.tail(&thread.name, tip).await?,
-        };
-        let header = match runs.last() {
-            Some(run) => self.header(&thread.name, run.seq).await?,
-            None => None,
-        };
-        if !matches!(status, Status::Foreign) && self.is_held(thread.held.as_ref()) {
-            status = Status::Running;
-        }
-        let tip = Span { from: thread.head.tip, to: thread.head.tip };
-        let tip = self.store().marks(&thread.name, tip, None).await?.pop();
-        let (run_id, graph) = header.map(|found| (found.run_id, found.graph)).unwrap_or_default();
-        Ok(Listed {
+    /// A thread that is damaged is listed as one, beside the others.
+    async fn told(&self, thread: &Thread) -> Result<Listed, Fault> {
+        let mut listed = Listed {
             thread: thread.name.clone(),
-            status,
-            asking,
-            graph,
-            run_id,
-            step: tip.map_or(0, |tip| tip.step),
-            began: runs.first().map_or(thread.at, |run| run.at),
+            status: Status::Empty,
+            asking: Vec::new(),
+            graph: String::new(),
+            run_id: String::new(),
+            step: 0,
+            began: thread.at,
             at: thread.at,
             size: thread.size,
-        })
+        };
+        match self.tell(thread, &mut listed).await {
+            Err(fault) if fault.code.starts_with("checkpoint_") => {
+                listed.status = Status::Unreadable(fault);
+                listed.asking = Vec::new();
+            }
+            told => told?,
+        }
+        if !matches!(listed.status, Status::Foreign) && self.is_held(thread.held.as_ref()) {
+            listed.status = Status::Running;
+        }
+        Ok(listed)
     }
 
-    /// Where runs begin or go on.
-    pub(super) async fn runs(&self, thread: &str) -> Result<Vec<Mark>, Fault> {
-        self.store().marks(thread, Span::ALL, Some(EntryKind::Run)).await
+    async fn tell(&self, thread: &Thread, listed: &mut Listed) -> Result<(), Fault> {
+        let name = &thread.name;
+        let last = self.vault.checked(name, &thread.head)?;
+        if last == 0 {
+            return Ok(());
+        }
+        let tip = self.vault.marks(name, Span { from: last, to: last }, None).await?.pop();
+        let Some(tip) = tip else { return Err(damaged_chain(name, last)) };
+        (listed.step, listed.at) = (tip.step, tip.at);
+        let runs = self.vault.marks(name, Span::ALL, Some(EntryKind::Run)).await?;
+        let (Some(first), Some(run)) = (runs.first(), runs.last()) else {
+            listed.status = Status::Foreign;
+            return self.check_foreign(name, &tip).await;
+        };
+        listed.began = first.at;
+        let Tail { status, asking } = self.tail(name, last).await?;
+        (listed.status, listed.asking) = (status, asking);
+        let run = self.header(name, run.seq).await?;
+        (listed.run_id, listed.graph) = (run.run_id, run.graph);
+        Ok(())
     }
 
-    /// What identifies the run that begins with an entry; nothing if it cannot be read.
-    pub(super) async fn header(&self, thread: &str, seq: u64) -> Result<Option<Header>, Fault> {
-        let Some(entry) = self.store().find(thread, seq).await? else { return Ok(None) };
-        let record = self.vault.open(thread, entry);
-        Ok(record.and_then(|record| Header::decode(&record.body)).ok())
+    /// A thread without a run is another engine's. One that has lost them is damaged.
+    async fn check_foreign(&self, thread: &str, tip: &Mark) -> Result<(), Fault> {
+        let span = Span { from: tip.base.max(1), to: tip.seq };
+        let marks = self.vault.marks(thread, span, None).await?;
+        let mut wanted = tip.seq;
+        for mark in marks.iter().rev().filter(|mark| mark.seq <= tip.seq) {
+            if mark.seq == wanted {
+                wanted = if mark.seq == tip.base { 0 } else { mark.parent };
+            }
+        }
+        // Whoever has pruned it since has written to it too.
+        let is_whole = wanted == 0 || self.vault.head(thread).await? != Some(tip.seq);
+        if is_whole { Ok(()) } else { Err(damaged_chain(thread, wanted)) }
+    }
+
+    /// What identifies the run that begins with an entry.
+    pub(super) async fn header(&self, thread: &str, seq: u64) -> Result<Header, Fault> {
+        match self.store().find(thread, seq).await? {
+            Some(entry) => Header::decode(&self.vault.open(thread, entry)?.body),
+            None => Err(damaged_chain(thread, seq)),
+        }
     }
 }

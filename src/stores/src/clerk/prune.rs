@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use antiphon_core::Fault;
+use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Span, Thread};
 
 use super::{Clerk, empty};
+use crate::codec::damaged_chain;
 use crate::keep::{Keep, Plan};
 
 /// What is to be removed.
@@ -33,6 +34,9 @@ pub struct Pruned {
     pub bytes: u64,
     /// Threads that somebody writes to, left as they are.
     pub busy: Vec<String>,
+    /// Threads that were changed from outside, left as they are: nobody can tell
+    /// what of them is needed.
+    pub damaged: Vec<String>,
 }
 
 impl Clerk {
@@ -46,8 +50,7 @@ impl Clerk {
     pub async fn prune(&self, thread: &str, pruning: &Pruning) -> Result<Pruned, Fault> {
         let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
         let mut pruned = Pruned::default();
-        self.prune_one(&thread, pruning, &mut pruned).await?;
-        Ok(pruned)
+        self.prune_one(&thread, pruning, &mut pruned).await.map(|()| pruned)
     }
 
     /// Prunes all threads, one after the other.
@@ -62,7 +65,12 @@ impl Clerk {
             let Some(last) = page.last() else { return Ok(pruned) };
             after = Some(last.name.clone());
             for thread in &page {
-                self.prune_one(thread, pruning, &mut pruned).await?;
+                match self.prune_one(thread, pruning, &mut pruned).await {
+                    Err(fault) if fault.code.starts_with("checkpoint_") => {
+                        pruned.damaged.push(thread.name.clone());
+                    }
+                    done => done?,
+                }
             }
         }
     }
@@ -74,7 +82,10 @@ impl Clerk {
         pruned: &mut Pruned,
     ) -> Result<(), Fault> {
         pruned.threads += 1;
-        let is_idle = pruning.idle.is_some_and(|idle| self.clock.now().since(thread.at) > idle);
+        let is_idle = match pruning.idle {
+            Some(idle) => self.clock.now().since(self.written_at(thread).await?) > idle,
+            None => false,
+        };
         let done = if is_idle {
             self.remove_whole(thread, pruning.rehearsal).await
         } else {
@@ -94,7 +105,19 @@ impl Clerk {
         Ok(())
     }
 
+    /// When a thread was last written to, as its last entry says.
+    async fn written_at(&self, thread: &Thread) -> Result<Time, Fault> {
+        let last = self.vault.checked(&thread.name, &thread.head)?;
+        if last == 0 {
+            return Ok(thread.at);
+        }
+        let span = Span { from: last, to: last };
+        let found = self.vault.marks(&thread.name, span, None).await?.pop();
+        found.map(|mark| mark.at).ok_or_else(|| damaged_chain(&thread.name, last))
+    }
+
     async fn remove_whole(&self, thread: &Thread, rehearsal: bool) -> Result<(bool, Plan), Fault> {
+        // They go whatever they hold, and are only counted.
         let marks = self.store().marks(&thread.name, Span::ALL, None).await?;
         let entries = marks.len() as u64;
         let plan = Plan { entries, bytes: thread.size, spans: Vec::new() };
@@ -117,7 +140,8 @@ impl Clerk {
 
     async fn remove_planned(&self, thread: &str, keep: &Keep) -> Result<Plan, Fault> {
         let plan = self.plan(thread, keep).await?;
-        for span in &plan.spans {
+        // What follows goes first: an entry never lacks the one it follows.
+        for span in plan.spans.iter().rev() {
             self.store().remove(thread, &self.owner, *span).await?;
         }
         Ok(plan)
@@ -127,7 +151,7 @@ impl Clerk {
         if keep.is_all() {
             return Ok(Plan::default());
         }
-        let marks = self.store().marks(thread, Span::ALL, None).await?;
+        let marks = self.vault.marks(thread, Span::ALL, None).await?;
         Ok(keep.plan(&marks, self.clock.now()))
     }
 }

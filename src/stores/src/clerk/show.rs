@@ -85,7 +85,8 @@ impl Clerk {
             let (turns, checkpoints) = (Vec::new(), Vec::new());
             return Ok(Detail { listed, turns, checkpoints, written: BTreeMap::new() });
         }
-        let marks = self.store().marks(thread, Span::ALL, None).await?;
+        let marks = self.vault.marks(thread, Span::ALL, None).await?;
+        check_whole(thread, &marks)?;
         Ok(Detail {
             turns: self.turns(&listed, &marks, limit).await?,
             checkpoints: self.instants(thread, &marks, limit).await?,
@@ -107,7 +108,7 @@ impl Clerk {
             let (Some(first), Some(last)) = (part.first(), part.last()) else { continue };
             let run = part.iter().find(|mark| mark.kind == EntryKind::Run);
             let header = match run {
-                Some(run) => self.header(&listed.thread, run.seq).await?,
+                Some(run) => Some(self.header(&listed.thread, run.seq).await?),
                 None => None,
             };
             let (run_id, graph) = header.map(|run| (run.run_id, run.graph)).unwrap_or_default();
@@ -207,7 +208,7 @@ impl Clerk {
         }
         // The superstep that it repeats says what led there.
         let span = Span { from: mark.parent, to: mark.parent };
-        let repeated = self.store().marks(thread, span, Some(EntryKind::Step)).await?;
+        let repeated = self.vault.marks(thread, span, Some(EntryKind::Step)).await?;
         let repeated = repeated.first().filter(|step| step.step == mark.step);
         let Some(step) = repeated else { return Ok((None, next)) };
         let body = self.body(thread, step.seq).await?;
@@ -247,6 +248,13 @@ impl Clerk {
             None => Err(damaged_chain(thread, seq)),
         }
     }
+}
+
+/// What was pruned is missing before a snapshot, and nowhere else.
+fn check_whole(thread: &str, marks: &[Mark]) -> Result<(), Fault> {
+    let is_there = |seq: u64| seq == 0 || marks.binary_search_by_key(&seq, |mark| mark.seq).is_ok();
+    let lost = marks.iter().find(|mark| mark.kind != EntryKind::Snapshot && !is_there(mark.parent));
+    lost.map_or(Ok(()), |mark| Err(damaged_chain(thread, mark.parent)))
 }
 
 fn note(kind: EntryKind, body: &[u8]) -> Result<Note<'_>, Fault> {

@@ -7,7 +7,7 @@ use antiphon_runtime::store::{EntryKind, Span};
 
 use super::Clerk;
 use super::superstep::Superstep;
-use crate::codec::{Glance, Note};
+use crate::codec::{Glance, Note, damaged_chain};
 use crate::log::Record;
 use crate::owner;
 
@@ -111,9 +111,9 @@ impl Clerk {
         let mut reach = 16;
         let way = loop {
             let from = tip.saturating_sub(reach).max(1);
-            let marks = self.store().marks(thread, Span { from, to: tip }, None).await?;
+            let marks = self.vault.marks(thread, Span { from, to: tip }, None).await?;
             let (mut way, mut wanted, mut is_whole) = (Vec::new(), tip, false);
-            let mut has_snapshot = false;
+            let (mut has_snapshot, mut is_pruned) = (false, false);
             for mark in marks.iter().rev() {
                 if mark.seq != wanted {
                     continue;
@@ -121,7 +121,8 @@ impl Clerk {
                 way.push(mark.seq);
                 wanted = mark.parent;
                 // A snapshot may repeat an edit.
-                has_snapshot |= mark.kind == EntryKind::Snapshot;
+                is_pruned = mark.kind == EntryKind::Snapshot;
+                has_snapshot |= is_pruned;
                 is_whole = match mark.kind {
                     EntryKind::Step => true,
                     EntryKind::End => has_snapshot || mark.seq == tip,
@@ -131,15 +132,19 @@ impl Clerk {
                     break;
                 }
             }
-            if is_whole || from == 1 || reach > tip {
+            if is_whole || wanted == 0 || (wanted >= from && is_pruned) {
                 break way;
+            }
+            if wanted >= from || from == 1 {
+                return Err(damaged_chain(thread, wanted));
             }
             reach *= 8;
         };
         let mut records = Vec::with_capacity(way.len());
         for seq in way.into_iter().rev() {
-            if let Some(entry) = self.store().find(thread, seq).await? {
-                records.push(self.vault.open(thread, entry)?);
+            match self.store().find(thread, seq).await? {
+                Some(entry) => records.push(self.vault.open(thread, entry)?),
+                None => return Err(damaged_chain(thread, seq)),
             }
         }
         Ok(records)

@@ -42,6 +42,9 @@ impl Group {
         let bytes: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
         match self.chains.get_mut(&batch.thread) {
             Some(chain) if chain.goes_on_with(&batch) => {
+                if !batch.entries.is_empty() {
+                    chain.batch.tag = batch.tag;
+                }
                 chain.batch.entries.extend(batch.entries);
                 chain.replies.push(reply);
             }

@@ -7,6 +7,10 @@ use twox_hash::XxHash3_64;
 use super::fault::{self, Done};
 use super::link::Link;
 
+/// The version that the first step makes. What is older was written before the
+/// first release, and protects too little of what it holds.
+const FIRST: i64 = 2;
+
 /// One step for each version; the last is the present one. Names are bytes,
 /// because a text of Postgres's cannot hold every name, and are found by
 /// their hash, because an index cannot hold long ones. No reference leads from
@@ -16,8 +20,8 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE @.thread (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         name bytea NOT NULL,
-        tip bigint NOT NULL,
         last bigint NOT NULL,
+        tag bytea NOT NULL,
         at timestamptz NOT NULL,
         owner bytea,
         until timestamptz
@@ -32,6 +36,7 @@ const MIGRATIONS: [&str; 1] = ["
         kind text NOT NULL,
         step bigint NOT NULL,
         at bigint NOT NULL,
+        tag bytea NOT NULL,
         body bytea NOT NULL,
         PRIMARY KEY (thread, seq)
     );
@@ -39,7 +44,7 @@ const MIGRATIONS: [&str; 1] = ["
 
 /// Brings the tables up to date, unless they are.
 pub(super) async fn prepare(link: &Link, schema: &str) -> Done<()> {
-    let latest = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let latest = i64::try_from(MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + FIRST - 1);
     if version(link, schema).await? == Some(latest) {
         return Ok(());
     }
@@ -55,7 +60,10 @@ pub(super) async fn prepare(link: &Link, schema: &str) -> Done<()> {
         if done > latest {
             return Err(too_new(done).into());
         }
-        for step in MIGRATIONS.iter().skip(usize::try_from(done).unwrap_or_default()) {
+        if (1..FIRST).contains(&done) {
+            return Err(too_old(done).into());
+        }
+        for step in MIGRATIONS.iter().skip(usize::try_from(done + 1 - FIRST).unwrap_or_default()) {
             link.say(step).await?;
         }
         link.change("UPDATE @.antiphon SET version = $1", &[(&latest, Type::INT8)]).await?;
@@ -96,4 +104,10 @@ fn too_new(version: i64) -> Fault {
     let message = format!("the store was written by a later antiphon: version {version}");
     Fault::new(Category::State, "store_version", message)
         .hint("install that version or a later one")
+}
+
+fn too_old(version: i64) -> Fault {
+    let message = format!("the store was written before the first release: version {version}");
+    Fault::new(Category::State, "store_version", message)
+        .hint("name another schema, or drop this one")
 }

@@ -3,32 +3,54 @@
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Thread, busy, conflict};
+use antiphon_runtime::store::{
+    Batch, Entry, EntryKind, Head, Mark, Span, Tag, Thread, busy, conflict,
+};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
 use super::fault::{self, Done};
 use super::link::{Bound, Link};
+use crate::codec::corrupt;
+
+/// The columns that `head_of` reads.
+macro_rules! head {
+    ($thread:literal) => {
+        concat!(
+            "last, (SELECT coalesce(max(seq), 0) FROM @.entry AS entry WHERE entry.thread = ",
+            $thread,
+            ".id), tag"
+        )
+    };
+}
 
 /// The columns that `thread_of` reads.
 macro_rules! listed {
     () => {
-        "SELECT name, tip, last, (extract(epoch FROM at) * 1000000)::bigint,
+        concat!(
+            "SELECT ",
+            head!("thread"),
+            ", name, (extract(epoch FROM at) * 1000000)::bigint,
             CASE WHEN until > clock_timestamp() THEN owner END,
             (extract(epoch FROM until) * 1000000)::bigint,
             (SELECT coalesce(sum(length(body)), 0)::bigint
                 FROM @.entry AS entry WHERE entry.thread = thread.id)
-        FROM @.thread AS thread"
+            FROM @.thread AS thread"
+        )
     };
 }
 
 pub(super) async fn claim(link: &Link, thread: &str, owner: &str, term: Duration) -> Done<Head> {
-    let claim = "INSERT INTO @.thread AS held (name, tip, last, at, owner, until)
-        VALUES ($1, 0, 0, clock_timestamp(), $2, clock_timestamp() + $3 * interval '1 microsecond')
+    // If somebody has just written, the largest number is that from before.
+    let claim = concat!(
+        "INSERT INTO @.thread AS held (name, last, tag, at, owner, until)
+        VALUES ($1, 0, '', clock_timestamp(), $2, clock_timestamp() + $3 * interval '1 microsecond')
         ON CONFLICT (sha256(name)) DO UPDATE
         SET owner = $2, until = clock_timestamp() + $3 * interval '1 microsecond'
         WHERE held.owner IS NULL OR held.owner = $2 OR held.until <= clock_timestamp()
-        RETURNING tip, last";
+        RETURNING ",
+        head!("held")
+    );
     let micros = i64::try_from(term.as_micros()).unwrap_or(i64::MAX);
     let (name, owner) = (thread.as_bytes(), owner.as_bytes());
     let values: [Bound<'_>; 3] =
@@ -56,22 +78,26 @@ pub(super) async fn release(link: &Link, thread: &str, owner: &str) -> Done<()> 
 /// to by somebody else, stays as it is.
 pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
     let append = "WITH moved AS (
-            UPDATE @.thread SET tip = $4, last = $4, at = clock_timestamp()
+            UPDATE @.thread
+            SET last = $4, at = clock_timestamp(), tag = CASE WHEN $4 = $3 THEN tag ELSE $5 END
             WHERE sha256(name) = sha256($1) AND owner = $2 AND last = $3
             RETURNING id
         ), added AS (
-            INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, body)
-            SELECT moved.id, entry.* FROM moved, unnest($5, $6, $7, $8, $9, $10, $11) AS entry
+            INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, tag, body)
+            SELECT moved.id, entry.*
+            FROM moved, unnest($6, $7, $8, $9, $10, $11, $12, $13) AS entry
         )
         SELECT 1 FROM moved";
     let (name, owner) = (batch.thread.as_bytes(), batch.owner.as_bytes());
     let (after, last) = (number(batch.after), number(last(batch)));
+    let tag = batch.tag.as_bytes();
     let columns = Columns::of(&batch.entries);
     let mut values: Vec<Bound<'_>> = vec![
         (&name, Type::BYTEA),
         (&owner, Type::BYTEA),
         (&after, Type::INT8),
         (&last, Type::INT8),
+        (&tag, Type::BYTEA),
     ];
     values.extend(columns.bound());
     Ok(link.row(append, &values).await?.is_some())
@@ -80,26 +106,28 @@ pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
 /// Adds batches of different threads in one statement; says which of them were added.
 pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool>> {
     let append = "WITH batch AS (
-            SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
-            WITH ORDINALITY AS batch (name, owner, after, last, place)
+            SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[])
+            WITH ORDINALITY AS batch (name, owner, after, last, tag, place)
         ), moved AS (
             UPDATE @.thread AS thread
-            SET tip = batch.last, last = batch.last, at = clock_timestamp()
+            SET last = batch.last, at = clock_timestamp(),
+                tag = CASE WHEN batch.last = batch.after THEN thread.tag ELSE batch.tag END
             FROM batch
             WHERE sha256(thread.name) = sha256(batch.name)
                 AND thread.owner = batch.owner AND thread.last = batch.after
             RETURNING thread.id, batch.place
         ), added AS (
-            INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, body)
-            SELECT moved.id, seq, parent, base, kind, step, entry.at, body
-            FROM moved JOIN unnest($5, $6, $7, $8, $9, $10, $11, $12)
-                AS entry (seq, parent, base, kind, step, at, body, place) USING (place)
+            INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, tag, body)
+            SELECT moved.id, seq, parent, base, kind, step, entry.at, entry.tag, body
+            FROM moved JOIN unnest($6, $7, $8, $9, $10, $11, $12, $13, $14)
+                AS entry (seq, parent, base, kind, step, at, tag, body, place) USING (place)
         )
         SELECT place FROM moved";
     let threads = of_each(batches, |batch| batch.thread.as_bytes());
     let owners = of_each(batches, |batch| batch.owner.as_bytes());
     let afters = of_each(batches, |batch| number(batch.after));
     let lasts = of_each(batches, |batch| number(last(batch)));
+    let tags = of_each(batches, |batch| batch.tag.as_bytes());
     let columns = Columns::of(batches.iter().flat_map(|batch| &batch.entries));
     let places: Vec<i64> = (1..)
         .zip(batches)
@@ -110,6 +138,7 @@ pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool
         (&owners, Type::BYTEA_ARRAY),
         (&afters, Type::INT8_ARRAY),
         (&lasts, Type::INT8_ARRAY),
+        (&tags, Type::BYTEA_ARRAY),
     ];
     values.extend(columns.bound());
     values.push((&places, Type::INT8_ARRAY));
@@ -131,7 +160,7 @@ pub(super) async fn is_there(link: &Link, batch: &Batch) -> Done<bool> {
 }
 
 pub(super) async fn read(link: &Link, thread: &str, span: Span) -> Done<Vec<Entry>> {
-    let read = "SELECT seq, parent, base, kind, step, entry.at, body
+    let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body
         FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
         WHERE sha256(name) = sha256($1) AND seq BETWEEN $2 AND $3 ORDER BY seq";
     let (from, to) = (number(span.from), number(span.to));
@@ -145,8 +174,8 @@ pub(super) async fn marks(
     thread: &str,
     span: Span,
     kind: Option<EntryKind>,
-) -> Done<Vec<Mark>> {
-    let list = "SELECT seq, parent, base, kind, step, entry.at, length(body)::bigint
+) -> Done<Vec<(Mark, Tag)>> {
+    let list = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body)::bigint
         FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
         WHERE sha256(name) = sha256($1) AND seq BETWEEN $2 AND $3
             AND ($4::text IS NULL OR kind = $4) ORDER BY seq";
@@ -158,7 +187,11 @@ pub(super) async fn marks(
 }
 
 pub(super) async fn head(link: &Link, thread: &str) -> Done<Option<Head>> {
-    let head = "SELECT tip, last FROM @.thread WHERE sha256(name) = sha256($1)";
+    let head = concat!(
+        "SELECT ",
+        head!("thread"),
+        " FROM @.thread AS thread WHERE sha256(name) = sha256($1)"
+    );
     let found = link.row(head, &[(&thread.as_bytes(), Type::BYTEA)]).await?;
     found.as_ref().map(head_of).transpose()
 }
@@ -228,7 +261,7 @@ async fn held(link: &Link, thread: &str) -> Done<Option<Fault>> {
 }
 
 fn head_of(row: &Row) -> Done<Head> {
-    Ok(Head { tip: count(row, 0)?, last: count(row, 1)? })
+    Ok(Head { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
 }
 
 fn entry_of(row: &Row) -> Done<Entry> {
@@ -239,38 +272,45 @@ fn entry_of(row: &Row) -> Done<Entry> {
         kind: kind_of(row)?,
         step: count(row, 4)?,
         at: Time::from_micros(count(row, 5)?),
-        body: at(row, 6)?,
+        tag: tag_of(row, 6)?,
+        body: at(row, 7)?,
     })
 }
 
-fn mark_of(row: &Row) -> Done<Mark> {
-    Ok(Mark {
+fn mark_of(row: &Row) -> Done<(Mark, Tag)> {
+    let mark = Mark {
         seq: count(row, 0)?,
         parent: count(row, 1)?,
         base: count(row, 2)?,
         kind: kind_of(row)?,
         step: count(row, 4)?,
         at: Time::from_micros(count(row, 5)?),
-        size: count(row, 6)?,
-    })
+        size: count(row, 7)?,
+    };
+    Ok((mark, tag_of(row, 6)?))
+}
+
+fn tag_of(row: &Row, column: usize) -> Done<Tag> {
+    at::<&[u8]>(row, column).map(Tag::new)
 }
 
 fn kind_of(row: &Row) -> Done<EntryKind> {
     let kind: &str = at(row, 3)?;
-    let unknown = || fault::corrupt(&format!("an entry of an unknown kind: {kind}"));
+    let seq = count(row, 0)?;
+    let unknown = || corrupt(&format!("entry {seq} is of an unknown kind: {kind}"));
     EntryKind::named(kind).ok_or_else(|| unknown().into())
 }
 
 fn thread_of(row: &Row) -> Done<Thread> {
-    let is_held = at::<Option<&[u8]>>(row, 4)?.is_some();
+    let is_held = at::<Option<&[u8]>>(row, 5)?.is_some();
     let held =
-        if is_held { Some((text(row, 4)?, Time::from_micros(count(row, 5)?))) } else { None };
+        if is_held { Some((text(row, 5)?, Time::from_micros(count(row, 6)?))) } else { None };
     Ok(Thread {
-        name: text(row, 0)?,
-        head: Head { tip: count(row, 1)?, last: count(row, 2)? },
-        at: Time::from_micros(count(row, 3)?),
+        head: head_of(row)?,
+        name: text(row, 3)?,
+        at: Time::from_micros(count(row, 4)?),
         held,
-        size: count(row, 6)?,
+        size: count(row, 7)?,
     })
 }
 
@@ -286,6 +326,7 @@ struct Columns<'a> {
     kind: Vec<&'static str>,
     step: Vec<i64>,
     at: Vec<i64>,
+    tag: Vec<&'a [u8]>,
     body: Vec<&'a [u8]>,
 }
 
@@ -299,11 +340,12 @@ impl<'a> Columns<'a> {
             kind: of_each(&entries, |entry| entry.kind.as_str()),
             step: of_each(&entries, |entry| number(entry.step)),
             at: of_each(&entries, |entry| number(entry.at.as_micros())),
+            tag: of_each(&entries, |entry| entry.tag.as_bytes()),
             body: of_each(&entries, |entry| entry.body.as_slice()),
         }
     }
 
-    fn bound(&self) -> [Bound<'_>; 7] {
+    fn bound(&self) -> [Bound<'_>; 8] {
         [
             (&self.seq, Type::INT8_ARRAY),
             (&self.parent, Type::INT8_ARRAY),
@@ -311,6 +353,7 @@ impl<'a> Columns<'a> {
             (&self.kind, Type::TEXT_ARRAY),
             (&self.step, Type::INT8_ARRAY),
             (&self.at, Type::INT8_ARRAY),
+            (&self.tag, Type::BYTEA_ARRAY),
             (&self.body, Type::BYTEA_ARRAY),
         ]
     }
@@ -325,10 +368,9 @@ fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// What is below zero was changed by somebody: it becomes a count that no tag fits.
 fn count(row: &Row, column: usize) -> Done<u64> {
-    let number: i64 = at(row, column)?;
-    u64::try_from(number)
-        .map_err(|_| fault::corrupt(&format!("a count below zero: {number}")).into())
+    at(row, column).map(i64::cast_unsigned)
 }
 
 fn text(row: &Row, column: usize) -> Done<String> {

@@ -1,7 +1,7 @@
 //! From a shelf to the entries of its thread, and back.
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span};
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Span};
 use twox_hash::XxHash3_128;
 
 use super::wire::{Put, Whole, Wrote};
@@ -89,7 +89,7 @@ impl Shelf {
 
     /// What is known of the thread now.
     pub const fn seen(&self) -> Seen {
-        Seen { last: self.head.last, print: self.print }
+        Seen { last: self.tip, print: self.print }
     }
 
     /// Adds what others have written since; says whether this is still the thread
@@ -114,10 +114,10 @@ impl Shelf {
         }
         let mut last = None;
         for entry in entries {
-            if entry.seq <= self.head.last {
+            if entry.seq <= self.tip {
                 continue;
             }
-            if entry.parent != self.head.tip {
+            if entry.parent != self.tip {
                 return Ok(false);
             }
             let record = vault.open(&self.thread, entry)?;
@@ -151,7 +151,7 @@ impl Shelf {
     }
 
     pub(super) fn draft(&mut self, kind: EntryKind, step: u64, body: Vec<u8>) {
-        let (seq, parent) = (self.head.last + 1, self.head.tip);
+        let (seq, parent) = (self.tip + 1, self.tip);
         self.advance(seq, kind, &body);
         self.print = print(&body);
         self.drafts.push(Draft { seq, parent, base: self.base, kind, step, body });
@@ -162,7 +162,7 @@ impl Shelf {
             self.base = seq;
             self.weight = 0;
         }
-        self.head = Head { tip: seq, last: seq };
+        self.tip = seq;
         self.weight += body.len() + Self::ENTRY;
     }
 
@@ -179,8 +179,7 @@ impl Shelf {
             vault.close(&self.thread, Record { seq, parent, kind, step, at, body }, base)
         });
         let entries = entries.collect::<Result<_, Fault>>()?;
-        let (thread, owner) = (self.thread.as_str().into(), OWNER.into());
-        Ok(Some(Batch { thread, owner, after, entries }))
+        vault.batch((self.thread.as_str().into(), OWNER.into()), after, entries).map(Some)
     }
 }
 

@@ -23,9 +23,9 @@ pub async fn kept(vault: &Vault, shelf: &mut Shelf, keys: &Keys) -> Result<u64, 
     let needed = keys.iter().filter_map(|(space, id)| shelf.mark(space, id));
     let oldest = needed.map(|mark| mark.seq).min().unwrap_or(u64::MAX);
     let parts = parts(vault, &shelf.thread, oldest).await?;
-    let mut target = Shelf { head: shelf.head, ..Shelf::new(&shelf.thread) };
+    let mut target = Shelf { tip: shelf.tip, ..Shelf::new(&shelf.thread) };
     target.clear()?;
-    let first = target.head.last;
+    let first = target.tip;
     let mut copy = Copy { target, keys: Some(keys), known: BTreeMap::new() };
     parts.iter().try_for_each(|part| copy.add_all(&shelf.thread, part))?;
     *shelf = copy.target;

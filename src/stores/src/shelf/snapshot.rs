@@ -25,7 +25,7 @@ impl Shelf {
         let stamps = self.stamps();
         let whole = self.whole();
         self.draft(EntryKind::Snapshot, 0, whole.encode());
-        self.restore(whole, self.head.last)?;
+        self.restore(whole, self.tip)?;
         self.weigh_all();
         for (space, id, name, stamp) in stamps {
             let shot = self.shot(&space, Some(&id));
@@ -43,7 +43,7 @@ impl Shelf {
     /// Begins anew with an empty snapshot, so that nothing before it is needed.
     pub(super) fn clear(&mut self) -> Result<(), Fault> {
         self.draft(EntryKind::Snapshot, 0, Whole::default().encode());
-        self.restore(Whole::default(), self.head.last)
+        self.restore(Whole::default(), self.tip)
     }
 
     fn stamps(&self) -> Vec<Stamped> {

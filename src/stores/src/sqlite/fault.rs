@@ -49,6 +49,13 @@ pub(super) fn corrupt(problem: &str) -> Fault {
         .hint("name another file, or restore this one from a copy")
 }
 
+/// The tables are those of an antiphon before its first release.
+pub(super) fn too_old(version: i64) -> Fault {
+    let message = format!("the store was written before the first release: version {version}");
+    Fault::new(Category::State, "store_version", message)
+        .hint("name another file, or delete this one")
+}
+
 pub(super) fn undone() -> Fault {
     let message = "a change was undone together with another one that failed";
     Fault::new(Category::State, "store_failed", message).hint("try it again")

@@ -10,6 +10,10 @@ use super::{Settings, Sync, fault};
 /// Tells files of ours from other databases: the letters `anti`.
 const APPLICATION: i64 = 0x616e_7469;
 
+/// The version that the first step makes. What is older was written before the
+/// first release, and protects too little of what it holds.
+const FIRST: i64 = 2;
+
 /// One step for each version; the last is the present one. Entries have a rowid
 /// because without one `SQLite` gives each that is larger than a kilobyte pages
 /// of its own.
@@ -17,8 +21,8 @@ const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE thread (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
-        tip INTEGER NOT NULL,
         last INTEGER NOT NULL,
+        tag BLOB NOT NULL,
         at INTEGER NOT NULL,
         owner TEXT,
         until INTEGER
@@ -31,6 +35,7 @@ const MIGRATIONS: [&str; 1] = ["
         kind TEXT NOT NULL,
         step INTEGER NOT NULL,
         at INTEGER NOT NULL,
+        tag BLOB NOT NULL,
         body BLOB NOT NULL,
         PRIMARY KEY (thread, seq)
     ) STRICT;
@@ -68,7 +73,8 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
         file.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     // Others may have opened the file at the same time, and been faster.
     let found = Found::of(&migration)?;
-    for step in MIGRATIONS.iter().skip(usize::try_from(found.version).unwrap_or_default()) {
+    let done = usize::try_from(found.version + 1 - FIRST).unwrap_or_default();
+    for step in MIGRATIONS.iter().skip(done) {
         migration.execute_batch(step).map_err(failed)?;
     }
     migration.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
@@ -93,7 +99,7 @@ fn keep_journal(file: &Connection) -> rusqlite::Result<()> {
 }
 
 fn latest() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+    i64::try_from(MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + FIRST - 1)
 }
 
 /// What a file is before it is ours and up to date.
@@ -116,6 +122,9 @@ impl Found {
         }
         if version > latest() {
             return Err(too_new(version));
+        }
+        if tables > 0 && version < FIRST {
+            return Err(fault::too_old(version));
         }
         Ok(Self { version, tables })
     }

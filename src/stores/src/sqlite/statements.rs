@@ -3,19 +3,33 @@
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Thread, busy, conflict};
+use antiphon_runtime::store::{
+    Batch, Entry, EntryKind, Head, Mark, Span, Tag, Thread, busy, conflict,
+};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault;
+use crate::codec::corrupt;
 use crate::owner::is_of_another_start;
+
+/// The columns that `head_of` reads.
+macro_rules! head {
+    () => {
+        "last, (SELECT coalesce(max(seq), 0) FROM entry WHERE entry.thread = thread.id), tag"
+    };
+}
 
 /// The columns that `thread_of` reads.
 macro_rules! listed {
     () => {
-        "SELECT name, tip, last, at, owner, until,
+        concat!(
+            "SELECT ",
+            head!(),
+            ", name, at, owner, until,
             (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE entry.thread = thread.id)
-        FROM thread"
+            FROM thread"
+        )
     };
 }
 
@@ -48,11 +62,14 @@ pub(super) fn claim(
 ) -> Done<Head> {
     let (now, until) = (present.now, present.shared + term);
     refuse_held(file, thread, owner, present)?;
-    let claim =
-        "INSERT INTO thread (name, tip, last, at, owner, until) VALUES (?1, 0, 0, ?2, ?3, ?4)
-        ON CONFLICT (name) DO UPDATE SET owner = ?3, until = ?4 RETURNING tip, last";
+    let claim = concat!(
+        "INSERT INTO thread (name, last, tag, at, owner, until) VALUES (?1, 0, x'', ?2, ?3, ?4)
+        ON CONFLICT (name) DO UPDATE SET owner = ?3, until = ?4 RETURNING ",
+        head!()
+    );
     let values = params![thread, number(now.as_micros()), owner, number(until.as_micros())];
-    asked(file.prepare_cached(claim).and_then(|mut claim| claim.query_row(values, head_of)))
+    let claimed = file.prepare_cached(claim);
+    asked_of(thread, claimed.and_then(|mut claim| claim.query_row(values, head_of)))
 }
 
 pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> {
@@ -65,16 +82,19 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> 
 pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<()> {
     let (Some(first), Some(last)) = (batches.first(), batches.last()) else { return Ok(()) };
     let Batch { thread, owner, after, .. } = first;
+    // A batch of nothing leaves the thread as it is.
+    let tag = batches.iter().rev().find(|batch| !batch.entries.is_empty());
+    let tag = tag.map(|batch| batch.tag.as_bytes());
     let last = last.entries.last().map_or(last.after, |entry| entry.seq);
-    let advance = "UPDATE thread SET tip = ?1, last = ?1, at = ?2
+    let advance = "UPDATE thread SET last = ?1, at = ?2, tag = coalesce(?6, tag)
         WHERE name = ?3 AND owner = ?4 AND last = ?5 RETURNING id";
-    let values = params![number(last), number(now.as_micros()), thread, owner, number(*after)];
+    let values = params![number(last), number(now.as_micros()), thread, owner, number(*after), tag];
     let advanced = file
         .prepare_cached(advance)
         .and_then(|mut advance| advance.query_row(values, |row| row.get::<_, i64>(0)).optional());
     let Some(id) = asked(advanced)? else { return Err(conflict(thread)) };
-    let insert = "INSERT INTO entry (thread, seq, parent, base, kind, step, at, body)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let insert = "INSERT INTO entry (thread, seq, parent, base, kind, step, at, tag, body)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let mut insert = asked(file.prepare_cached(insert))?;
     for entry in batches.iter().flat_map(|batch| &batch.entries) {
         asked(insert.execute(params![
@@ -85,6 +105,7 @@ pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<(
             entry.kind.as_str(),
             number(entry.step),
             number(entry.at.as_micros()),
+            entry.tag.as_bytes(),
             entry.body,
         ]))?;
     }
@@ -92,13 +113,12 @@ pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<(
 }
 
 pub(super) fn read(file: &Connection, thread: &str, span: Span) -> Done<Vec<Entry>> {
-    let read = "SELECT seq, parent, base, kind, step, entry.at, body FROM entry
+    let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body FROM entry
         JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq";
     let values = params![thread, number(span.from), number(span.to)];
-    asked(
-        file.prepare_cached(read).and_then(|mut read| read.query_map(values, entry_of)?.collect()),
-    )
+    let found = file.prepare_cached(read);
+    asked_of(thread, found.and_then(|mut read| read.query_map(values, entry_of)?.collect()))
 }
 
 pub(super) fn marks(
@@ -106,19 +126,20 @@ pub(super) fn marks(
     thread: &str,
     span: Span,
     kind: Option<EntryKind>,
-) -> Done<Vec<Mark>> {
-    let list = "SELECT seq, parent, base, kind, step, entry.at, length(body) FROM entry
+) -> Done<Vec<(Mark, Tag)>> {
+    let list = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body) FROM entry
         JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 IS NULL OR kind = ?4) ORDER BY seq";
     let kind = kind.map(EntryKind::as_str);
     let values = params![thread, number(span.from), number(span.to), kind];
-    asked(file.prepare_cached(list).and_then(|mut list| list.query_map(values, mark_of)?.collect()))
+    let found = file.prepare_cached(list);
+    asked_of(thread, found.and_then(|mut list| list.query_map(values, mark_of)?.collect()))
 }
 
 pub(super) fn head(file: &Connection, thread: &str) -> Done<Option<Head>> {
-    let head = "SELECT tip, last FROM thread WHERE name = ?1";
+    let head = concat!("SELECT ", head!(), " FROM thread WHERE name = ?1");
     let found = file.prepare_cached(head);
-    asked(found.and_then(|mut found| found.query_row([thread], head_of).optional()))
+    asked_of(thread, found.and_then(|mut found| found.query_row([thread], head_of).optional()))
 }
 
 pub(super) fn thread(file: &Connection, thread: &str, present: Present) -> Done<Option<Thread>> {
@@ -173,11 +194,11 @@ fn refuse_held(file: &Connection, thread: &str, owner: &str, present: Present) -
 }
 
 fn held_of(row: &Row<'_>) -> rusqlite::Result<(String, Time)> {
-    Ok((row.get(0)?, Time::from_micros(count(row, 1)?)))
+    Ok((row.get(0)?, Time::from_micros(u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default())))
 }
 
 fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
-    Ok(Head { tip: count(row, 0)?, last: count(row, 1)? })
+    Ok(Head { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
 }
 
 fn entry_of(row: &Row<'_>) -> rusqlite::Result<Entry> {
@@ -188,45 +209,52 @@ fn entry_of(row: &Row<'_>) -> rusqlite::Result<Entry> {
         kind: kind_of(row)?,
         step: count(row, 4)?,
         at: Time::from_micros(count(row, 5)?),
-        body: row.get(6)?,
+        tag: tag_of(row, 6)?,
+        body: row.get(7)?,
     })
 }
 
-fn mark_of(row: &Row<'_>) -> rusqlite::Result<Mark> {
-    Ok(Mark {
+fn mark_of(row: &Row<'_>) -> rusqlite::Result<(Mark, Tag)> {
+    let mark = Mark {
         seq: count(row, 0)?,
         parent: count(row, 1)?,
         base: count(row, 2)?,
         kind: kind_of(row)?,
         step: count(row, 4)?,
         at: Time::from_micros(count(row, 5)?),
-        size: count(row, 6)?,
-    })
+        size: count(row, 7)?,
+    };
+    Ok((mark, tag_of(row, 6)?))
+}
+
+fn tag_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Tag> {
+    Ok(Tag::new(row.get_ref(column)?.as_blob()?))
 }
 
 fn kind_of(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
     let kind: String = row.get(3)?;
+    let seq = count(row, 0)?;
     let unknown = || {
-        let problem = format!("an entry of an unknown kind: {kind}").into();
+        let problem = format!("entry {seq} is of an unknown kind: {kind}").into();
         rusqlite::Error::FromSqlConversionFailure(3, Type::Text, problem)
     };
     EntryKind::named(&kind).ok_or_else(unknown)
 }
 
 fn thread_of(row: &Row<'_>, present: Present) -> rusqlite::Result<Thread> {
-    let owner: Option<String> = row.get(4)?;
-    let until: Option<i64> = row.get(5)?;
+    let owner: Option<String> = row.get(5)?;
+    let until: Option<i64> = row.get(6)?;
     let until = until.map(|until| Time::from_micros(u64::try_from(until).unwrap_or_default()));
     let held = owner.zip(until).and_then(|(owner, until)| {
         let until = present.end_of(&owner, until)?;
         Some((owner, until))
     });
     Ok(Thread {
-        name: row.get(0)?,
-        head: Head { tip: count(row, 1)?, last: count(row, 2)? },
-        at: Time::from_micros(count(row, 3)?),
+        head: head_of(row)?,
+        name: row.get(3)?,
+        at: Time::from_micros(count(row, 4)?),
         held,
-        size: count(row, 6)?,
+        size: count(row, 7)?,
     })
 }
 
@@ -235,16 +263,29 @@ fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// What is below zero was changed by somebody: it becomes a count that no tag fits.
 fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    let number: i64 = row.get(column)?;
-    u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
+    row.get(column).map(i64::cast_unsigned)
 }
 
 fn asked<T>(answer: rusqlite::Result<T>) -> Done<T> {
-    answer.map_err(|error| match error {
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::InvalidColumnType(..) => fault::corrupt(&error.to_string()),
-        error => fault::of(&error),
+    answer.map_err(|error| {
+        if is_misread(&error) { fault::corrupt(&error.to_string()) } else { fault::of(&error) }
     })
+}
+
+/// The same for what is read of one thread: others may be well.
+fn asked_of<T>(thread: &str, answer: rusqlite::Result<T>) -> Done<T> {
+    answer.map_err(|error| {
+        if is_misread(&error) {
+            corrupt(&format!("{error}, in the thread: {thread}")).with("thread", thread)
+        } else {
+            fault::of(&error)
+        }
+    })
+}
+
+fn is_misread(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType, Utf8Error};
+    matches!(error, FromSqlConversionFailure(..) | InvalidColumnType(..) | Utf8Error(..))
 }
