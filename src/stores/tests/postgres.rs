@@ -521,6 +521,35 @@ mod opening {
     }
 
     #[tokio::test]
+    async fn a_missing_password_is_what_the_hint_is_about() {
+        let schema = Schema::new();
+        let fault = refused(&format!("postgres://postgres@{}", schema.place()), &schema.settings());
+        assert_eq!(fault.code, "store_refused");
+        let hint = fault.hint.as_deref().unwrap();
+        assert!(hint.contains("password") && !hint.contains("TLS"), "{hint}");
+    }
+
+    #[tokio::test]
+    async fn what_was_dropped_or_altered_is_noticed() {
+        for change in [
+            "DROP TABLE @.entry",
+            "DROP TABLE @.thread",
+            "ALTER TABLE @.entry DROP COLUMN body",
+            "ALTER TABLE @.thread ALTER COLUMN tip TYPE numeric",
+            "DROP INDEX @.thread_name",
+            "ALTER TABLE @.entry DROP CONSTRAINT entry_pkey",
+        ] {
+            let schema = Schema::new();
+            drop(schema.open());
+            drop(schema.open());
+            schema.ask(change).await;
+            let fault = refused(&schema.url(), &schema.settings());
+            assert_eq!(fault.code, "store_corrupt", "{change}");
+            assert!(fault.message.contains(schema.name()), "{fault}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_name_says_where_and_no_more() {
         let schema = Schema::new();
         let store = schema.open();

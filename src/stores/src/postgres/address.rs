@@ -27,6 +27,34 @@ struct Secrecy {
     root: Option<String>,
 }
 
+impl Secrecy {
+    /// The issuers of the operating system, as libpq names them.
+    const SYSTEM: &str = "system";
+    const PREFER: (SslMode, Check) = (SslMode::Prefer, Check::Nothing);
+
+    /// What is checked, and against which file of issuers.
+    fn resolved(&self) -> Result<(SslMode, Check, Option<&str>), Fault> {
+        let root = self.root.as_deref();
+        let is_system = root == Some(Self::SYSTEM);
+        let usual = if is_system { (SslMode::Require, Check::IssuerAndName) } else { Self::PREFER };
+        let (mode, check) = self.mode.unwrap_or(usual);
+        match (mode, check, root) {
+            (SslMode::Disable, ..) => Ok((mode, check, None)),
+            (_, Check::IssuerAndName, _) if is_system => Ok((mode, check, None)),
+            (..) if is_system => {
+                // Anybody may have a certificate from one of the system's issuers.
+                Err(fault::setting("`sslrootcert=system` needs `sslmode=verify-full`"))
+            }
+            (_, Check::Issuer, None) => {
+                Err(fault::setting("`sslmode=verify-ca` needs `sslrootcert`"))
+            }
+            // Whoever names issuers wants them to be looked at: as libpq has it.
+            (_, Check::Nothing, Some(_)) => Ok((mode, Check::Issuer, root)),
+            _ => Ok((mode, check, root)),
+        }
+    }
+}
+
 impl Address {
     pub(super) fn parse(url: &str, settings: &Settings) -> Result<Self, Fault> {
         check(settings)?;
@@ -35,7 +63,7 @@ impl Address {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(fault::setting("the URL names no host"));
         }
-        let (mode, check) = secrecy.mode.unwrap_or((SslMode::Prefer, Check::Nothing));
+        let (mode, check, root) = secrecy.resolved()?;
         config.ssl_mode(mode);
         if config.get_application_name().is_none() {
             config.application_name("antiphon");
@@ -46,7 +74,7 @@ impl Address {
         // A connection that is cut off without a word is found out by then.
         config.keepalives_idle(Duration::from_secs(30));
         Ok(Self {
-            tls: Tls::new(check, secrecy.root.as_deref())?,
+            tls: Tls::new(check, root)?,
             place: place(&config),
             config,
             schema: settings.schema.clone(),

@@ -62,6 +62,10 @@ pub(super) fn of(error: &Error) -> Trouble {
         return Trouble::Lost(problem);
     }
     if let Some(of_the_way) = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
+        let of_tls = of_the_way.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+        if let Some(of_tls) = of_tls {
+            return Trouble::Failed(untrusted(of_tls));
+        }
         return match of_the_way.kind() {
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset
@@ -70,10 +74,32 @@ pub(super) fn of(error: &Error) -> Trouble {
             _ => Trouble::Absent(problem),
         };
     }
-    let message = format!("the database cannot be used: {problem}");
-    Trouble::Failed(
-        Fault::new(Category::State, "store_failed", message)
-            .hint("check the URL of the store: its host, and what it says of TLS"),
+    Trouble::Failed(unusable(&error.to_string(), &problem))
+}
+
+/// The fault of what keeps a connection from being made, by the driver's own words.
+fn unusable(kind: &str, problem: &str) -> Fault {
+    if kind == "invalid configuration" && problem == "password missing" {
+        let message = "the database asks for a password, and the URL of the store has none";
+        return Fault::new(Category::Auth, "store_refused", message)
+            .hint("write it into the URL: postgres://user:password@host:5432/database");
+    }
+    if kind == "authentication error" {
+        let message = format!("no login to the database is possible: {problem}");
+        return Fault::new(Category::Auth, "store_refused", message).hint(
+            "use `scram-sha-256` or `md5` in pg_hba.conf, and see `channel_binding` in the URL",
+        );
+    }
+    Fault::new(Category::State, "store_failed", format!("the database cannot be used: {problem}"))
+        .hint("check what the URL says of TLS: `sslmode`")
+}
+
+/// The fault of a server whose TLS is not accepted.
+fn untrusted(error: &rustls::Error) -> Fault {
+    let message = format!("the database's certificate or TLS is not accepted: {error}");
+    Fault::new(Category::Auth, "store_certificate_invalid", message).hint(
+        "name the file of its issuer as `sslrootcert` and connect by a name that the certificate \
+         has; `sslmode` says how much of it is checked",
     )
 }
 
@@ -144,6 +170,14 @@ fn timeout(problem: &str) -> Fault {
     let message = format!("the database took too long: {problem}");
     Fault::new(Category::State, "store_timeout", message)
         .hint("raise the store's `timeout`, or see what holds the database up")
+}
+
+/// The fault of a schema in which something was dropped or altered.
+pub(super) fn altered(schema: &str, lacks: &str) -> Fault {
+    let message = format!("the store's tables were altered; the schema {schema} lacks: {lacks}");
+    Fault::new(Category::State, "store_corrupt", message).hint(
+        "restore the schema from a copy; or name another one, or drop this one, to begin anew",
+    )
 }
 
 pub(super) fn corrupt(problem: &str) -> Fault {

@@ -42,11 +42,33 @@ const MIGRATIONS: [&str; 1] = ["
     );
 "];
 
+/// What the present version is made of: columns with their types, and the indexes
+/// on which it depends that nothing is there twice.
+const PARTS: [&str; 17] = [
+    "thread.id bigint",
+    "thread.name bytea",
+    "thread.tip bigint",
+    "thread.last bigint",
+    "thread.at timestamp with time zone",
+    "thread.owner bytea",
+    "thread.until timestamp with time zone",
+    "entry.thread bigint",
+    "entry.seq bigint",
+    "entry.parent bigint",
+    "entry.base bigint",
+    "entry.kind text",
+    "entry.step bigint",
+    "entry.at bigint",
+    "entry.body bytea",
+    "thread_name unique",
+    "entry_pkey unique",
+];
+
 /// Brings the tables up to date, unless they are.
 pub(super) async fn prepare(link: &Link, schema: &str) -> Done<()> {
     let latest = i64::try_from(MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + FIRST - 1);
     if version(link, schema).await? == Some(latest) {
-        return Ok(());
+        return check(link, schema).await;
     }
     // One process at a time: whoever comes later finds it done.
     link.in_transaction(async || {
@@ -70,6 +92,26 @@ pub(super) async fn prepare(link: &Link, schema: &str) -> Done<()> {
         Ok(())
     })
     .await
+}
+
+/// Refuses a schema from which something was taken away.
+async fn check(link: &Link, schema: &str) -> Done<()> {
+    let found = "SELECT relname || '.' || attname || ' ' || format_type(atttypid, atttypmod)
+        FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+            JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE nspname = $1 AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped
+        UNION ALL SELECT relname || ' unique'
+        FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+            JOIN pg_index ON indexrelid = pg_class.oid
+        WHERE nspname = $1 AND indisunique AND indisvalid";
+    let rows = link.rows(found, &[(&schema, Type::TEXT)]).await?;
+    let found: Vec<String> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
+    let lacks: Vec<_> =
+        PARTS.into_iter().filter(|part| !found.iter().any(|one| one == part)).collect();
+    if lacks.is_empty() {
+        return Ok(());
+    }
+    Err(fault::altered(schema, &lacks.join(", ")).into())
 }
 
 /// The version of the tables; none if there are none.

@@ -7,14 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use antiphon_core::Fault;
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
@@ -23,16 +18,12 @@ use tokio_rustls::client::TlsStream as Encrypted;
 
 use super::fault;
 
-/// What of a server's certificate is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Check {
-    /// Nothing: what is sent is hidden from those who only listen.
-    Nothing,
-    /// Who has issued it.
-    Issuer,
-    /// That, and that it is the host's.
-    IssuerAndName,
-}
+mod certificate;
+mod verifier;
+
+use certificate::Certificate;
+pub(super) use verifier::Check;
+use verifier::Verifier;
 
 /// Makes connections secret.
 #[derive(Clone)]
@@ -45,24 +36,8 @@ impl Tls {
         let failed = |error: &dyn std::fmt::Display| {
             fault::setting(&format!("TLS cannot be set up: {error}"))
         };
-        let issued: Option<Arc<dyn ServerCertVerifier>> = match (check, root) {
-            (Check::Nothing, _) => None,
-            (Check::Issuer, None) => {
-                // Anybody may have a certificate from one of the system's issuers.
-                return Err(fault::setting("`sslmode=verify-ca` needs `sslrootcert`"));
-            }
-            (_, Some(path)) => {
-                let issuers = issuers(path).map_err(|error| failed(&error))?;
-                let verifier =
-                    WebPkiServerVerifier::builder_with_provider(issuers, Arc::clone(&provider));
-                Some(verifier.build().map_err(|error| failed(&error))?)
-            }
-            (Check::IssuerAndName, None) => Some(Arc::new(
-                rustls_platform_verifier::Verifier::new(Arc::clone(&provider))
-                    .map_err(|error| failed(&error))?,
-            )),
-        };
-        let verifier = Verifier { issued, check, provider: Arc::clone(&provider) };
+        let verifier =
+            Verifier::new(check, root, Arc::clone(&provider)).map_err(|error| failed(&error))?;
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| failed(&error))?
@@ -71,68 +46,6 @@ impl Tls {
             .with_no_client_auth();
         config.alpn_protocols = vec![b"postgresql".to_vec()];
         Ok(Self(Arc::new(config)))
-    }
-}
-
-fn issuers(path: &str) -> Result<Arc<RootCertStore>, Box<dyn std::error::Error>> {
-    let mut roots = RootCertStore::empty();
-    for issuer in CertificateDer::pem_file_iter(path)? {
-        roots.add(issuer?)?;
-    }
-    Ok(Arc::new(roots))
-}
-
-/// Checks as much as it was told to.
-#[derive(Debug)]
-struct Verifier {
-    issued: Option<Arc<dyn ServerCertVerifier>>,
-    check: Check,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let Some(issued) = &self.issued else { return Ok(ServerCertVerified::assertion()) };
-        let verified =
-            issued.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verified {
-            // The name is looked at last.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.check == Check::Issuer => Ok(ServerCertVerified::assertion()),
-            verified => verified,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -169,8 +82,13 @@ impl TlsConnect<Socket> for Handshake {
 pub(super) struct Secret(Encrypted<Socket>);
 
 impl TlsStream for Secret {
+    /// So that a login is worth nothing to somebody in between.
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        let certificates = self.0.get_ref().1.peer_certificates().unwrap_or_default();
+        let hash = certificates
+            .first()
+            .and_then(|first| Certificate::read(first).ok().and_then(|read| read.end_point(first)));
+        hash.map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 
