@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ from antiphon._tool.approval import (
     judge,
     judge_async,
     refused,
-    shown,
 )
+from antiphon._tool.json_arguments import json_arguments
 
 if TYPE_CHECKING:
     from antiphon._antiphon import Context
@@ -49,16 +50,17 @@ class Approving:
         self._tool, self._arguments, self._call_id = tool, arguments, call_id
 
     def arguments(self) -> dict[str, Any]:
-        """What the call is made with, once it is approved.
+        """What the call is made with, once it is approved: the values that were shown.
 
         Raises:
-            ValidationError: an argument does not fit (``invalid_value``), and nobody was asked.
+            ValidationError: an argument does not fit (``invalid_value``) or has no JSON form
+                (``argument_unshowable``), and nobody was asked.
             ToolError: it is not approved (``tool_refused``).
             Interrupted: a person has to approve of it, and has not been asked.
         """
         if self._tool.approval is False:
             return self._arguments
-        self._tool.check(self._arguments)
+        self._freeze()
         approve = approver(self._tool)
         if approve is None:
             return self._by_person(self._asking.decided(self._step(), self._proposal()))
@@ -71,7 +73,7 @@ class Approving:
         """`arguments`, awaited."""
         if self._tool.approval is False:
             return self._arguments
-        self._tool.check(self._arguments)
+        self._freeze()
         approve = approver(self._tool)
         if approve is None:
             return self._by_person(await self._asking.decided_async(self._step(), self._proposal()))
@@ -81,6 +83,16 @@ class Approving:
         heed(self._tool.name, decision)
         return self._arguments
 
+    def _freeze(self) -> None:
+        """From now on the arguments are JSON of this object's own.
+
+        A caller that changes its list, or an approver its dict, changes no call.
+        """
+        self._tool.check(self._arguments)
+        self._arguments = json_arguments(self._tool, self._arguments)
+        # What is called is the JSON, which has to fit as well.
+        self._tool.check(self._arguments)
+
     def _by_person(self, decided: Decided) -> dict[str, Any]:
         approved, changed, reason = decided
         if not approved:
@@ -88,15 +100,15 @@ class Approving:
         return self._arguments if changed is None else changed
 
     def _proposal(self) -> Proposal:
-        return Proposal(self._tool.name, shown(self._arguments), self._tool.parameters)
+        return Proposal(self._tool.name, self._arguments, self._tool.parameters)
 
     def _call(self, key: str) -> ToolCall:
         # The function's own copy: what it changes is called by nobody.
-        arguments = shown(self._arguments)
+        arguments = copy.deepcopy(self._arguments)
         return ToolCall(name=self._tool.name, arguments=arguments, call_id=self._call_id or key)
 
     def _step(self) -> Call:
         # In its name, since what steps are given tells them apart on threads alone.
-        text = json.dumps(shown(self._arguments), sort_keys=True)
+        text = json.dumps(self._arguments, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         return Call("step", f"approve {self._tool.name} {digest}", self._arguments, repeatable=True)

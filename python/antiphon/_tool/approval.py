@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from antiphon._encode import encode_or
 from antiphon._model.function import is_asynchronous
 from antiphon.errors import ToolError, ValidationError
 
@@ -29,7 +28,6 @@ __all__ = [
     "judge_async",
     "refuse_persons",
     "refused",
-    "shown",
 ]
 
 
@@ -39,7 +37,8 @@ class ToolCall:
 
     Attributes:
         name: the tool's name.
-        arguments: JSON values by name, which fit the tool's schema. Changing them changes nothing.
+        arguments: JSON values by name, which fit the tool's schema: the tool is called with
+            these. Changing them changes nothing.
         call_id: the model's id of this call; of a call that code makes, one that the node gives
             to no other call of the tool.
 
@@ -78,13 +77,6 @@ def check_approval(name: str, value: Any) -> Approval:
 def approver(tool: Tool) -> Approve | None:
     """What decides at once about a tool's calls, if something does."""
     return None if isinstance(tool.approval, bool) else tool.approval
-
-
-def shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments as JSON, shared with nobody; what has no such form as its type's name."""
-    return {
-        name: encode_or(value, f"<{type(value).__name__}>") for name, value in arguments.items()
-    }
 
 
 def is_async_approver(approve: Approve) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import threading
 import uuid
@@ -10,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from antiphon._loop import running
-from antiphon._tool.approval import ToolCall, approver, heed, judge, refuse_persons, refused, shown
+from antiphon._tool.approval import ToolCall, approver, heed, judge, refuse_persons, refused
+from antiphon._tool.json_arguments import json_arguments
 from antiphon.errors import ValidationError
 from antiphon.sandbox._calls import CALL_SECONDS, CallFailed
 from antiphon.sandbox._guest.budget import TooLarge
@@ -22,7 +24,7 @@ from antiphon.tools import Tool, ToolContext
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["HostFunctions", "read_arguments"]
+__all__ = ["HostFunctions", "read_arguments", "showable_arguments"]
 
 _RESULT = 2**20
 """Bytes of a result as JSON."""
@@ -109,7 +111,7 @@ class _Run:
         arguments = read_arguments(tool, args, kwargs)
         number = uuid.uuid4().hex
         try:
-            self._approve(tool, arguments, number)
+            arguments = self._approved(tool, arguments, number)
         except Exception as error:
             raise CallFailed.of(error) from error
         return self.make(tool, arguments, number)
@@ -133,16 +135,18 @@ class _Run:
         except Exception as error:
             raise CallFailed.of(error) from error
 
-    def _approve(self, tool: Tool, arguments: dict[str, Any], number: str) -> None:
-        """Asks what decides about a tool's calls, once it is known that the arguments fit."""
+    def _approved(self, tool: Tool, arguments: dict[str, Any], number: str) -> dict[str, Any]:
+        """Asks what decides about a tool's calls; gives what was shown, to be called with."""
         if tool.approval is False:
-            return
-        tool.check(arguments)
+            return arguments
+        arguments = showable_arguments(tool, arguments)
         approve = approver(tool)
         if approve is None:
             raise refused(tool.name, "a person has to approve of it, and this run cannot pause")
-        call = ToolCall(name=tool.name, arguments=shown(arguments), call_id=number)
+        # The approver's own copy: what it changes is called by nobody.
+        call = ToolCall(name=tool.name, arguments=copy.deepcopy(arguments), call_id=number)
         heed(tool.name, judge(approve, call, self._loop))
+        return arguments
 
     def _count(self, tool: Tool) -> None:
         with self._lock:
@@ -188,6 +192,18 @@ def read_arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[
         CallFailed: they cannot be read, or are not those of the tool.
     """
     return _arguments(tool, _decoded(args), _decoded(kwargs))
+
+
+def showable_arguments(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as an approver sees them, once it is known that they fit the tool.
+
+    Raises:
+        ValidationError: they do not fit, or JSON has no form for one of them.
+    """
+    tool.check(arguments)
+    shown = json_arguments(tool, arguments)
+    tool.check(shown)
+    return shown
 
 
 def _decoded(tagged: Any) -> Any:

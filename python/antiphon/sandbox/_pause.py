@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Proposal
-from antiphon._tool.approval import approver, refused, shown
+from antiphon._tool.approval import approver, refused
 from antiphon.errors import ValidationError
 from antiphon.sandbox._calls import CallFailed
-from antiphon.sandbox._functions import read_arguments
+from antiphon.sandbox._functions import read_arguments, showable_arguments
 from antiphon.sandbox._guest.budget import TooLarge
 from antiphon.sandbox._guest.decode import Decoder
 from antiphon.sandbox._inputs import tag
@@ -188,13 +188,15 @@ class SandboxPause:
     def _arguments(self, tool: Tool) -> dict[str, Any]:
         arguments = read_arguments(tool, self._paused.args, self._paused.kwargs)
         try:
+            if tool.approval is not False:
+                return showable_arguments(tool, arguments)
             tool.check(arguments)
         except ValidationError as error:
             raise CallFailed.of(error) from error
         return arguments
 
     def _proposal(self, tool: Tool, arguments: dict[str, Any]) -> Proposal:
-        return Proposal(tool.name, shown(arguments), tool.parameters)
+        return Proposal(tool.name, arguments, tool.parameters)
 
     def _answered(
         self, reply: dict[str, Any], made: dict[str, int] | None = None

@@ -264,3 +264,73 @@ def test_a_person_decides_in_another_process(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script, str(tmp_path / "pause")]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert ended.stdout.strip() == "{'euros': 70} paid 70"
+
+
+HOSTILE = ['b"/etc/passwd"', 'float("nan")', 'float("inf")', "{1, 2}", "2**70", '{"a": [b"x"]}']
+
+
+@pytest.mark.parametrize("sent", HOSTILE)
+def test_a_function_is_not_asked_about_what_it_would_see_otherwise(boxes: Boxes, sent: str) -> None:
+    shown: list[Any] = []
+    called: list[Any] = []
+
+    def approve(call: ToolCall) -> bool:
+        shown.append(call.arguments["path"])
+        return True
+
+    @tool(approval=approve)
+    def read(path: Any) -> str:
+        """Reads a file."""
+        called.append(path)
+        return "read"
+
+    code = f"try:\n    said = read({sent})\nexcept Exception as error:\n    said = str(error)\nsaid"
+    said = boxes(tools=[read]).run(code).check().value
+    assert "argument `path" in said
+    assert (shown, called) == ([], [])
+
+
+def test_a_function_sees_what_the_tool_gets_and_changes_nothing(boxes: Boxes) -> None:
+    shown: list[Any] = []
+    called: list[Any] = []
+
+    def approve(call: ToolCall) -> bool:
+        shown.append(list(call.arguments["paths"]))
+        call.arguments["paths"].append("/etc/passwd")
+        return True
+
+    @tool(approval=approve)
+    def read(paths: Any) -> str:
+        """Reads files."""
+        called.append(paths)
+        return "read"
+
+    assert boxes(tools=[read]).run('read(["a", ("b", 1.0)])').check().value == "read"
+    assert shown == called == [["a", ["b", 1.0]]]
+
+
+@needs_monty
+def test_a_person_is_not_asked_about_what_would_look_otherwise() -> None:
+    called: list[Any] = []
+
+    @tool(approval=True)
+    def read(path: Any) -> str:
+        """Reads a file."""
+        called.append(path)
+        return "read"
+
+    box = Sandbox(engine="monty", tools=[read], snapshot_key=KEY)
+    code = """
+try:
+    said = read(b"/etc/passwd")
+except Exception as error:
+    said = str(error)
+said
+"""
+    pause = box.start(code)
+    assert isinstance(pause, SandboxPause)
+    assert pause.question is None, "it cannot be made in any case"
+    result = pause.call(True)
+    assert isinstance(result, SandboxResult)
+    assert "argument `path" in result.check().value
+    assert called == []
