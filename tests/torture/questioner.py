@@ -1,0 +1,194 @@
+"""A process whose children show questions and are killed at the moment they see one.
+
+It reads jobs as lines of JSON, and forks for each: imports are paid for once. A child prints
+nothing: what it did is in the file that stands for the world, and how it ended is its status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import operator
+import os
+import signal
+import sys
+import time
+from typing import Annotated, Any, TypedDict
+
+from antiphon import Agent, AgentContext, Orchestrator, tool
+from antiphon.errors import ToolError
+from antiphon.graph import START, Command, RunnableConfig, Runtime, StateGraph, interrupt
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
+QUESTION = "shall I pay?"
+MODES = ["values", "updates", "tasks", "debug", "messages", "custom"]
+
+
+class State(TypedDict, total=False):
+    """What was done."""
+
+    out: Annotated[list[str], operator.add]
+
+
+class Job:
+    """One child: a face of a run, its store, and what it does there.
+
+    Args:
+        told: as the test writes it.
+    """
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.told = told
+        self.world = os.open(told["world"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def do(self, deed: str) -> str:
+        """Changes the world."""
+        os.write(self.world, f"{deed}\n".encode())
+        return deed
+
+    def graph(self) -> Any:
+        """A node with an effect, then one that asks after its own, beside one that works."""
+
+        def first(_: State, runtime: Runtime[None]) -> State:
+            return {"out": [runtime.step("first", self.do, "first")]}
+
+        def asks(_: State, runtime: Runtime[None]) -> State:
+            runtime.step("before", self.do, "before")
+            return {"out": [interrupt(QUESTION)]}
+
+        def beside(_: State, runtime: Runtime[None]) -> State:
+            time.sleep(self.told["pause"])
+            try:
+                runtime.step("beside", self.do, "beside")
+            except ToolError as error:
+                if error.code != "unknown_outcome":
+                    raise
+            return {"out": ["beside"]}
+
+        asking: Any = asks
+        if self.told["nested"]:
+            asking = StateGraph(State).add_node("asks", asks).add_edge(START, "asks").compile()
+        builder = StateGraph(State).add_node("first", first).add_edge(START, "first")
+        builder.add_node("asks", asking).add_edge("first", "asks")
+        builder.add_node("beside", beside).add_edge("first", "beside")
+        return builder.compile(self.told["url"])
+
+    def team(self) -> Orchestrator:
+        """An agent that asks, or wants to call what somebody has to approve of."""
+        job = self
+
+        @tool
+        def note() -> str:
+            """Writes a note."""
+            return job.do("first")
+
+        @tool(approval=True)
+        def pay(why: str) -> str:
+            """Pays."""
+            return job.do("paid")
+
+        class Asks(Agent):
+            """Asks by itself."""
+
+            tools = (note,)
+
+            def run(self, state: Any, ctx: AgentContext) -> str:
+                ctx.call("note")
+                return str(ctx.ask(QUESTION))
+
+        class Calls(Agent):
+            """Calls by itself."""
+
+            tools = (note, pay)
+
+            def run(self, state: Any, ctx: AgentContext) -> str:
+                ctx.call("note")
+                return str(ctx.call("pay", why=QUESTION))
+
+        def model(request: dict[str, Any]) -> Any:
+            if any(said["role"] == "tool" for said in request["messages"]):
+                return "done"
+            calls = [("note", {}), ("pay", {"why": QUESTION})]
+            return {
+                "tool_calls": [
+                    {"id": name, "name": name, "arguments": given} for name, given in calls
+                ]
+            }
+
+        class Declared(Agent):
+            """Has a model that calls."""
+
+            tools = (note, pay)
+
+        Declared.model = staticmethod(model)
+        agent = {"asks": Asks, "calls": Calls, "declared": Declared}[self.told["kind"]]
+        return Orchestrator(
+            [agent()], checkpointer=self.told["url"], durability=self.told["durability"]
+        )
+
+    def show(self) -> None:
+        """Streams, and dies at the first item that shows the question."""
+        if self.told["face"] == "graph":
+            chunks = self.graph().stream({}, CONFIG, **self._streamed())
+            for chunk in chunks:
+                self._see(chunk)
+        elif self.told["face"] == "team":
+            for event in self.team().stream("go", thread="t"):
+                self._see(event.data if event.kind == "interrupt" else None)
+        else:
+            asyncio.run(self._show())
+
+    async def _show(self) -> None:
+        if self.told["face"] == "agraph":
+            async for chunk in self.graph().astream({}, CONFIG, **self._streamed()):
+                self._see(chunk)
+        else:
+            async for event in self.team().astream("go", thread="t"):
+                self._see(event.data if event.kind == "interrupt" else None)
+
+    def _streamed(self) -> dict[str, Any]:
+        told = self.told
+        return {"stream_mode": told["modes"], "durability": told["durability"], "subgraphs": True}
+
+    def _see(self, item: Any) -> None:
+        if QUESTION in repr(item):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def resume(self) -> None:
+        """Finds exactly this question, and answers it."""
+        if self.told["face"] in {"graph", "agraph"}:
+            graph = self.graph()
+            (asked,) = graph.get_state(CONFIG).interrupts
+            assert asked.value == QUESTION, asked
+            done = graph.invoke(Command(resume={asked.id: "yes"}), CONFIG)
+            # A nested graph hands up what it was given, too.
+            assert set(done["out"]) == {"beside", "first", "yes"}, done
+            assert not graph.get_state(CONFIG).interrupts
+            return
+        team = self.team()
+        state = team.state("t")
+        (question,) = state.questions
+        assert state.outcome == "paused", state
+        assert QUESTION in repr(question.value), question
+        assert team.resume("t", True).outcome == "answered"
+
+
+def main() -> None:
+    """Does one job after the other."""
+    for line in sys.stdin:
+        told = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            try:
+                getattr(Job(told), told["do"])()
+                os._exit(0)
+            except BaseException as error:  # noqa: BLE001 - the test shows it
+                sys.stderr.write(f"{told}: {type(error).__name__}: {error}\n")
+                sys.stderr.flush()
+                os._exit(1)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(status, flush=True)
+
+
+if __name__ == "__main__":
+    main()
