@@ -535,7 +535,7 @@ mod opening {
             "DROP TABLE @.entry",
             "DROP TABLE @.thread",
             "ALTER TABLE @.entry DROP COLUMN body",
-            "ALTER TABLE @.thread ALTER COLUMN tip TYPE numeric",
+            "ALTER TABLE @.thread ALTER COLUMN last TYPE numeric",
             "DROP INDEX @.thread_name",
             "ALTER TABLE @.entry DROP CONSTRAINT entry_pkey",
         ] {

@@ -44,11 +44,11 @@ const MIGRATIONS: [&str; 1] = ["
 
 /// What the present version is made of: columns with their types, and the indexes
 /// on which it depends that nothing is there twice.
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "thread.id bigint",
     "thread.name bytea",
-    "thread.tip bigint",
     "thread.last bigint",
+    "thread.tag bytea",
     "thread.at timestamp with time zone",
     "thread.owner bytea",
     "thread.until timestamp with time zone",
@@ -59,6 +59,7 @@ const PARTS: [&str; 17] = [
     "entry.kind text",
     "entry.step bigint",
     "entry.at bigint",
+    "entry.tag bytea",
     "entry.body bytea",
     "thread_name unique",
     "entry_pkey unique",
