@@ -40,6 +40,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict, TypeVar
 
+from antiphon._terminal import escape_controls
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -215,7 +217,8 @@ class InternalError(AntiphonError):
 class SandboxError(AntiphonError):
     """Code in a sandbox failed, was stopped, or could not be run.
 
-    Its text may come from the code that ran: it is data, not to be trusted. Each class
+    Its text may come from the code that ran: it is data, not to be trusted. ``str`` spells out
+    what a terminal would obey in it; ``message`` does not. Each class
     below has a category of the tree beside it, so ``except RunTimeout`` catches a time
     limit too.
 
@@ -224,6 +227,10 @@ class SandboxError(AntiphonError):
         >>> error.kind, error.line
         ('python_error', 3)
     """
+
+    def __str__(self) -> str:
+        # A traceback shows this; `message` has the text as it came.
+        return escape_controls(super().__str__())
 
     @property
     def kind(self) -> str:

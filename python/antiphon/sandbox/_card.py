@@ -6,6 +6,7 @@ import base64
 from html import escape
 from typing import TYPE_CHECKING
 
+from antiphon._terminal import escape_controls
 from antiphon.sandbox._table import SandboxTable
 from antiphon.sandbox._trouble import report
 
@@ -29,18 +30,21 @@ _TD = 'style="text-align:left;padding:1px 10px 1px 0;vertical-align:top"'
 
 def text(result: SandboxResult) -> str:
     """The result in lines that a person or a model can read; control characters are spelt out."""
-    lines = [visible(result.stdout), visible(result.stderr)]
+    lines = [escape_controls(result.stdout), escape_controls(result.stderr)]
     if result.value is not None and not isinstance(result.value, SandboxTable):
-        lines.append(visible(repr(result.value)))
-    lines += [f"table `{visible(name)}`: {table!r}" for name, table in result.tables.items()]
+        lines.append(escape_controls(repr(result.value)))
+    lines += [
+        f"table `{escape_controls(name)}`: {table!r}" for name, table in result.tables.items()
+    ]
     lines += [f"figure {place}: {picture!r}" for place, picture in enumerate(result.figures)]
     lines += [
-        f"not brought out: `{visible(n)}`: {visible(e.message)}" for n, e in result.lost.items()
+        f"not brought out: `{escape_controls(n)}`: {escape_controls(e.message)}"
+        for n, e in result.lost.items()
     ]
     if result.truncated:
         lines.append(f"cut at a limit: {', '.join(result.truncated)}")
     if result.error is not None:
-        lines.append(f"{result.error.kind}: {visible(report(result.error))}")
+        lines.append(f"{result.error.kind}: {escape_controls(report(result.error))}")
     return "\n".join(line.rstrip("\n") for line in lines if line.strip()) or "(no output)"
 
 
@@ -63,19 +67,6 @@ def html(result: SandboxResult) -> str:
     return "".join(parts)
 
 
-def visible(words: str) -> str:
-    r"""The text with control characters spelt out, so that a terminal does not obey them.
-
-    Example:
-        >>> visible("a\x1b[2Jb")
-        'a\\x1b[2Jb'
-    """
-    return "".join(
-        sign if sign in "\n\t" or sign.isprintable() else sign.encode("unicode_escape").decode()
-        for sign in words
-    )
-
-
 def _streams(result: SandboxResult) -> Iterator[str]:
     if result.stdout:
         yield f'<div style="{_PRE}">{_safe(result.stdout)}</div>'
@@ -96,7 +87,8 @@ def _value(result: SandboxResult) -> Iterator[str]:
 def _tables(result: SandboxResult) -> Iterator[str]:
     for name, table in result.tables.items():
         yield f'<div style="font-size:12px"><b>{_safe(name)}</b></div>'
-        read = table.first(_ROWS)
+        # One more character than is shown says that there are more.
+        read = table.first(_ROWS, columns=_COLUMNS, longest=_CELL + 1)
         if read is None:
             yield f"<div>{len(table.ipc):,} bytes of Arrow; install pyarrow to see them</div>"
             continue
@@ -105,7 +97,7 @@ def _tables(result: SandboxResult) -> Iterator[str]:
         yield from (f"<th {_TD}>{_cell(column)}</th>" for column in names[:_COLUMNS])
         yield "</tr>"
         for row in rows:
-            cells = (f"<td {_TD}>{_cell(value)}</td>" for value in row[:_COLUMNS])
+            cells = (f"<td {_TD}>{_cell(value)}</td>" for value in row)
             yield f"<tr>{''.join(cells)}</tr>"
         yield f'</table><div style="font-size:12px">{total} rows x {len(names)} columns</div>'
 
@@ -137,9 +129,11 @@ def _spent(result: SandboxResult) -> str:
 
 
 def _cell(value: object) -> str:
-    words = " ".join(str(value).split())
-    return escape(visible(words if len(words) <= _CELL else f"{words[:_CELL]} …"))
+    told = str(value)
+    # Cut before it is split: a cell may be as large as its table.
+    words = " ".join(told[: _CELL + 1].split())
+    return escape(escape_controls(words if len(told) <= _CELL else f"{words[:_CELL]} …"))
 
 
 def _safe(value: str) -> str:
-    return escape(visible(value if len(value) <= _LONGEST else f"{value[:_LONGEST]} …"))
+    return escape(escape_controls(value if len(value) <= _LONGEST else f"{value[:_LONGEST]} …"))

@@ -17,19 +17,50 @@ if TYPE_CHECKING:
 __all__ = ["arrow_cells", "polars_cells"]
 
 _UNITS = {"ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
+_SIGN = 4
+"""Bytes of the longest sign."""
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - such counts have no zone
 
 
-def arrow_cells(column: Any) -> list[Any]:
-    """The cells of a ``pyarrow.ChunkedArray``."""
+def arrow_cells(column: Any, longest: int | None = None) -> list[Any]:
+    """The cells of a ``pyarrow.ChunkedArray``; of texts and bytes at most `longest` of each."""
+    if longest is not None and (kind := _spans(column.type)) is not None:
+        return [_head(scalar, kind, longest) for scalar in column]
     try:
         return list(column.to_pylist())
     except _UNREADABLE:
         return [_arrow_cell(scalar) for scalar in column]
 
 
-def polars_cells(column: Any) -> Sequence[Any]:
-    """The cells of a ``polars.Series``, which panics at a cell that Python has no value for."""
+def _spans(kind: Any) -> type | None:
+    """What the cells of a column are whose length nothing bounds."""
+    import pyarrow as pa
+
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return str
+    return bytes if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else None
+
+
+def _head(scalar: Any, kind: type, longest: int) -> Any:
+    """The first signs of a cell, which are copied alone."""
+    if not scalar.is_valid:
+        return None
+    most = longest if kind is bytes else _SIGN * longest
+    buffer = scalar.as_buffer()
+    head = buffer.slice(0, min(most, buffer.size)).to_pybytes()
+    return head if kind is bytes else head.decode("utf-8", "ignore")[:longest]
+
+
+def polars_cells(column: Any, longest: int | None = None) -> Sequence[Any]:
+    """The cells of a ``polars.Series``, which panics at a cell that Python has no value for.
+
+    Of texts and bytes at most `longest` of each.
+    """
+    import polars as pl
+
+    if longest is not None and column.dtype in (pl.String, pl.Binary):
+        spans = column.str if column.dtype == pl.String else column.bin
+        column = spans.slice(0, longest)
     bounds = _bounds(column.dtype)
     if bounds is None:
         return list(column)

@@ -17,6 +17,8 @@ from antiphon.sandbox._guest.encode import Encoder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from antiphon.sandbox._guest.shape import ShapeAllowance
+
 __all__ = ["Opaque", "decode_value", "encode_value", "sound_figure", "sound_table"]
 
 _NODES = 100_000
@@ -29,6 +31,7 @@ def decode_value(
     *,
     nodes: int = _NODES,
     depth: int = _DEPTH,
+    shapes: ShapeAllowance | None = None,
 ) -> Any:
     """The Python object that a worker's tagged JSON stands for.
 
@@ -37,6 +40,7 @@ def decode_value(
         tables: what stands for each table that came along, by its name.
         nodes: values inside values that may come, itself included.
         depth: containers inside containers that may come.
+        shapes: what arrays may unfold to. Default: to `nodes` parts.
 
     Returns:
         Plain values; a `numpy.ndarray` for an array (nested lists without numpy); `Opaque` for
@@ -50,7 +54,7 @@ def decode_value(
         (1, b'hi')
     """
     try:
-        return Decoder(tables, nodes=nodes, depth=depth).decode(tagged)
+        return Decoder(tables, nodes=nodes, depth=depth, shapes=shapes).decode(tagged)
     except (Malformed, RecursionError) as error:
         raise _crash("value", error) from error
 

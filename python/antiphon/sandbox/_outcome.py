@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from antiphon.errors import WorkerCrashed
-from antiphon.sandbox._decode import decode_value, sound_figure, sound_table
+from antiphon.sandbox._decode import decode_value
 from antiphon.sandbox._figure import SandboxFigure
+from antiphon.sandbox._guest.shape import ShapeAllowance
 from antiphon.sandbox._result import SandboxResult, SandboxUsage
 from antiphon.sandbox._table import SandboxTable
 from antiphon.sandbox._trouble import sandbox_error
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["result_of"]
 
-_PIXELS = 16_000_000
-"""Of a figure; unpacked it may take eight bytes each."""
+_PARTS = 100_000
+"""What all arrays of a result may unfold to beyond their bytes."""
 
 
 def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
     """The result that an engine's outcome stands for.
+
+    Each engine has checked tables and figures as they arrived.
 
     A value that could not be brought out is a failure of the run; a name or table that could
     not is lost alone.
@@ -56,14 +59,14 @@ def _brought(outcome: Mapping[str, Any]) -> dict[str, Any]:
     brought: dict[str, Any] = {}
     tables: dict[str, SandboxTable] = {}
     if streams := outcome.get("tables"):
-        tables = brought["tables"] = {
-            name: SandboxTable(sound_table(stream)) for name, stream in streams
-        }
+        tables = brought["tables"] = {name: SandboxTable(stream) for name, stream in streams}
     if images := outcome.get("figures"):
-        figures = (SandboxFigure(sound_figure(image, _PIXELS)) for image in images)
-        brought["figures"] = tuple(figures)
+        brought["figures"] = tuple(map(SandboxFigure, images))
+    shapes = ShapeAllowance(_PARTS)
     if found := outcome.get("locals"):
-        brought["locals"] = {name: decode_value(each, tables) for name, each in found.items()}
+        brought["locals"] = {
+            name: decode_value(each, tables, shapes=shapes) for name, each in found.items()
+        }
     if "value" in outcome:
-        brought["value"] = decode_value(outcome["value"], tables)
+        brought["value"] = decode_value(outcome["value"], tables, shapes=shapes)
     return brought

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from antiphon._terminal import escape_controls
 from antiphon.errors import ValidationError
 from antiphon.sandbox._cells import arrow_cells, polars_cells
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SandboxTable", "is_tabular", "table_bytes"]
 
+_NAMES, _NAME = 20, 80
+"""Columns that a table's `repr` names, and characters of each name."""
 _HINT = "install pyarrow or polars beside antiphon: pip install pyarrow"
 
 
@@ -48,18 +51,30 @@ class SandboxTable:
 
         Raises:
             ModuleNotFoundError: pandas or pyarrow is not installed.
+            ValidationError: pandas has no form for it, such as a time zone that it does not
+                know (``sandbox_table_unreadable``).
         """
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        try:
+            return table.to_pandas()
+        except (ArithmeticError, LookupError, ValueError) as error:
+            raise _unreadable("pandas", error) from error
 
     def to_polars(self) -> Any:
         """The table as a polars ``DataFrame``.
 
         Raises:
             ModuleNotFoundError: polars is not installed.
+            ValidationError: polars has no form for it, such as a time zone that it does not
+                know, or two columns of one name (``sandbox_table_unreadable``).
         """
         import polars as pl
 
-        return pl.read_ipc_stream(io.BytesIO(self.ipc))
+        try:
+            return pl.read_ipc_stream(io.BytesIO(self.ipc))
+        # It panics at a time zone that it does not know, past all that catches exceptions.
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise _unreadable("polars", error) from error
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The table as lists by column; a cell without a value here is an `Opaque`.
@@ -74,11 +89,15 @@ class SandboxTable:
         names, rows, _ = read
         return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
-    def first(self, rows: int) -> tuple[list[str], list[Sequence[Any]], int] | None:
+    def first(
+        self, rows: int, *, columns: int | None = None, longest: int | None = None
+    ) -> tuple[list[str], list[Sequence[Any]], int] | None:
         """The names of the columns, the first rows, and how many rows there are.
 
         Args:
             rows: at most so many.
+            columns: cells of so many columns. Default: of all.
+            longest: characters of a text's first, or bytes, that are read. Default: all.
 
         Returns:
             ``None`` if neither pyarrow nor polars is installed to read them. A cell that
@@ -87,21 +106,18 @@ class SandboxTable:
         """
         if find_spec("pyarrow") is not None:
             table = self.to_arrow()
-            columns = list(map(arrow_cells, table.slice(0, rows).columns))
-            return table.column_names, list(zip(*columns, strict=True)), table.num_rows
+            some = (table.column(at).slice(0, rows) for at in range(table.num_columns)[:columns])
+            cells: list[Sequence[Any]] = [arrow_cells(column, longest) for column in some]
+            return table.column_names, list(zip(*cells, strict=True)), table.num_rows
         if find_spec("polars") is not None:
-            return self._first_of_polars(rows)
+            try:
+                frame = self.to_polars()
+            except ValidationError:
+                return None
+            some = frame.head(rows).get_columns()[:columns]
+            cells = [polars_cells(column, longest) for column in some]
+            return frame.columns, list(zip(*cells, strict=True)), frame.height
         return None
-
-    def _first_of_polars(self, rows: int) -> tuple[list[str], list[Sequence[Any]], int] | None:
-        import polars as pl
-
-        try:
-            frame = self.to_polars()
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            return None  # it panics at a time zone that it does not know
-        columns = map(polars_cells, frame.head(rows).get_columns())
-        return frame.columns, list(zip(*columns, strict=True)), frame.height
 
     def to_dict(self) -> dict[str, Any]:
         """Size and columns as JSON values: ``bytes``, and ``rows`` and ``columns`` if readable."""
@@ -119,7 +135,12 @@ class SandboxTable:
         read = self.first(0)
         if read is None:
             return f"SandboxTable({len(self.ipc):,} bytes)"
-        return f"SandboxTable({read[2]} rows x {len(read[0])} columns: {', '.join(read[0][:20])})"
+        names = ", ".join(map(_shown, read[0][:_NAMES]))
+        return f"SandboxTable({read[2]} rows x {len(read[0])} columns: {names})"
+
+
+def _shown(name: str) -> str:
+    return escape_controls(name if len(name) <= _NAME else f"{name[:_NAME]}…")
 
 
 def is_tabular(value: Any) -> bool:
@@ -168,6 +189,14 @@ def _written(name: str, write: Callable[[], bytes]) -> bytes:
         return write()
     except Exception as error:  # noqa: BLE001 - the libraries share no class of errors
         _refuse(name, f"{type(error).__name__}: {error}", "give each column one plain type", error)
+
+
+def _unreadable(library: str, cause: BaseException) -> ValidationError:
+    return ValidationError(
+        f"{library} cannot read this table: {escape_controls(str(cause))[:500]}",
+        code="sandbox_table_unreadable",
+        hint="read it with `to_arrow()`, or cell by cell with `to_columns()`",
+    )
 
 
 def _refuse(name: str, why: str, hint: str, cause: Exception | None = None) -> NoReturn:

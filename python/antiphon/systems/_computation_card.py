@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from antiphon.sandbox._card import visible
+from antiphon._terminal import escape_controls
 from antiphon.sandbox._trouble import report
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ _PRE = "white-space:pre-wrap;margin:8px 0;font-family:ui-monospace,monospace;fon
 
 def text(result: ComputationResult) -> str:
     """The answer in a few lines, and the code behind it."""
-    lines = [f"computation: {result.outcome}", visible(result.answer)]
-    lines += [f"- {visible(fact)}" for fact in result.highlights]
+    lines = [f"computation: {result.outcome}", escape_controls(result.answer)]
+    lines += [f"- {escape_controls(fact)}" for fact in result.highlights]
     if result.outcome != "answered":
-        lines += [f"! {visible(told)}" for told in _failures(result)]
-    lines += ["", visible(result.python)] if result.python else []
+        lines += [f"! {escape_controls(told)}" for told in _failures(result)]
+    lines += ["", escape_controls(result.python)] if result.python else []
     return "\n".join(lines)
 
 

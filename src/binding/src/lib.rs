@@ -105,7 +105,7 @@ mod _antiphon {
         sandbox::{NativeSandbox, NativeSession, sandbox_probe},
         sandbox_limits::sandbox_limits,
         saver::{MemorySaver, PostgresSaver, Saver, SqliteSaver},
-        sent::{sandbox_figure, sandbox_table},
+        sent::{sandbox_figure, sandbox_json, sandbox_table},
         shape::{Shape, select},
         shelves::Shelves,
         step::{begin_inside, resume_inside},

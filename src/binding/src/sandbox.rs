@@ -304,8 +304,29 @@ fn shown_probe<'py>(py: Python<'py>, probe: &Probe) -> PyResult<Bound<'py, PyDic
     Ok(dict)
 }
 
-fn shown<'py>(py: Python<'py>, outcome: Outcome, engine: &Engine) -> PyResult<Bound<'py, PyDict>> {
+fn shown<'py>(
+    py: Python<'py>,
+    mut outcome: Outcome,
+    engine: &Engine,
+) -> PyResult<Bound<'py, PyDict>> {
+    let tables = std::mem::take(&mut outcome.tables);
+    let figures = std::mem::take(&mut outcome.figures);
     let dict = outcome_in(py, &outcome)?;
+    // Each is let go of before the next is copied, so that they are not all there twice.
+    if !tables.is_empty() {
+        let list = PyList::empty(py);
+        for table in tables {
+            list.append((table.name, PyBytes::new(py, &table.bytes)))?;
+        }
+        dict.set_item("tables", list)?;
+    }
+    if !figures.is_empty() {
+        let list = PyList::empty(py);
+        for figure in figures {
+            list.append(PyBytes::new(py, &figure))?;
+        }
+        dict.set_item("figures", list)?;
+    }
     dict.set_item("engine", engine.name().as_str())?;
     dict.set_item("isolation", engine.isolation().as_str())?;
     Ok(dict)

@@ -1,6 +1,7 @@
 //! The checks of what a worker sent along, for engines of any kind.
 
 use antiphon_sandbox::check::{self, Refusal};
+use antiphon_sandbox::tagged;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -34,6 +35,25 @@ pub(crate) fn sandbox_table(py: Python<'_>, stream: &[u8]) -> PyResult<(u64, u64
 #[pyfunction]
 pub(crate) fn sandbox_figure(py: Python<'_>, image: &[u8], pixels: u64) -> PyResult<(u32, u32)> {
     py.detach(|| check::figure(image, pixels)).map_err(refused)
+}
+
+/// Checks that JSON text does not take a reader more memory than it may.
+///
+/// Args:
+///     text: what a worker sent.
+///     depth: containers inside containers that it may have.
+///     nodes: items that it may have, each dict counted as four.
+///
+/// Raises:
+///     `ValueError`: it has more.
+#[pyfunction]
+pub(crate) fn sandbox_json(py: Python<'_>, text: &[u8], depth: u64, nodes: u64) -> PyResult<()> {
+    py.detach(|| tagged::measure(text, depth, nodes)).map_err(|refusal| match refusal {
+        tagged::Refusal::TooLarge(what) => {
+            PyValueError::new_err(format!("it is over its bound: {what}"))
+        }
+        tagged::Refusal::Malformed(why) => PyValueError::new_err(why),
+    })
 }
 
 fn refused(refusal: Refusal) -> PyErr {

@@ -9,6 +9,9 @@ pub const HEADER: usize = 5;
 /// Bytes that are read of a frame before its length is known; most end within them.
 pub const AHEAD: usize = 1 << 10;
 
+/// Bytes from which a body is handed on in the memory that it was read into.
+const LARGE: usize = 64 << 10;
+
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -148,6 +151,13 @@ impl Parser {
         let Some((kind, length)) = self.header(bounds)? else { return Ok(None) };
         let start = self.read + HEADER;
         let Some(body) = self.held.get(start..start + length) else { return Ok(None) };
+        if length >= LARGE && self.held.len() == start + length {
+            // What takes much memory is not there twice.
+            let mut body = std::mem::take(&mut self.held);
+            body.drain(..start);
+            self.read = 0;
+            return Ok(Some((kind, body)));
+        }
         let body = body.to_vec();
         self.read = start + length;
         Ok(Some((kind, body)))

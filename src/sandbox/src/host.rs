@@ -1,6 +1,7 @@
 //! The outside of the jail: who starts zygotes, hands out workers, and watches
 //! each until its end.
 
+mod attached;
 mod body;
 mod calls;
 mod cgroup;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import struct
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,20 @@ if TYPE_CHECKING:
 JOB: dict[str, Any] = {
     "code": "1",
     "name": "<cell 1>",
-    "want": ["value"],
+    "want": ["value", "locals", "tables", "figures"],
     "inputs": {},
     "tables": {},
     "functions": [{"name": "add", "doc": ""}],
 }
-PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 64, 48)
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    body = name + content
+    return struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
+
+
+HEAD = chunk(b"IHDR", struct.pack(">II", 64, 48) + b"\x08\x02\0\0\0")
+PNG = b"\x89PNG\r\n\x1a\n" + HEAD + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
 
 
 def door(call: Any = None, **limits: Any) -> Door:
@@ -115,8 +124,77 @@ def test_whatever_breaks_the_protocol_ends_the_talk(request_: bytes) -> None:
 def test_what_only_the_host_can_know_cannot_be_claimed(claim: dict[str, Any]) -> None:
     made = door()
     made(outcome(**claim))
-    with pytest.raises(Malformed):
-        made.outcome()
+    if made.breach is None:
+        with pytest.raises(Malformed):
+            made.outcome()
+
+
+def test_a_call_before_the_last_reply_was_read_ends_the_talk() -> None:
+    made = door(lambda *_: "x" * 10_000)
+    with made._leash:
+        made(ask(b"J"))
+        for _ in range(1_000):
+            made(b'C{"id": 1, "name": "add", "args": [], "kwargs": {}}')
+    assert made.calls == 1
+    assert "before the reply" in str(made.breach)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"value": None},
+        {"value_error": {"kind": "denied", "message": ""}},
+        {"locals": {"x": 1}},
+        {"local_errors": {"x": {"kind": "denied", "message": ""}}},
+        {"tables": [{"name": "t"}]},
+        {"table_errors": {"x": {"kind": "denied", "message": ""}}},
+        {"figures": 1},
+    ],
+    ids=lambda claim: next(iter(claim)),
+)
+def test_what_was_not_asked_for_is_refused(claim: dict[str, Any]) -> None:
+    made = Door({**JOB, "want": []}, Limits().complete(), None, Leash(5, None, lambda: None))
+    made(b"O" + json.dumps(claim).encode())
+    assert "not asked for" in str(made.breach)
+
+
+def test_attachments_have_a_bound_each_and_together() -> None:
+    made = door(tables=1_000)
+    made(outcome(tables=[{"name": str(number)} for number in range(4)]))
+    made(b"A" + b"x" * 1_001)
+    assert "too long" in str(made.breach)
+    made = door(tables=1_000)
+    made(outcome(tables=[{"name": str(number)} for number in range(4)]))
+    for _ in range(2):
+        made(b"A" + b"x" * 1_000)
+    assert made.breach is None
+    made(b"A" + b"x")
+    assert "too long" in str(made.breach)
+
+
+def test_a_table_of_empty_dicts_is_lost_before_it_is_read() -> None:
+    columns = b'[["a"], [[' + b"{}," * 2_000_000 + b"{}]]]"
+    found = judged(outcome(tables=[{"name": "t"}]), b"A" + columns)
+    assert found.ok
+    assert "over its bound" in found.lost["t"].message
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        b"[[], 5]",
+        b"[5, []]",
+        b'[["a", "b"], [[1]]]',
+        b'{"a": 1}',
+        b'[["a"], [{"$": "array", "dtype": "int8", "shape": [9, 0], "v": ""}]]',
+        json.dumps([["n" * 20_000], [[1]]]).encode(),
+        json.dumps([[f"{number:01000}" for number in range(2_000)], [[]] * 2_000]).encode(),
+    ],
+    ids=["number", "name", "more", "dict", "rows", "long", "many"],
+)
+def test_columns_that_are_none_are_lost_alone(columns: bytes) -> None:
+    found = judged(outcome(value=5, tables=[{"name": "t"}]), b"A" + columns)
+    assert (found.value, list(found.lost), found.tables) == (5, ["t"], {})
 
 
 ODD: list[dict[str, Any]] = [
@@ -141,6 +219,11 @@ ODD: list[dict[str, Any]] = [
     {"tables": [{"name": []}]},
     {"tables": [{"name": "t"}] * 2},
     {"value": {"$": "table", "name": "none"}},
+    {"locals": {"\x1b[2J": 1}},
+    {"locals": {"\u202eevil": 1}},
+    {"locals": {"x" * 5_000: 1}},
+    {"table_errors": {str(number): {"kind": "denied"} for number in range(1_000)}},
+    {"value": [{}] * 500_000},
 ]
 
 
@@ -186,6 +269,7 @@ def test_calls_are_counted_and_one_too_many_ends_the_job() -> None:
     with made._leash as leash:
         for number in (1, 2):
             made(f'C{{"id": {number}, "name": "add", "args": [], "kwargs": {{}}}}'.encode())
+            made(ask(b"R"))
         assert leash.cut == "host_call_limit"
 
 

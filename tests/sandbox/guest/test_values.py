@@ -252,3 +252,12 @@ def test_a_budget_is_kept(value: Any, limits: dict[str, int]) -> None:
 
 def test_a_long_integer_within_the_limit_comes_back() -> None:
     assert decode(encode(10**4299)) == 10**4299
+
+
+@pytest.mark.parametrize("shape", ["(10**9, 0)", "(0, 10**9)", "(2,) * 18", "(60_000, *[1] * 20)"])
+def test_an_array_that_unfolds_to_far_more_than_its_bytes_is_lost_alone(shape: str) -> None:
+    code = f"import numpy as np\nkept = np.zeros((40_000, 0))\nnp.zeros({shape}, 'int8')"
+    outcome = once(code, packages=True)
+    assert outcome["error"] is None
+    assert outcome["value_error"]["kind"] == "result_too_large"
+    assert outcome["locals"]["kept"]["shape"] == [40_000, 0]

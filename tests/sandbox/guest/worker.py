@@ -25,8 +25,10 @@ LIMITS = {
     "locals_bytes": 1 << 20,
     "tables": 8,
     "table_bytes": 64 << 20,
+    "tables_bytes": 128 << 20,
     "figures": 10,
     "figure_bytes": 5 << 20,
+    "figures_bytes": 20 << 20,
     "figure_pixels": 16 << 20,
     "argument_bytes": 1 << 20,
 }

@@ -16,6 +16,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .budget import DIGITS
+from .shape import ShapeAllowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +27,6 @@ _TWINS = 64
 _NAME = 1_000
 _REPR = 4_000
 _SIDES = 32
-_EMPTY = 1_000
-"""Most empty lists that stand for an array without items."""
 _INTEGER = re.compile(rf"-?[0-9]{{1,{DIGITS}}}")
 _DECIMAL = re.compile(
     rf"-?(?:[0-9]{{1,{DIGITS}}}(?:\.[0-9]{{0,{DIGITS}}})?(?:E[+-][0-9]{{1,20}})?"
@@ -77,10 +76,19 @@ class Opaque(NamedTuple):
     repr: str
 
     def __str__(self) -> str:
-        return self.repr
+        # For a terminal; it is written as `repr` writes text.
+        return self.repr if self.repr.isprintable() else _spelt(self.repr)
 
     def __repr__(self) -> str:
         return f"Opaque({self.type!r}, {self.repr!r})"
+
+
+def _spelt(text: str) -> str:
+    """The text with everything but plain signs, ends of lines and tabs spelt out."""
+    return "".join(
+        sign if sign in "\n\t" or sign.isprintable() else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
 
 
 class Decoder:
@@ -91,6 +99,7 @@ class Decoder:
         nodes: values inside values that may come.
         depth: containers inside containers.
         opaque: make `Opaque` of objects without a form, instead of refusing them.
+        shapes: what arrays may unfold to. Default: to `nodes` parts.
     """
 
     def __init__(
@@ -100,11 +109,13 @@ class Decoder:
         nodes: int = 100_000,
         depth: int = 64,
         opaque: bool = True,
+        shapes: ShapeAllowance | None = None,
     ) -> None:
         self.tables = tables or {}
         self._left = nodes
         self._depth = depth
         self.opaque = opaque
+        self.shapes = shapes or ShapeAllowance(nodes)
 
     def decode(self, tagged: Any, depth: int = 0) -> Any:
         """The Python object that the tagged JSON stands for.
@@ -218,7 +229,7 @@ def _object(decoder: Decoder, tagged: dict[str, Any], _: int) -> Opaque:
     return Opaque(name, picture)
 
 
-def _array(_: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
+def _array(decoder: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
     shape = _list(tagged["shape"])
     if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _SIDES:
         raise Malformed("an array has no such shape")
@@ -227,6 +238,8 @@ def _array(_: Decoder, tagged: dict[str, Any], _depth: int) -> Any:
     # An array without items may still claim sides that no library can hold.
     if not size or math.prod(shape) * size != len(content) or max(shape, default=0) > _EXACT:
         raise Malformed("an array's size is another")
+    if not decoder.shapes.take(shape):
+        raise Malformed("an array has more parts than its bytes pay for")
     if name == "bool" and content.translate(None, b"\x00\x01"):
         raise Malformed("an array of truth values holds others")
     return array_of(name, letter, shape, content)
@@ -254,8 +267,6 @@ def _nested(name: str, letter: str, shape: list[int], content: bytes) -> Any:
     flat: list[Any] = list(struct.unpack(f"<{count}{letter}", content))
     if name.startswith("complex"):
         flat = [complex(*pair) for pair in zip(flat[::2], flat[1::2], strict=True)]
-    if not flat and math.prod(side for side in shape if side) > _EMPTY:
-        return []
     return _sliced(flat, shape)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from .budget import DIGITS, TooLarge
 from .polars_table import is_frame as is_polars
 from .portrait import full_name, is_a, plain, portrait
+from .shape import ShapeAllowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -44,6 +45,7 @@ class Encoder:
         table: sends a data frame along and returns its name, or its columns to have it sent as
             those, or None to have it shown as an object; without it frames are shown.
         strict: refuse what has no form of its own, instead of showing it as text.
+        shapes: what arrays may unfold to. Default: to as many parts as the budget has nodes.
 
     Example:
         >>> from antiphon.sandbox._guest.budget import Budget
@@ -57,10 +59,12 @@ class Encoder:
         table: Callable[[Any], str | dict[str, list[Any]] | None] | None = None,
         *,
         strict: bool = False,
+        shapes: ShapeAllowance | None = None,
     ) -> None:
         self.budget = budget
         self._table = table
         self._strict = strict
+        self.shapes = shapes or ShapeAllowance(budget.nodes)
 
     def encode(self, value: Any, depth: int = 0) -> Any:
         """The value as what `json.dumps` takes.
@@ -217,10 +221,12 @@ def _uuid(encoder: Encoder, value: uuid.UUID, _: int) -> Any:
 def _array(encoder: Encoder, value: Any, depth: int) -> Any:
     """An array of numbers as its bytes; any other as the list of its items."""
     name = str(value.dtype.name)
+    shape = [int(side) for side in value.shape]
+    if not encoder.shapes.take(shape):
+        raise TooLarge(f"an array of this shape has too many parts: {tuple(shape)}")
     if name not in _NUMBERS:
         encoder.budget.room_for(int(value.size))
         return encoder.encode(_in_microseconds(value).tolist(), depth)
-    shape = [int(side) for side in value.shape]
     encoder.budget.take(int(value.nbytes) * 4 // 3 + 40, nodes=2 + len(shape))
     little = value.astype(value.dtype.newbyteorder("<"), order="C", copy=False)
     content = base64.b64encode(little.tobytes()).decode("ascii")

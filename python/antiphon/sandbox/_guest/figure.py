@@ -30,7 +30,7 @@ def drawn(limits: dict[str, int]) -> list[bytes]:
     not fit, or fails, is left out with a line on standard error, and so are more than allowed.
 
     Args:
-        limits: `figures`, `figure_bytes` and `figure_pixels`.
+        limits: `figures`, `figure_bytes`, `figures_bytes` and `figure_pixels`.
     """
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
@@ -38,11 +38,14 @@ def drawn(limits: dict[str, int]) -> list[bytes]:
     numbers = list(pyplot.get_fignums())
     if not numbers:
         return []
-    images = []
+    images: list[bytes] = []
+    left = limits["figures_bytes"]
     for number in numbers[: limits["figures"]]:
-        image = _image(pyplot.figure(number), number, limits)
+        most = min(limits["figure_bytes"], left)
+        image = _image(pyplot.figure(number), number, {**limits, "figure_bytes": most})
         if image is not None:
             images.append(image)
+            left -= len(image)
     if len(numbers) > limits["figures"]:
         _say(f"{len(numbers)} figures are open, of which {limits['figures']} are shown")
     pyplot.close("all")

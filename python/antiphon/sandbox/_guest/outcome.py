@@ -11,6 +11,7 @@ from . import figure, table
 from .budget import Budget, TooLarge
 from .encode import Encoder
 from .portrait import is_a
+from .shape import ShapeAllowance
 from .trouble import of_exception, trouble
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from .trouble import Trouble
 
 _Sent = str | dict[str, list[Any]] | None
+_NAME = 900
+"""Characters of a name that goes out; the host takes some more, for a count that follows."""
+_LOST = 200
+"""Tables that are told to be lost."""
 _UNSEEN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
@@ -50,6 +55,9 @@ class Gathering:
         self._parts: dict[str, str] = {}
         self._errors: dict[str, dict[str, Trouble]] = {"local_errors": {}, "table_errors": {}}
         self._tables: dict[str, table.Table] = {}
+        self._table_bytes_left = limits["tables_bytes"]
+        # One for all: each variable alone may be small.
+        self._shapes = ShapeAllowance(limits["value_nodes"])
         # The frames are kept: an identity is good only while its object lives.
         self._names: dict[int, tuple[Any, _Sent]] = {}
         self._figures: list[bytes] = []
@@ -60,7 +68,7 @@ class Gathering:
             return
         budget = self._budget(self._limits["value_bytes"])
         try:
-            encoder = Encoder(budget, self._tabulator("value"))
+            encoder = Encoder(budget, self._tabulator("value"), shapes=self._shapes)
             self._parts["value"] = budget.text_of(encoder.encode(value))
         except BaseException as problem:  # noqa: BLE001 - encoding runs foreign code
             self._parts["value_error"] = dumps(self._finding(problem))
@@ -78,7 +86,7 @@ class Gathering:
         for name in names[:most]:
             budget = self._budget(min(self._limits["local_bytes"], left))
             try:
-                encoder = Encoder(budget, self._tabulator(name))
+                encoder = Encoder(budget, self._tabulator(name), shapes=self._shapes)
                 texts[name] = budget.text_of(encoder.encode(self._namespace[name]))
                 left -= len(texts[name].encode())
             except BaseException as problem:  # noqa: BLE001 - as above
@@ -116,8 +124,7 @@ class Gathering:
     def _assigned(self) -> Iterator[str]:
         for name, value in list(self._namespace.items()):
             if (
-                type(name) is str
-                and not name.startswith("_")
+                _is_public(name)
                 and not (name in self._given and self._given[name] is value)
                 and not is_a(type(value), *_UNSEEN)
             ):
@@ -133,27 +140,32 @@ class Gathering:
             return self._names[id(frame)][1]
         name = self._free(next((n for n in self._namespace if self._is(n, frame)), place))
         sent: _Sent = None
+        most = min(self._limits["table_bytes"], self._table_bytes_left)
         try:
             self._count()
-            self._tables[name] = table.sent_out(frame, self._limits["table_bytes"])
+            self._tables[name] = found = table.sent_out(frame, most)
+            self._table_bytes_left -= len(found.stream)
             sent = name
         except ImportError:
             sent = table.as_columns(frame)
         except OverflowError:
-            most = f"the table needs more than {self._limits['table_bytes']} bytes"
-            self._errors["table_errors"][name] = trouble("result_too_large", most)
+            told = f"the table needs more than {most} bytes"
+            self._lose(name, trouble("result_too_large", told))
         except Exception as problem:  # noqa: BLE001 - cells of a table are foreign objects
-            self._errors["table_errors"][name] = self._finding(problem)
+            self._lose(name, self._finding(problem))
         self._names[id(frame)] = (frame, sent)
         return sent
+
+    def _lose(self, name: str, why: Trouble) -> None:
+        if len(self._errors["table_errors"]) < _LOST:
+            self._errors["table_errors"][name] = why
 
     def _count(self) -> None:
         if len(self._tables) >= self._limits["tables"]:
             raise TooLarge(f"there are more than {self._limits['tables']} tables")
 
     def _is(self, name: Any, frame: Any) -> bool:
-        public = type(name) is str and not name.startswith("_")
-        return public and self._namespace[name] is frame
+        return _is_public(name) and self._namespace[name] is frame
 
     def _free(self, stem: str) -> str:
         taken = {*self._tables, *self._errors["table_errors"]}
@@ -167,3 +179,10 @@ class Gathering:
         if type(problem) is TooLarge:
             return trouble("result_too_large", f"the value is too large: {problem}")
         return of_exception(problem, self._cells)
+
+
+def _is_public(name: Any) -> bool:
+    """Whether a variable of this name goes out: nothing in it is for a terminal to obey."""
+    return (
+        type(name) is str and not name.startswith("_") and len(name) <= _NAME and name.isprintable()
+    )

@@ -29,8 +29,10 @@ _LIMITS = {
     "locals_bytes": 1 << 20,
     "tables": 1,
     "table_bytes": 1 << 20,
+    "tables_bytes": 1 << 20,
     "figures": 1,
     "figure_bytes": 1 << 20,
+    "figures_bytes": 1 << 20,
     "figure_pixels": 1 << 20,
     "argument_bytes": 1 << 16,
 }

@@ -6,12 +6,19 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import polars_table
+from .budget import TooLarge
 from .portrait import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _NAME = 200
+_LABEL = 4_000
+"""Characters of a column's name."""
+_COUNT = 10
+"""Of them, what tells it from others."""
+_COLUMNS, _NAMES = 16_384, 2**20
+"""Columns of a table, and bytes of all their names: the host takes no more."""
 _ROWS = 10_000
 """Of a table that goes out without Arrow."""
 
@@ -55,17 +62,20 @@ def sent_out(frame: Any, limit: int) -> Table:
 
     Raises:
         OverflowError: it takes more.
+        TooLarge: it has more columns, or longer names, than a table may have.
         ImportError: there is no Arrow here.
     """
     if polars_table.is_frame(frame):
+        _check_names(getattr(frame, "columns", ()))
         return Table(*polars_table.write(frame, limit))
     import pyarrow as pa
 
     frame = flat(frame)
     if int(frame.memory_usage(index=False).sum()) > 8 * limit:
         raise OverflowError
+    names = column_names(frame.columns)
     columns = [_column(pa, frame.iloc[:, at]) for at in range(frame.shape[1])]
-    table = pa.Table.from_arrays(columns, names=column_names(frame.columns)).combine_chunks()
+    table = pa.Table.from_arrays(columns, names=names).combine_chunks()
     if table.nbytes > limit:
         raise OverflowError
     sink = pa.BufferOutputStream()
@@ -99,19 +109,31 @@ def flat(frame: Any) -> Any:
 
 
 def column_names(labels: Iterable[Any]) -> list[str]:
-    """Labels as texts of which no two are alike."""
+    """Labels as texts of which no two are alike.
+
+    Raises:
+        TooLarge: they are more, or longer, than a table may have.
+    """
     names: list[str] = []
     taken: set[str] = set()
     for label in labels:
         parts = label if type(label) is tuple else (label,)
-        stem = name = "_".join(text for text in (words(part, _NAME) for part in parts) if text)
+        joined = "_".join(text for text in (words(part, _NAME) for part in parts) if text)
+        stem = name = joined[: _LABEL - _COUNT]
         count = 1
         while name in taken:
             count += 1
             name = f"{stem}_{count}"
         taken.add(name)
         names.append(name)
+    _check_names(names)
     return names
+
+
+def _check_names(names: Sequence[str]) -> None:
+    longest = max(map(len, names), default=0)
+    if len(names) > _COLUMNS or longest > _LABEL or sum(len(n.encode()) for n in names) > _NAMES:
+        raise TooLarge(f"it has more than {_COLUMNS} columns, or more than {_NAMES} bytes of names")
 
 
 def _opened(stream: bytes) -> Any:

@@ -51,7 +51,7 @@ def sealed(paused: Paused, key: bytes) -> bytes:
     return _MAGIC + _mark(body, key) + body
 
 
-def opened(data: bytes, key: bytes) -> Paused:
+def opened(data: object, key: bytes) -> Paused:
     """The pause that these bytes hold.
 
     Nothing of them is read before the mark has been checked: Monty trusts what it loads.
@@ -61,6 +61,8 @@ def opened(data: bytes, key: bytes) -> Paused:
             another version of Monty (``sandbox_snapshot_refused``).
     """
     start = len(_MAGIC) + _MARK
+    if not isinstance(data, bytes):
+        _refuse(f"it is no bytes, but of the type {type(data).__name__}")
     if data[: len(_MAGIC)] != _MAGIC:
         _refuse("it is none")
     body = data[start:]

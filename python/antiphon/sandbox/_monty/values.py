@@ -19,6 +19,7 @@ __all__ = ["answered", "given", "handed_out", "locals_of"]
 
 _MACHINERY = re.compile(r"<(?:function .{1,200} at 0x[0-9a-f]+|(?:module|class) '.{1,200}')>")
 _REPR = 4_000
+_NAME = 900
 _DEPTH = 64
 _NODES = 100_000
 
@@ -92,7 +93,7 @@ def locals_of(
         return found, errors
     left = total
     for name, value in names.items():
-        if type(name) is not str or name.startswith("_") or _is_machinery(value):
+        if type(name) is not str or not _is_public(name) or _is_machinery(value):
             continue
         if len(found) + len(errors) >= most:
             errors[name] = f"more than {most} names are assigned"
@@ -107,6 +108,10 @@ def locals_of(
         found[name] = tagged
         left -= len(json.dumps(tagged))
     return found, errors
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") and len(name) <= _NAME and name.isprintable()
 
 
 def _is_machinery(value: Any) -> bool:

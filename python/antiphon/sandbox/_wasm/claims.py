@@ -5,12 +5,13 @@ It may say anything: whatever no honest worker sends is refused, and long words 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from antiphon.sandbox._guest.decode import Malformed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 __all__ = ["checked"]
 
@@ -29,21 +30,38 @@ _KINDS = frozenset(
 """Failures that a worker can know of; of others only the host can."""
 _MESSAGE, _LINE, _FRAMES = 16_000, 1_000, 5
 _WORDS, _NUMBERS = ("type", "source"), ("line", "column")
+_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]{0,1000}")
+"""A name that is short, and has nothing that a terminal would obey."""
+_LOST = 201
+"""Variables, and tables, that may be told to be lost."""
+_PARTS: dict[str, tuple[str, ...]] = {
+    "value": ("value", "value_error"),
+    "locals": ("locals", "local_errors"),
+    "tables": ("tables", "table_errors"),
+    "figures": ("figures",),
+}
+"""What brings out what a job can want."""
 
 
-def checked(found: Mapping[str, Any], most: Mapping[str, int]) -> dict[str, Any]:
+def checked(
+    found: Mapping[str, Any], most: Mapping[str, int], want: Collection[str]
+) -> dict[str, Any]:
     """The claims, each of its type; those that were left out are empty.
 
     Args:
         found: an outcome's body.
         most: the budgets that the worker was told.
+        want: what was asked for.
 
     Raises:
         Malformed: no honest worker sends this.
     """
+    unasked = (name for what, names in _PARTS.items() if what not in want for name in names)
+    if any(found.get(name) or (name == "value" and name in found) for name in unasked):
+        raise Malformed("what it was not asked for")
     figures = found.get("figures") or 0
-    tables = [_string(_object(each).get("name")) for each in _list(found.get("tables"))]
-    values = {_string(name): each for name, each in _object(found.get("locals") or {}).items()}
+    tables = [_name(_object(each).get("name")) for each in _list(found.get("tables"))]
+    values = {_name(name): each for name, each in _object(found.get("locals") or {}).items()}
     if type(figures) is not int or not 0 <= figures <= most["figures"]:
         raise Malformed("more figures than there may be")
     if len(tables) > most["tables"] or len(set(tables)) < len(tables):
@@ -57,10 +75,12 @@ def checked(found: Mapping[str, Any], most: Mapping[str, int]) -> dict[str, Any]
     }
     errors = {
         group: {
-            _string(name): _trouble(each) for name, each in _object(found.get(group) or {}).items()
+            _name(name): _trouble(each) for name, each in _object(found.get(group) or {}).items()
         }
         for group in ("local_errors", "table_errors")
     }
+    if any(len(lost) > _LOST for lost in errors.values()):
+        raise Malformed("more losses than anybody would read")
     value = {"value": found["value"]} if "value" in found else {}
     return {**value, **troubles, **errors, "locals": values, "tables": tables, "figures": figures}
 
@@ -102,6 +122,12 @@ def _string(told: Any, most: int = _LINE) -> str:
     cut = told if len(told) <= most else told[:most] + "…"
     # Halves of characters cannot be shown or stored.
     return cut.encode("utf-8", "replace").decode("utf-8")
+
+
+def _name(told: Any) -> str:
+    if type(told) is not str or not _NAME.fullmatch(told):
+        raise Malformed("a name that is none")
+    return _string(told)
 
 
 def _number(told: Any) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import struct
 from typing import TYPE_CHECKING, Any
 
+from antiphon._antiphon import sandbox_figure, sandbox_json
 from antiphon.sandbox._calls import CallFailed, timed_call
 from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._leash import Cut
@@ -22,7 +22,8 @@ _JOB, _ATTACHMENT, _CALL, _REPLY, _OUTCOME, _READY, _ASK = b"JACROS?"
 _SLACK = 2**20
 _ARGUMENTS = 2**20
 _FIGURES, _TABLES, _PIXELS = 10, 8, 16_000_000
-_PNG = b"\x89PNG\r\n\x1a\n"
+_DEPTH, _NODES = 212, 1_200_000
+"""Of JSON that a worker sends, before it is read; the engines in Rust take as much."""
 
 
 class TooManyCalls(Exception):
@@ -55,11 +56,13 @@ class Door:
         self._limits, self._call, self._leash = limits, call, leash
         self._granted = {each["name"] for each in job["functions"]}
         self._budgets = budgets(limits)
+        self._want = frozenset(job["want"])
         body = {**job, "tables": list(job["tables"]), "limits": self._budgets}
         self._waiting: list[tuple[int, bytes]] = [(_JOB, json.dumps(body).encode())]
         self._waiting += [(_ATTACHMENT, columns) for columns in job["tables"].values()]
         self._outcome: dict[str, Any] | None = None
-        self._attachments: list[bytes] = []
+        self._tables: list[bytes] = []
+        self._figures: list[bytes] = []
         self._failure: str | None = None
 
     def __call__(self, request: bytes) -> bytes:
@@ -88,14 +91,17 @@ class Door:
         if kind == _CALL:
             self._waiting.append((_REPLY, json.dumps(self._called(body)).encode()))
         elif kind == _OUTCOME and self._outcome is None:
-            self._outcome = _read(body, self._limits["value"] + self._limits["locals"] + _SLACK)
+            self._outcome = checked(self._read_outcome(body), self._budgets, self._want)
         elif kind == _ATTACHMENT and self._outcome is not None:
-            self._attach(body)
+            self._attach(self._outcome, body)
         elif kind != _READY:
             raise Malformed(f"a frame is not expected: {kind}")
         return b""
 
     def _called(self, body: bytes) -> dict[str, Any]:
+        # The guest's own code reads each reply; one that goes on calling would fill the host.
+        if self._waiting:
+            raise Malformed("a call before the reply to the last one was read")
         asked = _read(body, 2 * _ARGUMENTS + _SLACK)
         number, name = asked["id"], asked["name"]
         self.calls += 1
@@ -114,12 +120,22 @@ class Door:
             return {"id": number, "error": {"type": failure.type, "message": failure.message}}
         return {"id": number, "value": value}
 
-    def _attach(self, body: bytes) -> None:
-        if len(self._attachments) >= _FIGURES + _TABLES:
+    def _read_outcome(self, body: bytes) -> dict[str, Any]:
+        parts = {"value": self._limits["value"], "locals": self._limits["locals"]}
+        return _read(body, _SLACK + sum(size for what, size in parts.items() if what in self._want))
+
+    def _attach(self, claims: dict[str, Any], body: bytes) -> None:
+        """Takes what follows an outcome: each has a bound, and all together have one."""
+        most = self._budgets
+        if len(self._tables) < len(claims["tables"]):
+            _bound(body, most["table_bytes"], most["tables_bytes"], self._tables)
+            self._tables.append(body)
+        elif len(self._figures) < claims["figures"]:
+            _bound(body, most["figure_bytes"], most["figures_bytes"], self._figures)
+            sandbox_figure(body, _PIXELS)
+            self._figures.append(body)
+        else:
             raise Malformed("there are too many attachments")
-        if len(body) > max(self._limits["tables"], self._limits["figures"]):
-            raise Malformed("an attachment is too long")
-        self._attachments.append(body)
 
     def outcome(self) -> dict[str, Any] | None:
         """What the worker claims, checked; ``None`` if it claimed nothing.
@@ -129,16 +145,14 @@ class Door:
         """
         if self._outcome is None:
             return None
-        found = checked(self._outcome, self._budgets)
+        found = self._outcome
         names = found["tables"]
-        if len(names) + found["figures"] != len(self._attachments):
+        if (len(names), found["figures"]) != (len(self._tables), len(self._figures)):
             raise Malformed("an attachment is missing")
-        pictures = self._attachments[len(names) :]
-        for picture in pictures:
-            _check_picture(picture, self._limits["figures"])
         _name_failure(found.get("error"), self._failure)
-        columns = list(zip(names, self._attachments, strict=False))
-        return {**found, "tables": [], "columns": columns, "figures": pictures}
+        # Each is let go of once it is read.
+        columns = ((name, self._tables.pop(0)) for name in names)
+        return {**found, "tables": [], "columns": columns, "figures": self._figures}
 
 
 def _name_failure(error: dict[str, Any] | None, failure: str | None) -> None:
@@ -158,8 +172,10 @@ def budgets(limits: Mapping[str, Any]) -> dict[str, int]:
         "locals_bytes": limits["locals"],
         "tables": _TABLES,
         "table_bytes": limits["tables"],
+        "tables_bytes": 2 * limits["tables"],
         "figures": _FIGURES,
         "figure_bytes": limits["figures"],
+        "figures_bytes": 4 * limits["figures"],
         "figure_pixels": _PIXELS,
         "argument_bytes": _ARGUMENTS,
     }
@@ -168,15 +184,13 @@ def budgets(limits: Mapping[str, Any]) -> dict[str, int]:
 def _read(body: bytes, most: int) -> dict[str, Any]:
     if len(body) > most:
         raise Malformed("a frame is too long")
+    sandbox_json(body, _DEPTH, _NODES)
     found = json.loads(body)
     if type(found) is not dict:
         raise Malformed("a frame holds no object")
     return found
 
 
-def _check_picture(picture: bytes, most: int) -> None:
-    if len(picture) > most or picture[:8] != _PNG or picture[12:16] != b"IHDR":
-        raise Malformed("a figure is no PNG")
-    width, height = struct.unpack(">II", picture[16:24])
-    if not 0 < width * height <= _PIXELS:
-        raise Malformed("a figure is too large")
+def _bound(body: bytes, each: int, together: int, before: list[bytes]) -> None:
+    if len(body) > min(each, together - sum(map(len, before))):
+        raise Malformed("an attachment is too long")

@@ -9,8 +9,10 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from antiphon.sandbox._decode import decode_value
+from antiphon._antiphon import sandbox_json
+from antiphon.sandbox._decode import decode_value, sound_table
 from antiphon.sandbox._guest.decode import Malformed
+from antiphon.sandbox._guest.shape import ShapeAllowance
 from antiphon.sandbox._inputs import tag
 from antiphon.sandbox._leash import Leash
 from antiphon.sandbox._probe import Probe
@@ -36,7 +38,9 @@ _BASELINE = 192 * 2**20
 _START = 120.0
 """Seconds that the interpreter may take to start and to import its packages."""
 _SCRATCH = "/scratch"
-_CELLS = 10_000_000
+_CELLS = 4_000_000
+"""Of a table that comes out as columns; a cell that JSON has no form for counts as six."""
+_DEPTH = 212
 _CUT = {
     "cancelled": "the caller cancelled",
     "time_limit": "it took longer than {:g} s",
@@ -235,14 +239,17 @@ def _columns_in(job: Mapping[str, Any]) -> dict[str, Any]:
 def _arrow(name: str, columns: bytes) -> bytes:
     import pyarrow as pa
 
-    names, lists = decode_value(json.loads(columns), nodes=_CELLS)
+    sandbox_json(columns, _DEPTH, _CELLS)
+    names, lists = decode_value(json.loads(columns), nodes=_CELLS, shapes=ShapeAllowance(0))
+    if type(names) is not list or type(lists) is not list or len(names) != len(lists):
+        raise Malformed("it has other columns than names")
     arrays = []
     for items in lists:
         try:
             arrays.append(pa.array(items))
         except (pa.ArrowException, TypeError, ValueError):
             arrays.append(pa.array([None if item is None else str(item) for item in items]))
-    return table_bytes(name, pa.table(arrays, names=names))
+    return sound_table(table_bytes(name, pa.table(arrays, names=names)))
 
 
 @functools.cache

@@ -88,7 +88,7 @@ def sent_out(frame: Any, limit: int) -> Any:
     from _guest.encode import Encoder
 
     frame = table.flat(frame)
-    budget = Budget(bytes=limit, nodes=10_000_000, depth=64)
+    budget = Budget(bytes=limit, nodes=4_000_000, depth=64)
     names = table.column_names(frame.columns)
     columns = [frame.iloc[:, at].tolist() for at in range(frame.shape[1])]
     try:

@@ -29,9 +29,9 @@ pub struct Limits {
     pub value: u64,
     /// Bytes of all variables as JSON. 1 MiB; at most 16 MiB.
     pub locals: u64,
-    /// Bytes of each table as Arrow. 64 MiB; at most 1 GiB.
+    /// Bytes of each table as Arrow, and half of what all may have. 64 MiB; at most 1 GiB.
     pub tables: u64,
-    /// Bytes of each figure as PNG. 5 MiB; at most 64 MiB.
+    /// Bytes of each figure as PNG, and a quarter of what all may have. 5 MiB; at most 64 MiB.
     pub figures: u64,
     /// Calls of the host's functions. 1,000; at most 100,000.
     pub host_calls: u64,
@@ -62,10 +62,14 @@ pub struct Budget {
     pub tables: u64,
     /// Bytes of one table.
     pub table_bytes: u64,
+    /// Bytes of all tables together.
+    pub tables_bytes: u64,
     /// Figures.
     pub figures: u64,
     /// Bytes of one figure.
     pub figure_bytes: u64,
+    /// Bytes of all figures together.
+    pub figures_bytes: u64,
     /// Pixels of one figure.
     pub figure_pixels: u64,
     /// Bytes of the arguments of one host call as JSON.
@@ -199,8 +203,10 @@ impl Limits {
             locals_bytes: self.locals,
             tables: 8,
             table_bytes: self.tables,
+            tables_bytes: 2 * self.tables,
             figures: 10,
             figure_bytes: self.figures,
+            figures_bytes: 4 * self.figures,
             figure_pixels: 16_000_000,
             argument_bytes: MIB,
         }

@@ -10,6 +10,8 @@ const CUT: Refusal = Refusal("a table ends in the middle of a message");
 const V5: i16 = 4;
 const SCHEMA: u8 = 1;
 const BATCH: u8 = 3;
+/// Columns of all batches: a reader keeps some hundred bytes for each, however few come for it.
+const CHUNKS: usize = 65_536;
 
 /// Checks that `bytes` are an Arrow IPC stream of a plain table: columns of numbers, truth
 /// values, text, bytes, dates, times, durations and decimals, without compression,
@@ -28,9 +30,11 @@ pub fn table(bytes: &[u8]) -> Result<Extent, Refusal> {
     let head = message(&mut rest)?.ok_or(Refusal("a table has no columns' names"))?;
     ensure(head.kind == SCHEMA && head.body.is_empty(), "a table does not begin with its columns")?;
     let columns = schema::columns(&head.table(4)?)?;
-    let mut rows = 0_u64;
+    let (mut rows, mut chunks) = (0_u64, 0);
     while let Some(next) = message(&mut rest)? {
         ensure(next.kind == BATCH, "a message in a table is not expected")?;
+        chunks += columns.len().max(1);
+        ensure(chunks <= CHUNKS, "a table is cut into too many pieces")?;
         let more = batch(&next.table(5)?, next.body, &columns)?;
         rows = rows.checked_add(more).ok_or(Refusal("a table has too many rows"))?;
     }

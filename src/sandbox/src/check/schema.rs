@@ -5,6 +5,8 @@ use super::{Checked, Refusal, ensure};
 
 const COLUMNS: usize = 16_384;
 const NAME: usize = 16_384;
+/// Bytes of all names together: columns may share one, and each reader writes it out for each.
+const NAMES: usize = 1 << 20;
 const ZONE: usize = 64;
 
 /// How a column's items lie in their buffers.
@@ -22,14 +24,28 @@ pub(super) enum Layout {
 pub(super) fn columns(schema: &Table<'_>) -> Checked<Vec<Layout>> {
     ensure(schema.short(0, 0)? == 0, "a table's numbers have their bytes in another order")?;
     ensure(schema.is_empty(2)? && schema.is_empty(3)?, "a table has notes of its own")?;
-    let Some(fields) = schema.vector(1, 4)? else { return Ok(Vec::new()) };
+    // Without the vector pyarrow has a schema whose fields it cannot show.
+    let fields =
+        schema.vector(1, 4)?.ok_or(Refusal("a table does not say what its columns are"))?;
     ensure(fields.length <= COLUMNS, "a table has too many columns")?;
-    (0..fields.length).map(|index| column(&fields.table(index, 7)?)).collect()
+    let mut names = 0;
+    let mut column = |index| {
+        let field = fields.table(index, 7)?;
+        names += name(&field)?;
+        ensure(names <= NAMES, "the columns' names together are too long")?;
+        column(&field)
+    };
+    (0..fields.length).map(&mut column).collect()
+}
+
+/// Bytes of a column's name.
+fn name(field: &Table<'_>) -> Checked<usize> {
+    let length = field.text(0)?.map_or(0, str::len);
+    ensure(length <= NAME, "a column's name is too long")?;
+    Ok(length)
 }
 
 fn column(field: &Table<'_>) -> Checked<Layout> {
-    let name = field.text(0)?.unwrap_or_default();
-    ensure(name.len() <= NAME, "a column's name is too long")?;
     ensure(field.byte(1, 0)? <= 1, "a column is neither full nor not")?;
     ensure(!field.has(4)?, "a column has a dictionary")?;
     ensure(field.is_empty(5)?, "a column has columns inside")?;

@@ -1,9 +1,9 @@
 //! What a worker says came of its job. It may say anything, so everything is
 //! read into types, counted again, and cut.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use antiphon_runtime::sandbox::{Budget, Outcome, Trouble, trouble};
+use antiphon_runtime::sandbox::{Budget, Outcome, Trouble, Want, trouble};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
@@ -17,6 +17,10 @@ const MESSAGE: usize = 16_000;
 const LINE: usize = 1_000;
 /// Frames that are kept, the innermost ones.
 const FRAMES: usize = 5;
+/// Characters of a variable's or a table's name.
+const NAME: usize = 1_000;
+/// Variables, and tables, that are told to be lost.
+const LOST: usize = 201;
 
 /// An outcome, as a worker sends it.
 #[derive(Deserialize)]
@@ -44,8 +48,19 @@ pub(super) struct Body {
 #[derive(Clone, Deserialize)]
 pub(super) struct Table {
     pub(super) name: String,
-    pub(super) rows: u64,
-    pub(super) columns: u64,
+}
+
+/// The budget of a job that wants this: none for what it does not want.
+pub(super) fn granted(budget: Budget, want: &[Want]) -> Budget {
+    let if_wanted = |what, most| if want.contains(&what) { most } else { 0 };
+    Budget {
+        value_bytes: if_wanted(Want::Value, budget.value_bytes),
+        locals_bytes: if_wanted(Want::Locals, budget.locals_bytes),
+        local_names: if_wanted(Want::Locals, budget.local_names),
+        tables: if_wanted(Want::Tables, budget.tables),
+        figures: if_wanted(Want::Figures, budget.figures),
+        ..budget
+    }
 }
 
 /// Most bytes that an outcome can have.
@@ -74,6 +89,8 @@ impl Body {
         if body.tables.len() as u64 > budget.tables || body.figures > budget.figures {
             return Err("more tables or figures than there may be");
         }
+        body.check_wanted(budget)?;
+        body.check_names()?;
         let troubles = body.local_errors.values_mut().chain(body.table_errors.values_mut());
         for trouble in troubles.chain(&mut body.value_error).chain(&mut body.error) {
             if !trouble.kind.may_be_claimed() {
@@ -82,6 +99,31 @@ impl Body {
             cut(trouble);
         }
         Ok(body)
+    }
+
+    /// Refuses what was not asked for.
+    fn check_wanted(&self, budget: &Budget) -> Result<(), &'static str> {
+        let value = budget.value_bytes > 0 || (self.value.is_none() && self.value_error.is_none());
+        let locals =
+            budget.local_names > 0 || (self.locals.is_empty() && self.local_errors.is_empty());
+        let tables = budget.tables > 0 || self.table_errors.is_empty();
+        if value && locals && tables { Ok(()) } else { Err("what it was not asked for") }
+    }
+
+    /// Refuses names that the guest's own code leaves out.
+    fn check_names(&self) -> Result<(), &'static str> {
+        let tables: BTreeSet<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
+        if tables.len() < self.tables.len() {
+            return Err("two tables of the same name");
+        }
+        if self.local_errors.len() > LOST || self.table_errors.len() > LOST {
+            return Err("more losses than anybody would read");
+        }
+        let mut names = self.locals.keys().chain(self.local_errors.keys());
+        let names_are_plain = names.all(|name| is_plain(name))
+            && self.table_errors.keys().all(|name| is_plain(name))
+            && tables.iter().all(|name| is_plain(name));
+        if names_are_plain { Ok(()) } else { Err("a name that is none") }
     }
 
     /// Checks the values, and makes an outcome of what is left.
@@ -131,6 +173,17 @@ fn over(value: &Json, size: Size) -> Result<Option<Trouble>, &'static str> {
         Ok(()) | Err(Refusal::TooLarge(_)) => Ok(Some(too_large())),
         Err(Refusal::Malformed(why)) => Err(why),
     }
+}
+
+/// Whether a name is short, and has nothing that a terminal would obey: control characters,
+/// and those that turn the direction of text around.
+fn is_plain(name: &str) -> bool {
+    let obeys = |sign: char| {
+        sign.is_control()
+            || matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(sign, '\u{2066}'..='\u{2069}')
+    };
+    name.chars().take(NAME + 1).count() <= NAME && !name.chars().any(obeys)
 }
 
 fn too_large() -> Trouble {

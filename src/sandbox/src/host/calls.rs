@@ -94,8 +94,13 @@ impl<'a> Calls<'a> {
         self.open.map(|(_, until)| until)
     }
 
-    /// Starts a call.
-    pub(super) fn start(&mut self, text: &[u8]) -> Result<(), Refused> {
+    /// Starts a call. Of the reply to the last one the worker has left `unread` bytes.
+    pub(super) fn start(&mut self, text: &[u8], unread: usize) -> Result<(), Refused> {
+        // The guest's own code reads each reply to its end. One that goes on calling
+        // would fill the host with replies.
+        if unread > 0 {
+            return Err(Refused::Breach("a call before the reply to the last one was read"));
+        }
         let breach = |_| Refused::Breach("a call that cannot be read");
         let value = tagged::parse(text, self.size).map_err(breach)?;
         let form = || Refused::Breach("a call of another form");

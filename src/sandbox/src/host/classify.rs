@@ -10,6 +10,9 @@ use crate::sys::process::End;
 /// The code with which `boot.py` leaves if a worker cannot be sealed.
 pub(super) const UNSEALED: i32 = 97;
 
+/// By how much the kernel's two accounts of processor time may differ.
+const TICK: Duration = Duration::from_millis(100);
+
 /// Why the host stopped listening to a worker.
 pub(super) enum Stop {
     /// Its time is up.
@@ -75,16 +78,15 @@ fn reason(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
     Trouble::new(kind, message)
 }
 
-fn gone(&Manner { end, starved, .. }: &Manner, limits: &Limits) -> Trouble {
+fn gone(&Manner { end, starved, has_begun }: &Manner, limits: &Limits) -> Trouble {
     let Some(end) = end else {
         return Trouble::new(Kind::Crashed, "the worker is gone, and nobody says why");
     };
-    let out_of_time = end.cpu >= limits.cpu;
+    // A guest can send itself any signal and leave with any code, so these count only
+    // together with what the host knows.
+    let out_of_time = end.cpu + TICK >= limits.cpu;
     let (kind, message) = match (end.signal, end.code) {
-        (Some(libc::SIGXCPU), _) => {
-            (Kind::TimeLimit, format!("it used more processor time than {:?}", limits.cpu))
-        }
-        (Some(libc::SIGKILL), _) if out_of_time => {
+        (Some(libc::SIGXCPU | libc::SIGKILL), _) if out_of_time => {
             (Kind::TimeLimit, format!("it used more processor time than {:?}", limits.cpu))
         }
         (Some(libc::SIGKILL), _) if starved => {
@@ -97,7 +99,9 @@ fn gone(&Manner { end, starved, .. }: &Manner, limits: &Limits) -> Trouble {
             (Kind::Crashed, "the worker closed its channel, or was killed".to_owned())
         }
         (Some(signal), _) => (Kind::Crashed, format!("a signal ended the worker: {signal}")),
-        (None, Some(UNSEALED)) => (Kind::Unavailable, "the worker could not be sealed".to_owned()),
+        (None, Some(UNSEALED)) if !has_begun => {
+            (Kind::Unavailable, "the worker could not be sealed".to_owned())
+        }
         (None, code) => (
             Kind::Crashed,
             format!("the worker left without an outcome, with code: {}", code.unwrap_or(-1)),

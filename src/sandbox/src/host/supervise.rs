@@ -6,10 +6,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_runtime::sandbox::{
-    Budget, Halt, HostCalls, Job, Kind, Limits, Outcome, Table, Usage,
-};
+use antiphon_runtime::sandbox::{Budget, Halt, HostCalls, Job, Kind, Limits, Outcome, Usage};
 
+use super::attached::Attached;
 use super::body::{self, Body};
 use super::calls::{self, Calls};
 use super::classify::{Manner, Stop, trouble};
@@ -57,7 +56,7 @@ struct Watch<'a> {
     outbox: Vec<u8>,
     sent: usize,
     phase: Phase,
-    attached: Vec<Vec<u8>>,
+    attached: Attached,
     started: Instant,
     used_before: Duration,
 }
@@ -80,13 +79,13 @@ pub(super) fn run(
         calls: Calls::new(host, &job.functions, terms.limits.host_calls, &budget),
         worker,
         terms,
-        budget,
+        budget: body::granted(budget, &job.want),
         stdout: Head::new(terms.limits.stdout),
         stderr: Head::new(terms.limits.stderr),
         outbox,
         sent: 0,
         phase: Phase::Waiting,
-        attached: Vec::new(),
+        attached: Attached::default(),
         started: Instant::now(),
         used_before,
     };
@@ -266,10 +265,9 @@ impl Watch<'_> {
                 outcome: body::longest(&self.budget),
                 ..none
             },
-            Phase::Collecting(body) if self.attached.len() < body.tables.len() => {
-                Bounds { attachment: self.budget.table_bytes, ..none }
+            Phase::Collecting(body) => {
+                Bounds { attachment: self.attached.bound(&body.tables, &self.budget), ..none }
             }
-            Phase::Collecting(_) => Bounds { attachment: self.budget.figure_bytes, ..none },
         }
     }
 
@@ -277,34 +275,31 @@ impl Watch<'_> {
         let breach = |why: &str| Stop::Breach(why.to_owned());
         match kind {
             frame::Kind::Ready => self.begin(),
-            frame::Kind::Call => self.calls.start(&text).map_err(Stop::Call)?,
+            frame::Kind::Call => {
+                let unread = self.outbox.len().saturating_sub(self.sent);
+                self.calls.start(&text, unread).map_err(Stop::Call)?;
+            }
             frame::Kind::Outcome => {
                 let body = Body::read(&text, &self.budget).map_err(breach)?;
                 self.phase = Phase::Collecting(Box::new(body));
             }
-            _ => self.attached.push(text),
+            _ => {
+                let Phase::Collecting(body) = &self.phase else {
+                    return Err(Stop::Breach("an attachment of nothing".to_owned()));
+                };
+                self.attached.take(text, &body.tables, &self.budget).map_err(Stop::Breach)?;
+            }
         }
         let Phase::Collecting(body) = &self.phase else { return Ok(None) };
-        if (self.attached.len() as u64) < body.tables.len() as u64 + body.figures {
+        if !self.attached.is_complete(body) {
             return Ok(None);
         }
         let Phase::Collecting(body) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
             return Ok(None);
         };
-        let mut attached = std::mem::take(&mut self.attached).into_iter();
-        let names = body.tables.clone();
-        let mut outcome = body.check(&self.budget).map_err(breach)?;
-        let tables = names.into_iter().zip(&mut attached);
-        outcome.tables = tables
-            .map(|(about, bytes)| Table {
-                name: about.name,
-                rows: about.rows,
-                columns: about.columns,
-                bytes,
-            })
-            .collect();
-        outcome.figures = attached.collect();
-        Ok(Some(outcome))
+        let (tables, figures) = std::mem::take(&mut self.attached).into_parts();
+        let outcome = body.check(&self.budget).map_err(breach)?;
+        Ok(Some(Outcome { tables, figures, ..outcome }))
     }
 
     /// Ends the worker, unless all went well, and says what it all came to.
