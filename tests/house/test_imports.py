@@ -46,7 +46,7 @@ _FACE = {
     "antiphon._saver.saver_of",
     "antiphon._thread.fresh_name",
     "antiphon._thread.thread_name",
-    "antiphon.sandbox._card.visible",
+    "antiphon._terminal.escape_controls",
     "antiphon.sandbox._outcome.result_of",
     "antiphon.sandbox._trouble.report",
     "antiphon.sandbox._trouble.sandbox_error",

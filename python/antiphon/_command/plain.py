@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from antiphon._terminal import escape_controls
+from antiphon._terminal import drop_controls
 
 __all__ = ["line", "safe"]
 
-safe = escape_controls
+safe = drop_controls
 
 
 def line(text: str, width: int) -> str:

@@ -267,6 +267,7 @@ def test_a_picture_that_is_none_or_has_too_many_pixels_is_refused() -> None:
 def test_calls_are_counted_and_one_too_many_ends_the_job() -> None:
     made = door(lambda *_: 1, host_calls=1)
     with made._leash as leash:
+        made(ask(b"J"))
         for number in (1, 2):
             made(f'C{{"id": {number}, "name": "add", "args": [], "kwargs": {{}}}}'.encode())
             made(ask(b"R"))
