@@ -16,7 +16,7 @@ import time
 from typing import Annotated, Any, TypedDict
 
 from antiphon import Agent, AgentContext, Orchestrator, tool
-from antiphon.errors import ToolError
+from antiphon.errors import ToolError, ValidationError
 from antiphon.graph import START, Command, RunnableConfig, Runtime, StateGraph, interrupt
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
@@ -125,6 +125,63 @@ class Job:
         return Orchestrator(
             [agent()], checkpointer=self.told["url"], durability=self.told["durability"]
         )
+
+    def asking_team(self) -> Orchestrator:
+        """Two agents that ask, beside one that works."""
+        job = self
+
+        class Left(Agent):
+            """Asks."""
+
+            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+                return {"left": ctx.ask("left?")}
+
+        class Right(Agent):
+            """Asks later."""
+
+            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+                time.sleep(job.told["pause"])
+                return {"right": ctx.ask("right?")}
+
+        class Works(Agent):
+            """Works beside them."""
+
+            def run(self, state: Any, ctx: AgentContext) -> dict[str, Any]:
+                time.sleep(job.told["pause"] * 2)
+                return {"worked": True}
+
+        return Orchestrator(
+            [[Left(), Right(), Works()]],
+            checkpointer=self.told["url"],
+            durability=self.told["durability"],
+        )
+
+    def pause(self) -> None:
+        """Runs until it pauses, or until a timer of the kernel's ends it at any instant."""
+        team = self.asking_team()
+        signal.setitimer(signal.ITIMER_REAL, self.told["after"])
+        assert team.run("go", thread="t").outcome == "paused"
+
+    def answer(self) -> None:
+        """Answers whatever the thread lists, until the run has ended; all of it is accepted."""
+        team = self.asking_team()
+        try:
+            state = team.state("t")
+        except ValidationError as error:
+            if error.code != "thread_empty":
+                raise
+            team.run("go", thread="t")
+            state = team.state("t")
+        self.do(f"{len(state.questions)} {state.outcome}")
+        for _ in range(4):
+            if state.outcome == "answered":
+                break
+            answers = {question.id: question.value for question in state.questions}
+            result = team.resume("t", answers) if answers else team.resume("t")
+            state = team.state("t")
+            assert result.outcome == state.outcome, (result, state)
+        found = [state.state.get(key) for key in ("left", "right", "worked")]
+        assert found == ["left?", "right?", True], state
 
     def show(self) -> None:
         """Streams, and dies at the first item that shows the question."""

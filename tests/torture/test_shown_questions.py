@@ -90,7 +90,7 @@ def test_a_graph_that_is_killed_when_it_shows_a_question(
     chance = random.Random(f"{face} {durability}")
     cases = list(itertools.product(SHOWING, [False, True]))
     chance.shuffle(cases)
-    for number in range(rounds(1, 120)):
+    for number in range(rounds(1, 60)):
         modes, nested = cases[number % len(cases)]
         told = {
             "face": face,
@@ -124,3 +124,22 @@ def test_a_team_that_is_killed_when_it_shows_a_question(
             "kind": kind,
         }
         assert check(questioner, told) == deeds
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_whatever_a_killed_run_lists_can_be_answered(
+    questioner: Questioner, store: Iterator[str], tmp_path: Path, durability: str
+) -> None:
+    chance = random.Random(durability)
+    world = tmp_path / "world"
+    for _ in range(rounds(3, 100)):
+        told = {
+            "url": next(store),
+            "world": str(world),
+            "durability": durability,
+            "pause": chance.choice([0, 0.002, 0.005]),
+            "after": chance.uniform(0.001, 0.06),
+        }
+        ended = questioner.does({**told, "do": "pause"})
+        assert ended in (0, -signal.SIGALRM), questioner.said()
+        assert questioner.does({**told, "do": "answer"}) == 0, questioner.said()
