@@ -16,10 +16,13 @@ from antiphon._antiphon import sandbox_table
 from antiphon._terminal import escape_controls
 from antiphon.errors import ValidationError, WorkerCrashed
 from antiphon.sandbox import Opaque, Sandbox, SandboxResult, SandboxTable
+from antiphon.sandbox._calls import CallFailed
 from antiphon.sandbox._decode import decode_value, sound_table
 from antiphon.sandbox._engines import probe
+from antiphon.sandbox._functions import HostFunctions
 from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._trouble import sandbox_error
+from antiphon.tools import Tool, ToolCall
 from sandbox.streams import shared_name, without_columns
 
 if TYPE_CHECKING:
@@ -204,3 +207,22 @@ def test_whatever_is_no_snapshot_is_refused_as_such(data: Any) -> None:
     ):
         box.load(data)
     assert caught.value.code == "sandbox_snapshot_refused"
+
+
+def test_an_argument_without_items_is_refused_before_anybody_is_asked() -> None:
+    """It was shown to an approver row by row: a limit of 2 s was told after 7 s."""
+
+    def read(data: Any) -> int:
+        return len(data)
+
+    array = {"$": "array", "dtype": "int8", "shape": [10**7, 0], "v": ""}
+    asked: list[Any] = []
+
+    def approve(call: ToolCall) -> bool:
+        asked.append(call)
+        return True
+
+    functions = HostFunctions([Tool(read, approval=approve)])
+    with pytest.raises(CallFailed, match="an argument cannot be read"):
+        functions.for_run(None)("read", [array], {})
+    assert asked == []
