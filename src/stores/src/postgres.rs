@@ -23,6 +23,7 @@ mod group;
 mod lane;
 mod link;
 mod pool;
+mod query;
 mod retry;
 mod schema;
 mod statements;
@@ -31,6 +32,7 @@ mod work;
 
 use address::Address;
 use pool::Pool;
+use query::{DeleteQuery, MarksQuery, ReadQuery};
 use statements as sql;
 
 /// How a database is used.
@@ -105,19 +107,16 @@ impl Store for PostgresStore {
     }
 
     fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
-        let name = thread.to_owned();
-        self.pool.ask(thread, async move |link| sql::read(link, &name, span).await)
+        self.pool.read(ReadQuery { thread: thread.to_owned(), span })
     }
 
     fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
-        let name = thread.to_owned();
-        let span = Span { from: seq, to: seq };
-        self.pool.ask(thread, async move |link| Ok(sql::read(link, &name, span).await?.pop()))
+        let found = self.read(thread, Span { from: seq, to: seq });
+        Box::pin(async move { Ok(found.await?.pop()) })
     }
 
     fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
-        let name = thread.to_owned();
-        self.pool.ask(thread, async move |link| sql::marks(link, &name, span, kind).await)
+        self.pool.marks(MarksQuery { thread: thread.to_owned(), span, kind })
     }
 
     fn head(&self, thread: &str) -> Answer<Option<Head>> {
@@ -149,14 +148,6 @@ impl Store for PostgresStore {
     }
 
     fn delete(&self, thread: &str) -> Answer<bool> {
-        let name = thread.to_owned();
-        let (mut found, mut removed) = (None, false);
-        self.pool.ask(thread, async move |link| {
-            let delete = async || {
-                removed |= sql::delete(link, &name, &mut found).await?;
-                Ok(removed)
-            };
-            link.in_transaction(delete).await
-        })
+        self.pool.delete(DeleteQuery { thread: thread.to_owned(), found: None, removed: false })
     }
 }

@@ -2,6 +2,7 @@
 
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{EntryKind, Mark, Span, Thread};
+use futures_util::future::try_join_all;
 
 use super::status::{Status, Tail};
 use super::{Asking, Clerk, empty};
@@ -66,6 +67,9 @@ pub struct Page {
 }
 
 impl Clerk {
+    /// So many threads at most, and so many bytes of them, are looked at together.
+    const TOGETHER: (usize, u64) = (128, 32 << 20);
+
     /// Threads in the order of their names, those after `after`, and no more
     /// than `limit`. Nothing of their graphs is needed for it.
     ///
@@ -85,15 +89,31 @@ impl Clerk {
             if threads.is_empty() {
                 return Ok(page);
             }
-            for thread in &threads {
-                if page.threads.len() >= limit {
+            let mut rest = threads.as_slice();
+            while !rest.is_empty() {
+                let wanted = limit.saturating_sub(page.threads.len());
+                if wanted == 0 {
                     page.next = after;
                     return Ok(page);
                 }
-                after = Some(thread.name.clone());
-                page.threads.extend(self.matching(thread, filter).await?);
+                let (now, later) = rest.split_at(Self::together(rest).min(wanted));
+                let listed = now.iter().map(|thread| self.matching(thread, filter));
+                page.threads.extend(try_join_all(listed).await?.into_iter().flatten());
+                after = now.last().map(|thread| thread.name.clone());
+                rest = later;
             }
         }
+    }
+
+    /// How many of the next threads are looked at together, so that a store can
+    /// answer for all of them at once: as many as may be held in memory.
+    pub(super) fn together(threads: &[Thread]) -> usize {
+        let mut bytes = 0_u64;
+        let fits = |thread: &&Thread| {
+            bytes = bytes.saturating_add(thread.size);
+            bytes <= Self::TOGETHER.1
+        };
+        threads.iter().take(Self::TOGETHER.0).take_while(fits).count().max(1)
     }
 
     /// Some threads; the first ones include that without a name.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Span, Thread};
+use futures_util::future::join_all;
 
 use super::{Clerk, empty};
 use crate::codec::damaged_chain;
@@ -39,6 +40,27 @@ pub struct Pruned {
     pub damaged: Vec<String>,
 }
 
+impl Pruned {
+    fn add(&mut self, other: Self) {
+        self.threads += other.threads;
+        self.deleted += other.deleted;
+        self.entries += other.entries;
+        self.bytes += other.bytes;
+        self.busy.extend(other.busy);
+        self.damaged.extend(other.damaged);
+    }
+
+    fn add_damaged(&mut self, thread: &Thread, done: Result<(), Fault>) -> Result<(), Fault> {
+        match done {
+            Err(fault) if fault.code.starts_with("checkpoint_") => {
+                self.damaged.push(thread.name.clone());
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}
+
 impl Clerk {
     /// So many threads are listed at a time.
     pub(super) const PAGE: u32 = 256;
@@ -64,13 +86,19 @@ impl Clerk {
             let page = self.after(after.as_deref()).await?;
             let Some(last) = page.last() else { return Ok(pruned) };
             after = Some(last.name.clone());
-            for thread in &page {
-                match self.prune_one(thread, pruning, &mut pruned).await {
-                    Err(fault) if fault.code.starts_with("checkpoint_") => {
-                        pruned.damaged.push(thread.name.clone());
-                    }
-                    done => done?,
+            let mut rest = page.as_slice();
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(Self::together(rest));
+                let prune = async |thread: &Thread| {
+                    let mut own = Pruned::default();
+                    (self.prune_one(thread, pruning, &mut own).await, own)
+                };
+                let done = join_all(now.iter().map(prune)).await;
+                for (thread, (done, own)) in now.iter().zip(done) {
+                    pruned.add(own);
+                    pruned.add_damaged(thread, done)?;
                 }
+                rest = later;
             }
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::Batch;
+use antiphon_runtime::store::{Batch, Entry, Mark, Tag};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -14,6 +14,7 @@ use super::address::Address;
 use super::fault::{self, Done, Trouble};
 use super::group::Group;
 use super::link::Link;
+use super::query::{DeleteQuery, MarksQuery, Query, QueryGroup, ReadQuery};
 use super::retry::RetrySchedule;
 use super::work::{Reply, Work};
 
@@ -23,6 +24,9 @@ pub(super) enum Job {
     Pass(oneshot::Sender<()>),
     Work(Box<dyn Work>),
     Append(Batch, Reply<()>),
+    Read(ReadQuery, Reply<Vec<Entry>>),
+    Marks(MarksQuery, Reply<Vec<(Mark, Tag)>>),
+    Delete(DeleteQuery, Reply<bool>),
 }
 
 /// What the lanes of a store share.
@@ -76,6 +80,27 @@ impl Lane {
                     let group = self.gather(batch, reply);
                     self.carry_out(Box::new(group)).await;
                 }
+                Job::Read(query, reply) => {
+                    let group = self.gather_queries(query, reply, |job| match job {
+                        Job::Read(query, reply) => Ok((query, reply)),
+                        other => Err(other),
+                    });
+                    self.carry_out(Box::new(group)).await;
+                }
+                Job::Marks(query, reply) => {
+                    let group = self.gather_queries(query, reply, |job| match job {
+                        Job::Marks(query, reply) => Ok((query, reply)),
+                        other => Err(other),
+                    });
+                    self.carry_out(Box::new(group)).await;
+                }
+                Job::Delete(query, reply) => {
+                    let group = self.gather_queries(query, reply, |job| match job {
+                        Job::Delete(query, reply) => Ok((query, reply)),
+                        other => Err(other),
+                    });
+                    self.carry_out(Box::new(group)).await;
+                }
             }
         }
         self.leave().await;
@@ -105,6 +130,24 @@ impl Lane {
                     self.next = refused.map(|(batch, reply)| Job::Append(batch, reply));
                 }
                 Ok(other) => self.next = Some(other),
+                Err(_) => break,
+            }
+        }
+        group
+    }
+
+    /// A question, and those of the same kind that wait behind it.
+    fn gather_queries<Q: Query>(
+        &mut self,
+        query: Q,
+        reply: Reply<Q::Answer>,
+        of_kind: impl Fn(Job) -> Result<(Q, Reply<Q::Answer>), Job>,
+    ) -> QueryGroup<Q> {
+        let mut group = QueryGroup::new(query, reply);
+        while !group.is_full() && self.next.is_none() {
+            match self.jobs.try_recv().map(&of_kind) {
+                Ok(Ok((query, reply))) => group.add(query, reply),
+                Ok(Err(other)) => self.next = Some(other),
                 Err(_) => break,
             }
         }
@@ -196,6 +239,9 @@ impl Lane {
                 Job::Pass(done) => drop(done.send(())),
                 Job::Work(work) => self.put_off(work, fault),
                 Job::Append(_, reply) => drop(reply.send(Err(fault.clone()))),
+                Job::Read(_, reply) => drop(reply.send(Err(fault.clone()))),
+                Job::Marks(_, reply) => drop(reply.send(Err(fault.clone()))),
+                Job::Delete(_, reply) => drop(reply.send(Err(fault.clone()))),
             }
         }
     }

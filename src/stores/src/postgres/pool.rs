@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Answer, Batch};
+use antiphon_runtime::store::{Answer, Batch, Entry, Mark, Tag};
 use futures_util::future::join_all;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -16,8 +16,9 @@ use super::address::Address;
 use super::fault::{self, Done, Trouble};
 use super::lane::{Job, Lane, Shared};
 use super::link::Link;
+use super::query::{DeleteQuery, MarksQuery, ReadQuery};
 use super::retry::RetrySchedule;
-use super::work::{Asked, answered};
+use super::work::{Asked, Reply, answered};
 
 /// A few connections, each in a lane of its own. All that is asked of one
 /// thread goes through the same lane, which keeps it in order.
@@ -86,8 +87,31 @@ impl Pool {
 
     /// Adds a batch, perhaps together with others.
     pub(super) fn append(&self, batch: Batch) -> Answer<()> {
+        self.queue(self.lane_of(&batch.thread), |reply| Job::Append(batch, reply))
+    }
+
+    /// Asks for entries, perhaps together with those of other threads.
+    pub(super) fn read(&self, query: ReadQuery) -> Answer<Vec<Entry>> {
+        self.queue(self.lane_of(&query.thread), |reply| Job::Read(query, reply))
+    }
+
+    /// The same for marks.
+    pub(super) fn marks(&self, query: MarksQuery) -> Answer<Vec<(Mark, Tag)>> {
+        self.queue(self.lane_of(&query.thread), |reply| Job::Marks(query, reply))
+    }
+
+    /// Removes a thread, perhaps together with others.
+    pub(super) fn delete(&self, query: DeleteQuery) -> Answer<bool> {
+        self.queue(self.lane_of(&query.thread), |reply| Job::Delete(query, reply))
+    }
+
+    fn queue<T: Send + 'static>(
+        &self,
+        lane: usize,
+        job: impl FnOnce(Reply<T>) -> Job,
+    ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
-        self.send(self.lane_of(&batch.thread), Job::Append(batch, reply));
+        self.send(lane, job(reply));
         answered(answer)
     }
 

@@ -11,6 +11,7 @@ use tokio_postgres::types::{FromSql, Type};
 
 use super::fault::{self, Done};
 use super::link::{Bound, Link};
+use super::query::{DeleteQuery, MarksQuery, ReadQuery};
 use crate::codec::corrupt;
 
 /// The columns that `head_of` reads.
@@ -186,6 +187,57 @@ pub(super) async fn marks(
     link.rows(list, &values).await?.iter().map(mark_of).collect()
 }
 
+/// As [`read`], for several threads at once.
+pub(super) async fn read_all(link: &Link, queries: &[ReadQuery]) -> Done<Vec<Vec<Entry>>> {
+    let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body, place
+        FROM unnest($1::bytea[], $2::bigint[], $3::bigint[])
+            WITH ORDINALITY AS asked (name, first, final, place)
+            JOIN @.thread AS thread ON sha256(thread.name) = sha256(asked.name)
+            JOIN @.entry AS entry ON entry.thread = thread.id AND seq BETWEEN first AND final
+        ORDER BY place, seq";
+    let names = of_all(queries, |query| query.thread.as_bytes());
+    let from = of_all(queries, |query| number(query.span.from));
+    let to = of_all(queries, |query| number(query.span.to));
+    let values: [Bound<'_>; 3] =
+        [(&names, Type::BYTEA_ARRAY), (&from, Type::INT8_ARRAY), (&to, Type::INT8_ARRAY)];
+    placed(queries.len(), &link.rows_of(read, &values).await?, entry_of)
+}
+
+/// As [`marks`], for several threads at once.
+pub(super) async fn marks_all(link: &Link, queries: &[MarksQuery]) -> Done<Vec<Vec<(Mark, Tag)>>> {
+    let list = "SELECT seq, parent, base, entry.kind, step, entry.at, entry.tag,
+            length(body)::bigint, place
+        FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::text[])
+            WITH ORDINALITY AS asked (name, first, final, kind, place)
+            JOIN @.thread AS thread ON sha256(thread.name) = sha256(asked.name)
+            JOIN @.entry AS entry ON entry.thread = thread.id AND seq BETWEEN first AND final
+                AND (asked.kind IS NULL OR entry.kind = asked.kind)
+        ORDER BY place, seq";
+    let names = of_all(queries, |query| query.thread.as_bytes());
+    let from = of_all(queries, |query| number(query.span.from));
+    let to = of_all(queries, |query| number(query.span.to));
+    let kinds = of_all(queries, |query| query.kind.map(EntryKind::as_str));
+    let values: [Bound<'_>; 4] = [
+        (&names, Type::BYTEA_ARRAY),
+        (&from, Type::INT8_ARRAY),
+        (&to, Type::INT8_ARRAY),
+        (&kinds, Type::TEXT_ARRAY),
+    ];
+    placed(queries.len(), &link.rows_of(list, &values).await?, mark_of)
+}
+
+/// Rows by what they answer, which their ninth column numbers from 1.
+fn placed<T>(count_of: usize, rows: &[Row], of: impl Fn(&Row) -> Done<T>) -> Done<Vec<Vec<T>>> {
+    let mut answers: Vec<Vec<T>> = (0..count_of).map(|_| Vec::new()).collect();
+    for row in rows {
+        let place = usize::try_from(count(row, 8)?).unwrap_or_default();
+        if let Some(answer) = answers.get_mut(place.wrapping_sub(1)) {
+            answer.push(of(row)?);
+        }
+    }
+    Ok(answers)
+}
+
 pub(super) async fn head(link: &Link, thread: &str) -> Done<Option<Head>> {
     let head = concat!(
         "SELECT ",
@@ -226,27 +278,47 @@ pub(super) async fn remove(link: &Link, thread: &str, owner: &str, span: Span) -
     link.change(remove, &[(&id, Type::INT8), (&from, Type::INT8), (&to, Type::INT8)]).await
 }
 
-/// To be asked within a transaction. `found` is the thread that an earlier try has
-/// come upon: one that has got its name since is another one.
-pub(super) async fn delete(link: &Link, thread: &str, found: &mut Option<i64>) -> Done<bool> {
-    let lock = "SELECT id, CASE WHEN until > clock_timestamp() THEN owner END,
+/// Removes those of the threads that are there and that nobody holds. To be asked
+/// within a transaction.
+pub(super) async fn delete_all(
+    link: &Link,
+    queries: &mut [DeleteQuery],
+) -> Done<Vec<Result<bool, Fault>>> {
+    // In the order of their numbers: two that do the same never wait for each other.
+    let lock = "SELECT place, id, CASE WHEN until > clock_timestamp() THEN owner END,
             (extract(epoch FROM until) * 1000000)::bigint
-        FROM @.thread WHERE sha256(name) = sha256($1) FOR UPDATE";
-    let Some(row) = link.row(lock, &[(&thread.as_bytes(), Type::BYTEA)]).await? else {
-        return Ok(false);
-    };
-    let id: i64 = at(&row, 0)?;
-    if *found.get_or_insert(id) != id {
-        return Ok(false);
+        FROM @.thread AS thread
+            JOIN unnest($1::bytea[]) WITH ORDINALITY AS asked (name, place)
+            ON sha256(thread.name) = sha256(asked.name)
+        ORDER BY id FOR UPDATE OF thread";
+    let names: Vec<_> = queries.iter().map(|query| query.thread.as_bytes()).collect();
+    let rows = link.rows_of(lock, &[(&names, Type::BYTEA_ARRAY)]).await?;
+    let mut answers: Vec<_> = queries.iter().map(|query| Ok(query.removed)).collect();
+    let mut ids = Vec::new();
+    for row in rows {
+        let place = usize::try_from(count(&row, 0)?).unwrap_or_default().wrapping_sub(1);
+        let (Some(query), Some(answer)) = (queries.get_mut(place), answers.get_mut(place)) else {
+            continue;
+        };
+        let id: i64 = at(&row, 1)?;
+        if *query.found.get_or_insert(id) != id {
+            continue;
+        }
+        if at::<Option<&[u8]>>(&row, 2)?.is_some() {
+            let until = Time::from_micros(count(&row, 3)?);
+            *answer = Err(busy(&query.thread, until).with("owner", text(&row, 2)?));
+            continue;
+        }
+        ids.push(id);
+        (query.removed, *answer) = (true, Ok(true));
     }
-    if at::<Option<&[u8]>>(&row, 1)?.is_some() {
-        let until = Time::from_micros(count(&row, 2)?);
-        return Err(busy(thread, until).with("owner", text(&row, 1)?).into());
+    if !ids.is_empty() {
+        // What is appended has the thread locked: it is here by now, or never will be.
+        let delete = "WITH emptied AS (DELETE FROM @.entry WHERE thread = ANY($1))
+            DELETE FROM @.thread WHERE id = ANY($1)";
+        link.change(delete, &[(&ids, Type::INT8_ARRAY)]).await?;
     }
-    // What is appended has the thread locked: it is here by now, or never will be.
-    let delete = "WITH emptied AS (DELETE FROM @.entry WHERE thread = $1)
-        DELETE FROM @.thread WHERE id = $1";
-    Ok(link.change(delete, &[(&id, Type::INT8)]).await? > 0)
+    Ok(answers)
 }
 
 /// That somebody holds a thread, and who.
@@ -357,6 +429,10 @@ impl<'a> Columns<'a> {
             (&self.body, Type::BYTEA_ARRAY),
         ]
     }
+}
+
+fn of_all<'a, T, U>(all: &'a [T], part: impl Fn(&'a T) -> U) -> Vec<U> {
+    all.iter().map(part).collect()
 }
 
 fn of_each<'a, T, U>(all: &[&'a T], part: impl Fn(&'a T) -> U) -> Vec<U> {
