@@ -69,6 +69,30 @@ def test_a_graph_shows_a_question_that_is_stored(
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
+def test_a_graph_that_a_node_calls_leaves_its_question_to_that_node(
+    stores: tuple[Any, Any], durability: Any
+) -> None:
+    mine, others = stores
+    inner = StateGraph(State).add_node("asks", asks).add_edge(START, "asks").compile()
+
+    def calls(_: State) -> State:
+        return {"out": [inner.invoke({})["out"][-1]]}
+
+    def outer(checkpointer: Any) -> Any:
+        return StateGraph(State).add_node(calls).add_edge(START, "calls").compile(checkpointer)
+
+    reader, seen = outer(others), set()
+    streamed: Any = {"stream_mode": MODES, "durability": durability, "subgraphs": True}
+    for chunk in outer(mine).stream({}, CONFIG, **streamed):
+        if QUESTION in repr(chunk):
+            seen.add(chunk[1])
+            (stored,) = reader.get_state(CONFIG).interrupts
+            # Under the one id that takes an answer.
+            assert (stored.value, stored.id in repr(chunk)) == (QUESTION, True), chunk
+    assert seen == {"tasks", "debug", "updates", "values"}
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
 def test_a_graph_on_an_event_loop_shows_a_question_that_is_stored(
     stores: tuple[Any, Any], durability: Any
 ) -> None:

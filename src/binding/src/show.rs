@@ -153,7 +153,14 @@ impl Core {
         }
         self.stream.tell_task(&payload)?;
         let item = (place.step, place.send, payload).into_pyobject(py)?;
-        self.stream.show(py, Item::Task(item.into_any().unbind()), place.namespace.clone())?;
+        let item = Item::Task(item.into_any().unbind());
+        if matches!(news, News::Asked(_)) && self.kept.is_none() {
+            // A run that a node has started, and no store keeps: the node's own run asks the
+            // question, under an id that takes an answer, once its store holds it.
+            self.stream.show_here(py, &item, &place.namespace)?;
+        } else {
+            self.stream.show(py, item, place.namespace.clone())?;
+        }
         if let (News::Done(update), true) = (news, self.stream.has(Mode::Updates)) {
             let item = updated(&engine, place.node, update)?;
             self.stream.show(py, item, place.namespace.clone())?;

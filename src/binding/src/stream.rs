@@ -92,15 +92,26 @@ impl Stream {
 
     /// Shows an item to whoever wants to see it. `space` leads to where it is from.
     pub(crate) fn show(&mut self, py: Python<'_>, item: Item, space: Vec<String>) -> PyResult<()> {
-        if let Some(shape) = self.shape.as_ref().map(Py::get)
-            && shape.shows(&item, &space)
-        {
-            shape.chunks(py, &item, &space, |chunk| self.chunks.push_back(chunk))?;
-        }
+        self.show_here(py, &item, &space)?;
         if let Some(above) = &self.above
             && above.modes().has(item.mode())
         {
             above.tell(py, item, space);
+        }
+        Ok(())
+    }
+
+    /// Shows an item to whoever watches this very run.
+    pub(crate) fn show_here(
+        &mut self,
+        py: Python<'_>,
+        item: &Item,
+        space: &[String],
+    ) -> PyResult<()> {
+        if let Some(shape) = self.shape.as_ref().map(Py::get)
+            && shape.shows(item, space)
+        {
+            shape.chunks(py, item, space, |chunk| self.chunks.push_back(chunk))?;
         }
         Ok(())
     }
