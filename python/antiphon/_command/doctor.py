@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import antiphon
@@ -55,9 +56,14 @@ def _found() -> dict[str, Any]:
 def _sandbox() -> dict[str, Any]:
     told: dict[str, Any] = {"auto": None, "engines": [probe(name) for name in ENGINES]}
     try:
-        told["auto"] = chosen_engine("auto")
+        with warnings.catch_warnings():
+            # What it would warn of is told here.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            told["auto"] = chosen_engine("auto")
     except AntiphonError as error:
         told["problem"] = error.message
+    if not probe("process")["ok"]:
+        told["landlock_only"] = probe("process", landlock_only=True)["ok"]
     return told
 
 
@@ -89,6 +95,8 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         yield from _engine_lines(engine)
     auto = found["sandbox"]["auto"]
     yield f"  `auto` takes: {auto}" if auto else "  `auto` finds no engine"
+    if found["sandbox"].get("landlock_only"):
+        yield "  `process` would run with `i_accept_landlock_only=True`, which promises less"
     yield "model"
     model = found["model"]
     yield f"  without a name: {model['without_a_name']} ({model['reason']})"

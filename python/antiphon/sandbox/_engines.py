@@ -28,6 +28,7 @@ __all__ = [
     "Stopper",
     "accept_no_isolation",
     "choose",
+    "layers",
     "probe",
 ]
 
@@ -110,13 +111,32 @@ ENGINES: dict[str, Kind] = {
 
 
 @functools.cache
-def probe(name: str) -> Probe:
-    """What an engine promises here; found out once in a process."""
+def probe(name: str, *, landlock_only: bool = False) -> Probe:
+    """What an engine promises here; found out once in a process.
+
+    Args:
+        name: the engine's.
+        landlock_only: whether `process` may be used with Landlock and without a private root.
+    """
+    if landlock_only and name == "process":
+        return native_probe(name, landlock_only=True)
     return ENGINES[name].probe()
 
 
+def layers(found: Probe) -> tuple[str, ...]:
+    """The names of the layers that hold for every run of an engine with this probe."""
+    # A control group is made where that can be done, and relied on by nobody.
+    held = (name for name, state in found["layers"].items() if state and name != "cgroup")
+    return tuple(sorted(held))
+
+
 def choose(
-    name: str, *, packages: Collection[str] = (), files: bool = False, pauses: bool = False
+    name: str,
+    *,
+    packages: Collection[str] = (),
+    files: bool = False,
+    pauses: bool = False,
+    landlock_only: bool = False,
 ) -> str:
     """The engine to take.
 
@@ -125,6 +145,7 @@ def choose(
         packages: that are needed.
         files: whether files shall be shown.
         pauses: whether runs shall be able to pause.
+        landlock_only: as `probe`.
 
     Raises:
         ValidationError: there is no such engine, or it cannot do what is needed
@@ -139,14 +160,18 @@ def choose(
             hint=f"the engines are {known}",
         )
     refusals: dict[str, str] = {}
+    broken: list[str] = []
     automatic = [each for each, kind in ENGINES.items() if kind.by_choice]
     for each in automatic if name == "auto" else [name]:
         lack = _lack(ENGINES[each], packages, files=files, pauses=pauses)
         if lack is None:
-            found = probe(each)
-            if found["ok"]:
+            found = probe(each, landlock_only=landlock_only)
+            lack = _lack_here(found, files=files)
+            if lack is None:
+                if broken:
+                    _warn_of_weaker(each, "; ".join(broken))
                 return each
-            lack = "; ".join(found["missing"])
+            broken.append(f"`{each}`: {lack}")
         elif name != "auto":
             raise ValidationError(
                 f"the engine `{name}` {lack}", code="sandbox_engine_invalid", hint="take another"
@@ -159,6 +184,25 @@ def choose(
         details={"engines": refusals},
         hint="install an extra: pip install 'antiphon[wasm]' or 'antiphon[monty]'; "
         "`antiphon doctor` shows more",
+    )
+
+
+def _lack_here(found: Probe, *, files: bool) -> str | None:
+    """What keeps an engine that could do it from doing it on this machine."""
+    if not found["ok"]:
+        return "; ".join(found["missing"])
+    if files and found["isolation"] == "landlock":
+        return "shows no files without a private root: pass their content as inputs"
+    return None
+
+
+@functools.cache
+def _warn_of_weaker(taken: str, why: str) -> None:
+    warnings.warn(
+        f"the sandbox takes the engine `{taken}`, because a stronger one cannot be used here: "
+        f"{why}; name the engine that you want, as in `Sandbox({taken!r})`",
+        RuntimeWarning,
+        stacklevel=5,
     )
 
 

@@ -61,9 +61,9 @@ class _Session:
         self._session.close()
 
 
-def native_probe(name: str) -> Probe:
+def native_probe(name: str, **settings: bool) -> Probe:
     """What a native engine promises here: it starts a worker and looks at each layer."""
-    return cast("Probe", sandbox_probe(_complete({"engine": name})))
+    return cast("Probe", sandbox_probe(_complete({"engine": name, **settings})))
 
 
 def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:

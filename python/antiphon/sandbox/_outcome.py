@@ -24,8 +24,8 @@ _PARTS = 100_000
 """What all arrays of a result may unfold to beyond their bytes."""
 
 
-def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
-    """The result that an engine's outcome stands for.
+def result_of(outcome: Mapping[str, Any], layers: tuple[str, ...] = ()) -> SandboxResult:
+    """The result that an engine's outcome stands for, with the layers that it ran behind.
 
     Each engine has checked tables and figures as they arrived.
 
@@ -51,6 +51,7 @@ def result_of(outcome: Mapping[str, Any]) -> SandboxResult:
         usage=SandboxUsage(**(outcome.get("usage") or {})),
         engine=outcome["engine"],
         isolation=cast("Isolation", outcome["isolation"]),
+        layers=layers,
     )
 
 

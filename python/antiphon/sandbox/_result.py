@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Isolation", "SandboxResult", "SandboxUsage"]
 
-Isolation = Literal["os-jail", "wasm", "interpreter+process", "none"]
-"""What stands between the code and the machine."""
+Isolation = Literal["os-jail", "landlock", "wasm", "interpreter+process", "none"]
+"""What stands between the code and the machine; ``landlock`` is ``os-jail`` without a private
+root and namespaces, for who accepts that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class SandboxResult:
         usage: what the run took.
         engine: what ran the code: ``process``, ``wasm``, ``monty`` or ``subprocess``.
         isolation: what stood between the code and this machine.
+        layers: the names of its layers, each of which held.
 
     Example:
         >>> SandboxResult(value=2, engine="process", isolation="os-jail").check().value
@@ -81,6 +83,7 @@ class SandboxResult:
     usage: SandboxUsage = field(default_factory=SandboxUsage)
     engine: str
     isolation: Isolation
+    layers: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -113,6 +116,7 @@ class SandboxResult:
             "usage": asdict(self.usage),
             "engine": self.engine,
             "isolation": self.isolation,
+            "layers": list(self.layers),
         }
 
     def to_json(self, *, indent: int | None = None) -> str:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from antiphon.errors import ValidationError
+from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox._closure import Closure, closure, with_arrow
-from antiphon.sandbox._engines import ENGINES, accept_no_isolation, choose, probe
+from antiphon.sandbox._engines import ENGINES, accept_no_isolation, choose, layers, probe
 from antiphon.sandbox._flight import awaited
 from antiphon.sandbox._functions import HostFunctions
 from antiphon.sandbox._job import WANTS, granted_files, job_of, with_columns
 from antiphon.sandbox._limits import Limits
+from antiphon.sandbox._open_runs import OpenRuns
 from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._pause import Pausing
 
@@ -49,6 +51,11 @@ class Sandbox:
             ``auto`` takes only engines that can do that.
         i_accept_no_isolation: has to be true for ``engine="subprocess"``, which keeps the code
             from nothing: limits hold, and that is all. Each process warns of it once.
+        i_accept_landlock_only: lets ``process`` be used where user namespaces are refused, as in
+            many containers. Code then reads nothing that was not granted, but for the packages of
+            the interpreter's own folder; it sees names and sizes of the host's files, and the
+            host's name; it has no folder to write to, and `files` are refused. Results say
+            ``isolation="landlock"``.
 
     Raises:
         SandboxUnavailable: no engine, or not the one asked for, can be used here; the message
@@ -71,14 +78,21 @@ class Sandbox:
         packages: Iterable[str] = (),
         snapshot_key: bytes | None = None,
         i_accept_no_isolation: bool = False,
+        i_accept_landlock_only: bool = False,
     ) -> None:
         packages = [packages] if isinstance(packages, str) else list(packages)
         self._functions = HostFunctions(tools)
         self._pausing = None if snapshot_key is None else Pausing(snapshot_key, self._functions)
         shown = granted_files(files)
         self._name = choose(
-            engine, packages=packages, files=bool(shown), pauses=snapshot_key is not None
+            engine,
+            packages=packages,
+            files=bool(shown),
+            pauses=snapshot_key is not None,
+            landlock_only=i_accept_landlock_only,
         )
+        self._probe = probe(self._name, landlock_only=i_accept_landlock_only)
+        self._layers = layers(self._probe)
         if snapshot_key is None:
             self._functions.refuse_persons(f"a sandbox of engine `{self._name}` without a key")
         if self._name == "subprocess":
@@ -90,16 +104,18 @@ class Sandbox:
         self._packages = tuple(packages)
         brought = (Path(path).name for path in granted.paths)
         self._limits = (limits or Limits()).complete([*packages, *brought])
-        self._engine = ENGINES[self._name].make(
-            {
-                "engine": self._name,
-                "packages": granted.modules,
-                "mounts": {"read": granted.paths, "files": shown, "path": granted.homes},
-                "limits": self._limits,
-            }
-        )
+        settings: dict[str, Any] = {
+            "engine": self._name,
+            "packages": granted.modules,
+            "mounts": {"read": granted.paths, "files": shown, "path": granted.homes},
+            "limits": self._limits,
+        }
+        if self._name == "process" and i_accept_landlock_only:
+            settings["landlock_only"] = True
+        self._engine = ENGINES[self._name].make(settings)
+        self._open = OpenRuns()
         # Also when nobody closes it: a worker must not outlive its sandbox.
-        self._closing = weakref.finalize(self, self._engine.close)
+        self._closing = weakref.finalize(self, self._open.close, self._engine)
 
     @property
     def engine(self) -> str:
@@ -109,7 +125,12 @@ class Sandbox:
     @property
     def isolation(self) -> str:
         """What stands between the code and this machine."""
-        return probe(self._name)["isolation"]
+        return self._probe["isolation"]
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of that which hold here, for every run."""
+        return self._layers
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -146,7 +167,7 @@ class Sandbox:
             ValidationError: the code is no text or too long, or an input cannot go in.
         """
         job = self._job(code, inputs, want)
-        return _stoppable(self._engine.run, job, self._calls(None), self._own_stopper())
+        return self._stoppable(self._engine.run, job, self._calls(None), self._own_stopper())
 
     async def arun(
         self,
@@ -158,7 +179,8 @@ class Sandbox:
         """Runs code as `run` does; being cancelled kills it. Async tools run on this loop."""
         job = self._job(code, inputs, want)
         stopper, calls = self._stopper(), self._calls(asyncio.get_running_loop())
-        return result_of(await awaited(lambda: self._engine.run(job, calls, stopper), stopper))
+        run = functools.partial(self._within, self._engine.run, job, calls, stopper)
+        return self._told(await awaited(run, stopper))
 
     def session(self) -> SandboxSession:
         """An interpreter that keeps its names from run to run; use it with ``with``."""
@@ -201,8 +223,14 @@ class Sandbox:
         return (self._pausing or _no_key()).load(self._engine, data, self._limits)
 
     def close(self) -> None:
-        """Ends every worker. Sessions that are open end too."""
+        """Ends every worker, and returns when they are gone; closing again does nothing.
+
+        Sessions end too, and runs on other threads: their error is `SandboxCancelled`, with the
+        code ``sandbox_closed``.
+        """
         self._closing()
+        # Another thread may be at that, and not be done.
+        self._engine.close()
 
     def _job(
         self,
@@ -219,8 +247,33 @@ class Sandbox:
         job["functions"] = self._functions.declared
         return job
 
+    def _stoppable(self, run: Any, job: dict[str, Any], calls: Any, stopper: Any) -> SandboxResult:
+        """Runs on this thread; Ctrl-C stops the run before it is passed on."""
+        try:
+            return self._told(self._within(run, job, calls, stopper))
+        except BaseException:
+            if stopper is not None:
+                stopper.stop("the caller was interrupted")
+            raise
+
+    def _told(self, outcome: dict[str, Any]) -> SandboxResult:
+        """The result of a run; one that `close` has ended says so."""
+        error = outcome.get("error")
+        if error is not None and error["kind"] == "cancelled" and not self._closing.alive:
+            closed = {"kind": "closed", "message": "the sandbox was closed during the run"}
+            outcome = {**outcome, "error": closed}
+        return result_of(outcome, self._layers)
+
     def _stopper(self) -> Any:
         return ENGINES[self._name].stopper()
+
+    def _within(self, run: Any, job: dict[str, Any], calls: Any, stopper: Any) -> Any:
+        """Runs on this thread, so that `close` can end it."""
+        if ENGINES[self._name].hears:
+            # A native engine ends its runs by itself.
+            return run(job, calls, stopper)
+        with self._open.running(stopper):
+            return run(job, calls, stopper)
 
     def _own_stopper(self) -> Any:
         """What stops a run on the caller's thread; nothing where the engine hears Ctrl-C."""
@@ -251,6 +304,7 @@ class SandboxSession:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
+        sandbox._open.with_session(self)  # noqa: SLF001 - its other half
         self._lock = threading.Lock()
         self._cells = 0
         self._open: EngineSession | None = None
@@ -267,7 +321,7 @@ class SandboxSession:
         stopper = self._sandbox._own_stopper()  # noqa: SLF001 - its other half
         calls = self._sandbox._calls(None)  # noqa: SLF001 - as above
         job = self._job(code, inputs, want)
-        return _stoppable(self._run, job, calls, stopper)
+        return self._sandbox._stoppable(self._run, job, calls, stopper)  # noqa: SLF001 - as above
 
     async def arun(
         self,
@@ -280,15 +334,29 @@ class SandboxSession:
         stopper = self._sandbox._stopper()  # noqa: SLF001 - its other half
         calls = self._sandbox._calls(asyncio.get_running_loop())  # noqa: SLF001 - as above
         job = self._job(code, inputs, want)
-        return result_of(await awaited(lambda: self._run(job, calls, stopper), stopper))
+        within = self._sandbox._within  # noqa: SLF001 - as above
+        run = functools.partial(within, self._run, job, calls, stopper)
+        return self._sandbox._told(await awaited(run, stopper))  # noqa: SLF001 - as above
 
     def close(self) -> None:
         """Ends the interpreter."""
         with self._lock:
-            self._closed = True
-            if self._open is not None:
-                self._open.close()
-                self._open = None
+            self._end()
+
+    def close_soon(self) -> None:
+        """Ends the interpreter: now, or with the run that it is at."""
+        self._closed = True
+        if self._lock.acquire(blocking=False):
+            try:
+                self._end()
+            finally:
+                self._lock.release()
+
+    def _end(self) -> None:
+        self._closed = True
+        if self._open is not None:
+            self._open.close()
+            self._open = None
 
     def _job(self, code: str, inputs: Any, want: Iterable[Want]) -> dict[str, Any]:
         with self._lock:
@@ -301,24 +369,32 @@ class SandboxSession:
             if self._closed:
                 raise ValidationError("the session is closed", code="sandbox_closed")
             if self._open is None:
-                self._open = self._sandbox._engine.session()  # noqa: SLF001 - its other half
-            return self._open.run(job, calls, stopper)
+                self._open = self._opened()
+            try:
+                return self._open.run(job, calls, stopper)
+            finally:
+                self._end_if_closed()
+
+    def _opened(self) -> EngineSession:
+        try:
+            opened = self._sandbox._engine.session()  # noqa: SLF001 - its other half
+            # Also when nobody closes it.
+            weakref.finalize(self, opened.close)
+        except (RuntimeError, SandboxUnavailable) as problem:
+            if not self._sandbox._closing.alive:  # noqa: SLF001 - as above
+                raise ValidationError("the sandbox is closed", code="sandbox_closed") from problem
+            raise
+        return opened
+
+    def _end_if_closed(self) -> None:
+        if self._closed:
+            self._end()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _stoppable(run: Any, job: dict[str, Any], calls: Any, stopper: Any) -> SandboxResult:
-    """Runs on this thread; Ctrl-C stops the run before it is passed on."""
-    try:
-        return result_of(run(job, calls, stopper))
-    except BaseException:
-        if stopper is not None:
-            stopper.stop("the caller was interrupted")
-        raise
 
 
 def _no_key() -> Any:

@@ -46,6 +46,7 @@ _MAKE: Mapping[str, Callable[..., SandboxError]] = {
     "denied": lambda **told: AccessDenied(code="sandbox_denied", **told),
     "crashed": lambda **told: WorkerCrashed(code="sandbox_crashed", **told),
     "cancelled": lambda **told: SandboxCancelled(code="sandbox_cancelled", **told),
+    "closed": lambda **told: SandboxCancelled(code="sandbox_closed", **told),
     "unavailable": lambda **told: SandboxUnavailable(code="sandbox_unavailable", **told),
 }
 

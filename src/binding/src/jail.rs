@@ -81,6 +81,11 @@ impl Jail {
         let Sealed { channel, folder, waits } = self.zygote()?.seal().map_err(raised)?;
         Ok((channel, folder.map(|folder| folder.to_string_lossy().into_owned()), waits))
     }
+
+    /// The rest of that, once libraries have started what they need.
+    fn lock(&mut self) -> PyResult<()> {
+        self.zygote()?.lock().map_err(raised)
+    }
 }
 
 impl Jail {

@@ -37,14 +37,14 @@ pub(crate) fn sandbox_probe<'py>(
 /// until it is asked for something.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct NativeSandbox {
-    engine: Mutex<Option<Arc<Engine>>>,
+    engine: Arc<Engine>,
 }
 
 #[pymethods]
 impl NativeSandbox {
     #[new]
     fn new(settings: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Self { engine: Mutex::new(Some(Arc::new(engine(settings)?))) })
+        Ok(Self { engine: Arc::new(engine(settings)?) })
     }
 
     /// Runs a job in a clean interpreter. `call` makes the calls of the host's
@@ -57,31 +57,26 @@ impl NativeSandbox {
         call: Option<Py<PyAny>>,
         stop: Option<&Stopper>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let engine = self.engine()?;
         let errand = Errand::new(job, call, stop)?;
-        let outcome = errand.make(py, |job, host, halt| engine.run(job, host, halt))?;
-        shown(py, outcome, &engine)
+        let outcome = errand.make(py, |job, host, halt| self.engine.run(job, host, halt))?;
+        shown(py, outcome, &self.engine)
     }
 
     /// Opens an interpreter that keeps its names from job to job.
     fn session(&self, py: Python<'_>) -> PyResult<NativeSession> {
-        let engine = self.engine()?;
+        let engine = Arc::clone(&self.engine);
+        if engine.is_closed() {
+            return Err(PyRuntimeError::new_err("the sandbox is closed"));
+        }
         let opened = py.detach(|| engine.open());
         let session = opened.map_err(|trouble| unavailable(py, &trouble.message))?;
         Ok(NativeSession { engine, session: Mutex::new(Some(session)) })
     }
 
-    /// Ends every worker; sessions end with their next job.
+    /// Ends every worker, those of sessions and of jobs that run too, and waits until they
+    /// are gone. Jobs that run are cancelled.
     fn close(&self, py: Python<'_>) {
-        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(engine));
-    }
-}
-
-impl NativeSandbox {
-    fn engine(&self) -> PyResult<Arc<Engine>> {
-        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        engine.clone().ok_or_else(|| PyRuntimeError::new_err("the sandbox is closed"))
+        py.detach(|| self.engine.close());
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `frame` | frames between host and worker |
 //! | `tagged` | the values in them, counted and checked |
 //! | `spec` | how an engine is set up, and the layers it has |
+//! | `shown` | files that are shown under other names |
 //! | `host` | the outside: pools of workers, and who watches them |
 //! | `jail` | the inside: what a zygote and its workers do to themselves |
 //! | `sys` | the system calls for that |
@@ -20,6 +21,8 @@ pub mod frame;
 mod host;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod jail;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod shown;
 pub mod spec;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod sys;

@@ -37,6 +37,10 @@ pub struct Settings {
     /// them. Whatever runs then says that nothing isolates it.
     #[serde(default)]
     pub without: Vec<Layer>,
+    /// Whether Landlock may stand for a private root where there is none: the code then
+    /// sees that the host's files exist, has no folder of its own, and no files are shown.
+    #[serde(default)]
+    pub landlock_only: bool,
     /// When a zygote has served enough. It is not for users to say.
     #[serde(skip)]
     pub wear: Wear,
@@ -154,6 +158,9 @@ impl Layer {
 pub(crate) struct Plan {
     pub(crate) layers: Vec<Layer>,
     pub(crate) mounts: Mounts,
+    /// Where files are shown that a list names which follows. Nobody reads that who forks
+    /// workers: where the files are on the host is not for those to know.
+    pub(crate) files: Vec<PathBuf>,
     pub(crate) guest: PathBuf,
     pub(crate) packages: Vec<String>,
     pub(crate) caps: Caps,
@@ -188,9 +195,10 @@ pub(crate) struct Report {
 
 impl Report {
     /// Whether enough holds for code that nobody trusts.
-    pub(crate) fn is_enough(&self) -> bool {
+    pub(crate) fn is_enough(&self, landlock_only: bool) -> bool {
         let holds = |layer| self.layers.contains(&layer);
-        holds(Layer::Seccomp) && (holds(Layer::Landlock) || holds(Layer::PrivateRoot))
+        holds(Layer::Seccomp)
+            && (holds(Layer::PrivateRoot) || (landlock_only && holds(Layer::Landlock)))
     }
 }
 
@@ -248,9 +256,13 @@ impl Settings {
     }
 
     pub(crate) fn plan(&self, limits: &Limits, canary: Option<PathBuf>) -> Plan {
+        let layers = self.wanted();
+        let is_rooted = layers.contains(&Layer::PrivateRoot);
+        let files = self.mounts.files.iter().filter(|_| is_rooted);
         Plan {
-            layers: self.wanted(),
-            mounts: self.mounts.clone(),
+            files: files.map(|file| file.1.clone()).collect(),
+            layers,
+            mounts: Mounts { files: Vec::new(), ..self.mounts.clone() },
             guest: self.guest.clone(),
             packages: self.packages.clone(),
             caps: Caps {

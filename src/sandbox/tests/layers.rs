@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 
 use antiphon_runtime::sandbox::{Isolation, Kind, Sandbox};
-use antiphon_sandbox::{Engine, Layer, Name, Wear};
+use antiphon_sandbox::{Engine, Layer, Name, Settings, Wear};
 use serde_json::json;
 use support::{
     Clean, descendants, engine, job, named_pipe, own_guest, run, settings, value, without,
@@ -49,16 +49,32 @@ fn the_probe_refuses_less_than_the_minimum() {
     let _clean = Clean::start();
     for layers in [
         &[Layer::Seccomp][..],
-        &[Layer::Landlock, Layer::PrivateRoot],
-        &[Layer::Landlock, Layer::Namespaces],
+        &[Layer::PrivateRoot],
+        // A private root is made in namespaces of its own.
+        &[Layer::Namespaces],
     ] {
         let probe = without(layers).probe();
         assert!(!probe.ok, "{layers:?}");
         assert!(!probe.missing.is_empty());
     }
-    for layer in [Layer::Landlock, Layer::PrivateRoot, Layer::Namespaces] {
-        assert!(without(&[layer]).probe().ok, "without {}", layer.as_str());
+    assert!(without(&[Layer::Landlock]).probe().ok);
+}
+
+#[test]
+fn landlock_stands_for_a_private_root_if_that_is_accepted() {
+    let _clean = Clean::start();
+    let accepted = |layers: &[Layer]| {
+        let settings = settings(Name::Process, &json!({}));
+        let settings = Settings { without: layers.to_vec(), landlock_only: true, ..settings };
+        Engine::new(settings).unwrap().probe()
+    };
+    for layers in [&[Layer::PrivateRoot][..], &[Layer::Namespaces]] {
+        assert!(accepted(layers).ok, "{layers:?}");
     }
+    for layers in [&[Layer::PrivateRoot, Layer::Landlock][..], &[Layer::Seccomp]] {
+        assert!(!accepted(layers).ok, "{layers:?}");
+    }
+    assert_eq!(accepted(&[]).isolation, Isolation::OsJail);
 }
 
 #[test]
@@ -73,6 +89,7 @@ fn an_engine_that_becomes_weaker_in_the_middle_of_its_life_runs_nothing() {
     let mut settings = settings(Name::Process, &json!({}));
     guest.path().clone_into(&mut settings.guest);
     settings.wear = Wear { workers: 3, ..Wear::default() };
+    settings.landlock_only = true;
     let engine = Engine::new(settings).unwrap();
     assert_eq!(value(&engine, "1"), json!(1));
     assert_eq!(engine.probe().isolation, Isolation::OsJail);
@@ -223,7 +240,7 @@ fn a_grant_that_leads_nowhere_is_told() {
 
 #[test]
 fn settings_that_cannot_work_are_refused() {
-    let refused = |change: fn(&mut antiphon_sandbox::Settings)| {
+    let refused = |change: fn(&mut Settings)| {
         let mut settings = settings(Name::Process, &json!({}));
         change(&mut settings);
         let fault = Engine::new(settings).err().unwrap_or_else(|| panic!("it was taken"));

@@ -180,8 +180,9 @@ def test_auto_takes_the_first_engine_that_passes_its_probe(
         "weak": _kind("weak", ok=True),
     }
     monkeypatch.setattr(engines, "ENGINES", kinds)
-    monkeypatch.setattr(engines, "probe", lambda name: kinds[name].probe())
-    assert engines.choose("auto") == "weak"
+    monkeypatch.setattr(engines, "probe", lambda name, **_: kinds[name].probe())
+    with pytest.warns(RuntimeWarning, match="takes the engine `weak`.*what strong needs"):
+        assert engines.choose("auto") == "weak"
     assert engines.choose("loud") == "loud"
     with pytest.raises(SandboxUnavailable) as caught:
         engines.choose("strong")
@@ -196,7 +197,7 @@ def test_when_no_engine_can_be_used_the_error_names_what_each_lacks(
         "narrow": _kind("narrow", ok=True, packages=frozenset()),
     }
     monkeypatch.setattr(engines, "ENGINES", kinds)
-    monkeypatch.setattr(engines, "probe", lambda name: kinds[name].probe())
+    monkeypatch.setattr(engines, "probe", lambda name, **_: kinds[name].probe())
     with pytest.raises(SandboxUnavailable) as caught:
         engines.choose("auto", packages=["numpy"])
     assert caught.value.details["engines"] == {

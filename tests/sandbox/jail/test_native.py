@@ -191,8 +191,10 @@ def test_ctrl_c_ends_a_job(sandbox: NativeSandbox) -> None:
 def test_a_closed_sandbox_runs_nothing(sandbox: NativeSandbox) -> None:
     session = sandbox.session()
     sandbox.close()
+    for run in (sandbox.run, session.run):
+        assert run(job("1"))["error"] == {"kind": "cancelled", "message": "the sandbox was closed"}
     with pytest.raises(RuntimeError, match="closed"):
-        sandbox.run(job("1"))
+        sandbox.session()
     session.close()
     with pytest.raises(RuntimeError, match="closed"):
         session.run(job("1"))

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import sys
 import types
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def boot(control: int, native: str) -> NoReturn:
         jail.furnish([path for path in sys.path if path])
         sys.path += jail.path()
         guest = _guest(jail.guest())
-        importlib.import_module("_guest.preload").load(jail.packages())
+        preload = importlib.import_module("_guest.preload")
+        preload.load(jail.packages())
         _open_streams()
         guest.prepare()
         gc.collect()
@@ -51,7 +53,7 @@ def boot(control: int, native: str) -> NoReturn:
     while jail.next():
         child = _fork()
         if child == 0:
-            _work(jail, guest.serve)
+            _work(jail, guest.serve, preload)
         jail.forked(child)
     os._exit(0)
 
@@ -63,9 +65,14 @@ def _fork() -> int:
         return -1
 
 
-def _work(jail: Any, serve: Any) -> NoReturn:
+def _work(jail: Any, serve: Any, preload: Any) -> NoReturn:
     try:
         channel, folder, waits = jail.seal()
+        # Threads that a library has to start end when they have had nothing to do for a while:
+        # they are started when the job is there, and the door is locked behind them.
+        later = preload.needs_threads()
+        if not later:
+            jail.lock()
     except BaseException as problem:  # noqa: BLE001 - whatever it is, the door is not locked
         os.write(2, f"{problem}"[:500].encode("utf-8", "replace"))
         os._exit(_UNSEALED)
@@ -74,13 +81,18 @@ def _work(jail: Any, serve: Any) -> NoReturn:
     code = _FAILED
     try:
         _reseed()
-        serve(channel, waits=waits)
+        serve(channel, waits=waits, prepare=partial(_lock, jail, preload) if later else None)
         code = 0
     except BaseException as problem:  # noqa: BLE001 - it ends here, whatever it is
         os.write(2, f"{type(problem).__name__}: {problem}"[:500].encode("utf-8", "replace"))
     finally:
         # No exit handler of the zygote's is a worker's, and none of the job's counts.
         os._exit(code)
+
+
+def _lock(jail: Any, preload: Any) -> None:
+    preload.start_threads()
+    jail.lock()
 
 
 def _open_streams() -> None:

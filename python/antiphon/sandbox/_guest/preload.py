@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ _PARTS = {
 }
 """Modules that come with a package because importing them takes what a worker does not have."""
 _PATIENCE = 10.0
+_READERS = 4
 
 
 def load(names: Iterable[str]) -> None:
@@ -32,6 +35,29 @@ def load(names: Iterable[str]) -> None:
         for part in _PARTS.get(name, ()):
             _import(part)
     _wait_for_threads()
+
+
+def needs_threads() -> bool:
+    """Whether something is loaded that does nothing without threads of its own."""
+    return "polars" in sys.modules
+
+
+def start_threads() -> None:
+    """Has polars start its threads, each kind by something small that needs it.
+
+    Those that read files end after ten idle seconds; the others stay.
+    """
+    import polars as pl
+
+    name = "threads.csv"
+    # What fails here fails in the job as well, where somebody sees it.
+    with contextlib.suppress(BaseException):
+        frame = pl.DataFrame({"key": ["a", "b"], "n": [1, 2]})
+        frame.sort("n").group_by("key").agg(pl.col("n").sum())
+        frame.write_csv(name)
+        pl.collect_all([pl.scan_csv(name)] * _READERS)
+    with contextlib.suppress(OSError):
+        os.unlink(name)  # noqa: PTH108 - without `pathlib`
 
 
 def _import(name: str) -> None:

@@ -22,6 +22,8 @@ from .reserve import Reserve
 from .trouble import of_exception, of_syntax
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .trouble import Trouble
 
 _DEEPEST = 1_000
@@ -56,16 +58,19 @@ def rehearse(code: str = WHOLE) -> None:
         linecache.cache.pop(NAME, None)
 
 
-def serve(channel_fd: int, *, waits: bool = False) -> None:
+def serve(
+    channel_fd: int, *, waits: bool = False, prepare: Callable[[], None] | None = None
+) -> None:
     """Runs jobs until the host closes the channel; names that they assign are kept.
 
     Args:
         channel_fd: the descriptor of a stream socket, for this loop alone.
         waits: nobody wants it yet; it has time to rehearse.
+        prepare: has to be done once, after the first job has come and before its code runs.
     """
     if waits:
         rehearse()
-    worker = _Worker(Channel(channel_fd))
+    worker = _Worker(Channel(channel_fd), prepare)
     with contextlib.suppress(Closed):
         while True:
             worker.one_job()
@@ -74,8 +79,11 @@ def serve(channel_fd: int, *, waits: bool = False) -> None:
 class _Worker:
     """The state that jobs share."""
 
-    def __init__(self, channel: Channel | Rehearsal) -> None:
+    def __init__(
+        self, channel: Channel | Rehearsal, prepare: Callable[[], None] | None = None
+    ) -> None:
         self._channel = channel
+        self._prepare = prepare
         self._cells: list[str] = []
         self._given: dict[str, Any] = {}
         self._reserve = Reserve()
@@ -92,7 +100,11 @@ class _Worker:
             Closed: there are no more.
         """
         self._channel.send(READY, b"{}")
-        job, _ = _read(self._channel.receive(JOB)[1].decode())
+        text = self._channel.receive(JOB)[1]
+        if self._prepare is not None:
+            self._prepare()
+            self._prepare = None
+        job, _ = _read(text.decode())
         streams = [self._channel.receive(ATTACHMENT)[1] for _ in job["tables"]]
         body, attachments = self._answer(job, streams)
         self._channel.send(OUTCOME, body)

@@ -38,6 +38,9 @@ impl Probe {
 pub enum Isolation {
     /// Layers of the operating system around a real interpreter.
     OsJail,
+    /// The same without a root and namespaces of its own: it reads nothing that was not
+    /// granted, but sees that it exists.
+    Landlock,
     /// Limits and a kill, and no more.
     None,
 }
@@ -47,6 +50,7 @@ impl Isolation {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OsJail => "os-jail",
+            Self::Landlock => "landlock",
             Self::None => "none",
         }
     }

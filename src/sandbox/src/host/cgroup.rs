@@ -88,12 +88,18 @@ impl Group {
     }
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
+impl Group {
+    /// Removes it, once whoever was in it is gone.
+    pub(super) fn remove(&self) {
         for folder in &self.folders {
-            // Whoever was in it is gone by now.
             let _ = fs::remove_dir(folder);
         }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

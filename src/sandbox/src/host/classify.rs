@@ -57,6 +57,9 @@ pub(super) fn trouble(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
 
 fn reason(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
     let (kind, message) = match stop {
+        Stop::Late(limit) if manner.has_begun => {
+            (Kind::TimeLimit, format!("the run before went on for longer than {limit:?} more"))
+        }
         Stop::Late(limit) => {
             (Kind::Crashed, format!("the worker was not ready for a job within {limit:?}"))
         }

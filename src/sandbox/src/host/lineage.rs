@@ -17,6 +17,15 @@ impl<T> Lineage<T> {
         Self { process: std::process::id(), own: OnceLock::new(), next: OnceLock::new() }
     }
 
+    /// What is this process's own, if it has something.
+    pub(super) fn known(&self) -> Option<&T> {
+        let mut link = self;
+        while link.process != std::process::id() {
+            link = link.next.get()?;
+        }
+        link.own.get()
+    }
+
     /// What is this process's own; made if it has none yet.
     pub(super) fn own(&self, make: impl FnOnce() -> T) -> &T {
         let mut link = self;

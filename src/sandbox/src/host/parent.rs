@@ -3,15 +3,17 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::Limits;
 
 use super::cgroup::Group;
 use super::worker::Worker;
+use crate::shown::Shown;
 use crate::spec::{Name, Report, Settings, Wear};
 use crate::sys::descriptors::{self, Watched};
 use crate::sys::{process, sockets, spawn};
@@ -21,11 +23,13 @@ use crate::wire::{LONGEST, Request};
 const START: Duration = Duration::from_mins(1);
 /// How long a zygote may take to leave before it is made to.
 const LEAVE: Duration = Duration::from_secs(2);
+/// How often it is asked whether one that starts is still wanted.
+const TICK: Duration = Duration::from_millis(20);
 /// Bytes of its complaint that are told.
 const COMPLAINT: usize = 2_000;
 
 /// What an interpreter gets to see of the environment.
-const ENVIRONMENT: [(&str, &str); 13] = [
+const ENVIRONMENT: [(&str, &str); 14] = [
     ("HOME", "/scratch"),
     ("TMPDIR", "/scratch"),
     ("PATH", ""),
@@ -40,40 +44,49 @@ const ENVIRONMENT: [(&str, &str); 13] = [
     ("NUMEXPR_NUM_THREADS", "1"),
     ("POLARS_MAX_THREADS", "1"),
     ("ARROW_DEFAULT_MEMORY_POOL", "system"),
+    // The allocator of polars would start some as well.
+    ("_RJEM_MALLOC_CONF", "background_thread:false"),
 ];
 
 /// A running zygote. Dropping it ends it, and every worker it has.
 pub(super) struct Parent {
     process: u32,
     control: Option<OwnedFd>,
-    child: Option<Child>,
+    child: Mutex<Option<Child>>,
     name: OwnedFd,
     folder: Option<PathBuf>,
     group: Group,
     born: Instant,
     workers: AtomicU64,
     wear: Wear,
+    /// It waits for requests, and leaves when there will be none.
+    is_ready: bool,
     pub(super) report: Report,
 }
 
 impl Parent {
-    /// Starts one, and waits until it has imported everything. It dies with
-    /// the thread that calls this.
+    /// Starts one, and waits until it has imported everything, or nobody wants it any
+    /// more. It dies with the thread that calls this.
     pub(super) fn start(
         settings: &Settings,
         limits: &Limits,
-        canary: Option<PathBuf>,
+        shown: &Shown,
+        is_unwanted: &dyn Fn() -> bool,
     ) -> Result<Self, String> {
-        let mut plan = settings.plan(limits, canary);
+        let mut plan = settings.plan(limits, shown.canary.clone());
+        // Without a private root what libraries prepare needs a place too.
+        let is_open = settings.engine == Name::Subprocess || settings.landlock_only;
+        let folder = is_open.then(own_folder).transpose();
+        let folder = folder.map_err(|error| format!("no folder: {error}"))?;
         if settings.engine == Name::Subprocess {
-            plan.folder = Some(own_folder().map_err(|error| format!("no folder: {error}"))?);
+            plan.folder.clone_from(&folder);
         }
-        let folder = plan.folder.clone();
         let text = serde_json::to_vec(&plan).map_err(|error| error.to_string())?;
-        if text.len() > LONGEST {
+        let files = serde_json::to_vec(&*shown.files).map_err(|error| error.to_string())?;
+        if text.len().max(files.len()) > LONGEST {
             return Err(format!("too many mounts for one sandbox: {}", plan.mounts.read.len()));
         }
-        let started = launch(settings)
+        let started = launch(settings, folder.as_deref())
             .map_err(|error| format!("`{}` does not start: {error}", settings.python.display()));
         let (child, name, control) = started.inspect_err(|_| discard(folder.as_deref()))?;
         // It does nothing before it has its plan, so that all it forks is inside.
@@ -82,16 +95,19 @@ impl Parent {
         let mut parent = Self {
             process: std::process::id(),
             control: Some(control),
-            child: Some(child),
+            child: Mutex::new(Some(child)),
             name,
             folder,
             group,
             born: Instant::now(),
             workers: AtomicU64::new(0),
             wear: settings.wear,
+            is_ready: false,
             report: Report::default(),
         };
-        parent.report = parent.greet(&text)?;
+        let messages = [text, if plan.files.is_empty() { Vec::new() } else { files }];
+        parent.report = parent.greet(&messages, is_unwanted)?;
+        parent.is_ready = true;
         Ok(parent)
     }
 
@@ -114,9 +130,7 @@ impl Parent {
 
     /// Whether it can go on.
     pub(super) fn is_fit(&self) -> bool {
-        let mut ended = [Watched::read(Some(self.name.as_fd()))];
-        let waited = descriptors::wait(&mut ended, Some(Duration::ZERO));
-        waited.is_ok() && ended.iter().all(|one| !one.is_readable())
+        !self.has_ended(Duration::ZERO)
     }
 
     /// Whether another should take over.
@@ -125,14 +139,64 @@ impl Parent {
         workers >= self.wear.workers || self.born.elapsed() >= self.wear.age
     }
 
-    fn greet(&mut self, plan: &[u8]) -> Result<Report, String> {
+    /// Ends it with all its workers, and waits until they are gone.
+    pub(super) fn end(&self) {
+        if self.process != std::process::id() {
+            // After a fork it is somebody else's.
+            return;
+        }
+        // It leaves once nobody can ask it for anything, and the last of its workers has
+        // been waited for before it is gone.
+        if let Some(control) = &self.control {
+            sockets::shut(control.as_fd());
+        }
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut process) = child.take() else { return };
+        if !(self.is_ready && self.has_ended(LEAVE)) {
+            self.kill(process.id());
+        }
+        let _ = process.wait();
+        self.group.remove();
+        discard(self.folder.as_deref());
+    }
+
+    /// Kills it, and what it has forked: its guard would end before what it guards.
+    fn kill(&self, pid: u32) {
+        let children = process::children_of(pid);
+        children.iter().for_each(|child| process::kill(child.as_fd()));
+        process::kill(self.name.as_fd());
+        for child in &children {
+            let mut ended = [Watched::read(Some(child.as_fd()))];
+            let _ = descriptors::wait(&mut ended, Some(LEAVE));
+        }
+    }
+
+    fn has_ended(&self, limit: Duration) -> bool {
+        let mut ended = [Watched::read(Some(self.name.as_fd()))];
+        let waited = descriptors::wait(&mut ended, Some(limit));
+        waited.is_ok() && ended.iter().any(|one| one.is_readable())
+    }
+
+    fn greet(
+        &mut self,
+        messages: &[Vec<u8>],
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<Report, String> {
         let control = self.control.as_ref().map(AsFd::as_fd).ok_or("no control socket")?;
         let mut said = vec![0; LONGEST];
-        let heard = sockets::send(control, plan, &[]).and_then(|()| {
+        let sent = messages.iter().filter(|text| !text.is_empty());
+        let mut sent = sent.map(|text| sockets::send(control, text, &[]));
+        let heard = sent.find(Result::is_err).unwrap_or(Ok(())).and_then(|()| {
+            let until = Instant::now() + START;
             let mut watched = [Watched::read(Some(control))];
-            descriptors::wait(&mut watched, Some(START))?;
-            if !watched.iter().any(|one| one.is_readable()) {
-                return Err(io::ErrorKind::TimedOut.into());
+            while !watched.iter().any(|one| one.is_readable()) {
+                if is_unwanted() {
+                    return Err(io::Error::other("the sandbox is closed"));
+                }
+                if Instant::now() >= until {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                descriptors::wait(&mut watched, Some(TICK))?;
             }
             sockets::receive(control, &mut said)
         });
@@ -153,7 +217,8 @@ impl Parent {
     fn complaint(&mut self, otherwise: &str) -> String {
         self.control = None;
         let mut text = vec![0; COMPLAINT];
-        let stderr = self.child.as_mut().and_then(|child| child.stderr.take());
+        let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let stderr = child.as_mut().and_then(|child| child.stderr.take());
         let length = stderr.map_or(0, |stderr| {
             let _ = descriptors::set_nonblocking(stderr.as_fd());
             descriptors::read(stderr.as_fd(), &mut text).unwrap_or(0)
@@ -166,26 +231,11 @@ impl Parent {
 
 impl Drop for Parent {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
-            // After a fork it is somebody else's.
-            return;
-        }
-        // It leaves once nobody can ask it for anything, and the last of its
-        // workers has been waited for before it is gone.
-        self.control = None;
-        let mut ended = [Watched::read(Some(self.name.as_fd()))];
-        let _ = descriptors::wait(&mut ended, Some(LEAVE));
-        if !ended.iter().any(|one| one.is_readable()) {
-            process::kill(self.name.as_fd());
-        }
-        if let Some(child) = &mut self.child {
-            let _ = child.wait();
-        }
-        discard(self.folder.as_deref());
+        self.end();
     }
 }
 
-fn launch(settings: &Settings) -> io::Result<(Child, OwnedFd, OwnedFd)> {
+fn launch(settings: &Settings, folder: Option<&Path>) -> io::Result<(Child, OwnedFd, OwnedFd)> {
     let (control, theirs) = sockets::pair()?;
     let mut command = Command::new(&settings.python);
     command
@@ -199,6 +249,9 @@ fn launch(settings: &Settings) -> io::Result<(Child, OwnedFd, OwnedFd)> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
+    if let Some(folder) = folder {
+        command.env("MPLCONFIGDIR", folder.join("cache"));
+    }
     let mut child = spawn::start(&mut command, theirs.as_fd())?;
     let id = child.id().try_into().map_err(io::Error::other);
     match id.and_then(process::open) {
@@ -225,7 +278,7 @@ fn own_folder() -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn discard(folder: Option<&std::path::Path>) {
+fn discard(folder: Option<&Path>) {
     if let Some(folder) = folder {
         // What cannot be removed is the system's to clean.
         let _ = fs::remove_dir_all(folder);

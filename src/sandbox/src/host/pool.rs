@@ -2,7 +2,7 @@
 //! the pool's own starts zygotes, because they die with whoever started them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use antiphon_runtime::sandbox::{Limits, Start};
 
 use super::parent::Parent;
 use super::worker::Worker;
+use crate::shown::Shown;
 use crate::spec::{Report, Settings};
 use crate::wire::Request;
 
@@ -29,12 +30,13 @@ pub(super) type Verdict = Box<dyn Fn(&Report) -> Result<(), String> + Send + Syn
 pub(super) struct Pool {
     process: u32,
     shared: Arc<Shared>,
-    keeper: Option<JoinHandle<()>>,
+    keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
     settings: Settings,
     limits: Limits,
+    shown: Shown,
     verdict: Verdict,
     state: Mutex<State>,
     changed: Condvar,
@@ -43,6 +45,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     parent: Option<Arc<Parent>>,
+    /// All that have been started; a worker keeps the one that it came from.
+    started: Vec<Weak<Parent>>,
     spares: VecDeque<Worker>,
     /// Workers that have no job any more, and are to be ended.
     done: Vec<Worker>,
@@ -60,10 +64,11 @@ struct State {
 
 impl Pool {
     /// A pool that starts when it is first asked.
-    pub(super) fn new(settings: Settings, limits: Limits, verdict: Verdict) -> Self {
+    pub(super) fn new(settings: Settings, limits: Limits, shown: Shown, verdict: Verdict) -> Self {
         let shared = Arc::new(Shared {
             settings,
             limits,
+            shown,
             verdict,
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -76,7 +81,7 @@ impl Pool {
         if keeper.is_none() {
             shared.lock().closed = Some("no thread could be started");
         }
-        Self { process: std::process::id(), shared, keeper }
+        Self { process: std::process::id(), shared, keeper: Mutex::new(keeper) }
     }
 
     /// A worker, and where it came from.
@@ -121,6 +126,18 @@ impl Pool {
         }
     }
 
+    /// Ends every zygote, and with it all workers, whoever has them. Returns when they are
+    /// gone; there will be no others.
+    pub(super) fn close(&self) {
+        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.lock().closed = Some("the sandbox is closed");
+        self.shared.changed.notify_all();
+        if let Some(keeper) = keeper.take() {
+            // It has ended what is ours when it ends; it does not panic.
+            let _ = keeper.join();
+        }
+    }
+
     /// Ends a worker, and waits until it is gone.
     pub(super) fn end(&self, worker: Worker) {
         drop(worker);
@@ -132,15 +149,11 @@ impl Drop for Pool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // In a fork there is no such thread, and another may have its name.
-            std::mem::forget(self.keeper.take());
+            let keeper = self.keeper.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(keeper.take());
             return;
         }
-        self.shared.lock().closed = Some("the sandbox is closed");
-        self.shared.changed.notify_all();
-        if let Some(keeper) = self.keeper.take() {
-            // It has ended what is ours when it ends; it does not panic.
-            let _ = keeper.join();
-        }
+        self.close();
     }
 }
 
@@ -238,8 +251,11 @@ fn keep(shared: &Arc<Shared>) {
     }
     let workers = (std::mem::take(&mut state.spares), std::mem::take(&mut state.done));
     let rest = (workers, state.parent.take());
+    let started = std::mem::take(&mut state.started);
     drop(state);
     shared.changed.notify_all();
+    // Their workers may be in the hands of runs and sessions, which keep them.
+    started.iter().filter_map(Weak::upgrade).for_each(|parent| parent.end());
     drop(rest);
 }
 
@@ -261,12 +277,18 @@ fn away<'a, T>(
 
 fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a, State> {
     let (mut state, started) = away(shared, state, || {
-        Parent::start(&shared.settings, &shared.limits, None)
+        let is_closed = || shared.lock().closed.is_some();
+        Parent::start(&shared.settings, &shared.limits, &shared.shown, &is_closed)
             .and_then(|parent| (shared.verdict)(&parent.report).map(|()| parent))
     });
     state.wanted = false;
     match started {
-        Ok(parent) => state.parent = Some(Arc::new(parent)),
+        Ok(parent) => {
+            let parent = Arc::new(parent);
+            state.started.retain(|one| one.strong_count() > 0);
+            state.started.push(Arc::downgrade(&parent));
+            state.parent = Some(parent);
+        }
         Err(why) => state.failed = Some(why),
     }
     shared.changed.notify_all();

@@ -1,5 +1,7 @@
 //! The engines of this crate: `process` with the jail, `subprocess` without.
 
+use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
@@ -14,6 +16,7 @@ use super::parent::Parent;
 use super::pool::{Pool, Verdict};
 use super::supervise::{Terms, run};
 use super::worker::Worker;
+use crate::shown::{GrantedFile, Shown};
 use crate::spec::{Layer, Mounts, Name, Ready, Report, Settings, Wear};
 use crate::wire::Request;
 
@@ -27,9 +30,20 @@ type Seen = Mutex<Vec<(Settings, Probe)>>;
 pub struct Engine {
     settings: Settings,
     limits: Limits,
+    /// Held open, so that what is shown later is what was granted.
+    files: Arc<Vec<GrantedFile>>,
     pool: Lineage<Pool>,
     probe: OnceLock<Probe>,
+    closed: Arc<AtomicBool>,
 }
+
+/// Why an engine with fewer layers is not used.
+const TOO_LITTLE: &str = "it needs seccomp and a private root, which needs user namespaces; with \
+    Landlock alone, which a caller has to accept, the code has no folder to write to, and sees \
+    names and sizes of the host's files";
+
+/// What those are told who wait for a job when the engine is closed.
+const CLOSED: &str = "the sandbox was closed";
 
 impl Engine {
     /// An engine, which starts nothing until it is asked for something.
@@ -39,13 +53,40 @@ impl Engine {
     pub fn new(settings: Settings) -> Result<Self, Fault> {
         settings.check()?;
         let limits = settings.limits()?;
-        Ok(Self { settings, limits, pool: Lineage::new(), probe: OnceLock::new() })
+        let files = settings.mounts.files.iter().map(|(from, at)| GrantedFile::open(from, at));
+        let files = Arc::new(files.collect::<Result<_, _>>()?);
+        Ok(Self {
+            settings,
+            limits,
+            files,
+            pool: Lineage::new(),
+            probe: OnceLock::new(),
+            closed: Arc::default(),
+        })
+    }
+
+    /// Ends whatever it has started, whoever waits for it, and returns when that is gone.
+    /// Jobs that run are cancelled; there will be no others.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        if let Some(pool) = self.pool.known() {
+            pool.close();
+        }
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// What keeps its guests in.
     pub fn isolation(&self) -> Isolation {
         let whole = self.settings.engine == Name::Process && self.settings.without.is_empty();
-        if whole { Isolation::OsJail } else { Isolation::None }
+        match self.probe.get() {
+            _ if !whole => Isolation::None,
+            Some(probe) if probe.ok => probe.isolation,
+            _ => Isolation::OsJail,
+        }
     }
 
     /// Its name.
@@ -55,7 +96,7 @@ impl Engine {
 
     fn take(&self, request: Request) -> Result<(Worker, Start), Box<Trouble>> {
         let unavailable = |why: String| Box::new(Trouble::new(Kind::Unavailable, why));
-        if self.isolation() == Isolation::OsJail {
+        if self.isolation() != Isolation::None {
             // Seen once, and held against it ever after.
             let probe = self.probe.get_or_init(|| self.remembered());
             if !probe.ok {
@@ -66,7 +107,8 @@ impl Engine {
     }
 
     fn pool(&self) -> &Pool {
-        self.pool.own(|| Pool::new(self.settings.clone(), self.limits, self.verdict()))
+        let shown = || Shown { files: Arc::clone(&self.files), canary: None };
+        self.pool.own(|| Pool::new(self.settings.clone(), self.limits, shown(), self.verdict()))
     }
 
     /// Never fewer layers than the probe has seen: what gets weaker in the
@@ -75,9 +117,9 @@ impl Engine {
         if self.isolation() == Isolation::None {
             return Box::new(|_| Ok(()));
         }
-        let seen = self.probe();
+        let (seen, landlock_only) = (self.probe(), self.settings.landlock_only);
         Box::new(move |report| {
-            if !report.is_enough() {
+            if !report.is_enough(landlock_only) {
                 return Err(report.missing.join("; "));
             }
             let held =
@@ -122,20 +164,30 @@ impl Engine {
             Ok(canary) => canary,
             Err(error) => return Probe::refused(name, format!("no file to look for: {error}")),
         };
-        let parent = match Parent::start(&self.bare(), &Limits::default(), Some(canary.0.clone())) {
+        let shown = Shown { files: Arc::default(), canary: Some(canary.0.clone()) };
+        let is_closed = || self.is_closed();
+        let started = Parent::start(&self.bare(), &Limits::default(), &shown, &is_closed);
+        let parent = match started {
             Ok(parent) => parent,
             Err(why) => return Probe::refused(name, why),
         };
         let mut probe = told(name, &parent.report);
         let grouped = if parent.is_grouped() { "yes" } else { "no" };
         probe.layers.insert("cgroup", grouped.to_owned());
-        probe.isolation = self.isolation();
+        probe.isolation = match self.isolation() {
+            Isolation::OsJail if !parent.report.layers.contains(&Layer::PrivateRoot) => {
+                Isolation::Landlock
+            }
+            isolation => isolation,
+        };
         if self.settings.engine == Name::Subprocess {
             probe.ok = true;
             return probe;
         }
         match prove(&parent) {
-            Ok(through) if through.is_empty() => probe.ok = parent.report.is_enough(),
+            Ok(through) if through.is_empty() => {
+                probe.ok = parent.report.is_enough(self.settings.landlock_only);
+            }
             Ok(through) => {
                 let what = through.join(", ");
                 probe.missing.push(format!("a worker in the jail could still: {what}"));
@@ -144,7 +196,7 @@ impl Engine {
         }
         if !probe.ok {
             probe.isolation = Isolation::None;
-            probe.missing.push("it needs seccomp, and Landlock or a private root".to_owned());
+            probe.missing.push(TOO_LITTLE.to_owned());
         }
         probe
     }
@@ -161,13 +213,18 @@ impl Sandbox for Engine {
         }
         let mut deaths = 0;
         loop {
+            if self.is_closed() {
+                return Outcome::failed(Kind::Cancelled, CLOSED);
+            }
             let (mut worker, start) = match self.take(Request::Job) {
                 Ok(taken) => taken,
+                Err(_) if self.is_closed() => continue,
                 Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
             };
             let ready = self.settings.ready;
             let terms = Terms { limits: &self.limits, ready, halt, lives_on: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
+            blame(&self.closed, &mut outcome);
             if let Some(trouble) = &mut outcome.error
                 && trouble.kind == Kind::Crashed
                 && !worker.has_begun
@@ -199,7 +256,18 @@ impl Sandbox for Engine {
             limits: self.limits,
             ready: self.settings.ready,
             start,
+            closed: Arc::clone(&self.closed),
         }))
+    }
+}
+
+/// A worker that died with its zygote because the engine was closed did not crash.
+fn blame(closed: &AtomicBool, outcome: &mut Outcome) {
+    if let Some(trouble) = &mut outcome.error
+        && matches!(trouble.kind, Kind::Crashed | Kind::Unavailable)
+        && closed.load(Ordering::Acquire)
+    {
+        *trouble = Trouble::new(Kind::Cancelled, CLOSED);
     }
 }
 
@@ -209,6 +277,7 @@ struct Living {
     limits: Limits,
     ready: Ready,
     start: Start,
+    closed: Arc<AtomicBool>,
 }
 
 impl Session for Living {
@@ -216,11 +285,21 @@ impl Session for Living {
         if let Some(reason) = halt() {
             return Outcome::failed(Kind::Cancelled, reason);
         }
+        if self.closed.load(Ordering::Acquire) {
+            self.worker = None;
+            return Outcome::failed(Kind::Cancelled, CLOSED);
+        }
         let Some(worker) = &mut self.worker else {
             return Outcome::failed(Kind::Crashed, "the session ended with an earlier job");
         };
         let terms = Terms { limits: &self.limits, ready: self.ready, halt, lives_on: true };
+        if worker.has_begun {
+            worker.resume();
+        }
         let mut outcome = run(worker, job, host, &terms);
+        // Whatever it would still do belongs to no run, and no limit would hold for it.
+        worker.stop();
+        blame(&self.closed, &mut outcome);
         outcome.usage.start = std::mem::replace(&mut self.start, Start::Session);
         if !worker.is_alive() {
             self.worker = None;
@@ -238,8 +317,12 @@ struct Canary(std::path::PathBuf);
 
 impl Canary {
     fn plant() -> io::Result<Self> {
-        let name = format!("antiphon-canary-{}-{}", std::process::id(), crate::wire::count());
+        // With a name that others could foresee they could keep the engine from being used.
+        let mut chance = [0; 16];
+        fs::File::open("/dev/urandom")?.read_exact(&mut chance)?;
+        let name = format!("antiphon-canary-{:032x}", u128::from_ne_bytes(chance));
         let path = std::env::temp_dir().join(name);
+        // A new file, never one that a link leads to.
         fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
         Ok(Self(path))
     }
@@ -254,7 +337,6 @@ impl Drop for Canary {
 
 /// What a sealed worker can still do; it should be nothing.
 fn prove(parent: &Parent) -> Result<Vec<String>, String> {
-    use std::io::Read;
     let mut worker = parent.fork(Request::Probe).map_err(|error| error.to_string())?;
     worker.wait_for_end(PROOF);
     let mut text = vec![0; 4_096];

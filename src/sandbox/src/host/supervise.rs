@@ -59,6 +59,8 @@ struct Watch<'a> {
     attached: Attached,
     started: Instant,
     used_before: Duration,
+    /// How long it may take until it waits for the job.
+    patience: Duration,
 }
 
 /// Runs a job in a worker, which is killed unless all went well; dropping it
@@ -75,6 +77,9 @@ pub(super) fn run(
         Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
     };
     let used_before = worker.cpu().unwrap_or_default();
+    // What keeps a worker that has had a job is that job's code, and within its limits.
+    let ready = terms.ready.0;
+    let patience = if worker.has_begun { ready.min(terms.limits.wall) } else { ready };
     let mut watch = Watch {
         calls: Calls::new(host, &job.functions, terms.limits.host_calls, &budget),
         worker,
@@ -88,6 +93,7 @@ pub(super) fn run(
         attached: Attached::default(),
         started: Instant::now(),
         used_before,
+        patience,
     };
     let ended = watch.follow();
     watch.conclude(ended)
@@ -127,7 +133,7 @@ impl Watch<'_> {
             let now = Instant::now();
             if now >= self.deadline() {
                 return Err(match self.phase {
-                    Phase::Waiting => Stop::Late(self.terms.ready.0),
+                    Phase::Waiting => Stop::Late(self.patience),
                     Phase::Running | Phase::Collecting(_) => Stop::Time,
                 });
             }
@@ -156,7 +162,7 @@ impl Watch<'_> {
 
     fn deadline(&self) -> Instant {
         let allowed = match self.phase {
-            Phase::Waiting => self.terms.ready.0,
+            Phase::Waiting => self.patience,
             Phase::Running | Phase::Collecting(_) => self.terms.limits.wall,
         };
         self.started + allowed

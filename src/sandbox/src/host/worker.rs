@@ -109,6 +109,16 @@ impl Worker {
         process::kill(self.name.as_fd());
     }
 
+    /// Stops it where it is: it takes no processor time and says nothing until it is resumed.
+    pub(super) fn stop(&self) {
+        process::stop(self.name.as_fd());
+    }
+
+    /// Lets it go on.
+    pub(super) fn resume(&self) {
+        process::resume(self.name.as_fd());
+    }
+
     /// Waits a moment for its own end, which its closed channel announces.
     pub(super) fn wait_for_end(&self, limit: Duration) {
         let mut ended = [Watched::read(Some(self.name.as_fd()))];

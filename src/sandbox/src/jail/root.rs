@@ -1,12 +1,15 @@
 //! A root that holds what is granted and nothing else.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use super::{CACHE, DEVICES, Failed, SCRATCH, Step};
-use crate::sys::mounts;
+use crate::shown::GrantedFile;
+use crate::sys::{mounts, process, sockets};
+use crate::wire::LONGEST;
 
 /// Where the new root is put together. Nothing that is granted lies below it,
 /// and after the change of root it is gone.
@@ -14,14 +17,9 @@ const SITE: &str = "/proc";
 /// Links in a path, after which there is no end to be expected.
 const MOST_LINKS: usize = 40;
 
-/// Changes the root to one with `read` in their places, `files` in theirs, and
-/// room for what workers need. Of the folders `hidden` only that is seen which
-/// is granted by itself.
-pub(super) fn enter(
-    read: &[PathBuf],
-    files: &[(PathBuf, PathBuf)],
-    hidden: &[PathBuf],
-) -> Result<(), Failed> {
+/// Mounts a root with `read` in their places and room for what workers need. Of
+/// the folders `hidden` only that is seen which is granted by itself.
+pub(super) fn furnish(read: &[PathBuf], hidden: &[PathBuf]) -> Result<(), Failed> {
     mounts::make_private().step("make mounts private")?;
     let site = Path::new(SITE);
     mounts::mount_memory(site, "mode=0755,size=64m,nr_inodes=16k").step("mount a root")?;
@@ -44,14 +42,59 @@ pub(super) fn enter(
         let to = inside(site, Path::new(device));
         make_file(&to).and_then(|()| mounts::show(Path::new(device), &to, true)).step(device)?;
     }
-    for (from, at) in files {
-        let to = inside(site, at);
-        show(from, &to).step(&format!("show {}", from.display()))?;
-    }
     for own in [SCRATCH, CACHE] {
         fs::create_dir_all(inside(site, Path::new(own))).step(own)?;
     }
-    mounts::change_root(site).step("change the root")
+    Ok(())
+}
+
+/// Changes to the root that was mounted.
+pub(super) fn enter() -> Result<(), Failed> {
+    mounts::change_root(Path::new(SITE)).step("change the root")
+}
+
+/// Shows in it the files that the host names next on `control`.
+///
+/// A fork does that, and ends: the memory of this process, which is that of all
+/// workers, never holds where on the host they are.
+pub(super) fn show_files(control: BorrowedFd<'_>) -> Result<(), Failed> {
+    let (mut reader, mut writer) = io::pipe().step("show files")?;
+    let child = process::fork().step("show files")?;
+    if child == 0 {
+        if let Err(why) = show_named(control) {
+            // Whoever reads it is there until this end is closed.
+            let _ = writer.write_all(why.as_bytes());
+        }
+        process::leave(0);
+    }
+    drop(writer);
+    let mut why = String::new();
+    let read = reader.read_to_string(&mut why);
+    let end = process::ended(child, true).step("show files")?;
+    let whole = end.is_some_and(|(_, end)| end.code == Some(0)) && read.is_ok();
+    match (whole, why.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(io::Error::other(why)).step("show files"),
+        (false, _) => Err(io::Error::other("it ended early")).step("show files"),
+    }
+}
+
+fn show_named(control: BorrowedFd<'_>) -> Result<(), String> {
+    let mut buffer = vec![0; LONGEST];
+    let (length, _) = sockets::receive(control, &mut buffer).map_err(|error| error.to_string())?;
+    let text = buffer.get(..length).unwrap_or_default();
+    let files: Vec<GrantedFile> =
+        serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    for file in files {
+        let to = inside(Path::new(SITE), &file.at);
+        let told = |error: io::Error| format!("{}: {error}", file.from.display());
+        show(&file.from, &to).map_err(told)?;
+        // Asked of what is mounted: that cannot be exchanged any more.
+        if !file.is_at(&to).map_err(told)? {
+            return Err(told(io::Error::other("another file is there than was granted")));
+        }
+    }
+    Ok(())
 }
 
 fn show_all(paths: &[&PathBuf], site: &Path) -> Result<(), Failed> {

@@ -1,9 +1,12 @@
 //! What a worker does to itself before it meets its job.
 
-use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{Failed, SCRATCH, Step, files, syscalls};
+use super::{DEVICES, Failed, SCRATCH, Step, files, syscalls};
 use crate::spec::{Caps, Layer};
 use crate::sys::limits::{self, Counted};
 use crate::sys::{descriptors, mounts, privileges, process};
@@ -13,15 +16,15 @@ pub(super) const CHANNEL: RawFd = 3;
 /// Scratch files beyond which a worker cannot make any more.
 const MOST_FILES: u64 = 4_096;
 
+/// The number of what says how large a worker is, until its limits are set.
+const SIZES: RawFd = 4;
+
 /// What the fork that becomes a worker knows.
 pub(super) struct Cell<'a> {
     pub(super) layers: &'a [Layer],
     pub(super) read: &'a [PathBuf],
-    pub(super) caps: Caps,
-    /// Bytes of address space that were taken before the job.
-    pub(super) baseline: u64,
-    /// It will run more than one job.
-    pub(super) lives_on: bool,
+    /// Bytes of its own files.
+    pub(super) scratch: u64,
 }
 
 /// The four descriptors that a worker is given.
@@ -31,22 +34,33 @@ pub(super) struct Streams {
     pub(super) stderr: OwnedFd,
 }
 
-/// Locks the door from inside. There is no way back from any of these steps,
-/// and no step is left out: whoever gets an error must leave.
-pub(super) fn seal(cell: &Cell<'_>, streams: &Streams) -> Result<(), Failed> {
+/// What is left to do once the libraries have the threads that they need.
+pub(super) struct Unlocked {
+    pub(super) layers: Vec<Layer>,
+    pub(super) caps: Caps,
+    /// It will run more than one job.
+    pub(super) lives_on: bool,
+}
+
+/// Gives up what the worker has of files and rights; `sizes` is where the system
+/// says how large it is. There is no way back from any of these steps, and no step
+/// is left out: whoever gets an error must leave. What is started from here on has
+/// no more than that.
+pub(super) fn seal(
+    cell: &Cell<'_>,
+    streams: &Streams,
+    sizes: BorrowedFd<'_>,
+) -> Result<(), Failed> {
     let has = |layer| cell.layers.contains(&layer);
-    move_streams(streams)?;
+    move_streams(streams, sizes)?;
     process::let_signals_through().step("let signals through")?;
     process::own_session().step("start a session")?;
     let has_scratch = has(Layer::PrivateRoot);
     if has_scratch {
         mounts::own_mounts().step("get own mounts")?;
-        let options = format!("mode=0700,size={},nr_inodes={MOST_FILES}", cell.caps.scratch);
+        let options = format!("mode=0700,size={},nr_inodes={MOST_FILES}", cell.scratch);
         mounts::mount_memory(Path::new(SCRATCH), &options).step("mount scratch")?;
         std::env::set_current_dir(SCRATCH).step("enter scratch")?;
-    }
-    if has(Layer::Limits) {
-        limit(cell)?;
     }
     if has(Layer::Privileges) {
         privileges::drop_capabilities().step("drop capabilities")?;
@@ -58,30 +72,67 @@ pub(super) fn seal(cell: &Cell<'_>, streams: &Streams) -> Result<(), Failed> {
     if has(Layer::Landlock) {
         files::restrict(cell.read, has_scratch)?;
     }
-    if has(Layer::Seccomp) {
+    Ok(())
+}
+
+/// Locks the door: limits, and no thread or any other call of the system that a
+/// job does not need.
+pub(super) fn lock(unlocked: &Unlocked) -> Result<(), Failed> {
+    let sizes = descriptors::adopt(SIZES).step("take its size")?;
+    if unlocked.layers.contains(&Layer::Limits) {
+        limit(unlocked, taken(&File::from(sizes)).step("read the size")?)?;
+    } else {
+        drop(sizes);
+    }
+    if unlocked.layers.contains(&Layer::Seccomp) {
         syscalls::restrict()?;
     }
     Ok(())
 }
 
-fn move_streams(streams: &Streams) -> Result<(), Failed> {
-    // None of these is below 4: a zygote keeps the low numbers taken.
-    for (fd, to) in [(&streams.stdout, 1), (&streams.stderr, 2), (&streams.channel, CHANNEL)] {
-        descriptors::put(fd.as_fd(), to).step("move streams")?;
+fn move_streams(streams: &Streams, sizes: BorrowedFd<'_>) -> Result<(), Failed> {
+    // One that was inherited is shared: flags and locks that a job gives it would
+    // be there for every other.
+    let nothing = File::open(DEVICES[0]).step("open standard input")?;
+    // None of these is below 5: a zygote keeps the low numbers taken.
+    let all = [
+        (nothing.as_fd(), 0),
+        (streams.stdout.as_fd(), 1),
+        (streams.stderr.as_fd(), 2),
+        (streams.channel.as_fd(), CHANNEL),
+        (sizes, SIZES),
+    ];
+    for (fd, to) in all {
+        descriptors::put(fd, to).step("move streams")?;
     }
-    descriptors::close_from(CHANNEL.unsigned_abs() + 1).step("close descriptors")
+    // It is closed with all others.
+    std::mem::forget(nothing);
+    descriptors::close_from(SIZES.unsigned_abs() + 1).step("close descriptors")
 }
 
-fn limit(cell: &Cell<'_>) -> Result<(), Failed> {
-    let Caps { memory, cpu, files, scratch } = cell.caps;
-    let space = cell.baseline.saturating_add(memory);
+/// Bytes of address space that this process has.
+fn taken(sizes: &File) -> io::Result<u64> {
+    let mut text = [0; 128];
+    let length = sizes.read_at(&mut text, 0)?;
+    let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
+    let pages: Option<u64> = text.split(' ').next().and_then(|pages| pages.parse().ok());
+    // A baseline of 0 would take the stack's room away from a worker.
+    pages
+        .filter(|pages| *pages > 0)
+        .map(|pages| pages * process::page())
+        .ok_or_else(|| io::Error::other("it is not said"))
+}
+
+fn limit(unlocked: &Unlocked, baseline: u64) -> Result<(), Failed> {
+    let Caps { memory, cpu, files, scratch } = unlocked.caps;
+    let space = baseline.saturating_add(memory);
     limits::set(Counted::AddressSpace, space, space).step("limit memory")?;
     limits::set(Counted::FileSize, scratch, scratch).step("limit files")?;
     limits::set(Counted::OpenFiles, files, files).step("limit open files")?;
     for none in [Counted::CoreFile, Counted::LockedMemory, Counted::MessageQueues] {
         limits::set(none, 0, 0).step("limit resources")?;
     }
-    if !cell.lives_on {
+    if !unlocked.lives_on {
         // The second one is for code that goes on after the signal.
         limits::set(Counted::Processor, cpu, cpu + 1).step("limit processor time")?;
     }

@@ -7,7 +7,7 @@ use std::io;
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, apply_filter,
+    SeccompRule, TargetArch, apply_filter_all_threads,
 };
 
 use super::{Failed, Step};
@@ -63,8 +63,6 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_munmap,
     libc::SYS_mprotect,
     libc::SYS_mremap,
-    libc::SYS_madvise,
-    libc::SYS_mincore,
     libc::SYS_msync,
     // Time, waiting, chance.
     libc::SYS_clock_gettime,
@@ -158,19 +156,54 @@ const OLD: &[c_long] = &[
 #[cfg(target_arch = "aarch64")]
 const OLD: &[c_long] = &[libc::SYS_renameat];
 
+/// What `fcntl` may do to a descriptor. To ask for a lock sets none.
+const DESCRIPTORS: &[i32] = &[
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_SETFL,
+    libc::F_GETLK,
+];
+/// How `fcntl` sets locks.
+const LOCKS: &[i32] = &[libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+/// Advice about memory that concerns nobody else: not to share pages with others
+/// that are alike (MERGEABLE), and not to evict pages of files (COLD, PAGEOUT).
+const ADVICE: [i32; 14] = [
+    libc::MADV_NORMAL,
+    libc::MADV_RANDOM,
+    libc::MADV_SEQUENTIAL,
+    libc::MADV_WILLNEED,
+    libc::MADV_DONTNEED,
+    libc::MADV_FREE,
+    libc::MADV_DONTFORK,
+    libc::MADV_DOFORK,
+    libc::MADV_HUGEPAGE,
+    libc::MADV_NOHUGEPAGE,
+    libc::MADV_DONTDUMP,
+    libc::MADV_DODUMP,
+    libc::MADV_WIPEONFORK,
+    libc::MADV_KEEPONFORK,
+];
+/// Flags of `send` and `recv`; data out of band is not among them.
+const FLAGS: i32 = libc::MSG_PEEK | libc::MSG_WAITALL | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+
 #[cfg(target_arch = "x86_64")]
 const MACHINE: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: TargetArch = TargetArch::aarch64;
 
-/// Restricts this process for good. A call that is not allowed fails with
-/// EPERM, so that the code can say what it was not allowed.
+/// Restricts every thread of this process for good. A call that is not allowed
+/// fails with EPERM, so that the code can say what it was not allowed.
 pub(super) fn restrict() -> Result<(), Failed> {
     // Absent, and not forbidden: the C library then falls back to a call
     // whose arguments can be looked at.
     let absent = [(libc::SYS_clone3, Vec::new())].into_iter().collect();
     let not_there = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     install(absent, SeccompAction::Allow, not_there).step("hide system calls")?;
+    let idle = without_effect().step("list system calls")?;
+    install(idle, SeccompAction::Allow, SeccompAction::Errno(0)).step("answer system calls")?;
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let rules = allowed().step("list system calls")?;
     install(rules, refused, SeccompAction::Allow).step("restrict system calls")
@@ -179,7 +212,24 @@ pub(super) fn restrict() -> Result<(), Failed> {
 fn install(rules: Rules, otherwise: SeccompAction, listed: SeccompAction) -> io::Result<()> {
     let filter = SeccompFilter::new(rules, otherwise, listed, MACHINE).map_err(io::Error::other)?;
     let program = BpfProgram::try_from(filter).map_err(io::Error::other)?;
-    apply_filter(&program).map_err(io::Error::other)
+    // A library may have started threads before; see `Zygote::seal`.
+    apply_filter_all_threads(&program).map_err(io::Error::other)
+}
+
+/// Calls that succeed and do nothing. Like `clone3` they pass the filter after.
+///
+/// A lock would reach the host, which shares the files that are granted, and
+/// whoever else has them. A worker is alone with what it may write, and the
+/// kernel lets no process wait for its own record locks: SQLite works as before.
+/// Advice about a file could evict pages of the host's.
+fn without_effect() -> io::Result<Rules> {
+    let mut rules = Rules::new();
+    let locks = LOCKS.iter().map(|lock| SeccompRule::new(vec![equal(1, number(*lock))?]));
+    let locks: Result<Vec<_>, _> = locks.collect();
+    rules.insert(libc::SYS_fcntl, locks.map_err(io::Error::other)?);
+    rules.insert(libc::SYS_flock, Vec::new());
+    rules.insert(libc::SYS_fadvise64, Vec::new());
+    Ok(rules)
 }
 
 fn allowed() -> io::Result<Rules> {
@@ -190,7 +240,6 @@ fn allowed() -> io::Result<Rules> {
 
 /// Calls that do harmless things and harmful ones.
 fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
-    let number = |value: i32| u64::from(value.unsigned_abs());
     let mut first = |call: c_long, place: u8, values: &[u64]| {
         let any = values.iter().map(|value| SeccompRule::new(vec![equal(place, *value)?]));
         any.collect::<Result<Vec<_>, _>>().map(|any| drop(rules.insert(call, any)))
@@ -198,22 +247,9 @@ fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     let own = u64::from(std::process::id());
     first(libc::SYS_kill, 0, &[own])?;
     first(libc::SYS_tgkill, 0, &[own])?;
-    first(
-        libc::SYS_fcntl,
-        1,
-        &[
-            libc::F_DUPFD,
-            libc::F_DUPFD_CLOEXEC,
-            libc::F_GETFD,
-            libc::F_SETFD,
-            libc::F_GETFL,
-            libc::F_SETFL,
-            libc::F_GETLK,
-            libc::F_SETLK,
-            libc::F_SETLKW,
-        ]
-        .map(number),
-    )?;
+    let of_descriptors: Vec<_> = DESCRIPTORS.iter().chain(LOCKS).copied().map(number).collect();
+    first(libc::SYS_fcntl, 1, &of_descriptors)?;
+    first(libc::SYS_madvise, 2, &ADVICE.map(number))?;
     let requests = [
         libc::FIOCLEX,
         libc::FIONCLEX,
@@ -242,9 +278,20 @@ fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
     )?;
     let ends = SeccompRule::new(vec![equal(0, number(libc::AF_UNIX))?, stream])?;
     rules.insert(libc::SYS_socketpair, vec![ends]);
-    rules.insert(libc::SYS_sendto, vec![SeccompRule::new(vec![null(4)?])?]);
-    rules.insert(libc::SYS_recvfrom, vec![SeccompRule::new(vec![null(4)?])?]);
+    for call in [libc::SYS_sendto, libc::SYS_recvfrom] {
+        let flags = SeccompCondition::new(
+            3,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(u64::from(!FLAGS.unsigned_abs())),
+            0,
+        )?;
+        rules.insert(call, vec![SeccompRule::new(vec![null(4)?, flags])?]);
+    }
     Ok(())
+}
+
+fn number(value: i32) -> u64 {
+    u64::from(value.unsigned_abs())
 }
 
 /// A request of `ioctl`, which C libraries give different types. All of ours

@@ -6,11 +6,10 @@ use std::fs;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::granted::{granted, sites};
-use super::seal::{CHANNEL, Cell, Streams, seal};
+use super::seal::{CHANNEL, Cell, Streams, Unlocked, lock, seal};
 use super::{Failed, SCRATCH, Step, canary, root};
 use crate::spec::{Layer, Plan, Report};
 use crate::sys::descriptors::{self, Watched};
@@ -59,10 +58,11 @@ pub struct Zygote {
     plan: Plan,
     report: Report,
     read: Vec<PathBuf>,
-    /// Sizes of this process, opened while there was a way to them.
-    sizes: Option<fs::File>,
+    /// Where the system tells of processes, opened while there was a way to it.
+    about: Option<fs::File>,
     ends: Option<OwnedFd>,
     asked: Option<Asked>,
+    unlocked: Option<Unlocked>,
     born: BTreeMap<i32, Born>,
     jobs: u64,
 }
@@ -84,9 +84,10 @@ impl Zygote {
             plan,
             report: Report::default(),
             read: Vec::new(),
-            sizes: None,
+            about: None,
             ends: None,
             asked: None,
+            unlocked: None,
             born: BTreeMap::new(),
             jobs: 0,
         })
@@ -158,21 +159,25 @@ impl Zygote {
         if !own_processes {
             process::adopt_orphans().step("adopt orphans")?;
         }
-        self.sizes = fs::File::open("/proc/self/statm").ok();
+        self.about = fs::File::open("/proc").ok();
         self.read = granted(&self.plan, library).step("find what is granted")?;
         if self.wants(Layer::PrivateRoot) {
-            let files = &self.plan.mounts.files;
             let hidden = sites(library);
-            match own_processes.then(|| root::enter(&self.read, files, &hidden)) {
+            match own_processes.then(|| root::furnish(&self.read, &hidden)) {
                 Some(Ok(())) => self.report.layers.push(Layer::PrivateRoot),
                 Some(Err(error)) => self.report.missing.push(format!("private root: {error}")),
                 None => self.report.missing.push("private root: it needs namespaces".to_owned()),
             }
         }
         if self.holds(Layer::PrivateRoot) {
-            self.read.extend(self.plan.mounts.files.iter().map(|file| file.1.clone()));
-        } else {
-            self.read.extend(self.plan.mounts.files.iter().map(|file| file.0.clone()));
+            if !self.plan.files.is_empty() {
+                root::show_files(self.control.as_fd())?;
+                self.read.extend(self.plan.files.iter().cloned());
+            }
+            root::enter()?;
+        } else if !self.plan.files.is_empty() {
+            let missing = io::Error::other("it needs a private root");
+            return Err(missing).step("show files");
         }
         self.report.landlock = privileges::landlock_version();
         if self.wants(Layer::Landlock) {
@@ -255,7 +260,7 @@ impl Zygote {
         }
     }
 
-    /// After a fork, in the child: becomes a worker.
+    /// After a fork, in the child: becomes a worker, but for what [`Zygote::lock`] does.
     ///
     /// # Errors
     /// If a layer that the zygote promised cannot be had. The child must leave.
@@ -266,17 +271,20 @@ impl Zygote {
         let asked = ManuallyDrop::new(asked);
         std::mem::forget(self.ends.take());
         std::mem::forget(std::mem::take(&mut self.born));
-        let baseline = self.baseline();
-        std::mem::forget(self.sizes.take());
-        let cell = Cell {
-            layers: &self.report.layers,
-            read: &self.read,
+        let about = ManuallyDrop::new(self.about.take());
+        let about = about.as_ref().ok_or(io::ErrorKind::NotFound).step("find its size")?;
+        let sizes = descriptors::open_at(about.as_fd(), c"self/statm").step("find its size")?;
+        let sizes = ManuallyDrop::new(sizes);
+        let cell =
+            Cell { layers: &self.report.layers, read: &self.read, scratch: self.plan.caps.scratch };
+        seal(&cell, &asked.streams, sizes.as_fd())?;
+        self.unlocked = Some(Unlocked {
+            layers: self.report.layers.clone(),
             caps: self.plan.caps,
-            baseline: baseline.step("read the size")?,
             lives_on: asked.request == Request::Session,
-        };
-        seal(&cell, &asked.streams)?;
+        });
         if asked.request == Request::Probe {
+            self.lock()?;
             canary::tell(self.plan.canary.as_deref(), CHANNEL);
         }
         let own = self.holds(Layer::PrivateRoot).then(|| PathBuf::from(SCRATCH));
@@ -288,6 +296,17 @@ impl Zygote {
             folder: own.or_else(|| asked.folder.clone()),
             waits: asked.request == Request::Spare,
         })
+    }
+
+    /// The rest of becoming a worker: from here on it starts no thread, and its
+    /// memory is limited beyond what it has now. Libraries that cannot work without
+    /// threads start them before, with the rights that a worker has.
+    ///
+    /// # Errors
+    /// As [`Zygote::seal`], or if that was not called.
+    pub fn lock(&mut self) -> Result<(), Failed> {
+        let unlocked = self.unlocked.take();
+        lock(&unlocked.ok_or(io::ErrorKind::InvalidInput).step("lock a worker twice")?)
     }
 
     /// Reads a request; nothing if it was none.
@@ -387,17 +406,6 @@ impl Zygote {
             self.bury(pid, end);
             self.end_strays();
         }
-    }
-
-    /// Bytes of address space that are taken.
-    fn baseline(&self) -> io::Result<u64> {
-        let missing = || io::Error::other("there is no way to it");
-        let mut text = [0; 128];
-        let length = self.sizes.as_ref().ok_or_else(missing)?.read_at(&mut text, 0)?;
-        let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default()).into_owned();
-        let pages: Option<u64> = text.split(' ').next().and_then(|pages| pages.parse().ok());
-        // A baseline of 0 would take the stack's room away from a worker.
-        pages.filter(|pages| *pages > 0).map(|pages| pages * process::page()).ok_or_else(missing)
     }
 
     fn say(&self) -> Result<(), Failed> {

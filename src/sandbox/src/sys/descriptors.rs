@@ -1,5 +1,6 @@
 //! Descriptors: waiting for them, moving them, closing all others.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
@@ -93,6 +94,15 @@ pub(crate) fn close_from(first: libc::c_uint) -> io::Result<()> {
     // none of its owned descriptors afterwards, and leaves without dropping them.
     checked_long(unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) })
         .map(drop)
+}
+
+/// Opens what has this name in a folder, to read it.
+pub(crate) fn open_at(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the name outlives the call, and the folder is open while it is borrowed.
+    let fd = checked(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags) })?;
+    // SAFETY: it was just opened, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Takes over a descriptor whose number came from outside.

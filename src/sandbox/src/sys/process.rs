@@ -34,10 +34,25 @@ pub(crate) fn open(pid: libc::pid_t) -> io::Result<OwnedFd> {
 
 /// Ends a process for good; one that has ended already is no error.
 pub(crate) fn kill(process: BorrowedFd<'_>) {
+    send(process, libc::SIGKILL);
+}
+
+/// Stops a process, with all its threads, until it is [`resume`]d or killed.
+pub(crate) fn stop(process: BorrowedFd<'_>) {
+    send(process, libc::SIGSTOP);
+}
+
+/// Lets a process go on that was stopped.
+pub(crate) fn resume(process: BorrowedFd<'_>) {
+    send(process, libc::SIGCONT);
+}
+
+fn send(process: BorrowedFd<'_>, signal: libc::c_int) {
     let info = std::ptr::null::<libc::siginfo_t>();
     let fd = process.as_raw_fd();
-    // SAFETY: the descriptor is open while it is borrowed.
-    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, info, 0) };
+    // SAFETY: the descriptor is open while it is borrowed. One that has ended already
+    // is no error.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, info, 0) };
 }
 
 /// Ends every child of ours that is not ours to keep; for a zygote that has
@@ -102,9 +117,15 @@ pub(crate) fn own_session() -> io::Result<()> {
 /// is blocked, and has to be let through again in children.
 pub(crate) fn ends() -> io::Result<OwnedFd> {
     let set = children();
-    // SAFETY: the set outlives both calls; the thread's mask is what we mean to change.
+    // SAFETY: set and action outlive the calls, an action of zeros is a valid one, and
+    // the thread's mask is what we mean to change.
     unsafe {
         checked(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+        // A worker that is stopped between two jobs has not ended.
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        action.sa_flags = libc::SA_NOCLDSTOP;
+        checked(libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut()))?;
         let fd =
             checked(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
         Ok(OwnedFd::from_raw_fd(fd))
@@ -133,6 +154,12 @@ fn children() -> libc::sigset_t {
 pub(crate) fn leave(code: libc::c_int) -> ! {
     // SAFETY: it does not return.
     unsafe { libc::_exit(code) }
+}
+
+/// Forks; 0 in the child, which must [`leave`]. Only for a process with one thread.
+pub(crate) fn fork() -> io::Result<libc::pid_t> {
+    // SAFETY: no other thread holds a lock that the child would wait for.
+    checked(unsafe { libc::fork() })
 }
 
 /// Tries to fork; a child that comes to be leaves at once. Says whether it could.
@@ -168,6 +195,19 @@ pub(crate) fn number(process: BorrowedFd<'_>) -> Option<libc::pid_t> {
     let about = std::fs::read_to_string(about).ok()?;
     let pid = about.lines().find_map(|line| line.strip_prefix("Pid:"))?;
     pid.trim().parse().ok().filter(|pid| *pid > 0)
+}
+
+/// Names of the children of a process, as far as the system tells.
+pub(crate) fn children_of(of: u32) -> Vec<OwnedFd> {
+    let list = || std::fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
+    let numbers = |text: &str| -> Vec<libc::pid_t> {
+        text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    };
+    let named = numbers(&list().unwrap_or_default()).into_iter();
+    let named: Vec<_> = named.filter_map(|pid| Some((pid, open(pid).ok()?))).collect();
+    // A number that is still a child's after it was opened was the child's then.
+    let known = numbers(&list().unwrap_or_default());
+    named.into_iter().filter(|(pid, _)| known.contains(pid)).map(|(_, name)| name).collect()
 }
 
 /// Processor time that a process has taken so far.

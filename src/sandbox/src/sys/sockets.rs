@@ -63,6 +63,12 @@ pub(crate) fn send(to: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> 
     }
 }
 
+/// Ends a connection, also for whoever else has this end of it.
+pub(crate) fn shut(end: BorrowedFd<'_>) {
+    // SAFETY: no memory is involved; an end that is alone already is no error.
+    unsafe { libc::shutdown(end.as_raw_fd(), libc::SHUT_RDWR) };
+}
+
 /// Receives one message; no bytes and no descriptors mean that the other end
 /// is gone.
 pub(crate) fn receive(

@@ -34,6 +34,7 @@ pub(crate) fn settings(engine: Name, limits: &Json) -> Settings {
         limits: limits.as_object().unwrap().clone(),
         spares: 1,
         without: Vec::new(),
+        landlock_only: false,
         wear: Wear::default(),
         ready: Ready::default(),
     }

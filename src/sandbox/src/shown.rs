@@ -1,0 +1,56 @@
+//! Files of the host's that are shown to workers under other names.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use antiphon_core::{Category, Fault};
+use serde::{Deserialize, Serialize};
+
+/// What a zygote is given beside its settings.
+pub(crate) struct Shown {
+    pub(crate) files: Arc<Vec<GrantedFile>>,
+    /// A file of the host's that no worker must be able to open.
+    pub(crate) canary: Option<PathBuf>,
+}
+
+/// A file that is shown to workers, which of all files it is, and where.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct GrantedFile {
+    pub(crate) from: PathBuf,
+    pub(crate) at: PathBuf,
+    device: u64,
+    inode: u64,
+    /// While it is open no other file gets its number.
+    #[serde(skip)]
+    _held: Option<File>,
+}
+
+impl GrantedFile {
+    /// The file of this name, to be shown there.
+    ///
+    /// Errors: `sandbox_setting_invalid` if there is none, or a link.
+    pub(crate) fn open(from: &Path, at: &Path) -> Result<Self, Fault> {
+        let refused = |why: &dyn std::fmt::Display| {
+            let message = format!("a file cannot be shown: {}: {why}", from.display());
+            Fault::new(Category::Validation, "sandbox_setting_invalid", message)
+        };
+        let mut options = File::options();
+        let options = options.read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW);
+        let held = options.open(from).map_err(|error| refused(&error))?;
+        let about = held.metadata().map_err(|error| refused(&error))?;
+        if !about.is_file() {
+            return Err(refused(&"it is no file"));
+        }
+        let (from, at) = (from.to_owned(), at.to_owned());
+        Ok(Self { from, at, device: about.dev(), inode: about.ino(), _held: Some(held) })
+    }
+
+    /// Whether this is the file at `path`.
+    pub(crate) fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let about = fs::metadata(path)?;
+        Ok((about.dev(), about.ino()) == (self.device, self.inode))
+    }
+}

@@ -1,0 +1,140 @@
+"""Closing a sandbox ends all that it has started, whoever waits for it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from antiphon.errors import SandboxCancelled, ValidationError
+from antiphon.sandbox import Limits, Sandbox
+from sandbox.face.conftest import Boxes
+from sandbox.jail.test_native import descendants
+
+pytestmark = pytest.mark.filterwarnings("ignore:code runs in a sandbox without")
+_PATIENCE = 60
+_LONG = Limits(wall=120)
+
+
+def _named(call: Any) -> Any:
+    def begun() -> None:
+        call()
+
+    return begun
+
+
+def _left(before: set[int], engine: str) -> set[int]:
+    """Processes that are there and were not before; Monty's pool ends its own a moment later."""
+    until = time.monotonic() + (_PATIENCE if engine == "monty" else 0)
+    while (left := descendants(os.getpid()) - before) and time.monotonic() < until:
+        time.sleep(0.01)
+    return left
+
+
+def _running(box: Sandbox, run: Any) -> tuple[threading.Thread, list[Any]]:
+    """A thread that runs an endless loop, once that has begun, and what comes of it."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(run("begun()\nwhile True: pass")))
+    thread.start()
+    return thread, found
+
+
+def test_sessions_runs_and_spares_end_and_who_waits_is_told(boxes: Boxes) -> None:
+    before, begun = descendants(os.getpid()), threading.Semaphore(0)
+    box = boxes(tools=[_named(begun.release)], limits=_LONG)
+    idle, busy = box.session(), box.session()
+    idle.run("kept = 1")
+    waiting = [_running(box, box.run), _running(box, busy.run)]
+    for _ in waiting:
+        assert begun.acquire(timeout=_PATIENCE)
+    box.close()
+    assert not _left(before, box.engine)
+    for thread, found in waiting:
+        thread.join(_PATIENCE)
+        [result] = found
+        assert (result.error.kind, result.error.code) == ("closed", "sandbox_closed")
+        with pytest.raises(SandboxCancelled):
+            result.check()
+    for run in (box.run, idle.run, busy.run):
+        with pytest.raises(ValidationError) as caught:
+            run("1")
+        assert caught.value.code == "sandbox_closed"
+    box.close()
+    idle.close()
+
+
+def test_a_tool_may_close_the_sandbox_that_calls_it(boxes: Boxes) -> None:
+    before = descendants(os.getpid())
+    made: list[Sandbox] = []
+
+    def begun() -> None:
+        made[0].close()
+
+    made.append(boxes(tools=[begun], limits=_LONG))
+    result = made[0].session().run("begun()\nwhile True: pass")
+    assert result.error is not None
+    assert result.error.code == "sandbox_closed"
+    # The tool has a thread of its own, which may still be at it.
+    made[0].close()
+    assert not _left(before, made[0].engine)
+
+
+@pytest.mark.parametrize("engine", ["process", "subprocess"])
+def test_a_sandbox_is_closed_while_it_starts(engine: Any) -> None:
+    before = descendants(os.getpid())
+    # Its packages take a while to import.
+    packages = ["pandas", "matplotlib"]
+    box = Sandbox(engine, packages=packages, limits=_LONG, i_accept_no_isolation=True)
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(box.run("1")))
+    thread.start()
+    while not descendants(os.getpid()) - before:
+        pass
+    box.close()
+    assert descendants(os.getpid()) <= before
+    thread.join(_PATIENCE)
+    assert found[0].error.code == "sandbox_closed"
+
+
+def test_a_sandbox_that_is_forgotten_ends_its_sessions(boxes: Boxes) -> None:
+    before = descendants(os.getpid())
+    made = boxes()
+    engine: Any = made.engine
+    made.close()
+    box = Sandbox(engine, i_accept_no_isolation=True)
+    session = box.session()
+    session.run("1")
+    del box, session
+    gc.collect()
+    assert not _left(before, engine)
+
+
+_EXITS = """
+import sys, threading
+from antiphon.sandbox import Limits, Sandbox
+happened = threading.Event()
+def begun():
+    happened.set()
+box = Sandbox(sys.argv[1], tools=[begun], limits=Limits(wall=120), i_accept_no_isolation=True)
+session = box.session()
+session.run("1")
+def run():
+    box.run("begun()\\nwhile True: pass")
+threading.Thread(target=run, daemon=True).start()
+happened.wait()
+print("leaves", flush=True)
+"""
+
+
+@pytest.mark.parametrize("engine", ["process", "subprocess"])
+def test_an_interpreter_that_exits_leaves_no_worker(engine: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", _EXITS, engine]
+    # Whoever is left would keep its end of the pipe open.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (0, "leaves\n"), done.stderr
