@@ -524,6 +524,10 @@ class Jail:
         Leaves the host's namespaces; true if the caller has to fork now, and
         to call `guard` in the parent.
         """
+    def lock(self, /) -> None:
+        """
+        The rest of that, once libraries have started what they need.
+        """
     def next(self, /) -> bool:
         """
         Waits until a worker is wanted; false if none ever will be.
@@ -645,7 +649,8 @@ class NativeSandbox:
     def __new__(cls, /, settings: dict) -> NativeSandbox: ...
     def close(self, /) -> None:
         """
-        Ends every worker; sessions end with their next job.
+        Ends every worker, those of sessions and of jobs that run too, and waits until they
+        are gone. Jobs that run are cancelled.
         """
     def run(self, /, job: dict, call: Any | None = None, stop: Stopper | None = None) -> dict:
         """
