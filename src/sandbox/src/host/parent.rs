@@ -163,7 +163,9 @@ impl Parent {
     /// Kills it, and what it has forked: its guard would end before what it guards.
     fn kill(&self, pid: u32) {
         let children = process::children_of(pid);
-        children.iter().for_each(|child| process::kill(child.as_fd()));
+        for child in &children {
+            process::kill(child.as_fd());
+        }
         process::kill(self.name.as_fd());
         for child in &children {
             let mut ended = [Watched::read(Some(child.as_fd()))];
