@@ -317,3 +317,15 @@ def test_the_scratch_folder_holds_as_much_as_it_may_and_no_more() -> None:
     for path in ("/", "/none/x"):
         with pytest.raises(OSError, match="/"):
             scratch.write(path, b"")
+
+
+def test_an_interpreter_that_never_asks_for_its_job_is_cut_when_it_has_to() -> None:
+    def inside(door: Door, cancel: Any) -> Any:
+        assert cancel.wait(60)
+        return SimpleNamespace(trapped=None, stdout=b"", stderr=b"", truncated=(), exit_code=1)
+
+    # As a session is driven whose earlier code keeps the interpreter.
+    limits = Limits(wall=60).complete()
+    outcome = driven(limits, JOB, None, None, inside, start=0.05)
+    assert outcome["error"]["kind"] == "time_limit"
+    assert outcome["usage"]["wall"] < 30

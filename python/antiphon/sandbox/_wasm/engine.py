@@ -137,7 +137,7 @@ class WasmSession:
         _warm()
         self._engine = engine
         self._door: Door | None = None
-        self._alive = True
+        self._alive, self._begun = True, False
         self._session = Session(
             host=self._answer, shutdown_s=0, idle_s=None, lifetime_s=None, **engine.options()
         )
@@ -148,12 +148,17 @@ class WasmSession:
             trouble = {"kind": "crashed", "message": "the session has ended with an earlier run"}
             return {"error": trouble, "usage": {}, "engine": "wasm", "isolation": "wasm"}
 
+        wall = self._engine.limits["wall"]
+        # What keeps an interpreter that has run code from asking for more is that code.
+        start = min(_START, wall) if self._begun else _START
+        self._begun = True
+
         def inside(door: Door, cancel: threading.Event) -> Any:
             self._door = door
-            seconds = _START + self._engine.limits["wall"]
-            return self._session.run(self._engine.boot(), deadline_s=seconds, cancel=cancel)
+            boot = self._engine.boot()
+            return self._session.run(boot, deadline_s=start + wall, cancel=cancel)
 
-        outcome = driven(self._engine.limits, job, call, stop, inside)
+        outcome = driven(self._engine.limits, job, call, stop, inside, start=start)
         if (outcome.get("error") or {}).get("kind") in _ENDING or self._session.ended is not None:
             self._alive = False
         return outcome | {"usage": {**outcome["usage"], "start": "session"}}
@@ -172,11 +177,22 @@ def driven(
     call: Any,
     stop: Stop | None,
     inside: Callable[[Door, threading.Event], Any],
+    *,
+    start: float = _START,
 ) -> dict[str, Any]:
-    """Runs one job and says what came of it; the clock, and whatever was cut, are ours to tell."""
+    """Runs one job and says what came of it; the clock, and whatever was cut, are ours to tell.
+
+    Args:
+        limits: the complete table.
+        job: as the engines take it.
+        call: answers calls of host functions.
+        stop: by which the caller stops.
+        inside: runs the interpreter.
+        start: seconds until it has to have asked for the job.
+    """
     cancel, started = threading.Event(), time.monotonic()
     # The job's own time begins when it is asked for.
-    with Leash(_START, stop, cancel.set) as leash:
+    with Leash(start, stop, cancel.set) as leash:
         door = Door(_columns_in(job), limits, call, leash)
         done = inside(door, cancel)
     outcome, trouble = None, _trouble(done, leash, limits)
