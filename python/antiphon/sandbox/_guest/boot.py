@@ -68,8 +68,8 @@ def _fork() -> int:
 def _work(jail: Any, serve: Any, preload: Any) -> NoReturn:
     try:
         channel, folder, waits = jail.seal()
-        # Threads that a library has to start end when they have had nothing to do for a while:
-        # they are started when the job is there, and the door is locked behind them.
+        # A library that needs threads starts them when the job is there: they would take memory
+        # from every spare. The door is locked behind them.
         later = preload.needs_threads()
         if not later:
             jail.lock()
