@@ -735,7 +735,8 @@ class PostgresSaver(Saver):
         authenticated (XChaCha20-Poly1305), and nothing else is read. The tables lie in the
         schema of the name `schema`, which is made if there is none. There are at most `pool`
         connections (1 to 64), each opened when it is needed first. A statement may take
-        `timeout` seconds; so long a database that was there is also waited for when it is away.
+        `timeout` seconds; for as long it is tried again if its connection is cut, and a database
+        that was there is waited for.
         With `pickle` and a key, objects of types that are neither known nor registered are
         pickled; whoever has the key can then run code here. `keep_last`, `keep_for` and
         `keep_bytes` are those of `SqliteSaver.open`.
