@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_json", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "History", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_json", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -352,10 +352,6 @@ class Engine:
     """
     A compiled graph; immutable, and shareable between threads and runs.
     """
-    def ahistory(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> Any:
-        """
-        `history` on the caller's event loop.
-        """
     def aorphans(self, /, place: Place) -> Any:
         """
         `orphans` on the caller's event loop.
@@ -364,11 +360,10 @@ class Engine:
         """
         Nodes, edges, joins, branches and channels, for drawing.
         """
-    def history(self, /, place: Place, *, limit: int | None = None, live: bool = False) -> list:
+    def history(self, /, place: Place, *, live: bool = False) -> History:
         """
-        What a thread held at its checkpoints, newest first, each as a dict: from the
-        checkpoint of `place` back, and no more than `limit`. With `live`, the newest shows
-        what tasks of an open superstep have done.
+        What a thread held at its checkpoints, newest first: from the checkpoint of `place`
+        back. With `live`, the newest shows what tasks of an open superstep have done.
         """
     @property
     def name(self, /) -> str:
@@ -488,6 +483,20 @@ class Form:
     def kind(self, /) -> int: ...
     @property
     def name(self, /) -> str | None: ...
+
+@final
+class History:
+    """
+    What a thread held at its checkpoints, newest first, read as far as it is asked for.
+    """
+    def apage(self, /, most: int = ...) -> Any:
+        """
+        `page` on the caller's event loop.
+        """
+    def page(self, /, most: int = ...) -> list:
+        """
+        The next checkpoints, each as a dict, at most so many; none at the end.
+        """
 
 @final
 class Jail:

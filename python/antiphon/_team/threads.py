@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from antiphon._team.assemble import Assembled
     from antiphon.checkpoint import Checkpoint, Difference
 
+_PAGE = 16
+"""Checkpoints that a history reads at once."""
+
 
 class Threads:
     """What a team with a checkpointer can do with its threads.
@@ -212,8 +215,15 @@ class Threads:
             raise ValidationError(
                 f"`limit` must be a whole number of at least 1: {limit!r}", code="call_invalid"
             )
-        found = yield Call("history", (home.place(thread),), {"limit": limit, "live": True})
-        return [self._pictured(shown, thread) for shown in found]
+        history = self._built.engine.history(home.place(thread), live=True)
+        seen: list[Checkpoint] = []
+        while limit is None or len(seen) < limit:
+            most = _PAGE if limit is None else min(_PAGE, limit - len(seen))
+            found = yield Call("page", (most,), of=history)
+            if not found:
+                break
+            seen += [self._pictured(shown, thread) for shown in found]
+        return seen
 
     def _writing(
         self, thread: str, values: Any, as_agent: str | None, checkpoint: int | None
@@ -255,10 +265,9 @@ class Threads:
 
     def _look(self, home: Home, thread: str, checkpoint: int | None) -> Steps[list[dict[str, Any]]]:
         """The newest checkpoint, or the one that is named, as the engine shows it."""
-        options = {"limit": 1, "live": checkpoint is None}
-        found: list[dict[str, Any]] = yield Call(
-            "history", (home.place(thread, checkpoint),), options
-        )
+        place = home.place(thread, checkpoint)
+        history = self._built.engine.history(place, live=checkpoint is None)
+        found: list[dict[str, Any]] = yield Call("page", (1,), of=history)
         return found
 
     def _at_home(self) -> Home:

@@ -18,11 +18,14 @@ from antiphon.graph._snapshot import METADATA, StateSnapshot, config_at, empty, 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from antiphon._antiphon import Engine, Run, Saver
+    from antiphon._antiphon import Engine, History, Run, Saver
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
 
 __all__ = ["Threads"]
+
+_PAGE = 16
+"""Checkpoints that a history reads at once."""
 
 
 class Threads:
@@ -49,7 +52,7 @@ class Threads:
         """
         place = self._place(config)
         try:
-            found = self._engine.history(place.native(), **_newest(place))
+            found = self._newest(place).page(1)
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
         return snapshot(place.thread, found[0]) if found else empty(place.thread)
@@ -58,7 +61,7 @@ class Threads:
         """`get_state` on the caller's event loop."""
         place = self._place(config)
         try:
-            found = await self._engine.ahistory(place.native(), **_newest(place))
+            found = await self._newest(place).apage(1)
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
         return snapshot(place.thread, found[0]) if found else empty(place.thread)
@@ -71,7 +74,7 @@ class Threads:
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[StateSnapshot]:
-        """What a thread held at its checkpoints, newest first.
+        """What a thread held at its checkpoints, newest first, read as far as it is iterated.
 
         Args:
             config: the thread; or a checkpoint, to begin there.
@@ -85,10 +88,11 @@ class Threads:
         past = _Past(self._place(config if before is None else before), filter, limit)
         past.skips = before is not None
         try:
-            found = self._engine.history(past.place, limit=past.asked)
+            history = self._engine.history(past.place)
+            while not past.is_full and (found := history.page(past.most)):
+                yield from past.snapshots(found)
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
-        yield from past.snapshots(found)
 
     async def aget_state_history(
         self,
@@ -102,11 +106,12 @@ class Threads:
         past = _Past(self._place(config if before is None else before), filter, limit)
         past.skips = before is not None
         try:
-            found = await self._engine.ahistory(past.place, limit=past.asked)
+            history = self._engine.history(past.place)
+            while not past.is_full and (found := await history.apage(past.most)):
+                for shown in past.snapshots(found):
+                    yield shown
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
-        for shown in past.snapshots(found):
-            yield shown
 
     def update_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None
@@ -129,7 +134,7 @@ class Threads:
         place = self._place(config)
         try:
             if as_node is None:
-                as_node = self._writer(self._engine.history(place.native(), **_newest(place)))
+                as_node = self._writer(self._newest(place).page(1))
             run = self._edit(place, values, as_node)
             run.drain()
         except AntiphonError as error:
@@ -143,9 +148,7 @@ class Threads:
         place = self._place(config)
         try:
             if as_node is None:
-                as_node = self._writer(
-                    await self._engine.ahistory(place.native(), **_newest(place))
-                )
+                as_node = self._writer(await self._newest(place).apage(1))
             run = self._edit(place, values, as_node)
             await run
         except AntiphonError as error:
@@ -154,6 +157,10 @@ class Threads:
 
     def _place(self, config: RunnableConfig) -> Place:
         return Place.of((self.checkpointer, self._plan), merge(self._bound, config))
+
+    def _newest(self, place: Place) -> History:
+        """A history whose first page shows a thread as it is now, unless a checkpoint is named."""
+        return self._engine.history(place.native(), live=place.checkpoint is None)
 
     def _writer(self, found: list[dict[str, Any]]) -> str:
         """The node that wrote last."""
@@ -174,17 +181,13 @@ class Threads:
         return self._engine.start(values, place=place.native("sync", as_node))
 
 
-def _newest(place: Place) -> dict[str, Any]:
-    """How the newest checkpoint is to be shown: as it is now, unless one is named."""
-    return {"limit": 1, "live": place.checkpoint is None}
-
-
 class _Past:
     """What somebody wants to see of a history."""
 
     def __init__(self, place: Place, wanted: Mapping[str, Any] | None, limit: int | None) -> None:
         self._check(wanted, limit)
         self.skips = False
+        self._found = 0
         self.place = place.native()
         self._wanted = wanted or {}
         self._limit = limit
@@ -206,18 +209,27 @@ class _Past:
             )
 
     @property
-    def asked(self) -> int | None:
-        """How many the engine is to show: a filter may pass over any number of them."""
-        return None if self._wanted or self._limit is None else self._limit + int(self.skips)
+    def is_full(self) -> bool:
+        """Whether all that are wanted were found."""
+        return self._limit is not None and self._found >= self._limit
+
+    @property
+    def most(self) -> int:
+        """How many checkpoints to read at once: a filter may pass over any number of them."""
+        if self._wanted or self._limit is None:
+            return _PAGE
+        return min(_PAGE, self._limit - self._found + int(self.skips))
 
     def snapshots(self, found: list[dict[str, Any]]) -> Iterator[StateSnapshot]:
-        """Those that are wanted."""
-        shown = 0
-        for one in found[int(self.skips) :]:
-            if self._limit is not None and shown >= self._limit:
+        """Those of a page that are wanted."""
+        for one in found:
+            if self.skips:
+                self.skips = False
+                continue
+            if self.is_full:
                 return
             made = snapshot(self.place.thread, one)
             metadata = made.metadata or {}
             if all(metadata.get(key) == value for key, value in self._wanted.items()):
-                shown += 1
+                self._found += 1
                 yield made

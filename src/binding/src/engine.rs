@@ -12,10 +12,10 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::agent::AgentEntry;
 use crate::context::Context;
 use crate::fault::{Retry, seconds};
+use crate::history::History;
 use crate::limits::Limits;
 use crate::object::Object;
 use crate::orphans::orphans;
-use crate::picture::View;
 use crate::place::Place;
 use crate::run::Run;
 use crate::shape::Shape;
@@ -193,34 +193,11 @@ impl Engine {
         request.start(slf, input)
     }
 
-    /// What a thread held at its checkpoints, newest first, each as a dict: from the
-    /// checkpoint of `place` back, and no more than `limit`. With `live`, the newest shows
-    /// what tasks of an open superstep have done.
-    #[pyo3(signature = (place, *, limit=None, live=false))]
-    fn history<'py>(
-        slf: &Bound<'py, Self>,
-        place: &Bound<'_, Place>,
-        limit: Option<usize>,
-        live: bool,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let view = View::of(place, limit, live)?;
-        view.shown(slf, &waited(slf.py(), view.entries(place)?)?)
-    }
-
-    /// `history` on the caller's event loop.
-    #[pyo3(signature = (place, *, limit=None, live=false))]
-    fn ahistory<'py>(
-        slf: &Bound<'py, Self>,
-        place: &Bound<'_, Place>,
-        limit: Option<usize>,
-        live: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let view = View::of(place, limit, live)?;
-        let entries = view.entries(place)?;
-        let this = slf.clone().unbind();
-        awaited(slf.py(), entries, move |py, parts| {
-            view.shown(this.bind(py), &parts).map(|list| list.into_any().unbind())
-        })
+    /// What a thread held at its checkpoints, newest first: from the checkpoint of `place`
+    /// back. With `live`, the newest shows what tasks of an open superstep have done.
+    #[pyo3(signature = (place, *, live=false))]
+    fn history(slf: &Bound<'_, Self>, place: &Bound<'_, Place>, live: bool) -> PyResult<History> {
+        History::open(slf, place, live)
     }
 
     /// The threads in the store of `place` whose last run was one of this graph and was

@@ -28,6 +28,7 @@ mod ffi;
 mod forks;
 mod given;
 mod handle;
+mod history;
 mod host;
 mod inbox;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -42,7 +43,6 @@ mod native_runtime;
 mod object;
 mod options;
 mod orphans;
-mod past;
 mod picture;
 mod place;
 mod pool;
@@ -94,6 +94,7 @@ mod _antiphon {
         engine::Engine,
         event::Event,
         fault::Retry,
+        history::History,
         limits::Limits,
         model::Model,
         place::Place,

@@ -5,7 +5,8 @@ use antiphon_core::checkpoint::{Kept, KeptState, Memory, Source};
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_stores::Record;
+use antiphon_stores::history::upcoming_nodes;
+use antiphon_stores::{CheckpointView, HistoryPage, HistoryReader};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -14,53 +15,49 @@ use crate::engine::Engine;
 use crate::fault::{as_dict, to_exception};
 use crate::host::{Host, PyRules};
 use crate::object::Object;
-use crate::past::{self, Shot, Wanted, next, shots};
 use crate::place::Place;
 use crate::show;
 
-/// How a thread is to be shown.
+/// How the checkpoints of a thread are shown.
 #[derive(Debug)]
 pub(crate) struct View {
-    wanted: Wanted,
     live: bool,
     values: ObjectCodec,
 }
 
+/// A view of a thread, and what reads it from the checkpoint of a place back, or from its end.
+pub(crate) fn open_history(
+    place: &Bound<'_, Place>,
+    live: bool,
+) -> PyResult<(View, HistoryReader<Object>)> {
+    let py = place.py();
+    let this = place.get();
+    let reader = HistoryReader::new(this.vault(py)?, &this.thread, this.checkpoint);
+    Ok((View { live, values: this.values(py)? }, reader))
+}
+
 impl View {
-    /// A view from the checkpoint of a place back, or from the end of its thread.
-    pub(crate) fn of(place: &Bound<'_, Place>, limit: Option<usize>, live: bool) -> PyResult<Self> {
-        let limit = limit.unwrap_or(usize::MAX);
-        let wanted = Wanted { from: place.get().checkpoint, limit };
-        Ok(Self { wanted, live, values: place.get().values(place.py())? })
-    }
-
-    /// The entries of the thread that it takes.
-    pub(crate) fn entries(
+    /// Adds the next checkpoints to a list, newest first, as dicts, at most so many; says
+    /// whether there were any without loading more.
+    pub(crate) fn add_page(
         &self,
-        place: &Bound<'_, Place>,
-    ) -> PyResult<impl Future<Output = Result<Vec<Vec<Record>>, Fault>> + Send + 'static> {
-        let vault = place.get().vault(place.py())?;
-        Ok(past::entries(vault, place.get().thread.clone(), self.wanted))
-    }
-
-    /// The checkpoints that entries add up to, newest first, as dicts.
-    pub(crate) fn shown<'py>(
-        &self,
-        engine: &Bound<'py, Engine>,
-        parts: &[Vec<Record>],
-    ) -> PyResult<Bound<'py, PyList>> {
+        engine: &Bound<'_, Engine>,
+        reader: &mut HistoryReader<Object>,
+        (list, most): (&Bound<'_, PyList>, usize),
+    ) -> PyResult<bool> {
         let py = engine.py();
-        let graph = &engine.get().graph;
-        let found = shots((graph, &self.values), parts, self.wanted.limit);
-        let (shots, memory) = found.map_err(|fault| to_exception(py, &fault))?;
-        let list = PyList::empty(py);
-        let mut memory = Some(memory).filter(|_| self.live);
-        for shot in &shots {
-            list.append(picture(engine, shot, memory.take())?)?;
+        let page = reader.page(&engine.get().graph, &self.values, most);
+        let Some(page) = page.map_err(|fault| to_exception(py, &fault))? else { return Ok(false) };
+        let HistoryPage { checkpoints, tip } = page;
+        let mut live = tip.filter(|_| self.live);
+        for checkpoint in &checkpoints {
+            list.append(picture(engine, checkpoint, live.take())?)?;
         }
-        Ok(list)
+        Ok(true)
     }
 }
+
+type Shot = CheckpointView<Object>;
 
 fn picture<'py>(
     engine: &Bound<'py, Engine>,
@@ -73,7 +70,7 @@ fn picture<'py>(
     let is_live = live.is_some();
     let is_paused = live.as_ref().is_some_and(Memory::is_paused);
     let seed = shot.header.as_ref().map_or_else(Seed::default, |header| header.seed);
-    let open: Vec<_> = next(graph, &shot.image)
+    let open: Vec<_> = upcoming_nodes(graph, &shot.image)
         .into_iter()
         .zip(0_u32..)
         .map(|(node, slot)| (node, seed.task(shot.image.step + 1, slot)))

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`clerk`] | seeing to threads from outside of runs: lists, copies, pruning |
 //! | [`codec`] | how commits become bytes |
+//! | [`history`] | what a thread held at its checkpoints |
 //! | [`keep`] | what of a thread stays |
 //! | [`keeper`] | from commits to entries, and back |
 //! | [`lease`], [`owner`] | who writes to a thread, and for how long |
@@ -19,6 +20,7 @@
 
 pub mod clerk;
 pub mod codec;
+pub mod history;
 pub mod keep;
 pub mod keeper;
 pub mod lease;
@@ -37,6 +39,7 @@ mod withheld;
 
 pub use clerk::Clerk;
 pub use codec::{Codec, JsonCodec, ValueCodec};
+pub use history::{CheckpointView, HistoryPage, HistoryReader};
 pub use keep::Keep;
 pub use keeper::{Durability, Found, Header, Keeper, is_checkpoint};
 pub use lease::{Lease, TERM};

@@ -22,8 +22,10 @@ use antiphon_core::task::{Failure, Outcome};
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_runtime::{ManualClock, SystemClock};
+use antiphon_stores::keeper::read;
 use antiphon_stores::{
-    Durability, Header, JsonCodec, Keep, Keeper, MemoryStore, Seal, Settings, SqliteStore, Vault,
+    CheckpointView, Durability, Header, HistoryReader, JsonCodec, Keep, Keeper, MemoryStore, Seal,
+    Settings, SqliteStore, Vault,
 };
 use serde_json::{Value, json};
 
@@ -338,4 +340,78 @@ async fn a_branch_marks_its_calls_as_its_own() {
     drive(&mut run, &mut keeper, 1).await;
     keeper.go_back(last - 2).await.unwrap();
     assert_ne!(keeper.mark(3), first, "another branch from the same place");
+}
+
+/// A thread's checkpoints, newest first, read in pages of at most so many.
+async fn history_of(
+    vault: &Vault,
+    from: Option<u64>,
+    most: usize,
+) -> (Vec<CheckpointView<Value>>, Vec<usize>) {
+    let mut reader = HistoryReader::new(vault.clone(), "t", from);
+    let (mut found, mut sizes) = (Vec::new(), Vec::new());
+    while !reader.is_finished() {
+        reader.load().await.unwrap();
+        while let Some(page) = reader.page(&graph(), &JsonCodec, most).unwrap() {
+            assert_eq!(page.tip.is_some(), sizes.is_empty(), "the first page has the tip");
+            sizes.push(page.checkpoints.len());
+            found.extend(page.checkpoints);
+        }
+    }
+    (found, sizes)
+}
+
+#[tokio::test]
+async fn a_history_gives_every_checkpoint_whatever_its_pages() {
+    for durability in [Durability::Sync, Durability::Exit] {
+        let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+        let (mut keeper, _) = open(store.clone(), "first", durability).await;
+        keeper.begin(&header());
+        let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
+        assert!(drive(&mut run, &mut keeper, usize::MAX).await.1);
+        keeper.close().await.unwrap();
+        let vault = Vault::new(store, Arc::new(Seal::tagged()));
+        let (all, _) = history_of(&vault, None, usize::MAX).await;
+        let steps: Vec<u64> = all.iter().map(|view| view.image.step).collect();
+        let expected: Vec<u64> = match durability {
+            Durability::Exit => vec![STEPS as u64],
+            _ => (0..=STEPS as u64).rev().collect(),
+        };
+        assert_eq!(steps, expected);
+        for pair in all.windows(2) {
+            let [newer, older] = pair else { panic!("windows of two") };
+            assert_eq!(newer.parent, older.seq);
+            assert_eq!(newer.header, Some(header()));
+        }
+        for view in all.iter().step_by(13) {
+            let way = vault.way_to_checkpoint("t", view.seq).await.unwrap();
+            let alone = read(&graph(), &JsonCodec, &way).unwrap().unwrap();
+            assert_eq!(view.image.state.snapshot(), alone.memory.root.state.snapshot());
+            assert_eq!(view.image.step, alone.memory.root.step);
+        }
+        for most in [1, 2, 7, 16] {
+            let (paged, sizes) = history_of(&vault, None, most).await;
+            assert!(sizes.iter().all(|size| (1..=most).contains(size)));
+            let about = |views: &[CheckpointView<Value>]| -> Vec<_> {
+                views.iter().map(|v| (v.seq, v.parent, v.source, v.wrote.clone())).collect()
+            };
+            assert_eq!(about(&paged), about(&all));
+            let states = paged.iter().zip(&all).step_by(29);
+            for (one, other) in states {
+                assert_eq!(one.image.state.snapshot(), other.image.state.snapshot());
+            }
+        }
+        let middle = &all[all.len() / 2];
+        let (older, _) = history_of(&vault, Some(middle.seq), 5).await;
+        let seqs =
+            |views: &[CheckpointView<Value>]| views.iter().map(|v| v.seq).collect::<Vec<_>>();
+        assert_eq!(seqs(&older), seqs(&all[all.len() / 2..]));
+    }
+}
+
+#[tokio::test]
+async fn an_empty_thread_has_no_history() {
+    let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
+    let vault = Vault::new(store, Arc::new(Seal::tagged()));
+    assert!(history_of(&vault, None, 16).await.0.is_empty());
 }

@@ -1,0 +1,393 @@
+//! What a thread held at its checkpoints, newest first, a page at a time.
+//!
+//! Entries are deltas, so a checkpoint is what a snapshot and all the entries
+//! since add up to, and reading backwards means folding forwards again and
+//! again. A page is found by halving: the entries since the snapshot are
+//! folded to their middle, the newer half is halved in turn, and what the
+//! older half starts from is put aside. That keeps as many states as the
+//! number of entries has binary digits, however long the thread, and folds
+//! each entry about as often.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use antiphon_core::checkpoint::{Change, Commit, Delta, Image, Kept, Memory, Source};
+use antiphon_core::effect::{Ending, Question};
+use antiphon_core::graph::{Graph, NodeId};
+use antiphon_core::value::Value;
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::EntryKind;
+
+use crate::codec::{Codec, ValueCodec};
+use crate::keeper::Header;
+use crate::log::{Record, Vault};
+
+/// A checkpoint: the graph between two supersteps, and what has happened since.
+#[derive(Clone, Debug)]
+pub struct CheckpointView<V> {
+    /// Its number.
+    pub seq: u64,
+    /// The checkpoint before it; 0 for the first.
+    pub parent: u64,
+    /// When it was written.
+    pub at: Time,
+    /// What led to it.
+    pub source: Source,
+    /// The nodes whose writes it merged.
+    pub wrote: Vec<NodeId>,
+    /// The graph.
+    pub image: Image<V>,
+    /// The run that went on from it, or came to it.
+    pub header: Option<Header>,
+    /// What tasks of the next superstep came to before that was merged, by key.
+    pub tasks: BTreeMap<u64, Kept<V>>,
+    /// What was asked last, with the key of the asking task, by that of the task of the run's
+    /// own graph.
+    pub asked: BTreeMap<u64, Vec<(u64, Question<V>)>>,
+    /// How the run ended there, if it did.
+    pub ended: Option<Result<Ending, Fault>>,
+}
+
+/// Some checkpoints, newest first.
+#[derive(Clone, Debug)]
+pub struct HistoryPage<V> {
+    /// The checkpoints.
+    pub checkpoints: Vec<CheckpointView<V>>,
+    /// What is known at the last entry; on the first page alone.
+    pub tip: Option<Memory<V>>,
+}
+
+/// Reads a thread backwards.
+///
+/// Call [`HistoryReader::load`], then [`HistoryReader::page`] until that gives
+/// nothing, and begin anew; it is over once [`HistoryReader::is_finished`].
+pub struct HistoryReader<V> {
+    vault: Vault,
+    thread: String,
+    /// Where the next older part ends.
+    older: Older,
+    /// A part that has been read and not decoded.
+    loaded: Option<Vec<Record>>,
+    /// What belongs to the last checkpoint of the next older part.
+    carried: Vec<Step<V>>,
+    /// The rest of the part, the newest segment last.
+    segments: Vec<Segment<V>>,
+    is_first: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Older {
+    Tip,
+    Checkpoint(u64),
+    Entry(u64),
+    Nothing,
+}
+
+impl<V: Value> HistoryReader<V> {
+    /// The most checkpoints of a page.
+    pub const PAGE: usize = 16;
+
+    /// The history of a thread, from one of its checkpoints back, or from its tip.
+    pub fn new(vault: Vault, thread: &str, from: Option<u64>) -> Self {
+        let older = from.map_or(Older::Tip, Older::Checkpoint);
+        let (loaded, carried, segments) = (None, Vec::new(), Vec::new());
+        let thread = thread.to_owned();
+        Self { vault, thread, older, loaded, carried, segments, is_first: true }
+    }
+
+    /// Whether there are no more checkpoints.
+    pub fn is_finished(&self) -> bool {
+        let is_empty = self.loaded.is_none() && self.segments.is_empty();
+        is_empty && matches!(self.older, Older::Nothing)
+    }
+
+    /// Reads the next older part of the thread, unless there are pages left without it.
+    ///
+    /// # Errors
+    /// Those of [`Vault::way_to`] and [`Vault::way_to_checkpoint`].
+    pub async fn load(&mut self) -> Result<(), Fault> {
+        if self.loaded.is_some() || !self.segments.is_empty() {
+            return Ok(());
+        }
+        let Self { vault, thread, .. } = self;
+        let way = match self.older {
+            Older::Tip => vault.way_to(thread, None).await?,
+            Older::Checkpoint(seq) => vault.way_to_checkpoint(thread, seq).await?,
+            Older::Entry(seq) => vault.way_to(thread, Some(seq)).await?,
+            Older::Nothing => return Ok(()),
+        };
+        self.older = match way.first().map_or(0, |first| first.parent) {
+            0 => Older::Nothing,
+            // What came before a snapshot may have been pruned.
+            before if vault.store().find(thread, before).await?.is_none() => Older::Nothing,
+            before => Older::Entry(before),
+        };
+        self.loaded = (!way.is_empty()).then_some(way);
+        Ok(())
+    }
+
+    /// The next checkpoints, at most so many and at most [`HistoryReader::PAGE`]; nothing if
+    /// another part has to be loaded first, or none is left.
+    ///
+    /// # Errors
+    /// `checkpoint_corrupt` or `checkpoint_misfit` if entries cannot be read.
+    pub fn page(
+        &mut self,
+        graph: &Arc<Graph<V>>,
+        values: &impl ValueCodec<V>,
+        most: usize,
+    ) -> Result<Option<HistoryPage<V>>, Fault> {
+        if let Some(part) = self.loaded.take() {
+            self.divide(graph, decode(&Codec::new(graph, values), part)?)?;
+        }
+        let most = most.clamp(1, Self::PAGE);
+        while let Some(segment) = self.segments.pop() {
+            if segment.views() <= most {
+                let (checkpoints, tip) = segment.read(graph)?;
+                let tip = Some(tip).filter(|_| std::mem::take(&mut self.is_first));
+                return Ok(Some(HistoryPage { checkpoints, tip }));
+            }
+            let (older, newer) = segment.halve(graph)?;
+            self.segments.extend([older, newer]);
+        }
+        Ok(None)
+    }
+
+    /// The part as one segment. A snapshot that it begins with may repeat the superstep before
+    /// it, which the next older part knows: it waits for that.
+    fn divide(&mut self, graph: &Arc<Graph<V>>, mut steps: Vec<Step<V>>) -> Result<(), Fault> {
+        steps.append(&mut self.carried);
+        mark_views(&mut steps);
+        let mut start = Fold::new(graph);
+        if matches!(self.older, Older::Entry(_)) {
+            let later = steps.iter().skip(1).position(|step| step.begins_view);
+            let rest = steps.split_off(later.map_or(steps.len(), |place| place + 1));
+            for step in &steps {
+                start.add(graph, step)?;
+            }
+            self.carried = steps;
+            steps = rest;
+        }
+        let segment = Segment { steps, start };
+        // A tip that only the next older part can tell about is told with that.
+        if segment.views() > 0 {
+            self.segments.push(segment);
+        }
+        Ok(())
+    }
+}
+
+/// An entry, decoded once: the states that are made of it share its values.
+struct Step<V> {
+    seq: u64,
+    parent: u64,
+    step: u64,
+    at: Time,
+    /// Whether a checkpoint begins here: a snapshot may repeat the superstep before it.
+    begins_view: bool,
+    body: Body<V>,
+}
+
+enum Body<V> {
+    Header(Header),
+    Snapshot(Box<Memory<V>>),
+    Commit(Box<Commit<V>>),
+}
+
+fn mark_views<V>(steps: &mut [Step<V>]) {
+    let mut last = None;
+    for step in steps {
+        let is_repeated = last == Some((step.parent, step.step));
+        step.begins_view = match &step.body {
+            Body::Snapshot(_) => !is_repeated,
+            Body::Commit(commit) => checkpoint_source(commit).is_some(),
+            Body::Header(_) => false,
+        };
+        if step.begins_view || matches!(step.body, Body::Snapshot(_)) {
+            last = Some((step.seq, step.step));
+        }
+    }
+}
+
+/// What led to the checkpoint that a commit is, if it is one: a superstep of the run's own graph.
+fn checkpoint_source<V>(commit: &Commit<V>) -> Option<Source> {
+    match &commit.change {
+        Change::Step(Delta { source, .. }) if commit.within.is_empty() => Some(*source),
+        _ => None,
+    }
+}
+
+fn decode<V: Value, C: ValueCodec<V>>(
+    codec: &Codec<'_, V, C>,
+    part: Vec<Record>,
+) -> Result<Vec<Step<V>>, Fault> {
+    let step = |record: Record| {
+        let Record { seq, parent, kind, step, at, body } = record;
+        let body = match kind {
+            EntryKind::Run => Body::Header(Header::decode(&body)?),
+            EntryKind::Snapshot => Body::Snapshot(Box::new(codec.decode_memory(&body)?)),
+            EntryKind::Step | EntryKind::Part | EntryKind::End => {
+                Body::Commit(Box::new(codec.decode(&body)?))
+            }
+        };
+        Ok(Step { seq, parent, step, at, begins_view: false, body })
+    };
+    part.into_iter().map(step).collect()
+}
+
+/// Entries that begin with a checkpoint, and what came before them.
+struct Segment<V> {
+    steps: Vec<Step<V>>,
+    start: Fold<V>,
+}
+
+impl<V: Value> Segment<V> {
+    fn views(&self) -> usize {
+        self.steps.iter().filter(|step| step.begins_view).count()
+    }
+
+    /// Its checkpoints, newest first, and what is known at its end.
+    fn read(self, graph: &Arc<Graph<V>>) -> Result<(Vec<CheckpointView<V>>, Memory<V>), Fault> {
+        let mut fold = Fold { views: Some(Vec::new()), ..self.start };
+        for step in &self.steps {
+            fold.add(graph, step)?;
+        }
+        fold.finish();
+        let mut views = fold.views.unwrap_or_default();
+        views.reverse();
+        Ok((views, fold.memory))
+    }
+
+    /// The older and the newer half.
+    fn halve(self, graph: &Arc<Graph<V>>) -> Result<(Self, Self), Fault> {
+        let Self { mut steps, start } = self;
+        let begins = |(place, step): (usize, &Step<V>)| step.begins_view.then_some(place);
+        let cuts: Vec<usize> = steps.iter().enumerate().filter_map(begins).collect();
+        let middle = cuts.get(cuts.len() / 2).copied().unwrap_or(steps.len());
+        let newer = steps.split_off(middle);
+        let mut fold = start.clone();
+        for step in &steps {
+            fold.add(graph, step)?;
+        }
+        Ok((Self { steps, start }, Self { steps: newer, start: fold }))
+    }
+}
+
+/// What entries add up to.
+#[derive(Clone)]
+struct Fold<V> {
+    memory: Memory<V>,
+    header: Option<Header>,
+    last: LastCheckpoint,
+    /// The checkpoints that it has met, if somebody wants them.
+    views: Option<Vec<CheckpointView<V>>>,
+}
+
+/// The last checkpoint so far, whether somebody wants it or not.
+#[derive(Clone, Default)]
+struct LastCheckpoint {
+    seq: u64,
+    step: u64,
+    /// The nodes that were to run next.
+    next: Vec<NodeId>,
+}
+
+impl<V: Value> Fold<V> {
+    fn new(graph: &Graph<V>) -> Self {
+        let last = LastCheckpoint::default();
+        Self { memory: Memory::new(graph), header: None, last, views: None }
+    }
+
+    fn add(&mut self, graph: &Arc<Graph<V>>, step: &Step<V>) -> Result<(), Fault> {
+        if step.begins_view {
+            self.finish();
+        }
+        match &step.body {
+            Body::Header(header) => self.header = Some(header.clone()),
+            Body::Snapshot(memory) => {
+                self.memory = Memory::clone(memory);
+                if step.begins_view {
+                    self.begin(graph, step, Source::Step);
+                } else if let Some(view) = self.view() {
+                    view.seq = step.seq;
+                }
+                self.last.seq = step.seq;
+            }
+            Body::Commit(commit) => self.add_commit(graph, step, commit)?,
+        }
+        Ok(())
+    }
+
+    fn add_commit(
+        &mut self,
+        graph: &Arc<Graph<V>>,
+        step: &Step<V>,
+        commit: &Commit<V>,
+    ) -> Result<(), Fault> {
+        let source = checkpoint_source(commit);
+        let header = self.header.clone();
+        if let (None, Some(view)) = (source, self.view()) {
+            // The run that goes on from a checkpoint is known once it has done something.
+            view.header = header;
+            if let Change::Asked(task, question) = &commit.change {
+                let key = commit.within.first().map_or(task.key, |level| level.key);
+                let asked = view.asked.entry(key).or_default();
+                asked.retain(|(asker, _)| *asker != task.key);
+                asked.push((task.key, Question::clone(question)));
+            }
+        }
+        self.memory.fold(graph, commit.clone())?;
+        if let Some(source) = source {
+            self.begin(graph, step, source);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, graph: &Graph<V>, step: &Step<V>, source: Source) {
+        let wrote = match source {
+            Source::Step if step.step == self.last.step + 1 => std::mem::take(&mut self.last.next),
+            Source::Begin | Source::Turn => vec![NodeId::START],
+            // A run that is kept when it rests does not tell of the steps before that.
+            Source::Step | Source::Edit => Vec::new(),
+        };
+        let next = upcoming_nodes(graph, &self.memory.root);
+        let last = LastCheckpoint { seq: step.seq, step: step.step, next };
+        let parent = std::mem::replace(&mut self.last, last).seq;
+        let Some(views) = &mut self.views else { return };
+        views.push(CheckpointView {
+            seq: step.seq,
+            parent,
+            at: step.at,
+            source,
+            wrote,
+            image: self.memory.root.clone(),
+            header: self.header.clone(),
+            tasks: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            ended: None,
+        });
+    }
+
+    /// Nothing more comes before the next checkpoint.
+    fn finish(&mut self) {
+        let Some(view) = self.views.as_mut().and_then(|views| views.last_mut()) else { return };
+        view.tasks.clone_from(&self.memory.tasks);
+        view.ended.clone_from(&self.memory.ended);
+    }
+
+    fn view(&mut self) -> Option<&mut CheckpointView<V>> {
+        self.views.as_mut()?.last_mut()
+    }
+}
+
+/// The nodes that run in the superstep after a checkpoint, in the order of its tasks.
+pub fn upcoming_nodes<V>(graph: &Graph<V>, image: &Image<V>) -> Vec<NodeId> {
+    if let Some(detour) = image.outlook.detour {
+        return vec![detour];
+    }
+    let (ready, sends) = image.outlook.upcoming();
+    let mut next = ready.to_vec();
+    next.sort_unstable_by_key(|&node| graph.rank(node));
+    next.extend(sends.iter().filter_map(|sent| graph.node_id(&sent.node)));
+    next
+}
