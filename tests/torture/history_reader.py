@@ -34,7 +34,8 @@ def main(url: str, steps: int) -> None:
     app.invoke({"messages": []}, config)
     before = peak()
     seen = [
-        (one.metadata["step"], len(one.values["messages"])) for one in app.get_state_history(config)
+        ((one.metadata or {})["step"], len(one.values["messages"]))
+        for one in app.get_state_history(config)
     ]
     numbers, lengths = zip(*seen, strict=True)
     print(json.dumps({"steps": numbers, "lengths": lengths, "grown": peak() - before}))
