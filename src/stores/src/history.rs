@@ -113,7 +113,11 @@ impl<V: Value> HistoryReader<V> {
         let way = match self.older {
             Older::Tip => vault.way_to(thread, None).await?,
             Older::Checkpoint(seq) => vault.way_to_checkpoint(thread, seq).await?,
-            Older::Entry(seq) => vault.way_to(thread, Some(seq)).await?,
+            Older::Entry(seq) => match vault.way_to(thread, Some(seq)).await {
+                // It was pruned while it was read.
+                Err(_) if vault.store().find(thread, seq).await?.is_none() => Vec::new(),
+                way => way?,
+            },
             Older::Nothing => return Ok(()),
         };
         self.older = match way.first().map_or(0, |first| first.parent) {

@@ -30,6 +30,7 @@ pub mod name;
 pub mod owner;
 pub mod postgres;
 pub mod process;
+mod reread;
 pub mod room;
 pub mod seal;
 pub mod shelf;

@@ -8,6 +8,7 @@ use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span,
 
 use crate::codec::damaged_chain;
 use crate::keep::Keep;
+use crate::reread::FailedReadings;
 use crate::seal::{Place, Seal};
 
 /// An entry that has been opened.
@@ -65,6 +66,16 @@ impl Vault {
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
     pub async fn way_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
+        let mut failed = FailedReadings::default();
+        loop {
+            match self.read_way(thread, seq).await {
+                Ok(way) => return Ok(way),
+                Err(fault) => failed.add(&*self.store, thread, fault).await?,
+            };
+        }
+    }
+
+    async fn read_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
         let seq = match seq {
             Some(seq) => seq,
             None => self.head(thread).await?.unwrap_or_default(),
@@ -151,9 +162,14 @@ impl Vault {
     /// [`Vault::way_to`].
     pub async fn way_to_checkpoint(&self, thread: &str, seq: u64) -> Result<Vec<Record>, Fault> {
         let found = self.store.find(thread, seq).await?.map(|entry| entry.kind);
-        match found {
-            Some(EntryKind::Step | EntryKind::Snapshot) => self.way_to(thread, Some(seq)).await,
-            _ => Err(missing(thread, seq)),
+        if !matches!(found, Some(EntryKind::Step | EntryKind::Snapshot)) {
+            return Err(missing(thread, seq));
+        }
+        let way = self.way_to(thread, Some(seq)).await;
+        match way {
+            // It was pruned while it was read.
+            Err(_) if self.store.find(thread, seq).await?.is_none() => Err(missing(thread, seq)),
+            way => way,
         }
     }
 

@@ -10,6 +10,7 @@ use crate::codec::{Glance, damaged_chain, end};
 use crate::keeper::{Header, is_checkpoint};
 use crate::log::{Record, missing};
 use crate::name;
+use crate::reread::FailedReadings;
 
 /// Why a run that was still going on in the other thread does not in the new one.
 const COPIED: &str = "forked";
@@ -40,11 +41,21 @@ impl Clerk {
     pub async fn copy(&self, copying: Copying<'_>) -> Result<(), Fault> {
         let Copying { from, checkpoint, to, .. } = copying;
         name::check_new(to)?;
-        let way = self.whole_way(from, checkpoint).await?;
+        let mut failed = FailedReadings::default();
+        let (way, records) = loop {
+            let way = self.whole_way(from, checkpoint).await;
+            let read = match way {
+                Ok(way) => self.records(from, &way).await.map(|records| (way, records)),
+                Err(fault) => Err(fault),
+            };
+            match read {
+                Ok(read) => break read,
+                Err(fault) => failed.add(&**self.store(), from, fault).await?,
+            };
+        };
         if self.store().head(to).await?.is_some_and(|head| head.last > 0) {
             return Err(taken(to));
         }
-        let records = self.records(from, &way).await?;
         let added = self.added(copying, &records).await?;
         let entries = self.sealed(to, records, &way, added)?;
         let head = self.claim(to).await?;

@@ -8,6 +8,7 @@ use super::status::{Status, Tail};
 use super::{Asking, Clerk, empty};
 use crate::codec::damaged_chain;
 use crate::keeper::Header;
+use crate::reread::FailedReadings;
 
 /// Which threads are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,23 @@ pub struct Page {
     pub threads: Vec<Listed>,
     /// Where the next part begins; nothing if this was the last.
     pub next: Option<String>,
+}
+
+impl Listed {
+    /// A thread of which nothing has been read yet.
+    fn empty(thread: &Thread) -> Self {
+        Self {
+            thread: thread.name.clone(),
+            status: Status::Empty,
+            asking: Vec::new(),
+            graph: String::new(),
+            run_id: String::new(),
+            step: 0,
+            began: thread.at,
+            at: thread.at,
+            size: thread.size,
+        }
+    }
 }
 
 impl Clerk {
@@ -145,24 +163,22 @@ impl Clerk {
 
     /// A thread that is damaged is listed as one, beside the others.
     async fn told(&self, thread: &Thread) -> Result<Listed, Fault> {
-        let mut listed = Listed {
-            thread: thread.name.clone(),
-            status: Status::Empty,
-            asking: Vec::new(),
-            graph: String::new(),
-            run_id: String::new(),
-            step: 0,
-            began: thread.at,
-            at: thread.at,
-            size: thread.size,
-        };
-        match self.tell(thread, &mut listed).await {
-            Err(fault) if fault.code.starts_with("checkpoint_") => {
-                listed.status = Status::Unreadable(fault);
-                listed.asking = Vec::new();
+        let mut thread = thread.clone();
+        let mut failed = FailedReadings::default();
+        let mut listed = loop {
+            let mut listed = Listed::empty(&thread);
+            let Err(fault) = self.tell(&thread, &mut listed).await else { break listed };
+            match failed.add(&**self.store(), &thread.name, fault).await {
+                Ok(Some(now)) => thread = now,
+                Ok(None) => break Listed::empty(&thread),
+                Err(fault) if fault.code.starts_with("checkpoint_") => {
+                    listed.status = Status::Unreadable(fault);
+                    listed.asking = Vec::new();
+                    break listed;
+                }
+                Err(fault) => return Err(fault),
             }
-            told => told?,
-        }
+        };
         if !matches!(listed.status, Status::Foreign) && self.is_held(thread.held.as_ref()) {
             listed.status = Status::Running;
         }

@@ -10,6 +10,7 @@ use super::status::Status;
 use super::{Clerk, Listed};
 use crate::codec::{Glance, Note, damaged_chain};
 use crate::keep::checkpoints;
+use crate::reread::FailedReadings;
 
 /// One thread in detail.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +81,16 @@ impl Clerk {
     /// # Errors
     /// `thread_empty` if there is none, and those of reading entries.
     pub async fn show(&self, thread: &str, limit: usize) -> Result<Detail, Fault> {
+        let mut failed = FailedReadings::default();
+        loop {
+            match self.detail(thread, limit).await {
+                Ok(detail) => return Ok(detail),
+                Err(fault) => failed.add(&**self.store(), thread, fault).await?,
+            };
+        }
+    }
+
+    async fn detail(&self, thread: &str, limit: usize) -> Result<Detail, Fault> {
         let listed = self.listed(thread).await?;
         if matches!(listed.status, Status::Foreign) {
             let (turns, checkpoints) = (Vec::new(), Vec::new());

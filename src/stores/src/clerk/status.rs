@@ -92,11 +92,8 @@ pub(super) struct Tail {
 impl Clerk {
     /// What the entries up to `tip` come to, if nobody drives the run.
     pub(super) async fn tail(&self, thread: &str, tip: u64) -> Result<Tail, Fault> {
-        match self.ending(thread, tip).await {
-            Ok(records) => Ok(read(&records).unwrap_or_else(unreadable)),
-            Err(fault) if fault.code.starts_with("checkpoint_") => Ok(unreadable(fault)),
-            Err(fault) => Err(fault),
-        }
+        let records = self.ending(thread, tip).await?;
+        Ok(read(&records).unwrap_or_else(unreadable))
     }
 
     /// Whether a thread is held by somebody who is there.

@@ -1,0 +1,45 @@
+//! Telling damage from a change under way.
+//!
+//! A thread is read by several statements, and others may write to it, prune
+//! it or delete it between them: what is missing then was there a moment
+//! before. So nothing is called damaged on one reading. It is read again until
+//! two readings fail with nothing changed between them.
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::{Store, Thread};
+
+/// The readings of a thread that have failed.
+#[derive(Debug, Default)]
+pub(crate) struct FailedReadings {
+    count: u32,
+    /// The thread as it was after the last of them.
+    thread: Option<Option<Thread>>,
+}
+
+impl FailedReadings {
+    /// A writer that outruns its reader so often is not at fault.
+    const MOST: u32 = 100;
+
+    /// The thread as it is now, to be read again; none if it is gone.
+    ///
+    /// # Errors
+    /// The fault of the reading, if it is another than `checkpoint_corrupt` or
+    /// the thread is damaged indeed; and those of the store.
+    pub(crate) async fn add(
+        &mut self,
+        store: &dyn Store,
+        thread: &str,
+        fault: Fault,
+    ) -> Result<Option<Thread>, Fault> {
+        self.count += 1;
+        if fault.code != "checkpoint_corrupt" || self.count > Self::MOST {
+            return Err(fault);
+        }
+        let now = store.thread(thread).await?;
+        if self.thread.as_ref() == Some(&now) {
+            return Err(fault);
+        }
+        self.thread = Some(now.clone());
+        Ok(now)
+    }
+}
