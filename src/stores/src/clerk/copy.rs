@@ -15,6 +15,8 @@ use crate::reread::FailedReadings;
 /// Why a run that was still going on in the other thread does not in the new one.
 const COPIED: &str = "forked";
 
+type Original = (Vec<Mark>, Vec<Record>, Vec<(Record, u64)>);
+
 /// What is to be copied.
 #[derive(Clone, Copy, Debug)]
 pub struct Copying<'a> {
@@ -39,16 +41,11 @@ impl Clerk {
     /// `thread_taken` if the new thread holds something, and those of reading and
     /// writing.
     pub async fn copy(&self, copying: Copying<'_>) -> Result<(), Fault> {
-        let Copying { from, checkpoint, to, .. } = copying;
+        let Copying { from, to, .. } = copying;
         name::check_new(to)?;
         let mut failed = FailedReadings::default();
-        let (way, records) = loop {
-            let way = self.whole_way(from, checkpoint).await;
-            let read = match way {
-                Ok(way) => self.records(from, &way).await.map(|records| (way, records)),
-                Err(fault) => Err(fault),
-            };
-            match read {
+        let (way, records, added) = loop {
+            match self.read_original(copying).await {
                 Ok(read) => break read,
                 Err(fault) => failed.add(&**self.store(), from, fault).await?,
             };
@@ -56,7 +53,6 @@ impl Clerk {
         if self.store().head(to).await?.is_some_and(|head| head.last > 0) {
             return Err(taken(to));
         }
-        let added = self.added(copying, &records).await?;
         let entries = self.sealed(to, records, &way, added)?;
         let head = self.claim(to).await?;
         if head.last.max(head.stored) > 0 {
@@ -74,6 +70,14 @@ impl Clerk {
             let _ = self.store().delete(to).await;
         }
         copied
+    }
+
+    /// The way to what is copied, its entries, and what is added to them.
+    async fn read_original(&self, copying: Copying<'_>) -> Result<Original, Fault> {
+        let way = self.whole_way(copying.from, copying.checkpoint).await?;
+        let records = self.records(copying.from, &way).await?;
+        let added = self.added(copying, &records).await?;
+        Ok((way, records, added))
     }
 
     /// What leads to a checkpoint from the first entry that is kept.
