@@ -1298,13 +1298,13 @@ class Shelves:
         """
         `get`, awaited.
         """
-    def akeep(self, /, thread: str, keys: set[tuple[str, str]]) -> Any:
-        """
-        `keep`, awaited.
-        """
     def amarks(self, /, thread: str) -> Any:
         """
         `marks`, awaited.
+        """
+    def aplaces(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> Any:
+        """
+        `places`, awaited.
         """
     def aput(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> Any:
         """
@@ -1313,6 +1313,10 @@ class Shelves:
     def aput_writes(self, /, thread: str, place: tuple[str, str, str, str], writes: Sequence[tuple[int, str, Any]]) -> Any:
         """
         `put_writes`, awaited.
+        """
+    def aremove(self, /, thread: str, keys: set[tuple[str, str]]) -> Any:
+        """
+        `remove`, awaited.
         """
     def athreads(self, /) -> Any:
         """
@@ -1332,14 +1336,19 @@ class Shelves:
         given: its id, that of its parent, its head, values and writes (task, channel, value).
         None if there is none, or if `wanted` does not want what its metadata says.
         """
-    def keep(self, /, thread: str, keys: set[tuple[str, str]]) -> None:
-        """
-        Removes all checkpoints of a thread but those with these namespaces and ids.
-        """
     def marks(self, /, thread: str) -> list[tuple[str, str, str | None, str | None]]:
         """
         Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
         of namespaces and ids.
+        """
+    def places(self, /, thread: str, chosen: tuple[str | None, str | None, str | None], page: tuple[tuple[str, str] | None, int]) -> list[tuple[str, str]]:
+        """
+        Namespaces and ids of a thread's checkpoints, newest first.
+
+        Args:
+            thread: the thread's id.
+            chosen: a namespace, an id, and an id that they are older than, or None for each.
+            page: the last of those that were told before, or None, and how many at most.
         """
     def put(self, /, thread: str, place: tuple[str, str, str | None], contents: tuple[tuple, dict, set[str], tuple[str | None, int]]) -> None:
         """
@@ -1362,9 +1371,15 @@ class Shelves:
             place: the checkpoint's namespace and id, the task's id and path.
             writes: place, channel and value of each write.
         """
-    def threads(self, /) -> list[str]:
+    def remove(self, /, thread: str, keys: set[tuple[str, str]]) -> None:
         """
-        The ids of all threads.
+        Removes the checkpoints with these namespaces and ids from a thread, and the thread if
+        it has no others.
+        """
+    def threads(self, /) -> list[tuple[str, int]]:
+        """
+        The ids of all threads and when each was written to, in microseconds since 1970; the
+        latest first.
         """
 
 @final

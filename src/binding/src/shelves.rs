@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use antiphon_stores::shelf::{Keys, copied, kept};
+use antiphon_core::Time;
+use antiphon_stores::shelf::{Keys, copied, remove_checkpoints};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -24,8 +26,6 @@ use look::Wanted;
 
 /// The threads of LangGraph have names of their own in a store.
 const PREFIX: &str = "langgraph:";
-/// So many threads are listed at a time.
-const PAGE: u32 = 512;
 
 /// Checkpoints that LangGraph makes, in the threads of a saver's store. Each method has a
 /// twin that is awaited.
@@ -151,8 +151,36 @@ impl Shelves {
         awaited_for(py, Arc::clone(&self.0).marks(named(thread)))
     }
 
-    /// The ids of all threads.
-    fn threads(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+    /// Namespaces and ids of a thread's checkpoints, newest first.
+    ///
+    /// Args:
+    ///     thread: the thread's id.
+    ///     chosen: a namespace, an id, and an id that they are older than, or None for each.
+    ///     page: the last of those that were told before, or None, and how many at most.
+    fn places(
+        &self,
+        py: Python<'_>,
+        thread: &str,
+        chosen: Chosen,
+        page: Page,
+    ) -> PyResult<Vec<(String, String)>> {
+        ended(py, Arc::clone(&self.0).places(named(thread), chosen, page))?
+    }
+
+    /// `places`, awaited.
+    fn aplaces<'py>(
+        &self,
+        py: Python<'py>,
+        thread: &str,
+        chosen: Chosen,
+        page: Page,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaited_for(py, Arc::clone(&self.0).places(named(thread), chosen, page))
+    }
+
+    /// The ids of all threads and when each was written to, in microseconds since 1970; the
+    /// latest first.
+    fn threads(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
         ended(py, Arc::clone(&self.0).threads())?
     }
 
@@ -161,19 +189,25 @@ impl Shelves {
         awaited_for(py, Arc::clone(&self.0).threads())
     }
 
-    /// Removes all checkpoints of a thread but those with these namespaces and ids.
-    fn keep(&self, py: Python<'_>, thread: &str, keys: BTreeSet<(String, String)>) -> PyResult<()> {
-        ended(py, keep(Arc::clone(&self.0), named(thread), Arc::new(keys)))?
+    /// Removes the checkpoints with these namespaces and ids from a thread, and the thread if
+    /// it has no others.
+    fn remove(
+        &self,
+        py: Python<'_>,
+        thread: &str,
+        keys: BTreeSet<(String, String)>,
+    ) -> PyResult<()> {
+        ended(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))?
     }
 
-    /// `keep`, awaited.
-    fn akeep<'py>(
+    /// `remove`, awaited.
+    fn aremove<'py>(
         &self,
         py: Python<'py>,
         thread: &str,
         keys: BTreeSet<(String, String)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaited_for(py, keep(Arc::clone(&self.0), named(thread), Arc::new(keys)))
+        awaited_for(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))
     }
 
     /// Adds all checkpoints of a thread to another one.
@@ -209,7 +243,7 @@ impl Shelves {
 impl Shelves {
     fn done(&self, py: Python<'_>, thread: &str, deed: Deed) -> PyResult<()> {
         let thread = named(thread);
-        let sent = self.0.attempt(&thread, &deed)?;
+        let sent = self.0.attempt(&thread, &deed, None)?;
         ended(py, Arc::clone(&self.0).work(thread, deed, sent))?
     }
 
@@ -220,10 +254,16 @@ impl Shelves {
         deed: Deed,
     ) -> PyResult<Bound<'py, PyAny>> {
         let thread = named(thread);
-        let sent = self.0.attempt(&thread, &deed)?;
+        let sent = self.0.attempt(&thread, &deed, None)?;
         awaited_for(py, Arc::clone(&self.0).work(thread, deed, sent))
     }
 }
+
+/// Namespace, id, and the id that others are older than.
+type Chosen = (Option<String>, Option<String>, Option<String>);
+
+/// The namespace and the id that a page comes after, and its length.
+type Page = (Option<(String, String)>, usize);
 
 /// Namespace, id, parent and run of a checkpoint.
 type Marked = (String, String, Option<String>, Option<String>);
@@ -248,18 +288,18 @@ impl Writes {
     }
 }
 
-async fn keep(desk: Arc<Desk>, thread: String, keys: Arc<Keys>) -> PyResult<()> {
+async fn remove(desk: Arc<Desk>, thread: String, gone: Arc<Keys>) -> PyResult<()> {
+    let is_empty = Arc::new(AtomicBool::new(false));
     let changed = desk.replace(&thread, |vault, mut shelf| {
-        let keys = Arc::clone(&keys);
+        let (gone, is_empty) = (Arc::clone(&gone), Arc::clone(&is_empty));
         async move {
-            let is_whole = shelf
-                .marks()
-                .all(|(space, id, _)| keys.contains(&(space.to_owned(), id.to_owned())));
-            let first = if is_whole { None } else { Some(kept(&vault, &mut shelf, &keys).await?) };
+            let first = remove_checkpoints(&vault, &mut shelf, &gone).await?;
+            is_empty.store(shelf.marks().next().is_none(), Ordering::Relaxed);
             Ok((shelf, first))
         }
     });
-    changed.await
+    changed.await?;
+    if is_empty.load(Ordering::Relaxed) { desk.delete_empty(&thread).await } else { Ok(()) }
 }
 
 async fn copy(desk: Arc<Desk>, source: String, target: String) -> PyResult<()> {
@@ -276,7 +316,7 @@ async fn delete(desk: Arc<Desk>, thread: String) -> PyResult<()> {
 
 impl Desk {
     async fn marks(self: Arc<Self>, thread: String) -> PyResult<Vec<Marked>> {
-        let slot = self.fresh(&self.vault()?, &thread).await?;
+        let slot = self.fresh(&self.vault()?, &thread).await.map_err(|fault| raised(&fault))?;
         Ok(Python::attach(|py| {
             let slot = desk::held(py, &slot);
             let marks = slot.shelf.iter().flat_map(antiphon_stores::Shelf::marks);
@@ -287,19 +327,39 @@ impl Desk {
         }))
     }
 
-    async fn threads(self: Arc<Self>) -> PyResult<Vec<String>> {
+    async fn places(
+        self: Arc<Self>,
+        thread: String,
+        (space, id, before): Chosen,
+        (after, limit): Page,
+    ) -> PyResult<Vec<(String, String)>> {
+        let slot = self.fresh(&self.vault()?, &thread).await.map_err(|fault| raised(&fault))?;
+        let is_chosen = |(id_here, space_here): &(&str, &str)| {
+            space.as_ref().is_none_or(|space| space == space_here)
+                && id.as_ref().is_none_or(|id| id == id_here)
+                && before.as_ref().is_none_or(|before| *id_here < before.as_str())
+                && after.as_ref().is_none_or(|(space, id)| {
+                    (*id_here, *space_here) < (id.as_str(), space.as_str())
+                })
+        };
+        Ok(Python::attach(|py| {
+            let slot = desk::held(py, &slot);
+            let marks = slot.shelf.iter().flat_map(antiphon_stores::Shelf::marks);
+            let found = marks.map(|(space, id, _)| (id, space)).filter(is_chosen);
+            let mut found: Vec<_> = found.collect();
+            found.sort_unstable_by(|one, other| other.cmp(one));
+            let found = found.into_iter().take(limit);
+            found.map(|(id, space)| (space.to_owned(), id.to_owned())).collect()
+        }))
+    }
+
+    async fn threads(self: Arc<Self>) -> PyResult<Vec<(String, u64)>> {
         let vault = self.vault()?;
-        let (mut found, mut after) = (Vec::new(), PREFIX.trim_end_matches(':').to_owned());
-        loop {
-            let page = vault.store().threads(&after, PAGE).await.map_err(|fault| raised(&fault))?;
-            let Some(last) = page.last() else { return Ok(found) };
-            after.clone_from(&last.name);
-            let ours = page.iter().filter_map(|thread| thread.name.strip_prefix(PREFIX));
-            found.extend(ours.map(str::to_owned));
-            if !after.starts_with(PREFIX) && after.as_str() > PREFIX {
-                return Ok(found);
-            }
-        }
+        let found = vault.store().recent(PREFIX).await.map_err(|fault| raised(&fault))?;
+        let ours = |(name, at): (String, Time)| {
+            name.strip_prefix(PREFIX).map(|name| (name.to_owned(), at.as_micros()))
+        };
+        Ok(found.into_iter().filter_map(ours).collect())
     }
 }
 

@@ -149,10 +149,26 @@ pub struct Batch {
     /// The largest number given out so far; another one means that somebody
     /// else has written.
     pub after: u64,
+    /// The tag of the entry of that number, for owners who share a name: another entry
+    /// of the same number is somebody else's, and what is added here does not follow it.
+    pub expected: Option<Tag>,
     /// Numbered upwards from there; the next batch follows the last of them.
     pub entries: Vec<Entry>,
     /// What protects the number of the last.
     pub tag: Tag,
+}
+
+impl Batch {
+    /// Whether another one follows this one, with nobody's entries between them.
+    pub fn is_followed_by(&self, next: &Self) -> bool {
+        let last = self.entries.last();
+        let tip = last.map_or(self.after, |entry| entry.seq);
+        let is_same = |tag: &Tag| last.is_some_and(|entry| entry.tag == *tag);
+        self.thread == next.thread
+            && self.owner == next.owner
+            && tip == next.after
+            && next.expected.as_ref().is_none_or(is_same)
+    }
 }
 
 /// Which entries of a thread are wanted.
@@ -228,6 +244,10 @@ pub trait Store: Send + Sync {
 
     /// Threads in the order of their names, those after `after` only.
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>>;
+
+    /// Names of threads that begin with `prefix`, and when they were last written to,
+    /// the latest first.
+    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>>;
 
     /// Removes the entries with these numbers; says how many. Nobody may need them
     /// any more.

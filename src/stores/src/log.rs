@@ -190,7 +190,7 @@ impl Vault {
     ) -> Result<Batch, Fault> {
         let last = entries.last().map_or(after, |entry| entry.seq);
         let tag = self.seal.close_head(&thread, last)?;
-        Ok(Batch { thread, owner, after, entries, tag })
+        Ok(Batch { thread, owner, after, expected: None, entries, tag })
     }
 
     pub(crate) fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {

@@ -62,12 +62,13 @@ impl Store for MemoryStore {
     }
 
     fn append(&self, batch: Batch) -> Answer<()> {
-        let Batch { thread, owner, after, entries, tag } = batch;
+        let Batch { thread, owner, after, expected, entries, tag } = batch;
         let now = self.clock.now();
         let mut threads = self.threads();
         let kept = threads
             .get_mut(&*thread)
-            .filter(|kept| kept.head.last == after && kept.is_held_by(&owner));
+            .filter(|kept| kept.head.last == after && kept.is_held_by(&owner))
+            .filter(|kept| expected.is_none_or(|tag| kept.ends_with(&tag)));
         let Some(kept) = kept else { return ready(Err(conflict(&thread))) };
         if let Some(last) = entries.last() {
             kept.head = Head { last: last.seq, stored: last.seq, tag };
@@ -119,6 +120,15 @@ impl Store for MemoryStore {
         ready(Ok(listed.collect()))
     }
 
+    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+        let threads = self.threads();
+        let later = threads.range(prefix.to_owned()..);
+        let ours = later.take_while(|(name, _)| name.starts_with(prefix));
+        let mut found: Vec<_> = ours.map(|(name, kept)| (name.clone(), kept.at)).collect();
+        found.sort_by(|(_, one), (_, other)| other.cmp(one));
+        ready(Ok(found))
+    }
+
     fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
         let mut threads = self.threads();
         let kept = threads.get_mut(thread).filter(|kept| kept.is_held_by(owner));
@@ -141,6 +151,10 @@ impl Store for MemoryStore {
 impl Kept {
     fn is_held_by(&self, owner: &str) -> bool {
         self.held.as_ref().is_some_and(|(held, _)| held == owner)
+    }
+
+    fn ends_with(&self, tag: &Tag) -> bool {
+        self.entries.get(&self.head.last).is_some_and(|entry| entry.tag == *tag)
     }
 
     fn within(&self, span: Span) -> impl Iterator<Item = &Entry> {

@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::Fault;
+use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{
     Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
 };
@@ -132,6 +132,11 @@ impl Store for PostgresStore {
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
         let after = after.to_owned();
         self.pool.ask_after_all(async move |link| sql::threads(link, &after, limit).await)
+    }
+
+    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+        let own = prefix.to_owned();
+        self.pool.ask(prefix, async move |link| sql::recent(link, &own).await)
     }
 
     fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {

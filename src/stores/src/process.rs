@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{
     Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
 };
@@ -134,6 +134,10 @@ impl Store for Home {
 
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
         self.ask(|store| store.threads(after, limit))
+    }
+
+    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+        self.ask(|store| store.recent(prefix))
     }
 
     fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {

@@ -14,18 +14,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::EntryKind;
+use antiphon_runtime::store::{EntryKind, Tag};
 
 mod change;
 mod diff;
 mod entries;
 mod rewrite;
 mod snapshot;
+mod turn;
 mod values;
 mod wire;
 
-pub use entries::{OWNER, Seen};
-pub use rewrite::{Keys, copied, kept};
+pub use entries::{OWNER, Seen, retry_torn_read};
+pub use rewrite::{Keys, copied, remove_checkpoints};
+pub use turn::WriteTurn;
 
 use crate::codec::corrupt;
 use values::{Values, Version};
@@ -39,8 +41,8 @@ pub struct Shelf {
     tip: u64,
     /// The last snapshot.
     base: u64,
-    /// What is in the last entry, in short.
-    print: u128,
+    /// That of the last entry, once it is sealed.
+    tag: Option<Tag>,
     /// What it takes to read the shelf, in bytes.
     weight: usize,
     /// What of that a snapshot would hold.

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::Fault;
+use antiphon_core::{Fault, Time};
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{
     Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
@@ -140,6 +140,11 @@ impl Store for SqliteStore {
     fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
         let (after, present) = (after.to_owned(), self.present());
         self.writer.read(move |file| sql::threads(file, &after, limit, present))
+    }
+
+    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+        let prefix = prefix.to_owned();
+        self.writer.read(move |file| sql::recent(file, &prefix))
     }
 
     fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {

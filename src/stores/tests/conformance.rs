@@ -95,9 +95,12 @@ each_store! {
     another_owner_waits_until_the_term_is_over
     whoever_lost_a_thread_writes_nothing
     two_that_hold_the_same_head_do_not_both_write
+    what_follows_a_batch_that_was_not_added_is_not_added_either
+    what_follows_an_entry_does_not_follow_another_of_its_number
     a_batch_is_added_whole_or_not_at_all
     a_branch_follows_an_earlier_entry
     threads_are_listed_by_name_in_pages
+    threads_are_listed_by_when_they_were_written_to
     marks_are_entries_without_what_is_in_them
     whoever_holds_a_thread_removes_entries
     numbers_may_be_left_out
@@ -119,7 +122,7 @@ fn entry(seq: u64, body: &[u8]) -> Entry {
 
 fn batch(thread: &str, owner: &str, after: u64, entries: Vec<Entry>) -> Batch {
     let tag = tag(entries.last().map_or(after, |entry| entry.seq));
-    Batch { thread: thread.into(), owner: owner.into(), after, entries, tag }
+    Batch { thread: thread.into(), owner: owner.into(), after, expected: None, entries, tag }
 }
 
 /// Those of threads are short.
@@ -189,6 +192,65 @@ async fn two_that_hold_the_same_head_do_not_both_write(Subject { store, .. }: Su
     assert_eq!(store.find("t", 1).await.unwrap().unwrap().body, b"one");
 }
 
+/// An entry of one of those who share a name.
+fn entry_of(who: &str, seq: u64) -> Entry {
+    Entry { tag: Tag::new(format!("{who} {seq}").as_bytes()), ..entry(seq, who.as_bytes()) }
+}
+
+/// A batch of whoever shares a name with others: it follows this entry and no other.
+fn following(before: &Entry, entries: Vec<Entry>) -> Batch {
+    let expected = Some(before.tag.clone());
+    Batch { expected, ..batch("t", "us", before.seq, entries) }
+}
+
+async fn what_follows_a_batch_that_was_not_added_is_not_added_either(
+    Subject { store, .. }: Subject,
+) {
+    store.claim("t", "us", TERM).await.unwrap();
+    let (first, theirs) = (entry(1, b""), entry_of("theirs", 2));
+    store.append(batch("t", "us", 0, vec![first.clone()])).await.unwrap();
+    store.append(following(&first, vec![theirs.clone()])).await.unwrap();
+    let ours = [2, 3, 4].map(|seq| entry_of("ours", seq));
+    // All on their way before the first is refused.
+    let before = [&first, &ours[0], &ours[1]];
+    let sent = before.into_iter().zip(&ours);
+    let sent: Vec<_> =
+        sent.map(|(before, next)| store.append(following(before, vec![next.clone()]))).collect();
+    for answer in sent {
+        assert_eq!(answer.await.unwrap_err().code, "thread_conflict");
+    }
+    assert_eq!(store.read("t", ALL).await.unwrap(), [first, theirs.clone()]);
+    let next = [3, 4].map(|seq| entry_of("theirs", seq));
+    let sent =
+        [following(&theirs, vec![next[0].clone()]), following(&next[0], vec![next[1].clone()])];
+    for answer in sent.map(|batch| store.append(batch)) {
+        answer.await.unwrap();
+    }
+    assert_eq!(store.head("t").await.unwrap(), Some(head(4)));
+}
+
+async fn what_follows_an_entry_does_not_follow_another_of_its_number(
+    Subject { store, .. }: Subject,
+) {
+    let old = entry_of("old", 1);
+    let long = Entry { tag: Tag::new(&[7; 40]), ..old.clone() };
+    let others = [entry_of("new", 1), long, Entry { tag: Tag::default(), ..old.clone() }];
+    for other in others {
+        store.claim("t", "us", TERM).await.unwrap();
+        store.append(batch("t", "us", 0, vec![other.clone()])).await.unwrap();
+        let late = store.append(following(&old, vec![entry(2, b"")])).await.unwrap_err();
+        assert_eq!(late.code, "thread_conflict");
+        store.append(following(&other, vec![entry(2, b"")])).await.unwrap();
+        store.release("t", "us").await.unwrap();
+        store.delete("t").await.unwrap();
+        store.claim("t", "us", TERM).await.unwrap();
+        let late = store.append(following(&other, vec![entry(2, b"")])).await.unwrap_err();
+        assert_eq!(late.code, "thread_conflict");
+        store.release("t", "us").await.unwrap();
+        store.delete("t").await.unwrap();
+    }
+}
+
 async fn a_batch_is_added_whole_or_not_at_all(Subject { store, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.append(batch("t", "me", 0, vec![])).await.unwrap();
@@ -226,6 +288,22 @@ async fn threads_are_listed_by_name_in_pages(Subject { store, clock, .. }: Subje
     assert_eq!(store.thread("unknown").await.unwrap(), None);
     let rest = store.threads("b", 9).await.unwrap();
     assert_eq!(rest.iter().map(|thread| thread.name.as_str()).collect::<Vec<_>>(), ["c"]);
+}
+
+async fn threads_are_listed_by_when_they_were_written_to(Subject { store, clock, .. }: Subject) {
+    for name in ["a:1", "a:\u{10ffff}", "b:1", "a", "a:2", "A:1"] {
+        clock.advance(Duration::from_millis(2)).await;
+        store.claim(name, "me", TERM).await.unwrap();
+        store.append(batch(name, "me", 0, vec![entry(1, b"")])).await.unwrap();
+    }
+    clock.advance(Duration::from_millis(2)).await;
+    store.append(batch("a:1", "me", 1, vec![entry(2, b"")])).await.unwrap();
+    let found = store.recent("a:").await.unwrap();
+    let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a:1", "a:2", "a:\u{10ffff}"]);
+    assert!(found.is_sorted_by(|(_, one), (_, next)| one > next));
+    let shown = store.thread("a:1").await.unwrap().unwrap();
+    assert_eq!(found[0].1, shown.at);
 }
 
 async fn marks_are_entries_without_what_is_in_them(Subject { store, .. }: Subject) {

@@ -246,7 +246,8 @@ async fn an_entry_that_is_missing_is_noticed() {
     vault.store().delete("t").await.unwrap();
     vault.store().claim("t", "me", TERM).await.unwrap();
     let tag = Seal::tagged().close_head("t", 3).unwrap();
-    let batch = Batch { thread: "t".into(), owner: "me".into(), after: 0, entries, tag };
+    let batch =
+        Batch { thread: "t".into(), owner: "me".into(), after: 0, expected: None, entries, tag };
     vault.store().append(batch).await.unwrap();
     assert_eq!(vault.way_to("t", None).await.unwrap_err().code, "checkpoint_corrupt");
 }

@@ -24,7 +24,14 @@ fn batch(thread: &str, after: u64) -> Batch {
     let (seq, at) = (after + 1, Time::from_micros(after));
     let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
     let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
-    Batch { thread: thread.into(), owner: "me".into(), after, entries: vec![entry], tag }
+    Batch {
+        thread: thread.into(),
+        owner: "me".into(),
+        after,
+        expected: None,
+        entries: vec![entry],
+        tag,
+    }
 }
 
 fn refused(url: &str, settings: &PostgresSettings) -> Fault {

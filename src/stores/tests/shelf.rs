@@ -11,7 +11,9 @@ use std::time::Duration;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::{Entry, EntryKind, Span};
-use antiphon_stores::shelf::{Change, Keys, New, OWNER, Picture, Shelf, Write, copied, kept};
+use antiphon_stores::shelf::{
+    Change, Keys, New, OWNER, Picture, Shelf, Write, copied, remove_checkpoints,
+};
 use antiphon_stores::{MemoryStore, Place, Seal, Vault};
 use proptest::prelude::*;
 
@@ -23,7 +25,7 @@ fn vault() -> Vault {
 }
 
 async fn store(vault: &Vault, thread: &str, shelf: &mut Shelf) -> Result<(), Fault> {
-    let Some(batch) = shelf.batch(vault, Time::default())? else { return Ok(()) };
+    let Some(batch) = shelf.batch(vault, OWNER, Time::default())? else { return Ok(()) };
     vault.store().claim(thread, OWNER, Duration::from_mins(1)).await?;
     vault.store().append(batch).await
 }
@@ -59,7 +61,7 @@ async fn read(vault: &Vault, shelf: &Shelf, id: usize) -> Option<Picture> {
         return Some(picture);
     }
     let mark = shelf.mark("", &name(id))?;
-    let past = Shelf::past(vault, THREAD, mark).await.unwrap()?;
+    let past = Shelf::past(vault, THREAD, mark).await.unwrap();
     past.picture("", &name(id))
 }
 
@@ -183,7 +185,7 @@ async fn a_shelf_learns_what_others_have_written() {
 
     let seen = mine.seen();
     let entries = vault.store().read(THREAD, seen.span()).await.unwrap();
-    assert!(mine.catch_up(&vault, seen, entries).unwrap());
+    assert!(mine.catch_up(&vault, &seen, entries).unwrap());
     assert_eq!(mine.last(""), Some(&*name(4)));
     assert_eq!(values(&mine.picture("", &name(4)).unwrap())["a"], b"4");
 }
@@ -197,13 +199,13 @@ async fn another_thread_of_the_same_name_is_told_apart() {
     assert!(vault.store().delete(THREAD).await.unwrap());
     let gone = vault.store().read(THREAD, shelf.seen().span()).await.unwrap();
     let seen = shelf.seen();
-    assert!(!shelf.catch_up(&vault, seen, gone).unwrap());
+    assert!(!shelf.catch_up(&vault, &seen, gone).unwrap());
 
     let mut other = Shelf::new(THREAD);
     other.put(checkpoint(9, None, &[("a", b"9")])).unwrap();
     store(&vault, THREAD, &mut other).await.unwrap();
     let entries = vault.store().read(THREAD, seen.span()).await.unwrap();
-    assert!(!shelf.catch_up(&vault, seen, entries).unwrap());
+    assert!(!shelf.catch_up(&vault, &seen, entries).unwrap());
 }
 
 /// Puts other bytes into an entry, and closes it as whoever can write to the store.
@@ -231,7 +233,7 @@ async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
         vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
         let mut shelf = Shelf::new(THREAD);
         shelf.put(checkpoint(1, None, &[])).unwrap();
-        let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
+        let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
         forge(&mut batch.entries[0], body.to_vec());
         vault.store().append(batch).await.unwrap();
         let code = Shelf::load(&vault, THREAD).await.unwrap_err().code.clone();
@@ -244,7 +246,7 @@ async fn a_changed_byte_is_noticed() {
     let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
     shelf.put(checkpoint(1, None, &[("a", b"some text")])).unwrap();
     vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-    let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
+    let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
     *batch.entries[0].body.first_mut().unwrap() ^= 1;
     vault.store().append(batch).await.unwrap();
     let fault = Shelf::load(&vault, THREAD).await.unwrap_err();
@@ -352,8 +354,10 @@ async fn keep(vault: &Vault, shelf: &mut Shelf, model: &mut Model, every: usize)
     model.held.retain(|id, _| id % every == 0 || Some(*id) == last);
     let held = &model.held;
     model.writes.retain(|id, _| held.contains_key(id));
-    let keys: Keys = model.held.keys().map(|id| (String::new(), name(*id))).collect();
-    let first = kept(vault, shelf, &keys).await.unwrap();
+    let is_gone = |id: &str| !model.held.keys().any(|held| name(*held) == id);
+    let marks = shelf.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned()));
+    let gone: Keys = marks.filter(|(_, id)| is_gone(id)).collect();
+    let Some(first) = remove_checkpoints(vault, shelf, &gone).await.unwrap() else { return };
     store(vault, THREAD, shelf).await.unwrap();
     vault.store().remove(THREAD, OWNER, Span { from: 0, to: first - 1 }).await.unwrap();
 }
@@ -409,7 +413,7 @@ proptest! {
             vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
             let mut shelf = Shelf::new(THREAD);
             shelf.put(checkpoint(1, None, &[])).unwrap();
-            let mut batch = shelf.batch(&vault, Time::default()).unwrap().unwrap();
+            let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
             batch.entries[0].kind = kind;
             forge(&mut batch.entries[0], [&[1][..], &body].concat());
             vault.store().append(batch).await.unwrap();

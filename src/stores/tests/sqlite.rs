@@ -23,7 +23,14 @@ fn batch(after: u64) -> Batch {
     let (seq, at) = (after + 1, Time::default());
     let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
     let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
-    Batch { thread: "t".into(), owner: "me".into(), after, entries: vec![entry], tag }
+    Batch {
+        thread: "t".into(),
+        owner: "me".into(),
+        after,
+        expected: None,
+        entries: vec![entry],
+        tag,
+    }
 }
 
 #[tokio::test]

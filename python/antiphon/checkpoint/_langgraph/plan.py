@@ -6,7 +6,10 @@ for the caller.
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from antiphon.checkpoint._langgraph.place import Found, Place
 
@@ -48,22 +51,125 @@ class Query(NamedTuple):
 
 
 def listed(query: Query) -> Generator[Ask | CheckpointTuple, Any, None]:
-    """Shows checkpoints, newest first."""
-    places: list[Place] = []
-    if query.config is None:
-        for thread in (yield Ask("threads", ())):
-            places += _places(thread, (yield Ask("marks", (thread,))))
-    else:
-        thread = Place.of(query.config).thread
-        places += _places(thread, (yield Ask("marks", (thread,))))
+    """Shows checkpoints, newest first; what comes behind the last one is not read."""
+    order = AcrossThreads(query)
     left = query.limit
-    for place in sorted(filter(_chosen(query), places), key=_age, reverse=True):
-        if left is not None and left <= 0:
+    if query.config is None:
+        for name, at in (yield Ask("threads", ())):
+            order.wait_for(name, at)
+    else:
+        yield from order.read(Place.of(query.config).thread)
+    while left is None or left > 0:
+        place: Place | None = yield from order.next()
+        if place is None:
             return
         found: Found | None = yield Ask("get", _get(place, query.filter))
         if found is not None:
             yield place.tuple(found)
             left = None if left is None else left - 1
+
+
+class AcrossThreads:
+    """The checkpoints of threads in the order of their ids, a page of each thread at a time.
+
+    Threads that wait are read once one of theirs could be the next: no checkpoint is younger
+    than what was last written to its thread.
+
+    Args:
+        query: which checkpoints are wanted.
+    """
+
+    PAGE = 64
+
+    def __init__(self, query: Query) -> None:
+        given: Any = (query.config or {}).get("configurable", {})
+        before: Any = (query.before or {}).get("configurable", {})
+        space, name = given.get("checkpoint_ns"), given.get("checkpoint_id")
+        self._chosen = (space, name or None, before.get("checkpoint_id") or None)
+        self._page = self.PAGE if query.limit is None else min(query.limit, self.PAGE)
+        self._waiting: deque[tuple[str, int]] = deque()
+        self._pages: dict[str, deque[Place]] = {}
+        self._heads: list[tuple[_Latest, str]] = []
+        # Threads of which a page was full, and the last one that was told of such a page.
+        self._more: set[str] = set()
+        self._last: Place | None = None
+
+    def wait_for(self, thread: str, at: int) -> None:
+        """Takes note of a thread that was last written to then; the latest comes first."""
+        self._waiting.append((thread, at))
+
+    def read(self, thread: str, last: Place | None = None) -> Generator[Ask, Any, None]:
+        """Reads some of a thread's checkpoints, the first or those after another one."""
+        after = None if last is None else (last.space, last.id)
+        found = yield Ask("places", (thread, self._chosen, (after, self._page)))
+        if len(found) == self._page:
+            self._more.add(thread)
+        else:
+            self._more.discard(thread)
+        # Whoever asks for another page asks for all, mostly.
+        self._page = self.PAGE
+        if found:
+            self._pages[thread] = deque(Place(thread, space, name) for space, name in found)
+            self._put_back(thread)
+
+    def next(self) -> Generator[Ask, Any, Place | None]:
+        """The next checkpoint of all; none if there is none."""
+        if self._last is not None:
+            yield from self.read(self._last.thread, self._last)
+            self._last = None
+        while self._waiting and not self._is_sure():
+            yield from self.read(self._waiting.popleft()[0])
+        if not self._heads:
+            return None
+        _, thread = heapq.heappop(self._heads)
+        place = self._pages[thread].popleft()
+        if self._pages[thread]:
+            self._put_back(thread)
+        else:
+            del self._pages[thread]
+            self._last = place if thread in self._more else None
+        return place
+
+    def _put_back(self, thread: str) -> None:
+        heapq.heappush(self._heads, (_Latest(self._pages[thread][0]), thread))
+
+    def _is_sure(self) -> bool:
+        """Whether none of the threads that wait has the next one."""
+        if not self._heads:
+            return False
+        made = _made(self._heads[0][0].place)
+        return made is not None and made > self._waiting[0][1] + CLOCKS
+
+
+class _Latest(NamedTuple):
+    """Puts what has the greatest id first."""
+
+    place: Place
+
+    def __lt__(self, other: Any) -> bool:
+        return _age(self.place) > _age(other.place)
+
+
+CLOCKS = 50_000
+"""So far clocks of writers may be apart, in microseconds."""
+
+_EPOCH = 0x01B21DD213814000
+"""1970 as UUIDs count: in tenths of a microsecond, since 1582."""
+
+_TIMED = 6
+"""The version of UUIDs that begin with a time, and that LangGraph uses."""
+
+
+def _made(place: Place) -> int | None:
+    """When an id was made, in microseconds since 1970, if it tells."""
+    try:
+        name = UUID(place.id)
+    except (TypeError, ValueError):
+        return None
+    if name.version != _TIMED:
+        return None
+    high, low = name.int >> 80, (name.int >> 64) & 0xFFF
+    return ((high << 12 | low) - _EPOCH) // 10
 
 
 def pruned(threads: Sequence[str], strategy: str) -> Generator[Ask, Any, None]:
@@ -74,12 +180,15 @@ def pruned(threads: Sequence[str], strategy: str) -> Generator[Ask, Any, None]:
         if strategy == "delete":
             yield Ask("delete", (thread,))
             continue
-        last = {space: name for space, name, *_ in (yield Ask("marks", (thread,)))}
+        marks = yield Ask("marks", (thread,))
+        last = {space: name for space, name, *_ in marks}
         kept: set[tuple[str, str]] = set()
         for space, name in last.items():
             kept.update((yield from _with_sources(Place(thread, space, name))))
-        if kept:
-            yield Ask("keep", (thread, kept))
+        # What others have added since is none of these.
+        gone = {(space, name) for space, name, *_ in marks} - kept
+        if gone:
+            yield Ask("remove", (thread, gone))
 
 
 def _with_sources(place: Place) -> Generator[Ask, Any, set[tuple[str, str]]]:
@@ -106,13 +215,11 @@ def without_runs(run_ids: Iterable[str]) -> Generator[Ask, Any, None]:
     runs = set(run_ids)
     if not runs:
         return
-    for thread in (yield Ask("threads", ())):
+    for thread, _ in (yield Ask("threads", ())):
         marks = yield Ask("marks", (thread,))
-        kept = {(space, name) for space, name, _, run in marks if run not in runs}
-        if not kept and marks:
-            yield Ask("delete", (thread,))
-        elif len(kept) < len(marks):
-            yield Ask("keep", (thread, kept))
+        gone = {(space, name) for space, name, _, run in marks if run in runs}
+        if gone:
+            yield Ask("remove", (thread, gone))
 
 
 def carried_out(
@@ -148,25 +255,8 @@ def _after(plan: Generator[Any, Any, None], answer: Any) -> Any:
         return None
 
 
-def _places(thread: str, marks: list[tuple[str, str, Any, Any]]) -> list[Place]:
-    return [Place(thread, space, name) for space, name, *_ in marks]
-
-
 def _age(place: Place) -> str:
     return place.id or ""
-
-
-def _chosen(query: Query) -> Any:
-    given: Any = (query.config or {}).get("configurable", {})
-    space, name = given.get("checkpoint_ns"), given.get("checkpoint_id")
-    before = (query.before or {}).get("configurable", {}).get("checkpoint_id")
-
-    def is_chosen(place: Place) -> bool:
-        in_space = space is None or place.space == space
-        is_old = not before or _age(place) < before
-        return in_space and is_old and (not name or place.id == name)
-
-    return is_chosen
 
 
 def _get(place: Place, wanted: dict[str, Any] | None) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::Answer;
 use antiphon_runtime::{Clock, SystemClock};
 use antiphon_stores::Vault;
-use antiphon_stores::shelf::{OWNER, Shelf};
+use antiphon_stores::shelf::{OWNER, Shelf, WriteTurn};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use tokio::sync::oneshot;
@@ -19,13 +19,6 @@ use super::form::Form;
 use super::slot::{Sent, Slot};
 use crate::fault::to_exception;
 use crate::saver::Saver;
-
-/// For so long a thread is held at a time; whoever writes holds it together.
-pub(super) const TERM: Duration = Duration::from_secs(10);
-/// So often something is done again because somebody else was first.
-const TRIES: usize = 200;
-/// How long to wait for somebody who holds a thread alone, to prune it say.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// One thread that is in use.
 pub(super) type Shared = Arc<Mutex<Slot>>;
@@ -94,7 +87,12 @@ impl Desk {
     }
 
     /// Does something to a thread that is known, if it is; the rest is waiting.
-    pub(super) fn attempt(&self, thread: &str, deed: &Deed) -> PyResult<Option<Sent>> {
+    pub(super) fn attempt(
+        &self,
+        thread: &str,
+        deed: &Deed,
+        alone: Option<&str>,
+    ) -> PyResult<Option<Sent>> {
         let slot = self.slot(thread);
         Python::attach(|py| {
             let vault = self.saver.get().vault(py)?;
@@ -103,7 +101,7 @@ impl Desk {
                 return Ok(None);
             }
             let sent = deed.apply(py, &mut slot, &self.form).and_then(|()| {
-                let sent = slot.send(&vault, thread, self.clock.now());
+                let sent = slot.send((&vault, thread), alone, self.clock.now());
                 sent.map_err(|fault| to_exception(py, &fault))
             });
             if sent.is_err() {
@@ -122,28 +120,28 @@ impl Desk {
         mut sent: Option<Sent>,
     ) -> PyResult<()> {
         let vault = self.vault()?;
-        for _ in 0..TRIES {
+        let mut turn = WriteTurn::new(&vault, &thread);
+        loop {
             if sent.is_none() {
-                self.load(&vault, &thread).await?;
-                sent = self.attempt(&thread, &deed)?;
+                self.load(&vault, &thread).await.map_err(|fault| raised(&fault))?;
+                sent = self.attempt(&thread, &deed, turn.alone())?;
             }
             let Some(Sent { age, claim, append }) = sent.take() else { continue };
             let Err(fault) = settled(claim, append).await else { return Ok(()) };
             Python::attach(|py| held(py, &self.slot(&thread)).forget_since(age));
-            again(fault).await?;
+            again(&mut turn, fault).await?;
         }
-        Err(raised(&antiphon_runtime::store::conflict(&thread)))
     }
 
     /// Reads a thread, unless it is known.
-    async fn load(&self, vault: &Vault, thread: &str) -> PyResult<()> {
+    async fn load(&self, vault: &Vault, thread: &str) -> Result<(), Fault> {
         let slot = self.slot(thread);
         let age = Python::attach(|py| {
             let slot = held(py, &slot);
             slot.shelf.is_none().then_some(slot.age)
         });
         let Some(age) = age else { return Ok(()) };
-        let shelf = Shelf::load(vault, thread).await.map_err(|fault| raised(&fault))?;
+        let shelf = Shelf::load(vault, thread).await?;
         Python::attach(|py| {
             let mut slot = held(py, &slot);
             if slot.shelf.is_none() && slot.age == age {
@@ -154,22 +152,21 @@ impl Desk {
     }
 
     /// A thread with everything that others have written to it so far.
-    pub(super) async fn fresh(&self, vault: &Vault, thread: &str) -> PyResult<Shared> {
+    pub(super) async fn fresh(&self, vault: &Vault, thread: &str) -> Result<Shared, Fault> {
         let slot = self.slot(thread);
         let seen = Python::attach(|py| {
             let slot = held(py, &slot);
             slot.shelf.as_ref().map(|shelf| (slot.age, shelf.seen()))
         });
         if let Some((age, seen)) = seen {
-            let entries = vault.store().read(thread, seen.span()).await;
-            let entries = entries.map_err(|fault| raised(&fault))?;
+            let entries = vault.store().read(thread, seen.span()).await?;
             Python::attach(|py| {
                 let mut slot = held(py, &slot);
                 if slot.age != age {
                     return;
                 }
                 let shelf = slot.shelf.as_mut();
-                let caught_up = shelf.map(|shelf| shelf.catch_up(vault, seen, entries));
+                let caught_up = shelf.map(|shelf| shelf.catch_up(vault, &seen, entries));
                 // Whatever is wrong with entries is told when they are read from the beginning.
                 if !matches!(caught_up, Some(Ok(true))) {
                     slot.forget();
@@ -190,36 +187,33 @@ impl Desk {
         F: Future<Output = Result<(Shelf, Option<u64>), Fault>>,
     {
         let vault = self.vault()?;
-        for _ in 0..TRIES {
-            match self.replaced(&vault, thread, &change).await {
-                Ok(()) => {
-                    Python::attach(|py| held(py, &self.slot(thread)).forget());
-                    return Ok(());
-                }
-                Err(fault) => again(fault).await?,
-            }
+        let mut turn = WriteTurn::new(&vault, thread);
+        while let Err(fault) = self.replaced(&vault, thread, &turn, &change).await {
+            again(&mut turn, fault).await?;
         }
-        Err(raised(&antiphon_runtime::store::conflict(thread)))
+        Python::attach(|py| held(py, &self.slot(thread)).forget());
+        Ok(())
     }
 
     async fn replaced<F>(
         &self,
         vault: &Vault,
         thread: &str,
+        turn: &WriteTurn,
         change: &impl Fn(Vault, Shelf) -> F,
     ) -> Result<(), Fault>
     where
         F: Future<Output = Result<(Shelf, Option<u64>), Fault>>,
     {
-        let store = vault.store();
+        let (store, owner) = (vault.store(), turn.alone().unwrap_or(OWNER));
         let shelf = Shelf::load(vault, thread).await?;
         let (mut shelf, first) = change(vault.clone(), shelf).await?;
-        let Some(batch) = shelf.batch(vault, self.clock.now())? else { return Ok(()) };
-        let (claim, append) = (store.claim(thread, OWNER, TERM), store.append(batch));
-        settled(Some(claim), Some(append)).await?;
+        let Some(batch) = shelf.batch(vault, owner, self.clock.now())? else { return Ok(()) };
+        let claim = turn.alone().is_none().then(|| store.claim(thread, OWNER, WriteTurn::TERM));
+        settled(claim, Some(store.append(batch))).await?;
         if let Some(first) = first {
             let span = antiphon_runtime::store::Span { from: 0, to: first.saturating_sub(1) };
-            store.remove(thread, OWNER, span).await?;
+            store.remove(thread, owner, span).await?;
         }
         Ok(())
     }
@@ -227,17 +221,47 @@ impl Desk {
     /// Removes a thread with all it has.
     pub(super) async fn delete(&self, thread: &str) -> PyResult<()> {
         let vault = self.vault()?;
-        let store = vault.store();
-        for _ in 0..TRIES {
+        let (store, mut turn) = (vault.store(), WriteTurn::new(&vault, thread));
+        loop {
             let (released, deleted) = (store.release(thread, OWNER), store.delete(thread));
             let done = async { released.await.and(deleted.await.map(|_| ())) }.await;
             Python::attach(|py| held(py, &self.slot(thread)).forget());
             match done {
                 Ok(()) => return Ok(()),
-                Err(fault) => again(fault).await?,
+                Err(fault) => again(&mut turn, fault).await?,
             }
         }
-        Err(raised(&antiphon_runtime::store::conflict(thread)))
+    }
+
+    /// Removes a thread that holds nothing, and leaves any other as it is.
+    pub(super) async fn delete_empty(&self, thread: &str) -> PyResult<()> {
+        let vault = self.vault()?;
+        let (store, mut turn) = (vault.store(), WriteTurn::new(&vault, thread));
+        loop {
+            let done = match turn.take().await {
+                Ok(pause) if turn.alone().is_none() => Some(pause),
+                taken => {
+                    taken.map_err(|fault| raised(&fault))?;
+                    None
+                }
+            };
+            if let Some(pause) = done {
+                wait(pause).await;
+                continue;
+            }
+            let shelf = Shelf::load(&vault, thread).await.map_err(|fault| raised(&fault))?;
+            if shelf.marks().next().is_some() {
+                return Ok(());
+            }
+            // Whoever writes to it after this has to take it first, and then it stays.
+            turn.leave();
+            match store.delete(thread).await {
+                Ok(_) => break,
+                Err(fault) => again(&mut turn, fault).await?,
+            }
+        }
+        Python::attach(|py| held(py, &self.slot(thread)).forget());
+        Ok(())
     }
 
     pub(super) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
@@ -282,19 +306,24 @@ async fn settled(
 }
 
 /// Whether something is worth another try, after a while if somebody is in the way.
-async fn again(fault: Fault) -> PyResult<()> {
-    match &*fault.code {
-        "thread_conflict" => Ok(()),
-        "thread_busy" => {
-            let (sender, ended) = oneshot::channel();
-            std::thread::spawn(move || {
-                std::thread::sleep(PAUSE);
-                // Whoever waited may have gone.
-                let _ = sender.send(());
-            });
-            let _ = ended.await;
-            Ok(())
-        }
-        _ => Err(raised(&fault)),
+async fn again(turn: &mut WriteTurn, fault: Fault) -> PyResult<()> {
+    let pause = turn.failed(fault).await.map_err(|fault| raised(&fault))?;
+    wait(pause).await;
+    Ok(())
+}
+
+/// Callers that wait have no runtime, and so no clock of one.
+async fn wait(pause: Duration) {
+    if pause.is_zero() {
+        return;
+    }
+    let (sender, ended) = oneshot::channel();
+    let waiting = std::thread::Builder::new().name("antiphon-pause".into()).spawn(move || {
+        std::thread::sleep(pause);
+        // Whoever waited may have gone.
+        let _ = sender.send(());
+    });
+    if waiting.is_ok() {
+        let _ = ended.await;
     }
 }

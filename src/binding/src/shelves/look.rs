@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use antiphon_core::Fault;
 use antiphon_stores::Vault;
-use antiphon_stores::shelf::{Mark, Picture, Shelf};
+use antiphon_stores::codec::corrupt;
+use antiphon_stores::shelf::{Mark, Picture, Shelf, retry_torn_read};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -24,6 +26,13 @@ pub(super) struct Wanted {
 /// A list of a value that was read.
 type Read = (String, u64, Items);
 
+/// A checkpoint that was found.
+struct Seen {
+    slot: Shared,
+    id: String,
+    picture: Picture,
+}
+
 enum Found {
     Nothing,
     /// It is at hand.
@@ -36,25 +45,14 @@ impl Desk {
     /// A checkpoint, unless there is none or nobody wants it.
     pub(super) async fn look(self: Arc<Self>, wanted: Wanted) -> PyResult<Option<Py<PyTuple>>> {
         let vault = self.vault()?;
-        let Wanted { thread, space, id, filter } = wanted;
-        let slot = self.fresh(&vault, &thread).await?;
-        let (id, found) = Python::attach(|py| self.find(py, &slot, (&space, id), filter.as_ref()))?;
-        let picture = match found {
-            Found::Nothing => return Ok(None),
-            Found::Here(picture) => picture,
-            Found::There(mark) => {
-                let past = self.past((&vault, &thread), &slot, (&space, &id), &mark).await?;
-                let Some(picture) = past else { return Ok(None) };
-                if !Python::attach(|py| self.is_wanted(py, &picture.head, filter.as_ref()))? {
-                    return Ok(None);
-                }
-                let writes = Shelf::writes_of(&vault, &thread, (&space, &id), &mark).await;
-                picture.with_writes(writes.map_err(|fault| raised(&fault))?)
-            }
+        // What was found may be rewritten before it is read.
+        let seen = retry_torn_read(&vault, &wanted.thread, || self.see(&vault, &wanted)).await;
+        let Some(Seen { slot, id, picture }) = seen.map_err(|fault| raised(&fault))?? else {
+            return Ok(None);
         };
         Python::attach(|py| {
             let (told, lists) = self.told(py, &id, &picture)?;
-            let mut slot = held(py, &slot);
+            let (space, mut slot) = (wanted.space, held(py, &slot));
             let shelf = slot.shelf.as_ref();
             if shelf.and_then(|shelf| shelf.last(&space)) == Some(&*id) {
                 for (name, stamp, items) in lists {
@@ -63,6 +61,31 @@ impl Desk {
             }
             Ok(Some(told.unbind()))
         })
+    }
+
+    /// Whatever Python says while it looks is not for the store to judge.
+    async fn see(&self, vault: &Vault, wanted: &Wanted) -> Result<PyResult<Option<Seen>>, Fault> {
+        let Wanted { thread, space, id, filter } = wanted;
+        let slot = self.fresh(vault, thread).await?;
+        let found = Python::attach(|py| self.find(py, &slot, (space, id.clone()), filter.as_ref()));
+        let (id, found) = match found {
+            Ok(found) => found,
+            Err(error) => return Ok(Err(error)),
+        };
+        let picture = match found {
+            Found::Nothing => return Ok(Ok(None)),
+            Found::Here(picture) => picture,
+            Found::There(mark) => {
+                let past = self.past((vault, thread), &slot, (space, &id), &mark).await?;
+                match Python::attach(|py| self.is_wanted(py, &past.head, filter.as_ref())) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(Ok(None)),
+                    Err(error) => return Ok(Err(error)),
+                }
+                past.with_writes(Shelf::writes_of(vault, thread, (space, &id), &mark).await?)
+            }
+        };
+        Ok(Ok(Some(Seen { slot, id, picture })))
     }
 
     fn find(
@@ -104,20 +127,27 @@ impl Desk {
         slot: &Shared,
         (space, id): (&str, &str),
         mark: &Mark,
-    ) -> PyResult<Option<Picture>> {
-        let known = Python::attach(|py| {
+    ) -> Result<Picture, Fault> {
+        let (age, known) = Python::attach(|py| {
             let slot = held(py, slot);
-            let past = slot.past.as_ref()?;
-            let is_same = past.mark(space, id).is_some_and(|known| known.seq == mark.seq);
-            if is_same { past.picture(space, id) } else { None }
+            let past = slot.past.as_ref();
+            let past =
+                past.filter(|past| past.mark(space, id).is_some_and(|it| it.seq == mark.seq));
+            (slot.age, past.and_then(|past| past.picture(space, id)))
         });
-        if known.is_some() {
+        if let Some(known) = known {
             return Ok(known);
         }
-        let past = Shelf::past(vault, thread, mark).await.map_err(|fault| raised(&fault))?;
-        let picture = past.as_ref().and_then(|past| past.picture(space, id));
-        Python::attach(|py| held(py, slot).past = past);
-        Ok(picture)
+        let past = Shelf::past(vault, thread, mark).await?;
+        let picture = past.picture(space, id);
+        Python::attach(|py| {
+            let mut slot = held(py, slot);
+            // Unless it is that of another thread of this name by now.
+            if slot.age == age {
+                slot.past = Some(past);
+            }
+        });
+        picture.ok_or_else(|| corrupt(&format!("a checkpoint is not where it should be: {id}")))
     }
 
     fn told<'py>(

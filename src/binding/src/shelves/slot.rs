@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Answer, Head};
 use antiphon_stores::Vault;
-use antiphon_stores::shelf::{OWNER, Shelf};
+use antiphon_stores::shelf::{OWNER, Shelf, WriteTurn};
 use pyo3::prelude::*;
 
-use super::desk::TERM;
 use super::form::Items;
 
 /// What is known of a thread, if anything is.
@@ -66,15 +65,24 @@ impl Slot {
         shelves.map(Shelf::weight).sum()
     }
 
-    /// Sends what is new to the store.
-    pub(super) fn send(&mut self, vault: &Vault, thread: &str, at: Time) -> Result<Sent, Fault> {
-        let batch = self.shelf.as_mut().map(|shelf| shelf.batch(vault, at)).transpose()?.flatten();
+    /// Sends what is new to the store; `alone` is the name of a writer who has the thread
+    /// for itself.
+    pub(super) fn send(
+        &mut self,
+        (vault, thread): (&Vault, &str),
+        alone: Option<&str>,
+        at: Time,
+    ) -> Result<Sent, Fault> {
+        let owner = alone.unwrap_or(OWNER);
+        let shelf = self.shelf.as_mut();
+        let batch = shelf.map(|shelf| shelf.batch(vault, owner, at)).transpose()?.flatten();
         let (mut claim, mut append) = (None, None);
         if let Some(batch) = batch {
-            if !self.is_claimed {
-                claim = Some(vault.store().claim(thread, OWNER, TERM));
-                self.is_claimed = true;
+            if alone.is_none() && !self.is_claimed {
+                claim = Some(vault.store().claim(thread, OWNER, WriteTurn::TERM));
             }
+            // The thread is let go by a writer who had it alone.
+            self.is_claimed = alone.is_none();
             append = Some(vault.store().append(batch));
         }
         Ok(Sent { age: self.age, claim, append })

@@ -41,7 +41,7 @@ impl Group {
     pub(super) fn add(&mut self, batch: Batch, reply: Reply<()>) -> Option<(Batch, Reply<()>)> {
         let bytes: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
         match self.chains.get_mut(&batch.thread) {
-            Some(chain) if chain.goes_on_with(&batch) => {
+            Some(chain) if chain.batch.is_followed_by(&batch) => {
                 if !batch.entries.is_empty() {
                     chain.batch.tag = batch.tag;
                 }
@@ -114,11 +114,6 @@ impl Work for Group {
 }
 
 impl Chain {
-    fn goes_on_with(&self, batch: &Batch) -> bool {
-        let last = self.batch.entries.last().map_or(self.batch.after, |entry| entry.seq);
-        self.batch.owner == batch.owner && last == batch.after
-    }
-
     fn reply(self, answer: &Result<(), Fault>) {
         for reply in self.replies {
             // Whoever asked may have gone.

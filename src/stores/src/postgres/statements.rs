@@ -79,9 +79,13 @@ pub(super) async fn release(link: &Link, thread: &str, owner: &str) -> Done<()> 
 /// to by somebody else, stays as it is.
 pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
     let append = "WITH moved AS (
-            UPDATE @.thread
-            SET last = $4, at = clock_timestamp(), tag = CASE WHEN $4 = $3 THEN tag ELSE $5 END
+            UPDATE @.thread AS thread
+            SET last = $4, at = clock_timestamp(), tag = CASE WHEN $4 = $3 THEN thread.tag ELSE $5 END
             WHERE sha256(name) = sha256($1) AND owner = $2 AND last = $3
+                AND ($14::bytea IS NULL OR EXISTS (
+                    SELECT 1 FROM @.entry AS entry
+                    WHERE entry.thread = thread.id AND entry.seq = $3 AND entry.tag = $14
+                ))
             RETURNING id
         ), added AS (
             INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, tag, body)
@@ -101,14 +105,17 @@ pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
         (&tag, Type::BYTEA),
     ];
     values.extend(columns.bound());
+    let expected = expected(batch);
+    values.push((&expected, Type::BYTEA));
     Ok(link.row(append, &values).await?.is_some())
 }
 
 /// Adds batches of different threads in one statement; says which of them were added.
 pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool>> {
     let append = "WITH batch AS (
-            SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[])
-            WITH ORDINALITY AS batch (name, owner, after, last, tag, place)
+            SELECT * FROM unnest(
+                $1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[], $15::bytea[]
+            ) WITH ORDINALITY AS batch (name, owner, after, last, tag, expected, place)
         ), moved AS (
             UPDATE @.thread AS thread
             SET last = batch.last, at = clock_timestamp(),
@@ -116,6 +123,11 @@ pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool
             FROM batch
             WHERE sha256(thread.name) = sha256(batch.name)
                 AND thread.owner = batch.owner AND thread.last = batch.after
+                AND (batch.expected IS NULL OR EXISTS (
+                    SELECT 1 FROM @.entry AS entry
+                    WHERE entry.thread = thread.id AND entry.seq = batch.after
+                        AND entry.tag = batch.expected
+                ))
             RETURNING thread.id, batch.place
         ), added AS (
             INSERT INTO @.entry (thread, seq, parent, base, kind, step, at, tag, body)
@@ -143,6 +155,8 @@ pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool
     ];
     values.extend(columns.bound());
     values.push((&places, Type::INT8_ARRAY));
+    let expected = of_each(batches, expected);
+    values.push((&expected, Type::BYTEA_ARRAY));
     let mut added = vec![false; batches.len()];
     for row in link.rows_of(append, &values).await? {
         let place = usize::try_from(count(&row, 0)?).unwrap_or_default();
@@ -265,6 +279,15 @@ pub(super) async fn threads(link: &Link, after: &str, limit: u32) -> Done<Vec<Th
     link.rows(list, &values).await?.iter().map(thread_of).collect()
 }
 
+pub(super) async fn recent(link: &Link, prefix: &str) -> Done<Vec<(String, Time)>> {
+    // Names are text, of which no byte is the last one.
+    let list = "SELECT name, (extract(epoch FROM at) * 1000000)::bigint FROM @.thread
+        WHERE substr(name, 1, 500) >= $1 AND substr(name, 1, 500) < $1 || '\\xff'::bytea
+        ORDER BY at DESC";
+    let rows = link.rows(list, &[(&prefix.as_bytes(), Type::BYTEA)]).await?;
+    rows.iter().map(|row| Ok((text(row, 0)?, Time::from_micros(count(row, 1)?)))).collect()
+}
+
 /// To be asked within a transaction.
 pub(super) async fn remove(link: &Link, thread: &str, owner: &str, span: Span) -> Done<u64> {
     let held = "SELECT id FROM @.thread
@@ -384,6 +407,10 @@ fn thread_of(row: &Row) -> Done<Thread> {
         held,
         size: count(row, 7)?,
     })
+}
+
+fn expected(batch: &Batch) -> Option<&[u8]> {
+    batch.expected.as_ref().map(Tag::as_bytes)
 }
 
 fn last(batch: &Batch) -> u64 {

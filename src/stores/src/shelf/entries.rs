@@ -1,23 +1,25 @@
 //! From a shelf to the entries of its thread, and back.
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Span};
-use twox_hash::XxHash3_128;
+use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Tag};
 
 use super::wire::{Put, Whole, Wrote};
 use super::{Draft, Mark, Picture, Shelf, Write, in_order, merge};
-use crate::codec::corrupt;
+use crate::codec::{corrupt, damaged_chain};
 use crate::log::{Record, Vault};
 
-/// All who write to shelves hold them under one name: they find out by the number
-/// of the last entry who was first, and whoever was not goes on from there.
+/// All who write to shelves hold them under one name: they find out by the last entry
+/// who was first, and whoever was not goes on from there. See [`WriteTurn`] for those
+/// who were late too often.
+///
+/// [`WriteTurn`]: super::WriteTurn
 pub const OWNER: &str = "langgraph";
 
 /// What was known of a thread when its newer entries were asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Seen {
     last: u64,
-    print: u128,
+    tag: Option<Tag>,
 }
 
 impl Seen {
@@ -33,24 +35,24 @@ impl Shelf {
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
     pub async fn load(vault: &Vault, thread: &str) -> Result<Self, Fault> {
-        let way = match vault.way_to(thread, None).await {
-            // Whoever prunes takes away what a reader was about to read.
-            Err(fault) if fault.code == "checkpoint_corrupt" => vault.way_to(thread, None).await?,
-            way => way?,
-        };
-        Self::replayed(thread, &way)
+        retry_torn_read(vault, thread, || async {
+            let way = vault.way_to(thread, None).await?;
+            let mut shelf = Self::replayed(thread, &way)?;
+            if let Some(last) = way.last() {
+                shelf.tag = Some(tag_of(vault, thread, last).await?);
+            }
+            Ok(shelf)
+        })
+        .await
     }
 
-    /// A checkpoint that was made before the last snapshot; none if it was pruned.
+    /// A checkpoint that was made before the last snapshot, and those around it.
     ///
     /// # Errors
-    /// As [`Shelf::load`].
-    pub async fn past(vault: &Vault, thread: &str, mark: &Mark) -> Result<Option<Self>, Fault> {
-        if vault.store().find(thread, mark.seq).await?.is_none() {
-            return Ok(None);
-        }
+    /// As [`Shelf::load`]; others may remove it, and what replaces it is somewhere else.
+    pub async fn past(vault: &Vault, thread: &str, mark: &Mark) -> Result<Self, Fault> {
         let way = vault.way_to(thread, Some(mark.seq)).await?;
-        Self::replayed(thread, &way).map(Some)
+        Self::replayed(thread, &way)
     }
 
     /// What was written at a checkpoint, in the order of tasks.
@@ -65,7 +67,8 @@ impl Shelf {
     ) -> Result<Vec<Write>, Fault> {
         let mut found = Vec::new();
         for seq in &mark.wrote {
-            let Some(entry) = vault.store().find(thread, *seq).await? else { continue };
+            let entry = vault.store().find(thread, *seq).await?;
+            let entry = entry.ok_or_else(|| damaged_chain(thread, *seq))?;
             let record = vault.open(thread, entry)?;
             let wrote = match record.kind {
                 EntryKind::Part => vec![Wrote::decode(&record.body)?],
@@ -83,57 +86,53 @@ impl Shelf {
         for record in way {
             shelf.apply(record)?;
         }
-        shelf.settle(way.last());
+        shelf.weigh_all();
         Ok(shelf)
     }
 
     /// What is known of the thread now.
-    pub const fn seen(&self) -> Seen {
-        Seen { last: self.tip, print: self.print }
+    pub fn seen(&self) -> Seen {
+        Seen { last: self.tip, tag: self.tag.clone() }
     }
 
     /// Adds what others have written since; says whether this is still the thread
-    /// that was `seen`, and not another one of its name, or one that was pruned.
+    /// that was `seen`, and not another one of its name, or one that was pruned, or
+    /// one whose next entries are others than those that are on their way from here.
     ///
     /// # Errors
     /// Those of reading entries.
     pub fn catch_up(
         &mut self,
         vault: &Vault,
-        seen: Seen,
+        seen: &Seen,
         entries: Vec<Entry>,
     ) -> Result<bool, Fault> {
-        let mut entries = entries.into_iter();
-        if seen.last > 0 {
-            let Some(entry) = entries.next().filter(|entry| entry.seq == seen.last) else {
-                return Ok(false);
-            };
-            if print(&vault.open(&self.thread, entry)?.body) != seen.print {
-                return Ok(false);
-            }
+        let first = entries.first().filter(|entry| entry.seq == seen.last);
+        if seen.last > 0 && first.map(|entry| &entry.tag) != seen.tag.as_ref() {
+            return Ok(false);
         }
-        let mut last = None;
+        let known = self.tip;
         for entry in entries {
-            if entry.seq <= self.tip {
+            if entry.seq < known {
+                continue;
+            }
+            if entry.seq == known {
+                if self.tag.as_ref() != Some(&entry.tag) {
+                    return Ok(false);
+                }
                 continue;
             }
             if entry.parent != self.tip {
                 return Ok(false);
             }
-            let record = vault.open(&self.thread, entry)?;
-            self.apply(&record)?;
-            last = Some(record);
+            let tag = entry.tag.clone();
+            self.apply(&vault.open(&self.thread, entry)?)?;
+            self.tag = Some(tag);
         }
-        if last.is_some() {
-            self.settle(last.as_ref());
+        if self.tip > known {
+            self.weigh_all();
         }
         Ok(true)
-    }
-
-    /// Sums up after entries were applied, of which this is the last.
-    fn settle(&mut self, last: Option<&Record>) {
-        self.print = last.map_or(0, |record| print(&record.body));
-        self.weigh_all();
     }
 
     pub(super) fn apply(&mut self, record: &Record) -> Result<(), Fault> {
@@ -153,7 +152,6 @@ impl Shelf {
     pub(super) fn draft(&mut self, kind: EntryKind, step: u64, body: Vec<u8>) {
         let (seq, parent) = (self.tip + 1, self.tip);
         self.advance(seq, kind, &body);
-        self.print = print(&body);
         self.drafts.push(Draft { seq, parent, base: self.base, kind, step, body });
     }
 
@@ -166,11 +164,12 @@ impl Shelf {
         self.weight += body.len() + Self::ENTRY;
     }
 
-    /// What is new, to be stored together; nothing if nothing is.
+    /// What is new, to be stored together by whoever holds the thread as `owner`;
+    /// nothing if nothing is.
     ///
     /// # Errors
     /// Those of sealing.
-    pub fn batch(&mut self, vault: &Vault, at: Time) -> Result<Option<Batch>, Fault> {
+    pub fn batch(&mut self, vault: &Vault, owner: &str, at: Time) -> Result<Option<Batch>, Fault> {
         let drafts = std::mem::take(&mut self.drafts);
         let Some(first) = drafts.first() else { return Ok(None) };
         let after = first.seq - 1;
@@ -178,8 +177,11 @@ impl Shelf {
             let Draft { seq, parent, base, kind, step, body } = draft;
             vault.close(&self.thread, Record { seq, parent, kind, step, at, body }, base)
         });
-        let entries = entries.collect::<Result<_, Fault>>()?;
-        vault.batch((self.thread.as_str().into(), OWNER.into()), after, entries).map(Some)
+        let entries = entries.collect::<Result<Vec<_>, Fault>>()?;
+        let tag = entries.last().map(|entry| entry.tag.clone());
+        let batch = vault.batch((self.thread.as_str().into(), owner.into()), after, entries)?;
+        let expected = std::mem::replace(&mut self.tag, tag);
+        Ok(Some(Batch { expected, ..batch }))
     }
 }
 
@@ -191,6 +193,42 @@ impl Picture {
     }
 }
 
-fn print(body: &[u8]) -> u128 {
-    XxHash3_128::oneshot(body)
+/// The tag of an entry that was read just now, if it is still there.
+pub(super) async fn tag_of(vault: &Vault, thread: &str, read: &Record) -> Result<Tag, Fault> {
+    let entry = vault.store().find(thread, read.seq).await?;
+    let entry = entry.ok_or_else(|| damaged_chain(thread, read.seq))?;
+    let tag = entry.tag.clone();
+    let is_same = vault.open(thread, entry)? == *read;
+    if is_same { Ok(tag) } else { Err(damaged_chain(thread, read.seq)) }
+}
+
+/// Reads what others may be removing, or replacing by another thread of that name,
+/// meanwhile. Damage is told if it is there again and again in a thread that nobody
+/// has changed.
+///
+/// # Errors
+/// Those of `read`.
+pub async fn retry_torn_read<T, F>(
+    vault: &Vault,
+    thread: &str,
+    read: impl Fn() -> F,
+) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    /// Whoever prunes adds an entry and then removes others.
+    const TRIES: usize = 3;
+    let (mut seen, mut tries) = (None, 0);
+    loop {
+        let fault = match read().await {
+            Err(fault) if fault.code == "checkpoint_corrupt" => fault,
+            done => return done,
+        };
+        let head = vault.store().head(thread).await?;
+        tries = if seen.as_ref() == Some(&head) { tries + 1 } else { 1 };
+        seen = Some(head);
+        if tries == TRIES {
+            return Err(fault);
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_runtime::store::EntryKind;
 
+use super::entries::{retry_torn_read, tag_of};
 use super::values::{Piece, Version};
 use super::wire::{Put, Wrote};
 use super::{Change, New, Shelf, Shot};
@@ -14,22 +15,33 @@ use crate::log::{Record, Vault};
 /// Some checkpoints, by namespace and id.
 pub type Keys = BTreeSet<(String, String)>;
 
-/// Leaves only some checkpoints in a thread. What is told of them begins with the
-/// entry that is returned: once it is stored, nothing before it is needed.
+/// Removes some checkpoints from a thread; others stay, also those that were added
+/// since somebody chose. What is told of them begins with the entry that is returned:
+/// once it is stored, nothing before it is needed. None if there is nothing to remove.
 ///
 /// # Errors
 /// Those of reading the thread.
-pub async fn kept(vault: &Vault, shelf: &mut Shelf, keys: &Keys) -> Result<u64, Fault> {
+pub async fn remove_checkpoints(
+    vault: &Vault,
+    shelf: &mut Shelf,
+    gone: &Keys,
+) -> Result<Option<u64>, Fault> {
+    let keys: Keys =
+        shelf.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned())).collect();
+    if keys.is_disjoint(gone) {
+        return Ok(None);
+    }
+    let keys: Keys = keys.difference(gone).cloned().collect();
     let needed = keys.iter().filter_map(|(space, id)| shelf.mark(space, id));
     let oldest = needed.map(|mark| mark.seq).min().unwrap_or(u64::MAX);
     let parts = parts(vault, &shelf.thread, oldest).await?;
-    let mut target = Shelf { tip: shelf.tip, ..Shelf::new(&shelf.thread) };
+    let mut target = Shelf { tip: shelf.tip, tag: shelf.tag.clone(), ..Shelf::new(&shelf.thread) };
     target.clear()?;
     let first = target.tip;
-    let mut copy = Copy { target, keys: Some(keys), known: BTreeMap::new() };
+    let mut copy = Copy { target, keys: Some(&keys), known: BTreeMap::new() };
     parts.iter().try_for_each(|part| copy.add_all(&shelf.thread, part))?;
     *shelf = copy.target;
-    Ok(first)
+    Ok(Some(first))
 }
 
 /// Adds all checkpoints of a thread to a shelf.
@@ -46,18 +58,28 @@ pub async fn copied(vault: &Vault, thread: &str, into: Shelf) -> Result<Shelf, F
 /// The entries of a thread in parts that begin with a snapshot, oldest first, back
 /// to the one that has the entry `oldest`.
 async fn parts(vault: &Vault, thread: &str, oldest: u64) -> Result<Vec<Vec<Record>>, Fault> {
-    let mut parts = Vec::new();
-    let mut way = vault.way_to(thread, None).await?;
-    loop {
-        let first = way.first().map_or((0, 0), |record| (record.seq, record.parent));
-        parts.push(way);
-        let is_last = first.1 == 0 || first.0 <= oldest;
-        if is_last || vault.store().find(thread, first.1).await?.is_none() {
-            parts.reverse();
-            return Ok(parts);
+    retry_torn_read(vault, thread, || async {
+        let mut parts = vec![vault.way_to(thread, None).await?];
+        while let Some(before) = parts.last().and_then(|way| before(way, oldest)) {
+            if vault.store().find(thread, before).await?.is_none() {
+                break;
+            }
+            parts.push(vault.way_to(thread, Some(before)).await?);
         }
-        way = vault.way_to(thread, Some(first.1)).await?;
-    }
+        if let Some(last) = parts.first().and_then(|way| way.last()) {
+            // It was one thread all the time, and not another one of its name since.
+            tag_of(vault, thread, last).await?;
+        }
+        parts.reverse();
+        Ok(parts)
+    })
+    .await
+}
+
+/// The entry before a part, if what is wanted goes back further.
+fn before(way: &[Record], oldest: u64) -> Option<u64> {
+    let first = way.first().filter(|first| first.seq > oldest)?;
+    Some(first.parent).filter(|parent| *parent > 0)
 }
 
 struct Copy<'a> {

@@ -47,7 +47,7 @@ impl Chain {
 
     /// Takes in what follows, or gives it back if it does not.
     pub(super) fn add(&mut self, other: Asked) -> Option<Asked> {
-        if !self.batches.last().is_some_and(|last| is_followed(last, &other.batch)) {
+        if !self.batches.last().is_some_and(|last| last.is_followed_by(&other.batch)) {
             return Some(other);
         }
         self.batches.push(other.batch);
@@ -67,12 +67,6 @@ impl Chain {
             }
         })
     }
-}
-
-/// Whether one statement can move the thread on behind both.
-fn is_followed(last: &Batch, next: &Batch) -> bool {
-    let tip = last.entries.last().map_or(last.after, |entry| entry.seq);
-    last.thread == next.thread && last.owner == next.owner && tip == next.after
 }
 
 fn add(file: &Connection, batches: &[Batch], now: Time) -> Vec<Result<(), Fault>> {

@@ -81,7 +81,10 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> 
 /// Adds batches that follow each other in one thread.
 pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<()> {
     let (Some(first), Some(last)) = (batches.first(), batches.last()) else { return Ok(()) };
-    let Batch { thread, owner, after, .. } = first;
+    let Batch { thread, owner, after, expected, .. } = first;
+    if let Some(expected) = expected {
+        expect(file, (thread, *after), expected)?;
+    }
     // A batch of nothing leaves the thread as it is.
     let tag = batches.iter().rev().find(|batch| !batch.entries.is_empty());
     let tag = tag.map(|batch| batch.tag.as_bytes());
@@ -110,6 +113,16 @@ pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<(
         ]))?;
     }
     Ok(())
+}
+
+/// Fails unless an entry is the one that is expected there. To be asked within the
+/// transaction that adds what follows it.
+fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &Tag) -> Done<()> {
+    let found = "SELECT 1 FROM entry JOIN thread ON thread.id = entry.thread
+        WHERE name = ?1 AND seq = ?2 AND entry.tag = ?3";
+    let values = params![thread, number(seq), tag.as_bytes()];
+    let found = file.prepare_cached(found).and_then(|mut found| found.exists(values));
+    if asked(found)? { Ok(()) } else { Err(conflict(thread)) }
 }
 
 pub(super) fn read(file: &Connection, thread: &str, span: Span) -> Done<Vec<Entry>> {
@@ -160,6 +173,14 @@ pub(super) fn threads(
     asked(
         file.prepare_cached(list).and_then(|mut list| list.query_map(values, thread_of)?.collect()),
     )
+}
+
+pub(super) fn recent(file: &Connection, prefix: &str) -> Done<Vec<(String, Time)>> {
+    // Text is compared by its bytes, and none of it has the last one.
+    let list = "SELECT name, at FROM thread
+        WHERE name >= ?1 AND name < CAST(CAST(?1 AS BLOB) || x'ff' AS TEXT) ORDER BY at DESC";
+    let found = |row: &Row<'_>| Ok((row.get(0)?, Time::from_micros(count(row, 1)?)));
+    asked(file.prepare_cached(list).and_then(|mut list| list.query_map([prefix], found)?.collect()))
 }
 
 pub(super) fn remove(file: &Connection, thread: &str, owner: &str, span: Span) -> Done<u64> {

@@ -1,0 +1,60 @@
+"""Several processes, each with several threads, write through `AntiphonSaver` and are killed."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from support.torture import rounds
+
+SCRIPT = Path(__file__).with_name("saver_writers.py")
+# Writers at a time, and how long one goes on unless it is killed.
+WRITERS, SECONDS = rounds(2, 4), 1.0
+KILLS = rounds(2, 250)
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """Starts a writer."""
+    command = [sys.executable, str(SCRIPT), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """What a process has printed, unless it has failed."""
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    return out
+
+
+def test_whatever_writers_were_told_is_kept_is_there_as_it_was(tmp_path: Path, url: str) -> None:
+    journal = str(tmp_path / "journal")
+    chance = random.Random(KILLS)
+    seeds = iter(range(1_000_000))
+
+    def writer() -> subprocess.Popen[str]:
+        return start(url, journal, str(next(seeds)), str(SECONDS))
+
+    writers = [writer() for _ in range(WRITERS)]
+    killed = 0
+    while killed < KILLS:
+        size = Path(journal).stat().st_size if Path(journal).exists() else 0
+        # Until somebody has written something, or all have ended.
+        while all(one.poll() is None for one in writers) and (
+            not Path(journal).exists() or Path(journal).stat().st_size <= size
+        ):
+            time.sleep(0.002)
+        time.sleep(chance.random() * 0.3)
+        place = chance.randrange(WRITERS)
+        if writers[place].poll() is None:
+            writers[place].kill()
+            writers[place].communicate()
+            killed += 1
+        else:
+            finish(writers[place])
+        writers[place] = writer()
+    for one in writers:
+        finish(one)
+    assert finish(start("check", url, journal)) == ""
