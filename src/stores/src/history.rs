@@ -69,7 +69,7 @@ pub struct HistoryReader<V> {
     /// A part that has been read and not decoded.
     loaded: Option<Vec<Record>>,
     /// What belongs to the last checkpoint of the next older part.
-    carried: Vec<Step<V>>,
+    carried: Vec<HistoryEntry<V>>,
     /// The rest of the part, the newest segment last.
     segments: Vec<Segment<V>>,
     is_first: bool,
@@ -159,7 +159,11 @@ impl<V: Value> HistoryReader<V> {
 
     /// The part as one segment. A snapshot that it begins with may repeat the superstep before
     /// it, which the next older part knows: it waits for that.
-    fn divide(&mut self, graph: &Arc<Graph<V>>, mut steps: Vec<Step<V>>) -> Result<(), Fault> {
+    fn divide(
+        &mut self,
+        graph: &Arc<Graph<V>>,
+        mut steps: Vec<HistoryEntry<V>>,
+    ) -> Result<(), Fault> {
         steps.append(&mut self.carried);
         mark_views(&mut steps);
         let mut start = Fold::new(graph);
@@ -182,32 +186,32 @@ impl<V: Value> HistoryReader<V> {
 }
 
 /// An entry, decoded once: the states that are made of it share its values.
-struct Step<V> {
+struct HistoryEntry<V> {
     seq: u64,
     parent: u64,
     step: u64,
     at: Time,
     /// Whether a checkpoint begins here: a snapshot may repeat the superstep before it.
     begins_view: bool,
-    body: Body<V>,
+    body: EntryBody<V>,
 }
 
-enum Body<V> {
+enum EntryBody<V> {
     Header(Header),
     Snapshot(Box<Memory<V>>),
     Commit(Box<Commit<V>>),
 }
 
-fn mark_views<V>(steps: &mut [Step<V>]) {
+fn mark_views<V>(steps: &mut [HistoryEntry<V>]) {
     let mut last = None;
     for step in steps {
         let is_repeated = last == Some((step.parent, step.step));
         step.begins_view = match &step.body {
-            Body::Snapshot(_) => !is_repeated,
-            Body::Commit(commit) => checkpoint_source(commit).is_some(),
-            Body::Header(_) => false,
+            EntryBody::Snapshot(_) => !is_repeated,
+            EntryBody::Commit(commit) => checkpoint_source(commit).is_some(),
+            EntryBody::Header(_) => false,
         };
-        if step.begins_view || matches!(step.body, Body::Snapshot(_)) {
+        if step.begins_view || matches!(step.body, EntryBody::Snapshot(_)) {
             last = Some((step.seq, step.step));
         }
     }
@@ -224,24 +228,24 @@ fn checkpoint_source<V>(commit: &Commit<V>) -> Option<Source> {
 fn decode<V: Value, C: ValueCodec<V>>(
     codec: &Codec<'_, V, C>,
     part: Vec<Record>,
-) -> Result<Vec<Step<V>>, Fault> {
+) -> Result<Vec<HistoryEntry<V>>, Fault> {
     let step = |record: Record| {
         let Record { seq, parent, kind, step, at, body } = record;
         let body = match kind {
-            EntryKind::Run => Body::Header(Header::decode(&body)?),
-            EntryKind::Snapshot => Body::Snapshot(Box::new(codec.decode_memory(&body)?)),
+            EntryKind::Run => EntryBody::Header(Header::decode(&body)?),
+            EntryKind::Snapshot => EntryBody::Snapshot(Box::new(codec.decode_memory(&body)?)),
             EntryKind::Step | EntryKind::Part | EntryKind::End => {
-                Body::Commit(Box::new(codec.decode(&body)?))
+                EntryBody::Commit(Box::new(codec.decode(&body)?))
             }
         };
-        Ok(Step { seq, parent, step, at, begins_view: false, body })
+        Ok(HistoryEntry { seq, parent, step, at, begins_view: false, body })
     };
     part.into_iter().map(step).collect()
 }
 
 /// Entries that begin with a checkpoint, and what came before them.
 struct Segment<V> {
-    steps: Vec<Step<V>>,
+    steps: Vec<HistoryEntry<V>>,
     start: Fold<V>,
 }
 
@@ -265,7 +269,7 @@ impl<V: Value> Segment<V> {
     /// The older and the newer half.
     fn halve(self, graph: &Arc<Graph<V>>) -> Result<(Self, Self), Fault> {
         let Self { mut steps, start } = self;
-        let begins = |(place, step): (usize, &Step<V>)| step.begins_view.then_some(place);
+        let begins = |(place, step): (usize, &HistoryEntry<V>)| step.begins_view.then_some(place);
         let cuts: Vec<usize> = steps.iter().enumerate().filter_map(begins).collect();
         let middle = cuts.get(cuts.len() / 2).copied().unwrap_or(steps.len());
         let newer = steps.split_off(middle);
@@ -302,13 +306,13 @@ impl<V: Value> Fold<V> {
         Self { memory: Memory::new(graph), header: None, last, views: None }
     }
 
-    fn add(&mut self, graph: &Arc<Graph<V>>, step: &Step<V>) -> Result<(), Fault> {
+    fn add(&mut self, graph: &Arc<Graph<V>>, step: &HistoryEntry<V>) -> Result<(), Fault> {
         if step.begins_view {
             self.finish();
         }
         match &step.body {
-            Body::Header(header) => self.header = Some(header.clone()),
-            Body::Snapshot(memory) => {
+            EntryBody::Header(header) => self.header = Some(header.clone()),
+            EntryBody::Snapshot(memory) => {
                 self.memory = Memory::clone(memory);
                 if step.begins_view {
                     self.begin(graph, step, Source::Step);
@@ -317,7 +321,7 @@ impl<V: Value> Fold<V> {
                 }
                 self.last.seq = step.seq;
             }
-            Body::Commit(commit) => self.add_commit(graph, step, commit)?,
+            EntryBody::Commit(commit) => self.add_commit(graph, step, commit)?,
         }
         Ok(())
     }
@@ -325,7 +329,7 @@ impl<V: Value> Fold<V> {
     fn add_commit(
         &mut self,
         graph: &Arc<Graph<V>>,
-        step: &Step<V>,
+        step: &HistoryEntry<V>,
         commit: &Commit<V>,
     ) -> Result<(), Fault> {
         let source = checkpoint_source(commit);
@@ -347,7 +351,7 @@ impl<V: Value> Fold<V> {
         Ok(())
     }
 
-    fn begin(&mut self, graph: &Graph<V>, step: &Step<V>, source: Source) {
+    fn begin(&mut self, graph: &Graph<V>, step: &HistoryEntry<V>, source: Source) {
         let wrote = match source {
             Source::Step if step.step == self.last.step + 1 => std::mem::take(&mut self.last.next),
             Source::Begin | Source::Turn => vec![NodeId::START],

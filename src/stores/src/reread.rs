@@ -12,8 +12,8 @@ use antiphon_runtime::store::{Store, Thread};
 #[derive(Debug, Default)]
 pub(crate) struct FailedReadings {
     count: u32,
-    /// The thread as it was after the last of them.
-    thread: Option<Option<Thread>>,
+    /// The thread as it was after the last of them; none if it was gone.
+    thread: Option<Thread>,
 }
 
 impl FailedReadings {
@@ -36,10 +36,10 @@ impl FailedReadings {
             return Err(fault);
         }
         let now = store.thread(thread).await?;
-        if self.thread.as_ref() == Some(&now) {
+        if self.count > 1 && self.thread == now {
             return Err(fault);
         }
-        self.thread = Some(now.clone());
+        self.thread.clone_from(&now);
         Ok(now)
     }
 }
