@@ -14,11 +14,13 @@ class Interrupted(BaseException):
 
     Args:
         question: what is asked; any value.
+        asker: the question's id, if a run that the node has started asks it. Default: none.
     """
 
-    def __init__(self, question: object) -> None:
+    def __init__(self, question: object, asker: str | None = None) -> None:
         super().__init__("the run pauses for an answer")
         self.__antiphon_question__ = question
+        self.__antiphon_asker__ = asker
 
 
 class Asked(Exception):
@@ -28,12 +30,13 @@ class Asked(Exception):
     stop the program.
 
     Args:
-        question: what is asked; any value.
+        pause: what has left the code.
     """
 
-    def __init__(self, question: object) -> None:
+    def __init__(self, pause: Interrupted) -> None:
         super().__init__("the run pauses for an answer")
-        self.__antiphon_question__ = question
+        self.__antiphon_question__ = pause.__antiphon_question__
+        self.__antiphon_asker__ = pause.__antiphon_asker__
 
 
 def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:
@@ -48,3 +51,16 @@ def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:
             return None
         left = left.exceptions[0]
     return left if isinstance(left, kind) else None
+
+
+def question_in(left: BaseException) -> BaseException | None:
+    """The pause in a group of exceptions that holds nothing else.
+
+    Args:
+        left: what the node has raised.
+    """
+    while isinstance(left, BaseExceptionGroup):
+        if left.split(lambda error: hasattr(error, "__antiphon_question__"))[1] is not None:
+            return None
+        left = left.exceptions[0]
+    return left

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from antiphon._antiphon import Limits, Shape
+from antiphon._antiphon import Limits, Shape, enclosing_context
+from antiphon._relay import relay_questions
 from antiphon._team.assemble import Settings, assemble
 from antiphon._team.batch import abatch, batch
 from antiphon._team.entry import entry, turn
 from antiphon._team.finish import finish, is_limit, name_agent
-from antiphon._team.home import Home
+from antiphon._team.home import Home, registry_of
 from antiphon._team.resumes import Resumes
 from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._team.watch import AsyncStream, Stream
@@ -129,7 +130,8 @@ class Orchestrator(Resumes):
                 thread that holds something goes on with a further turn: the messages and all
                 other keys stay, what is given is written over them, and ``answer`` and the
                 errors begin anew; what an earlier run left open is dropped. Default: a new
-                one; its name is `Result.thread`.
+                one; its name is `Result.thread`. Within a node of another run the default is
+                none: the run is a part of that node, and its questions pause the run around.
 
         Returns:
             The result, also where the run reached a limit, waits, or was cancelled.
@@ -234,7 +236,8 @@ class Orchestrator(Resumes):
 
     def _ready(self, question: Any, thread: str | None) -> _Start:
         """What a run is started with, checked as far as it can be before that."""
-        if self._home is None and thread is None:
+        is_part = enclosing_context() is not None
+        if thread is None and (self._home is None or is_part):
             return entry(question, self._built.state), None
         name = fresh_name() if thread is None else thread_name(thread)
         place = self._at_home().place(name)
@@ -262,6 +265,10 @@ class Orchestrator(Resumes):
         run_id: str | None = None,
     ) -> Run:
         limits = {} if self._budget is None else self._budget.limits()
+        outer = enclosing_context()
+        registry = None
+        if outer is not None and outer.run.kept_in is not None:
+            registry = registry_of(self._built.schemas)
         try:
             return self._built.engine.start(
                 first,
@@ -269,6 +276,8 @@ class Orchestrator(Resumes):
                 limits=Limits(**limits, supersteps=self._built.supersteps),
                 events=True,
                 shape=Shape(("events",)) if watched else None,
+                above=outer,
+                registry=registry,
                 place=place,
                 run_id=run_id,
             )
@@ -278,6 +287,8 @@ class Orchestrator(Resumes):
     def _drive(self, run: Run, *, keep: bool = False) -> Result:
         try:
             run.drain()
+            while relay_questions(run):
+                run.drain()
         except Exception as error:
             if not self._keeps(run, error, keep=keep):
                 raise
@@ -287,6 +298,8 @@ class Orchestrator(Resumes):
     async def _adrive(self, run: Run, *, keep: bool = False) -> Result:
         try:
             await run
+            while relay_questions(run):
+                await run
         except Exception as error:
             if not self._keeps(run, error, keep=keep):
                 raise

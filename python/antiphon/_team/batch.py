@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from antiphon._relay import asks
 from antiphon._team.progress import Progress
 
 if TYPE_CHECKING:
@@ -62,9 +63,11 @@ def batch(
             ]
             for future in as_completed(futures):
                 progress.advance(failed=future.result().outcome == "error")
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for run in begun:
+        except BaseException as error:
+            # What runs beside a question ends first; beside a failure it is cancelled.
+            asked = asks(error)
+            pool.shutdown(wait=asked, cancel_futures=True)
+            for run in () if asked else begun:
                 if run.outcome == "running":
                     run.cancel("the batch was given up")
             raise
@@ -92,8 +95,8 @@ async def abatch(
         tasks = [asyncio.ensure_future(gated(given)) for given in inputs]
         try:
             return list(await asyncio.gather(*tasks))
-        except BaseException:
-            for task in tasks:
+        except BaseException as error:
+            for task in () if asks(error) else tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise

@@ -60,10 +60,7 @@ class Home:
                     hint='add one: `checkpointer="sqlite:runs.db"`',
                 )
             return None
-        # Most teams have no threads.
-        from antiphon.checkpoint._registry import registry_for
-
-        return cls(saver, registry_for(*schemas), durability)
+        return cls(saver, registry_of(schemas), durability)
 
     def place(
         self, thread: str, checkpoint: int | None = None, *, as_node: str | None = None
@@ -77,6 +74,14 @@ class Home:
             durability=self.durability if as_node is None else "sync",
             as_node=as_node,
         )
+
+
+def registry_of(schemas: tuple[Any, ...]) -> Registry:
+    """Which types the threads of a team may hold."""
+    # Most teams have no threads.
+    from antiphon.checkpoint._registry import registry_for
+
+    return registry_for(*schemas)
 
 
 def checkpoint_id(given: Any) -> int | None:

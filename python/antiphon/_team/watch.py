@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from antiphon._relay import relay_questions
 from antiphon.errors import StateError
 from antiphon.event import Event
 from antiphon.result import Result
@@ -11,6 +12,7 @@ from antiphon.result import Result
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from antiphon._antiphon import Event as NativeEvent
     from antiphon._antiphon import Run
 
     Finish = Callable[[Run, BaseException | None], Result]
@@ -70,7 +72,7 @@ class Stream(Watch):
 
     def __next__(self) -> Event:
         try:
-            native = next(self._run)
+            native = self._next()
         except StopIteration:
             self._over(None)
             raise
@@ -78,6 +80,14 @@ class Stream(Watch):
             self._over(error)
             raise StopIteration from None
         return Event.of(native)
+
+    def _next(self) -> NativeEvent:
+        while True:
+            try:
+                return next(self._run)
+            except StopIteration:
+                if not relay_questions(self._run):
+                    raise
 
     def close(self) -> None:
         """Cancels the run if it is still under way."""
@@ -105,7 +115,7 @@ class AsyncStream(Watch):
 
     async def __anext__(self) -> Event:
         try:
-            native = await anext(self._events)
+            native = await self._next()
         except StopAsyncIteration:
             self._over(None)
             raise
@@ -113,6 +123,15 @@ class AsyncStream(Watch):
             self._over(error)
             raise StopAsyncIteration from None
         return Event.of(native)
+
+    async def _next(self) -> NativeEvent:
+        while True:
+            try:
+                return await anext(self._events)
+            except StopAsyncIteration:
+                if not relay_questions(self._run):
+                    raise
+                self._events = aiter(self._run)
 
     async def aclose(self) -> None:
         """Cancels the run if it is still under way."""

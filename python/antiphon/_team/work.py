@@ -56,11 +56,10 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
             pause = pause_in(left, Interrupted)
             if pause is None:
                 raise
-            question = pause.__antiphon_question__
         else:
             return returned(came, state, spec.name)
-        await asking.settle_async(question)
-        raise Asked(question)
+        await asking.settle_async(pause.__antiphon_question__)
+        raise Asked(pause)
 
     return acall if spec.asynchronous else call
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+from antiphon._relay import asks
 from antiphon.graph._faults import GraphBuildError
 
 if TYPE_CHECKING:
@@ -96,8 +97,9 @@ class Batches:
         ]
         try:
             return await asyncio.gather(*tasks)
-        except BaseException:
-            for task in tasks:
+        except BaseException as error:
+            # What runs beside a question ends first; beside a failure it is cancelled.
+            for task in () if asks(error) else tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             raise

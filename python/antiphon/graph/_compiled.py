@@ -343,10 +343,10 @@ class CompiledGraph(Batches, Threads):
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
             place=None if place is None else place.native(durability),
+            registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
         )
-        parts = (run, limit, outer)
-        flight = Flight(*parts) if trace is None else trace.flight(*parts)
+        flight = Flight(run, limit) if trace is None else trace.flight(run, limit)
         if place is not None:
             flight.again = {"config": place.at_its_end(settings), "context": context}
         return flight

@@ -63,6 +63,11 @@ class GraphInterrupt(GraphBubbleUp):
             raise AttributeError("the pause holds no question")
         return self.interrupts[0].value
 
+    @property
+    def __antiphon_asker__(self) -> str:
+        """The question's id, if a graph that the node has invoked asks it; else nothing."""
+        return str(self.interrupts[0].id) if self.interrupts else ""
+
 
 class GraphRecursionError(BudgetError, RecursionError):
     """The graph reached its limit of supersteps before it finished."""

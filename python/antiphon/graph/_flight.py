@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._relay import relay_questions
 from antiphon.errors import AntiphonError, RunCancelled
 from antiphon.graph._errors import GraphRecursionError
 from antiphon.graph._faults import as_graph_error
-from antiphon.graph._runtime import Interrupt, interrupt
+from antiphon.graph._runtime import Interrupt, pausing
 
 if TYPE_CHECKING:
-    from antiphon._antiphon import Context, Run
+    from antiphon._antiphon import Run
 
 __all__ = ["Flight"]
 
@@ -21,19 +22,17 @@ class Flight:
     Args:
         run: the engine's run.
         limit: supersteps.
-        outer: the context of the node that started it; none outside of nodes.
 
     Attributes:
         again: what a call takes to go on in its thread; none if it is in none.
     """
 
-    __slots__ = ("_limit", "_outer", "_run", "again")
+    __slots__ = ("_limit", "_run", "again")
 
-    def __init__(self, run: Run, limit: int, outer: Context | None = None) -> None:
+    def __init__(self, run: Run, limit: int) -> None:
         self.again: dict[str, Any] | None = None
         self._run = run
         self._limit = limit
-        self._outer = outer
 
     def state(self) -> dict[str, Any]:
         """The state now."""
@@ -105,10 +104,8 @@ class Flight:
 
     def asks_above(self) -> bool:
         """Passes the questions of a graph that a node invoked on to that node's own run."""
-        if self._outer is None or self._run.thread is not None or not self.is_paused():
-            return False
-        self.answer({question.id: interrupt(question.value) for question in self.questions()})
-        return True
+        with pausing():
+            return relay_questions(self._run)
 
     def _is_left(self) -> bool:
         """Whether somebody has left the stream before its end; then the run is to stop."""

@@ -141,7 +141,7 @@ def place_of(
                 "`durability` has no effect in a graph without a checkpointer", stacklevel=4
             )
         return None
-    around = None if outer is None else outer.run.thread
+    around = None if outer is None else outer.run.kept_in
     if around is not None and str(settings["configurable"].get("thread_id", around)) == around:
         return None
     return Place.of(kept, settings)

@@ -156,7 +156,7 @@ class Runtime(Generic[_ContextT]):
                 (``replay_diverged``); or there is a checkpointer and what the function returned
                 cannot be stored (``value_unstorable``).
         """
-        with _pausing(), self._round.making():
+        with pausing(), self._round.making():
             return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
 
     async def astep(
@@ -170,7 +170,7 @@ class Runtime(Generic[_ContextT]):
     ) -> Any:
         """`step`, awaited; a function that is not async runs on a thread."""
         taken = Step(name, function, idempotent=idempotent)
-        with _pausing(), self._round.making():
+        with pausing(), self._round.making():
             return await taken.take_async(self._ctx, args, kwargs)
 
     def call(self, tool: Any, /, **arguments: Any) -> Any:
@@ -191,9 +191,9 @@ class Runtime(Generic[_ContextT]):
             StateError: as `step`.
         """
         found = Tool.from_any(tool)
-        with _pausing():
+        with pausing():
             given = Approving(self._ctx, self._round, found, arguments).arguments()
-        with _pausing(), self._round.making():
+        with pausing(), self._round.making():
             return perform(
                 self._ctx,
                 call_of(found, given),
@@ -203,9 +203,9 @@ class Runtime(Generic[_ContextT]):
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
         """`call`, awaited; a tool that is not async runs on a thread."""
         found = Tool.from_any(tool)
-        with _pausing():
+        with pausing():
             given = await Approving(self._ctx, self._round, found, arguments).arguments_async()
-        with _pausing(), self._round.making():
+        with pausing(), self._round.making():
             return await perform_async(
                 self._ctx,
                 call_of(found, given),
@@ -239,17 +239,18 @@ def interrupt(value: Any) -> Any:
         GraphInterrupt: there is no answer yet. Let it pass.
         RuntimeError: no node is running here.
     """
-    with _pausing():
+    with pausing():
         return ask(current_context(), value)
 
 
 @contextmanager
-def _pausing() -> Iterator[None]:
+def pausing() -> Iterator[None]:
     """Lets a question leave the node as graphs know it."""
     try:
         yield
     except Interrupted as pause:
-        raise GraphInterrupt((Interrupt(pause.__antiphon_question__, ""),)) from None
+        asked = Interrupt(pause.__antiphon_question__, pause.__antiphon_asker__ or "")
+        raise GraphInterrupt((asked,)) from None
 
 
 def get_runtime(context_schema: type[_ContextT] | None = None) -> Runtime[_ContextT]:

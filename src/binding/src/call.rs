@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::agent::{self, AgentEntry, ModelEntry, Purpose};
-use crate::context::{Context, Entered, Errand};
+use crate::context::{Context, CurrentCall, Errand, method};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::ffi;
@@ -61,7 +61,7 @@ impl Call {
         let mut errand = Errand::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
         errand.attempt = task.attempt;
         errand.deadline = task.deadline;
-        let copy = context_method(py, &COPY, "copy")?;
+        let copy = method(py, &COPY, ("Context", "copy"))?;
         let variables = ffi::call(copy, [Some(run.get().variables.bind(py))])?.unbind();
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
@@ -73,6 +73,7 @@ impl Call {
         let enter = run.get().enter.as_ref();
         let (errand, arguments) = if entry.wants_ctx || enter.is_some() {
             let errand = core.introduce(errand);
+            CurrentCall::set(variables.bind(py), &errand)?;
             let context = Context::of(py, &errand)?;
             if let Some(enter) = enter {
                 enter_node(core, enter, &variables, (&context, input.as_ref()))?;
@@ -80,7 +81,9 @@ impl Call {
             let context = entry.wants_ctx.then(|| context.into_any().unbind());
             (errand, [input, context, None])
         } else {
-            (Arc::new(errand), [input, None, None])
+            let errand = Arc::new(errand);
+            CurrentCall::set(variables.bind(py), &errand)?;
+            (errand, [input, None, None])
         };
         let kind = match (entry.asynchronous, entry.inline, entry.timed) {
             (true, _, false) => Kind::Coroutine,
@@ -105,15 +108,13 @@ impl Call {
         steppable(&made)
     }
 
-    /// Calls a callable, which comes first, as the node: in its context
-    /// variables, and with its errand as the present one.
+    /// Calls a callable, which comes first, as the node: in its context variables.
     pub(crate) fn enter<'py>(
         &self,
         py: Python<'py>,
         [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _entered = Entered::enter(&self.errand);
-        let run = context_method(py, &RUN, "run")?;
+        let run = method(py, &RUN, ("Context", "run"))?;
         ffi::call(run, [Some(self.variables.bind(py)), callable, one, two, three, four])
     }
 
@@ -139,7 +140,7 @@ fn enter_node(
     let py = context.py();
     let place = core.machine.place_of(context.get().errand.id);
     let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
-    context_method(py, &RUN, "run")?.call1((variables, enter, context, about, input))?;
+    method(py, &RUN, ("Context", "run"))?.call1((variables, enter, context, about, input))?;
     Ok(())
 }
 
@@ -155,6 +156,7 @@ impl Request<'_, '_> {
     fn call(self, core: &mut Core, errand: Errand) -> PyResult<Option<Call>> {
         let py = self.engine.py();
         let errand = core.introduce(errand);
+        CurrentCall::set(self.variables.bind(py), &errand)?;
         let context = || Context::of(py, &errand).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (purpose, kind, callable, arguments) = match &self.task.work {
@@ -198,21 +200,8 @@ impl Request<'_, '_> {
     }
 }
 
-/// Methods of context variables, looked up once: calling them unbound spares
-/// a method object per call.
 static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
-fn context_method<'py>(
-    py: Python<'py>,
-    method: &'static PyOnceLock<Py<PyAny>>,
-    name: &str,
-) -> PyResult<&'py Bound<'py, PyAny>> {
-    let found = method.get_or_try_init(py, || {
-        Ok::<_, PyErr>(py.import("contextvars")?.getattr("Context")?.getattr(name)?.unbind())
-    })?;
-    Ok(found.bind(py))
-}
 
 /// What can be sent to: a coroutine as it is, another awaitable's iterator.
 pub(crate) fn steppable<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use antiphon_core::Seed;
+use antiphon_core::{Seed, Time};
 use antiphon_stores::process;
 
 /// The seed that was given, or one that nobody can foretell: made of the
@@ -16,4 +16,10 @@ pub(crate) fn seed(given: Option<u64>) -> Seed {
         hasher.finish()
     };
     Seed::new(given.unwrap_or_else(drawn))
+}
+
+/// The id of a run whose caller gives none. With a seed that was drawn it is drawn
+/// apart: the keys of calls derive from both, and would carry 64 bits otherwise.
+pub(crate) fn run_id(given: Option<u64>, now: Time) -> String {
+    seed(given).uuid(now)
 }

@@ -105,8 +105,9 @@ impl Computation {
         let system = System::new(self.config.clone(), Arc::clone(&self.model), sandbox);
         let system = system.map_err(|fault| to_exception(py, &fault))?;
         let clock = SystemClock::new();
-        let seed = chance::seed(options.get("seed")?);
-        let run_id = options.get("run_id")?.unwrap_or_else(|| seed.uuid(clock.now()));
+        let given = options.get("seed")?;
+        let seed = chance::seed(given);
+        let run_id = options.get("run_id")?.unwrap_or_else(|| chance::run_id(given, clock.now()));
         let stop = options.get::<Bound<'_, Stopper>>("stop")?.map(|stop| stop.get().0.clone());
         let session = Session { seed, run_id, stop, ..Session::new(Arc::new(clock)) };
         Ok(Put { system, task: read(task)?, session, watch: options.get("watch")? })

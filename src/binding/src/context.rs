@@ -1,21 +1,22 @@
 //! What a node can reach while it runs.
 
-use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use antiphon_core::graph::Sign;
 use antiphon_core::task::TaskId;
-use antiphon_core::{Fault, Time, Usage};
+use antiphon_core::{Category, Fault, Time, Usage};
 use antiphon_runtime::Chunk;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::effect::Effect;
 use crate::fault::to_exception;
+use crate::ffi;
 use crate::inbox::{Emitted, Told};
 use crate::object::Object;
 use crate::run::Run;
@@ -50,43 +51,122 @@ impl Errand {
             asked: AtomicUsize::new(0),
         }
     }
-}
 
-thread_local! {
-    static CURRENT: Cell<Option<Arc<Errand>>> = const { Cell::new(None) };
-}
-
-/// Makes an errand the current one of this thread until it is dropped.
-pub(crate) struct Entered {
-    outer: Option<Arc<Errand>>,
-}
-
-impl Entered {
-    pub(crate) fn enter(errand: &Arc<Errand>) -> Self {
-        Self { outer: CURRENT.replace(Some(Arc::clone(errand))) }
+    /// Whether the attempt is under way. It may be over while its thread still runs,
+    /// or while somebody holds its context.
+    pub(crate) fn is_under_way(&self) -> bool {
+        let found = self.run.get().with(|core| Ok(core.machine.is_under_way(self.id)));
+        // Whoever works on the core right now prepares this very attempt.
+        found.unwrap_or(true)
     }
 }
 
-impl Drop for Entered {
-    fn drop(&mut self) {
-        drop(CURRENT.replace(self.outer.take()));
+/// The call of a node, as the node's context variables hold it, and with them
+/// whatever its code starts: tasks, threads, executors that copy them.
+///
+/// It is weak: a task or a connection that outlives the node keeps its variables,
+/// and must neither keep the run alive nor act for it.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct CurrentCall {
+    errand: Weak<Errand>,
+    node: Arc<str>,
+}
+
+/// What the context variables of some code say about the node that it runs for.
+enum Enclosing {
+    Nothing,
+    Present(Arc<Errand>),
+    /// The node, by its name, has ended.
+    Ended(Arc<str>),
+}
+
+impl CurrentCall {
+    /// Makes an errand the current one in a node's own context variables.
+    pub(crate) fn set(variables: &Bound<'_, PyAny>, errand: &Arc<Errand>) -> PyResult<()> {
+        static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = variables.py();
+        let (set, run) =
+            (method(py, &SET, ("ContextVar", "set"))?, method(py, &RUN, ("Context", "run"))?);
+        let call = Self { errand: Arc::downgrade(errand), node: Arc::clone(&errand.name) };
+        let call = Bound::new(py, call)?.into_any();
+        ffi::call(run, [Some(variables), Some(set), Some(variable(py)?), Some(&call)]).map(drop)
+    }
+
+    fn enclosing(py: Python<'_>) -> PyResult<Enclosing> {
+        static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let get = method(py, &GET, ("ContextVar", "get"))?;
+        let found = ffi::call(get, [Some(variable(py)?)])?;
+        let Ok(call) = found.cast_exact::<Self>() else { return Ok(Enclosing::Nothing) };
+        let Self { errand, node } = call.get();
+        let ended = || Enclosing::Ended(Arc::clone(node));
+        let Some(errand) = errand.upgrade() else { return Ok(ended()) };
+        Ok(if errand.is_under_way() { Enclosing::Present(errand) } else { ended() })
     }
 }
 
-/// The context of the node that runs on this thread.
-#[pyfunction]
-pub(crate) fn current_context() -> PyResult<Context> {
-    let missing =
-        || PyRuntimeError::new_err("no node is running here: call this from within a node");
-    enclosing_context().ok_or_else(missing)
+/// The context variable that holds the current call; it has no value outside of nodes.
+fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = VARIABLE.get_or_try_init(py, || {
+        let options = PyDict::new(py);
+        options.set_item("default", py.None())?;
+        let kind = py.import("contextvars")?.getattr("ContextVar")?;
+        Ok::<_, PyErr>(kind.call(("antiphon_call",), Some(&options))?.unbind())
+    })?;
+    Ok(made.bind(py))
 }
 
-/// The context of the node that runs on this thread, if one does.
+/// A method of `contextvars`, looked up once: calling it unbound spares a method
+/// object per call.
+pub(crate) fn method<'py>(
+    py: Python<'py>,
+    method: &'static PyOnceLock<Py<PyAny>>,
+    (kind, name): (&str, &str),
+) -> PyResult<&'py Bound<'py, PyAny>> {
+    let found = method.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("contextvars")?.getattr(kind)?.getattr(name)?.unbind())
+    })?;
+    Ok(found.bind(py))
+}
+
+/// The context of the node that the caller runs for.
 #[pyfunction]
-pub(crate) fn enclosing_context() -> Option<Context> {
-    let errand = CURRENT.take();
-    CURRENT.set(errand.clone());
-    errand.map(|errand| Context { errand })
+pub(crate) fn current_context(py: Python<'_>) -> PyResult<Context> {
+    match CurrentCall::enclosing(py)? {
+        Enclosing::Present(errand) => Ok(Context { errand }),
+        Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
+        Enclosing::Nothing => {
+            Err(PyRuntimeError::new_err("no node is running here: call this from within a node"))
+        }
+    }
+}
+
+/// The context of the node that the caller runs for, if there is one. A node that
+/// has ended is none: what its tasks start after that is nobody's.
+#[pyfunction]
+pub(crate) fn enclosing_context(py: Python<'_>) -> PyResult<Option<Context>> {
+    Ok(match CurrentCall::enclosing(py)? {
+        Enclosing::Present(errand) => Some(Context { errand }),
+        Enclosing::Ended(_) | Enclosing::Nothing => None,
+    })
+}
+
+/// Raises if the caller runs for a node that has ended: nobody would see its question.
+#[pyfunction]
+pub(crate) fn check_enclosing_node(py: Python<'_>) -> PyResult<()> {
+    match CurrentCall::enclosing(py)? {
+        Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
+        Enclosing::Present(_) | Enclosing::Nothing => Ok(()),
+    }
+}
+
+fn node_ended(node: &str) -> Fault {
+    let message = format!("the node has ended, and nothing can act for it any more: {node}");
+    Fault::new(Category::State, "node_ended", message)
+        .with("node", node)
+        .hint("await what the node starts before it returns")
 }
 
 /// What a node can reach while it runs: who it is, what it was given to do,
@@ -101,6 +181,18 @@ impl Context {
     /// The context of an errand, as an object.
     pub(crate) fn of<'py>(py: Python<'py>, errand: &Arc<Errand>) -> PyResult<Bound<'py, Self>> {
         Bound::new(py, Self { errand: Arc::clone(errand) })
+    }
+
+    /// What carries a question out of the node, or says that nobody would see it.
+    fn pause(&self, py: Python<'_>, question: (Py<PyAny>, Option<&str>)) -> PyErr {
+        if !self.errand.is_under_way() {
+            return to_exception(py, &node_ended(&self.errand.name));
+        }
+        let interrupted = || {
+            let pause = py.import(intern!(py, "antiphon._pause"))?;
+            pause.getattr(intern!(py, "Interrupted"))?.call1(question)
+        };
+        interrupted().map_or_else(|error| error, PyErr::from_value)
     }
 
     fn sign(&self, py: Python<'_>, sign: Sign) {
@@ -198,9 +290,18 @@ impl Context {
         if let Some(answer) = self.next_answer(py) {
             return Ok(answer);
         }
-        let pause =
-            py.import(intern!(py, "antiphon._pause"))?.getattr(intern!(py, "Interrupted"))?;
-        Err(PyErr::from_value(pause.call1((question,))?))
+        Err(self.pause(py, (question, None)))
+    }
+
+    /// The answer to a question of a run that the node has started, by the question's id
+    /// there. Without one the node's own run pauses for it.
+    fn relay(&self, py: Python<'_>, id: &str, question: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        let errand = &self.errand;
+        let answer = errand.run.get().with(|core| {
+            let answer = core.machine.relayed_answer(errand.id, id);
+            Ok(answer.map(|answer| answer.0.clone_ref(py)))
+        })?;
+        answer.map_or_else(|| Err(self.pause(py, (question, Some(id)))), Ok)
     }
 
     /// Tells whoever watches the run.

@@ -7,17 +7,19 @@ use std::time::Duration;
 
 use antiphon_core::checkpoint::Came;
 use antiphon_core::effect::{Effect, Ending, Question};
-use antiphon_core::graph::Sign;
+use antiphon_core::graph::{Graph, Sign};
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::{Clock, SystemClock};
+use pyo3::exceptions::PyBaseExceptionGroup;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::agent::{self, ModelEntry, Purpose};
 use crate::call::Call;
+use crate::codec::ObjectCodec;
 use crate::context::Errand;
 use crate::engine::Engine;
 use crate::fault::failure;
@@ -33,6 +35,7 @@ use crate::run::{Goal, Run};
 use crate::shape::Mode;
 use crate::storable;
 use crate::stream::Stream;
+use crate::subrun::Subrun;
 use crate::update;
 
 /// How a run stands.
@@ -76,6 +79,9 @@ pub(crate) struct Core {
     pub(crate) purposes: BTreeMap<TaskId, Purpose>,
     /// The run's place in a thread, if it has one.
     pub(crate) kept: Option<Box<Kept>>,
+    /// Its place in the node that has started it, if it has one.
+    pub(crate) subrun: Option<Box<Subrun>>,
+    pub(crate) graph: Arc<Graph<Object>>,
     /// The supersteps of earlier runs of that thread.
     pub(crate) before: u64,
 }
@@ -112,7 +118,7 @@ impl Core {
             if let Some(refusal) = self.stranded(py, None) {
                 return Err(refusal);
             }
-            if self.kept.is_some() && self.attend(run) {
+            if (self.kept.is_some() || self.subrun.is_some()) && self.attend(run) {
                 return Ok(Next::Wait(None));
             }
             if !matches!(self.phase, Phase::Running) {
@@ -220,6 +226,10 @@ impl Core {
         for (id, answer) in letters.answers {
             self.answer(py, id, answer)?;
         }
+        // After the answers: a node that ends with its calls open has not asked for them.
+        for (id, index) in letters.abandoned {
+            self.machine.abandon_call(id, index);
+        }
         Ok(())
     }
 
@@ -258,7 +268,9 @@ impl Core {
                     Err(error) => self.failed(py, &engine, id, error),
                 }
             }
-            Answer::Raised(error) if purpose == Some(Purpose::Tool) => {
+            Answer::Raised(error)
+                if purpose == Some(Purpose::Tool) && question_of(&error, py).is_none() =>
+            {
                 agent::tool_failed(py, &error)
             }
             Answer::Returned(value) => {
@@ -289,13 +301,15 @@ impl Core {
         id: TaskId,
         error: PyErr,
     ) -> Outcome<Object> {
-        let question = error.value(py).getattr_opt(intern!(py, "__antiphon_question__"));
-        if let Ok(Some(question)) = question {
+        if let Some(question) = question_of(&error, py) {
             let question = Object(question.unbind());
-            let fits = |kept: &Kept| storable::fits(kept.values(), &question, || "a question");
-            return match self.kept.as_deref().map(fits) {
+            let fits = |values: &ObjectCodec| storable::fits(values, &question, || "a question");
+            return match self.values_codec().map(fits) {
                 Some(Err(fault)) => Outcome::failed(fault),
-                _ => Outcome::Ask(question),
+                _ => match asker_of(&error, py) {
+                    Some(asker) => Outcome::Relay(asker, question),
+                    None => Outcome::Ask(question),
+                },
             };
         }
         let command = error.value(py).getattr_opt(intern!(py, "__antiphon_command__"));
@@ -391,7 +405,36 @@ impl Core {
                 visit.call(&value.0)?;
             }
         }
+        let mut visited = Ok(());
+        self.machine.visit_subruns(&mut |value| {
+            if visited.is_ok() {
+                visited = visit.call(&value.0);
+            }
+        });
+        visited?;
         let slots = self.machine.state().snapshot();
         slots.iter().flatten().try_for_each(|value| visit.call(&value.0))
     }
+}
+
+/// The id of the question that an exception carries, if a run that the node has
+/// started asks it.
+fn asker_of(error: &PyErr, py: Python<'_>) -> Option<String> {
+    let pause = py.import(intern!(py, "antiphon._pause")).ok()?;
+    let found = pause.call_method1(intern!(py, "question_in"), (error.value(py),)).ok()?;
+    let asker = found.getattr_opt(intern!(py, "__antiphon_asker__")).ok().flatten()?;
+    asker.extract::<String>().ok().filter(|asker| !asker.is_empty())
+}
+
+/// What an exception asks, if it pauses the run: also if a group of tasks brings
+/// it, and nothing else beside.
+fn question_of<'py>(error: &PyErr, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+    let value = error.value(py);
+    let question = value.getattr_opt(intern!(py, "__antiphon_question__")).ok().flatten();
+    if question.is_some() || !value.is_instance_of::<PyBaseExceptionGroup>() {
+        return question;
+    }
+    let pause = py.import(intern!(py, "antiphon._pause")).ok()?;
+    let found = pause.call_method1(intern!(py, "question_in"), (value,)).ok()?;
+    found.getattr_opt(intern!(py, "__antiphon_question__")).ok().flatten()
 }

@@ -10,7 +10,6 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::call::Call;
-use crate::context::Entered;
 use crate::ffi::{self, Step};
 use crate::inbox::Answer;
 use crate::stranded::Home;
@@ -90,10 +89,7 @@ impl NodeCoroutine {
     }
 
     fn advance(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
-        let stepped = {
-            let _entered = Entered::enter(&self.call.errand);
-            ffi::send(self.inner.bind(py), value)
-        };
+        let stepped = ffi::send(self.inner.bind(py), value);
         if let Some(home) = self.home {
             home.check(py, stepped.as_ref().err());
         }
@@ -137,10 +133,7 @@ impl NodeCoroutine {
 
     #[pyo3(signature = (*error))]
     fn throw(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-        let thrown = {
-            let _entered = Entered::enter(&self.call.errand);
-            self.inner.bind(py).call_method1(intern!(py, "throw"), error)
-        };
+        let thrown = self.inner.bind(py).call_method1(intern!(py, "throw"), error);
         let over = match thrown {
             Ok(value) => return Ok(value.unbind()),
             Err(error) => match returned(py, &error) {

@@ -1,5 +1,6 @@
 //! Calls of a node: what is known of them, and what is stored around them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::checkpoint::{Call, Callee, Came};
@@ -35,6 +36,8 @@ pub(crate) struct Effect {
     call: Call,
     stage: Stage,
     waits: Waits,
+    /// It was said what came of it, or that nobody knows.
+    settled: AtomicBool,
 }
 
 /// Whose call it is.
@@ -79,35 +82,42 @@ impl Effect {
         let callee = Self::callee(kind)?;
         let errand = &context.get().errand;
         let run = errand.run.get();
-        let values = run.with(|core| Ok(core.values_of_thread()))?;
+        let values = run.with(|core| Ok(core.values_codec().cloned()))?;
         let digest = match (values, callee) {
             (Some(values), _) => values.digest(given),
             // What a function is given may be anything; elsewhere it is as good as JSON.
-            (None, Callee::Step) => 0,
+            (None, Callee::Step | Callee::Graph) => 0,
             (None, Callee::Model | Callee::Tool) => ObjectCodec::shared(py)?.digest(given),
         };
         let call = Call { callee, name, digest, repeatable };
         let begun = run.with(|core| Ok(core.begin_call(errand.id, &call)))?;
         let (stage, waits) = begun.map_err(|fault| to_exception(py, &fault))?;
         let owner = Owner::Node(context.clone().unbind());
-        Ok(Self { owner, call, stage, waits: Waits(Mutex::new(waits)) })
+        Ok(Self::of((owner, call), stage, Waits(Mutex::new(waits))))
     }
 
     /// A call of a role that was made before.
     pub(crate) fn known_to(role: Asking, call: Call, came: Came<Object>) -> Self {
         let (owner, stage) = (Owner::Role(role), Stage::Known(came));
-        Self { owner, call, stage, waits: Waits::default() }
+        Self::of((owner, call), stage, Waits::default())
     }
 
     /// A call of a role that is to be made.
     pub(crate) fn due_to(role: Asking, call: Call, (index, key): (u32, String)) -> Self {
         let (owner, stage) = (Owner::Role(role), Stage::Due { index, key });
-        Self { owner, call, stage, waits: Waits::default() }
+        Self::of((owner, call), stage, Waits::default())
+    }
+
+    fn of((owner, call): (Owner, Call), stage: Stage, waits: Waits) -> Self {
+        let settled = AtomicBool::new(matches!(stage, Stage::Known(_)));
+        Self { owner, call, stage, waits, settled }
     }
 
     /// What is called, by its name.
     pub(crate) fn callee(kind: &str) -> PyResult<Callee> {
-        let found = Callee::ALL.into_iter().find(|callee| callee.as_str() == kind);
+        let known = Callee::ALL.into_iter().filter(|callee| *callee != Callee::Graph);
+        let mut known = known;
+        let found = known.find(|callee| callee.as_str() == kind);
         found.ok_or_else(|| {
             PyValueError::new_err(format!("a call is `model`, `tool` or `step`, found: {kind}"))
         })
@@ -118,8 +128,8 @@ impl Effect {
         let kind = match (call.callee, ended) {
             (Callee::Model, false) => EventKind::ModelCall,
             (Callee::Model, true) => EventKind::ModelReply,
-            (Callee::Tool | Callee::Step, false) => EventKind::ToolCall,
-            (Callee::Tool | Callee::Step, true) => EventKind::ToolResult,
+            (Callee::Tool | Callee::Step | Callee::Graph, false) => EventKind::ToolCall,
+            (Callee::Tool | Callee::Step | Callee::Graph, true) => EventKind::ToolResult,
         };
         if let (Callee::Step, Some(fields)) = (call.callee, data.as_object_mut()) {
             fields.insert("step".to_owned(), true.into());
@@ -136,10 +146,30 @@ impl Effect {
             Owner::Role(role) => return role.end(py, (&self.call, *index, key), came),
         };
         let about = (&self.call, key.as_str());
-        errand.run.get().with(|core| {
+        self.settled.store(true, Ordering::Relaxed);
+        let run = errand.run.get();
+        let is_ready = run.with(|core| {
             *self.waits.lock() = core.end_call(errand.id, *index, came, about);
-            Ok(())
-        })
+            Ok(core.machine.is_ready())
+        })?;
+        if is_ready {
+            // Whoever drives the run may wait for this call alone.
+            run.inbox.rouse();
+        }
+        Ok(())
+    }
+
+    /// Says that nobody knows what came of the call, and that it is over. By letter:
+    /// a garbage collection may say it while somebody works on the run.
+    fn abandon(&self, py: Python<'_>) {
+        if self.settled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let (Owner::Node(context), Stage::Due { index, .. }) = (&self.owner, &self.stage) {
+            let errand = &context.get().errand;
+            let call = (errand.id, *index);
+            errand.run.get().inbox.put(py, |letters| letters.abandoned.push(call));
+        }
     }
 
     /// Why a value cannot be stored, if it is going to be.
@@ -147,7 +177,7 @@ impl Effect {
         let values = match &self.owner {
             Owner::Node(context) => {
                 let run = context.get().errand.run.get();
-                run.with(|core| Ok(core.values_of_thread()))?
+                run.with(|core| Ok(core.values_codec().cloned()))?
             }
             Owner::Role(role) => role.values(py)?,
         };
@@ -227,8 +257,8 @@ impl Effect {
             // It was to ask, or had no budget left: it is made again.
             Some(Category::Budget) => return self.end(py, Came::Left),
             _ if asks => return self.end(py, Came::Left),
-            Some(Category::Cancelled) => return Ok(()),
-            _ if !error.is_instance_of::<PyException>() => return Ok(()),
+            Some(Category::Cancelled) => return Ok(self.abandon(py)),
+            _ if !error.is_instance_of::<PyException>() => return Ok(self.abandon(py)),
             _ => {}
         }
         let raised = Object::of(error);
@@ -254,6 +284,15 @@ impl Effect {
     }
 }
 
+impl Drop for Effect {
+    /// Its code was thrown away in the middle of the call.
+    fn drop(&mut self) {
+        if !*self.settled.get_mut() {
+            Python::try_attach(|py| self.abandon(py));
+        }
+    }
+}
+
 /// An exception that has no stored form of its own.
 fn described(error: &Bound<'_, PyAny>) -> Fault {
     let kind = error.get_type().name().map_or_else(|_| "Exception".into(), |it| it.to_string());
@@ -263,11 +302,6 @@ fn described(error: &Bound<'_, PyAny>) -> Fault {
 }
 
 impl Core {
-    /// How values are stored, if they are.
-    fn values_of_thread(&self) -> Option<ObjectCodec> {
-        self.kept.as_deref().map(|kept| kept.values().clone())
-    }
-
     fn begin_call(
         &mut self,
         id: TaskId,

@@ -139,7 +139,9 @@ impl Engine {
     ///     supersteps: in place of the supersteps of `limits`.
     ///     `max_concurrency`: nodes that run at a time; no limit by default.
     ///     shape: what the caller wants to see by iterating; nothing by default.
-    ///     above: the node that starts it, whose run may want to show it too.
+    ///     above: the node that starts it: it is a part of that node, and goes on where it was
+    ///         when the node begins again, unless it has a `place` of its own. The node's run may
+    ///         want to show it too.
     ///     enter: called for each node before it, in the copy of the context
     ///         variables that is the node's, with its context and where it stands.
     ///     `on_task`: called with a dict when a task begins, and when it ends.
@@ -148,11 +150,12 @@ impl Engine {
     ///     `run_id`: a new one by default.
     ///     place: the thread that keeps it; none by default. Without an input it goes on
     ///         there.
+    ///     registry: which types it may hold, if it is a part of a node whose run is kept.
     ///     seed: where ids and jitter come from; drawn by default.
     #[pyo3(signature = (
         input=None, *, config=None, context=None, limits=None, supersteps=None,
         max_concurrency=None, shape=None, above=None, enter=None, on_task=None, step_timeout=None, events=false,
-        place=None, run_id=None, seed=None
+        place=None, registry=None, run_id=None, seed=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn start<'py>(
@@ -170,6 +173,7 @@ impl Engine {
         step_timeout: Option<f64>,
         events: bool,
         place: Option<Py<Place>>,
+        registry: Option<Py<PyAny>>,
         run_id: Option<&str>,
         seed: Option<u64>,
     ) -> PyResult<Bound<'py, Run>> {
@@ -187,6 +191,7 @@ impl Engine {
             step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,
             events,
             place,
+            registry,
             id: run_id.map(Arc::from),
             seed,
         };

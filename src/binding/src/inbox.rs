@@ -54,6 +54,8 @@ pub(crate) struct Letters {
     pub(crate) answers: Vec<(TaskId, Answer)>,
     pub(crate) emitted: Vec<Emitted>,
     pub(crate) chunks: Vec<(TaskId, Chunk)>,
+    /// Calls of tasks that nobody will say any more what came of.
+    pub(crate) abandoned: Vec<(TaskId, u32)>,
     /// Signs that tasks are alive.
     pub(crate) signs: Vec<(TaskId, Sign)>,
     pub(crate) cancel: Option<String>,
@@ -69,6 +71,7 @@ impl Letters {
             && self.emitted.is_empty()
             && self.chunks.is_empty()
             && self.signs.is_empty()
+            && self.abandoned.is_empty()
             && self.cancel.is_none()
             && !self.roused
     }

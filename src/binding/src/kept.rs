@@ -71,10 +71,16 @@ enum Stage {
 }
 
 /// Something that has to be durable before a run goes on.
-struct Awaited {
-    answer: Answer<()>,
+pub(crate) struct Awaited {
+    pub(crate) answer: Answer<()>,
     /// The commit; none for what comes before the run.
-    commit: Option<u64>,
+    pub(crate) commit: Option<u64>,
+}
+
+impl std::fmt::Debug for Awaited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Awaited").field("commit", &self.commit).finish_non_exhaustive()
+    }
 }
 
 impl Kept {
@@ -192,7 +198,7 @@ impl Core {
     /// Sees to the thread of the run; says whether there is nothing else to do
     /// until its store answers.
     pub(crate) fn attend(&mut self, run: &Bound<'_, Run>) -> bool {
-        let Some(kept) = self.kept.as_deref_mut() else { return false };
+        let Some(kept) = self.kept.as_deref_mut() else { return self.attend_subrun(run) };
         match &mut kept.stage {
             Stage::Opening(opening, _) => {
                 let Some(opened) = poll(run, opening) else { return true };
@@ -224,6 +230,37 @@ impl Core {
             Stage::Idle(_) | Stage::Gone => {}
         }
         false
+    }
+
+    /// The same for a run that is kept with the node that has started it.
+    fn attend_subrun(&mut self, run: &Bound<'_, Run>) -> bool {
+        let Some(subrun) = self.subrun.as_deref_mut() else { return false };
+        let Some(awaited) = &mut subrun.waiting else { return false };
+        let commit = awaited.commit;
+        let Some(answer) = poll(run, &mut awaited.answer) else { return commit.is_none() };
+        subrun.waiting = None;
+        match answer {
+            Ok(()) => self.machine.committed(commit.unwrap_or_default()),
+            Err(fault) => self.give_up_subrun(commit, &fault),
+        }
+        false
+    }
+
+    /// The store of the run around has failed, and with it that run.
+    fn give_up_subrun(&mut self, commit: Option<u64>, fault: &Fault) {
+        self.machine.cancel(&fault.code, self.now);
+        self.machine.committed(commit.unwrap_or_default());
+    }
+
+    fn keep_with_node(&mut self, commit: &Commit<Object>) {
+        let answer = self.relay(commit);
+        match (answer, self.subrun.as_deref_mut()) {
+            (Ok(Some(answer)), Some(subrun)) => {
+                subrun.waiting = Some(Awaited { answer, commit: Some(commit.id) });
+            }
+            (Ok(_), _) => self.machine.committed(commit.id),
+            (Err(fault), _) => self.give_up_subrun(Some(commit.id), &fault),
+        }
     }
 
     fn opened(&mut self, run: &Bound<'_, Run>, opened: Opened) {
@@ -269,7 +306,7 @@ impl Core {
 
     /// Takes over what the run has committed.
     pub(crate) fn keep(&mut self, commit: &Commit<Object>) {
-        let Some(kept) = self.kept.as_deref_mut() else { return self.machine.committed(commit.id) };
+        let Some(kept) = self.kept.as_deref_mut() else { return self.keep_with_node(commit) };
         let Stage::Open(keeper, waiting) = &mut kept.stage else {
             return self.machine.committed(commit.id);
         };
@@ -289,7 +326,7 @@ impl Core {
         &mut self,
         commit: &Commit<Object>,
     ) -> Result<Option<Answer<()>>, Fault> {
-        let Some(kept) = self.kept.as_deref_mut() else { return Ok(None) };
+        let Some(kept) = self.kept.as_deref_mut() else { return self.relay(commit) };
         process::check(kept.process)?;
         let Stage::Open(keeper, _) = &mut kept.stage else { return Ok(None) };
         let answer = keeper.keep(commit, || None, self.clock.now());
@@ -324,6 +361,7 @@ impl Core {
 
     /// The run is paused or over, once its thread says so too.
     pub(crate) fn rest(&mut self, phase: Phase) {
+        self.rest_subrun(&phase);
         match self.kept.as_deref_mut() {
             None => self.phase = phase,
             Some(kept) => {

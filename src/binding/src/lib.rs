@@ -70,6 +70,7 @@ mod storable;
 mod stored;
 mod stranded;
 mod stream;
+mod subrun;
 mod summary;
 mod turn;
 mod update;
@@ -89,7 +90,7 @@ mod _antiphon {
         codec::Form,
         command::{Command, Overwrite, Send},
         computation::Computation,
-        context::{Context, current_context, enclosing_context},
+        context::{Context, check_enclosing_node, current_context, enclosing_context},
         effect::Effect,
         engine::Engine,
         event::Event,

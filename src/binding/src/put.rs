@@ -76,8 +76,9 @@ pub(crate) fn put<'py>(
     let carried = Arc::new(Carried::new(about));
     let luggage: Luggage = Arc::<Carried>::clone(&carried);
     let clock = SystemClock::new();
-    let seed = chance::seed(options.get("seed")?);
-    let run_id = options.get("run_id")?.unwrap_or_else(|| seed.uuid(clock.now()));
+    let given = options.get("seed")?;
+    let seed = chance::seed(given);
+    let run_id = options.get("run_id")?.unwrap_or_else(|| chance::run_id(given, clock.now()));
     let plain = Session::new(Arc::new(clock));
     let stop = options.get::<Bound<'_, Stopper>>("stop")?.map(|stop| stop.get().0.clone());
     let session = Session { seed, run_id, luggage: Some(luggage), place, stop, ..plain };

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use antiphon_core::budget::Intent;
 use antiphon_core::effect::Ending;
@@ -15,6 +15,7 @@ use pyo3::types::{PyDict, PyTuple, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::blocking;
+use crate::context::{Context, Errand};
 use crate::core::{Core, Phase};
 use crate::drive::Drive;
 use crate::event::Event;
@@ -57,6 +58,9 @@ pub(crate) struct Run {
     /// Whether something can happen in the middle of a superstep: an item of the
     /// stream, or the end of its time.
     pub(crate) live: bool,
+    /// The node that has started it.
+    caller: Option<Weak<Errand>>,
+    pub(crate) kept_in: Option<String>,
     driven: AtomicBool,
 }
 
@@ -70,6 +74,9 @@ pub(crate) struct Surroundings {
     pub(crate) live: bool,
     /// The thread that it is kept in.
     pub(crate) thread: Option<String>,
+    pub(crate) caller: Option<Weak<Errand>>,
+    /// The thread that it is kept in by itself, or with the node that has started it.
+    pub(crate) kept_in: Option<String>,
 }
 
 /// How many runs may be inside one another on one thread. Each takes its part
@@ -126,7 +133,7 @@ impl Run {
         core: Core,
         around: Surroundings,
     ) -> PyResult<Bound<'_, Self>> {
-        let Surroundings { config, context, enter, below, live, thread } = around;
+        let Surroundings { config, context, enter, below, live, thread, caller, kept_in } = around;
         let run = Self {
             id,
             thread,
@@ -140,6 +147,8 @@ impl Run {
             enter,
             below,
             live,
+            caller,
+            kept_in,
             driven: AtomicBool::new(false),
         };
         let run = Bound::new(py, run)?;
@@ -351,6 +360,7 @@ impl Run {
             let answered = core.machine.answer(id, Object(value), now);
             if answered.is_ok() {
                 core.phase = Phase::Running;
+                core.resume_subrun();
             }
             Ok(answered)
         })?;
@@ -429,6 +439,19 @@ impl Run {
     #[getter]
     fn thread(&self) -> Option<&str> {
         self.thread.as_deref()
+    }
+
+    /// The thread that it is kept in, by itself or as a part of the node that has started it.
+    #[getter]
+    fn kept_in(&self) -> Option<&str> {
+        self.kept_in.as_deref()
+    }
+
+    /// The context of the node that has started it; none if none has, or the node has ended.
+    #[getter]
+    fn caller(&self) -> Option<Context> {
+        let errand = self.caller.as_ref()?.upgrade()?;
+        errand.is_under_way().then_some(Context { errand })
     }
 
     /// The checkpoint that it has written or found last, once it has let its thread go.

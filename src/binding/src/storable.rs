@@ -22,12 +22,10 @@ impl Core {
         outcome: Outcome<Object>,
         (engine, outer): (&Bound<'_, Engine>, Option<&Bound<'_, Engine>>),
     ) -> PyResult<Outcome<Object>> {
-        let Some(kept) = &self.kept else { return Ok(outcome) };
+        let Some(values) = self.values_codec() else { return Ok(outcome) };
         let checked = match &outcome {
-            Outcome::Done(update) => check(kept.values(), engine.get(), update),
-            Outcome::Escalate(update) => {
-                check(kept.values(), outer.unwrap_or(engine).get(), update)
-            }
+            Outcome::Done(update) => check(values, engine.get(), update),
+            Outcome::Escalate(update) => check(values, outer.unwrap_or(engine).get(), update),
             _ => Ok(()),
         };
         checked.map(|()| outcome).map_err(|fault| to_exception(py, &fault))

@@ -1,11 +1,10 @@
 //! What a run shows while it runs: only what was asked for is built.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use antiphon_core::event::Event as CoreEvent;
 use antiphon_core::notice::Shows;
-use antiphon_core::task::TaskId;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
@@ -13,7 +12,6 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::context::Errand;
 use crate::event::Event;
 use crate::inbox::{Emitted, Told};
-use crate::run::Run;
 use crate::run_id::RunId;
 use crate::shape::{Item, Mode, Modes, Shape};
 
@@ -145,7 +143,6 @@ impl Stream {
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.shape)?;
         visit.call(&self.on_task)?;
-        visit.call(self.above.as_ref().map(|above| &above.run))?;
         self.chunks.iter().try_for_each(|chunk| visit.call(chunk))
     }
 }
@@ -153,30 +150,32 @@ impl Stream {
 /// The run whose node started this one, and which wants to show it too.
 #[derive(Debug)]
 pub(crate) struct Above {
-    run: Py<Run>,
-    /// The task of the node.
-    id: TaskId,
+    /// The task of the node. Weak, because its run keeps this one until the node is done.
+    errand: Weak<Errand>,
+    modes: Modes,
     /// What this run is called there: `node:id`.
     place: String,
 }
 
 impl Above {
     /// The run of the task `errand`, if somebody wants to see the run `id` there.
-    pub(crate) fn new(py: Python<'_>, errand: &Errand, id: &RunId) -> Option<Self> {
+    pub(crate) fn new(errand: &Arc<Errand>, id: &RunId) -> Option<Self> {
         if errand.run.get().below.is_empty() {
             return None;
         }
         let place = format!("{}:{}", errand.name, id.get());
-        Some(Self { run: errand.run.clone_ref(py), id: errand.id, place })
+        let modes = errand.run.get().below.modes;
+        Some(Self { errand: Arc::downgrade(errand), modes, place })
     }
 
-    fn modes(&self) -> Modes {
-        self.run.get().below.modes
+    const fn modes(&self) -> Modes {
+        self.modes
     }
 
     fn tell(&self, py: Python<'_>, item: Item, mut space: Vec<String>) {
+        let Some(errand) = self.errand.upgrade() else { return };
         space.insert(0, self.place.clone());
-        self.run.get().tell(py, Emitted { id: self.id, told: Told::Below(item, space) });
+        errand.run.get().tell(py, Emitted { id: errand.id, told: Told::Below(item, space) });
     }
 }
 
@@ -196,7 +195,8 @@ impl Below {
             below.modes = shape.modes;
             below.tokens.extend(shape.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
         }
-        if let Some(further) = above.map(|above| &above.run.get().below) {
+        if let Some(errand) = above.and_then(|above| above.errand.upgrade()) {
+            let further = &errand.run.get().below;
             below.modes = below.modes | further.modes;
             below.tokens.extend(further.tokens.iter().map(|tokens| tokens.clone_ref(py)));
         }

@@ -19,6 +19,7 @@ mod image;
 mod journal;
 mod memory;
 mod outward;
+mod subrun;
 
 pub use image::Image;
 pub(crate) use image::Merging;
@@ -26,6 +27,7 @@ pub use journal::{Call, Callee, Came, Journal, Made, digest, mark};
 pub(crate) use journal::{diverged, key, unknown_outcome};
 pub use memory::{Kept, KeptState, Memory, Nested};
 pub use outward::Outward;
+pub use subrun::{KnownSubrun, SubrunCommit, SubrunLog};
 
 /// Something that must not be lost.
 #[derive(Clone, Debug)]
@@ -66,6 +68,8 @@ pub enum Change<V> {
     Answered(TaskKey, V),
     /// An attempt of a task, by its number, has begun a call, or knows what came of it.
     Called(TaskKey, u32, Box<Made<V>>),
+    /// A run that an attempt of a task, by its number, has started has committed something.
+    Subrun(TaskKey, u32, Box<SubrunCommit>),
     /// The run is over. Whatever was not merged could be taken up again.
     Ended(Result<Ending, Fault>),
 }
@@ -138,6 +142,29 @@ pub struct Outlook<V> {
     pub grace: Option<u64>,
     /// What the next superstep runs instead of what it would.
     pub detour: Option<NodeId>,
+}
+
+impl<V> Change<V> {
+    /// Whether what follows cannot be taken back: a call that must not be made twice,
+    /// or that a question is shown to somebody.
+    pub fn must_be_durable(&self) -> bool {
+        match self {
+            // What a subrun does that cannot be taken back says so itself.
+            Self::Called(_, _, made) => made.came.is_none() && made.call.callee != Callee::Graph,
+            Self::Asked(..) => true,
+            Self::Subrun(_, _, commit) => commit.must_be_durable,
+            _ => false,
+        }
+    }
+
+    /// Whether it does no harm to do again what it says was done.
+    pub fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Called(_, _, made) => made.call.repeatable,
+            Self::Subrun(_, _, commit) => commit.repeatable,
+            _ => true,
+        }
+    }
 }
 
 impl<V> Outlook<V> {

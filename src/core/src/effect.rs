@@ -6,6 +6,7 @@ use crate::approval::Proposal;
 use crate::budget::Dimension;
 use crate::checkpoint::Commit;
 use crate::fault::Fault;
+use crate::seed::Seed;
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 use crate::value::Value;
@@ -54,6 +55,15 @@ pub struct Question<V> {
     pub path: Vec<String>,
     /// What is asked.
     pub value: V,
+}
+
+impl<V> Question<V> {
+    /// The id of a task's own question: its first, or its next after so many answers.
+    /// A question with another id is one of a run that the task has started.
+    pub(crate) fn own_id(task: Seed, answers: usize) -> String {
+        let asked = task.child(answers as u64);
+        format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number())
+    }
 }
 
 impl<V: Value> Question<V> {

@@ -51,6 +51,6 @@ pub use model::{FinishReason, ModelReply, ModelRequest, Usage};
 pub use reply::{Reading, Shape, Unreadable, Violation};
 pub use retry::{Jitter, RetryPolicy};
 pub use schema::Schema;
-pub use seed::Seed;
+pub use seed::{KeySeed, Seed};
 pub use time::Time;
 pub use tool::{SideEffect, ToolOutcome, ToolSpec};

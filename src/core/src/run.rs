@@ -43,6 +43,7 @@ mod pause;
 mod plan;
 mod route;
 mod stop;
+mod subruns;
 mod tell;
 mod timeout;
 mod unit;
@@ -52,6 +53,7 @@ use conflict::mistyped;
 use desk::Desk;
 use frame::{Frame, Status};
 use stop::Patience;
+pub use subruns::Subrun;
 use unit::{Doom, Unit, Units};
 
 /// Settings of one run.
@@ -168,13 +170,29 @@ impl<V: Value> Run<V> {
             }
             _ => return false,
         }
+        let outcome = match outcome {
+            Outcome::Ask(value) => Err((None, value)),
+            Outcome::Relay(question, value) => Err((Some(question), value)),
+            other => Ok(other),
+        };
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(asked) => {
+                if let Some(asked) = self.hold_question(id.unit, id.slot, asked) {
+                    self.desk.running -= 1;
+                    self.pause(id.unit, id.slot, asked);
+                }
+                return true;
+            }
+        };
         self.desk.running -= 1;
         match outcome {
             Outcome::Done(update) => self.done(id.unit, id.slot, update),
-            Outcome::Ask(value) => self.pause(id.unit, id.slot, value),
             Outcome::Failed(failure) => self.fail(id.unit, id.slot, *failure),
             Outcome::Escalate(update) => self.escalate(id.unit, id.slot, update),
-            Outcome::Opened(_)
+            Outcome::Ask(_)
+            | Outcome::Relay(..)
+            | Outcome::Opened(_)
             | Outcome::Replied(_)
             | Outcome::Decided(_)
             | Outcome::Returned(_) => {
@@ -235,6 +253,20 @@ impl<V: Value> Run<V> {
             self.units.charge(id.unit, id.slot, |budget| budget.charge_usage(usage));
         }
         self.desk.budget.charge_usage(usage);
+    }
+
+    /// Whether the code of an attempt is under way: it runs, or was told to stop and
+    /// has not answered. One that is out of time is not, whatever its thread does.
+    pub fn is_under_way(&self, id: TaskId) -> bool {
+        if let Some(agent) = self.units.agent(id.unit) {
+            return agent.is_under_way(id);
+        }
+        let frame = self.units.frame(id.unit);
+        let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
+        record.is_some_and(|record| {
+            record.serial == id.serial
+                && matches!(record.status, Status::Running | Status::Cancelling)
+        })
     }
 
     fn is_running(&mut self, id: TaskId) -> bool {

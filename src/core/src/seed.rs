@@ -72,6 +72,41 @@ impl Seed {
     }
 }
 
+/// The source of call keys: 128 bits, of which a [`Seed`] and the mark of a run give 64 each.
+///
+/// Each step maps the 128 bits one to one, so nothing of either half is lost on
+/// the way, and after two steps each half depends on both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeySeed(u64, u64);
+
+impl KeySeed {
+    /// The key seed of a task: `mark` is [`crate::run::Options::mark`].
+    pub const fn new(task: Seed, mark: u64) -> Self {
+        Self(task.0, mark)
+    }
+
+    /// The key seed of something inside.
+    #[must_use]
+    pub const fn child(self, index: u64) -> Self {
+        let Self(left, right) = self;
+        let mixed = mix(left ^ mix(index.wrapping_add(0x9E37_79B9_7F4A_7C15)));
+        Self(mix(right.wrapping_add(mixed)), mixed)
+    }
+
+    /// The key seed of something inside that has a name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        let length = self.child(name.len() as u64);
+        name.bytes().fold(length, |seed, byte| seed.child(u64::from(byte)))
+    }
+
+    /// All of its bits as 32 hexadecimal digits.
+    pub fn digits(self) -> String {
+        let Self(left, right) = self.child(0).child(0);
+        format!("{left:016x}{right:016x}")
+    }
+}
+
 /// The finaliser of `SplitMix64`: each input bit changes half the output bits.
 const fn mix(mut bits: u64) -> u64 {
     bits ^= bits >> 30;

@@ -87,6 +87,8 @@ pub enum Outcome<V> {
     Escalate(Update<V>),
     /// It needs an answer from outside before it can go on.
     Ask(V),
+    /// A run that it has started needs an answer: the question keeps the id it has there.
+    Relay(String, V),
     /// It failed.
     Failed(Box<Failure>),
     /// How the conversation begins.

@@ -4,7 +4,7 @@
 //! types named here and calls nothing by name. Nodes and channels are stored by
 //! name, so that a graph may gain some; what names one that is gone is refused.
 
-use antiphon_core::checkpoint::{Change, Commit, Image, Memory};
+use antiphon_core::checkpoint::{Callee, Change, Commit, Image, Memory};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault};
 
@@ -27,9 +27,10 @@ use names::Names;
 
 /// The formats that can be read. Each thing is written in the first that has
 /// it, so that files without it are still those of an earlier antiphon.
-const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_CALLS;
+const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_SUBRUNS;
 const FORMAT: u64 = 1;
 const WITH_CALLS: u64 = 2;
+const WITH_SUBRUNS: u64 = 3;
 
 /// Bytes that most commits, closed, have room in.
 const COMMIT: usize = 512;
@@ -54,8 +55,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     pub fn encode(&self, commit: &Commit<V>) -> Result<Vec<u8>, Fault> {
         let mut out = Writer::with_capacity(COMMIT);
         out.array(5);
-        let calls = matches!(commit.change, Change::Called(..));
-        out.number(if calls { WITH_CALLS } else { FORMAT });
+        out.number(format_of(&commit.change));
         let names = Names::within(self.graph, &commit.within)?;
         out.levels(self.graph, &commit.within);
         out.spent(&commit.spent);
@@ -113,6 +113,16 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         from.expect_end()?;
         let root = Image { state, step, outlook, ..Image::new(self.graph) };
         Ok(Memory { spent, events, ..Memory::at(root) })
+    }
+}
+
+/// The first format that has a change.
+fn format_of<V>(change: &Change<V>) -> u64 {
+    match change {
+        Change::Subrun(..) => WITH_SUBRUNS,
+        Change::Called(_, _, made) if made.call.callee == Callee::Graph => WITH_SUBRUNS,
+        Change::Called(..) => WITH_CALLS,
+        _ => FORMAT,
     }
 }
 

@@ -215,7 +215,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         if entries.is_empty() {
             return Ok(None);
         }
-        let waits = self.durability == Durability::Sync || must_be_durable(&commit.change);
+        let waits = self.durability == Durability::Sync || commit.change.must_be_durable();
         let weight = entries.iter().map(|(_, body)| body.len()).sum();
         let answer = self.append(entries, at, waits)?;
         if waits {
@@ -401,16 +401,6 @@ fn kind<V>(commit: &Commit<V>) -> EntryKind {
         Change::Step(_) if commit.within.is_empty() => EntryKind::Step,
         Change::Ended(_) => EntryKind::End,
         _ => EntryKind::Part,
-    }
-}
-
-/// Whether what follows cannot be taken back: a call that must not be made twice,
-/// or that a question is shown to somebody.
-fn must_be_durable<V>(change: &Change<V>) -> bool {
-    match change {
-        Change::Called(_, _, made) => made.came.is_none(),
-        Change::Asked(..) => true,
-        _ => false,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::fault::{Category, Fault};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
 use crate::reply::Level;
-use crate::seed::Seed;
+use crate::seed::KeySeed;
 use crate::task::Invocation;
 use crate::tool::{SideEffect, ToolOutcome, succeeded};
 
@@ -33,7 +33,7 @@ pub enum Turn {
 #[derive(Debug)]
 pub struct Dialogue {
     spec: Arc<AgentSpec>,
-    seed: Seed,
+    seed: KeySeed,
     messages: Vec<Message>,
     opened: usize,
     calls: Vec<Pending>,
@@ -51,7 +51,7 @@ pub struct Dialogue {
 
 impl Dialogue {
     /// Opens with these messages. `seed` makes the keys of tool calls.
-    pub fn new(spec: Arc<AgentSpec>, messages: Vec<Message>, seed: Seed) -> Self {
+    pub fn new(spec: Arc<AgentSpec>, messages: Vec<Message>, seed: KeySeed) -> Self {
         Self {
             spec,
             seed,

@@ -5,11 +5,14 @@
 //! in the order they were begun; calls that were open side by side may come in
 //! another order.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value as Json;
 
+use super::{SubrunCommit, SubrunLog};
 use crate::fault::{Category, Fault};
 use crate::model::ModelReply;
-use crate::seed::Seed;
+use crate::seed::{KeySeed, Seed};
 
 /// One call, as it is recognised when its task begins again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub enum Callee {
     Tool,
     /// A function of the host's own.
     Step,
+    /// A run of another graph.
+    Graph,
 }
 
 /// What came of a call.
@@ -75,6 +80,8 @@ pub struct Journal<V> {
     /// What an agent's attempt was answered about its calls, by their keys, in the
     /// order it was.
     pub answered: Vec<(u64, V)>,
+    /// What the runs that it has started have committed, by their places among its calls.
+    pub subruns: BTreeMap<u32, SubrunLog>,
     /// The attempt has failed, so that another one may go another way.
     pub failed: bool,
 }
@@ -88,7 +95,7 @@ impl Call {
 
 impl Callee {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Model, Self::Tool, Self::Step];
+    pub const ALL: [Self; 4] = [Self::Model, Self::Tool, Self::Step, Self::Graph];
 
     /// The name in a store and for readers.
     pub const fn as_str(self) -> &'static str {
@@ -96,6 +103,7 @@ impl Callee {
             Self::Model => "model",
             Self::Tool => "tool",
             Self::Step => "step",
+            Self::Graph => "graph",
         }
     }
 }
@@ -110,7 +118,13 @@ impl<V> Came<V> {
 impl<V> Journal<V> {
     /// Nothing known yet.
     pub const fn new(attempt: u32) -> Self {
-        Self { attempt, made: Vec::new(), answered: Vec::new(), failed: false }
+        Self {
+            attempt,
+            made: Vec::new(),
+            answered: Vec::new(),
+            subruns: BTreeMap::new(),
+            failed: false,
+        }
     }
 
     /// Takes over that a call of an attempt was begun, or what came of it. A
@@ -133,6 +147,22 @@ impl<V> Journal<V> {
         }
     }
 
+    /// Takes over what a run has committed that an attempt has started. A later
+    /// attempt begins from nothing.
+    pub(crate) fn note_subrun(&mut self, attempt: u32, commit: SubrunCommit) {
+        if attempt < self.attempt {
+            return;
+        }
+        if attempt > self.attempt {
+            *self = Self::new(attempt);
+        }
+        let place = self.made.binary_search_by_key(&commit.index, |made| made.index);
+        if let Some(made) = place.ok().and_then(|place| self.made.get_mut(place)) {
+            made.call.repeatable &= commit.repeatable;
+        }
+        self.subruns.entry(commit.index).or_default().push(commit);
+    }
+
     /// Takes over what the attempt was answered about a call; it holds in the place
     /// of what it was answered there before.
     pub(crate) fn answer(&mut self, call: u64, answer: V) {
@@ -144,7 +174,9 @@ impl<V> Journal<V> {
     /// failed is made again, and so is what may be made twice.
     pub(crate) fn fail(&mut self) {
         let stays = |made: &Made<V>| {
-            !made.call.repeatable && made.came.as_ref().is_none_or(Came::is_success)
+            // A subrun has forgotten by itself what has failed of it.
+            let is_known = made.came.as_ref().is_none_or(Came::is_success);
+            made.call.callee == Callee::Graph || (!made.call.repeatable && is_known)
         };
         self.made.retain(stays);
         self.attempt = 1;
@@ -171,10 +203,9 @@ pub fn mark(run_id: &str) -> u64 {
 /// What a call is known by to whoever is called: the same each time the task
 /// makes it, in every attempt and after a restart, and that of no other call.
 /// `nth` tells the same calls of one attempt apart. 32 hexadecimal digits.
-pub(crate) fn key(task: Seed, call: &Call, nth: u64) -> String {
-    let named = task.named(call.callee.as_str()).child(u64::MAX).named(&call.name);
-    let seed = named.child(call.digest).child(nth);
-    format!("{:016x}{:016x}", seed.child(1).number(), seed.child(2).number())
+pub(crate) fn key(task: KeySeed, call: &Call, nth: u64) -> String {
+    let named = task.named(call.callee.as_str()).named(&call.name);
+    named.child(call.digest).child(nth).digits()
 }
 
 /// `unknown_outcome`: a call that may or may not have been made.

@@ -10,6 +10,7 @@ use crate::command::Update;
 use crate::effect::{Ending, Question};
 use crate::fault::Fault;
 use crate::graph::{Graph, NodeId, NodeWork};
+use crate::seed::Seed;
 use crate::value::Value;
 
 /// All that a run needs to go on: its graph between two supersteps, the nested
@@ -48,6 +49,8 @@ pub struct Kept<V> {
     pub task: TaskKey,
     /// The answers it was given, in the order it asked.
     pub answers: Vec<V>,
+    /// The answers to questions of runs that it has started, by the ids of the questions.
+    pub relayed: Vec<(String, V)>,
     /// What it waits for or has answered; nothing if it has begun again.
     pub state: Option<KeptState<V>>,
     /// What is known of the calls it has made.
@@ -107,13 +110,22 @@ impl<V: Value> Memory<V> {
             Change::Answered(task, value) => {
                 self.rouse(&within);
                 self.note_answer(&within, task.key, &value);
+                let is_call = self.is_call(&within);
                 let kept = self.kept(within, task);
-                kept.answers.push(value);
+                match kept.relays().filter(|_| !is_call) {
+                    Some(id) => kept.relayed.push((id, value)),
+                    None => kept.answers.push(value),
+                }
                 kept.state = None;
             }
             Change::Called(task, attempt, made) => {
                 let journal = &mut self.kept(within, task).journal;
                 journal.get_or_insert_with(|| Box::new(Journal::new(attempt))).note(attempt, *made);
+            }
+            Change::Subrun(task, attempt, commit) => {
+                let journal = &mut self.kept(within, task).journal;
+                let journal = journal.get_or_insert_with(|| Box::new(Journal::new(attempt)));
+                journal.note_subrun(attempt, *commit);
             }
             Change::Ended(ended) => {
                 if ended.is_err() {
@@ -242,6 +254,7 @@ impl<V: Value> Memory<V> {
             within,
             task,
             answers: Vec::new(),
+            relayed: Vec::new(),
             state: None,
             journal: None,
         })
@@ -275,6 +288,13 @@ impl<V: Value> Memory<V> {
 }
 
 impl<V> Kept<V> {
+    /// The id of the question, if it is one of a run that the task has started.
+    fn relays(&self) -> Option<String> {
+        let Some(KeptState::Asked(question)) = &self.state else { return None };
+        let own = Question::<V>::own_id(Seed::new(self.task.key), self.answers.len());
+        (question.id != own).then(|| question.id.clone())
+    }
+
     const fn asks(&self) -> bool {
         matches!(self.state, Some(KeptState::Asked(_)))
     }

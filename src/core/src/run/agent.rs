@@ -17,7 +17,7 @@ use crate::fault::{Category, Fault};
 use crate::graph::NodeId;
 use crate::message::ToolCall;
 use crate::model::ModelReply;
-use crate::seed::Seed;
+use crate::seed::{KeySeed, Seed};
 use crate::task::{Input, Outcome, Task, TaskId, Work};
 use crate::time::Time;
 use crate::tool::ToolOutcome;
@@ -95,6 +95,11 @@ impl<V> AgentUnit<V> {
 
     pub(super) fn is_present(&self, id: TaskId) -> bool {
         self.calls.get(id.slot as usize).is_some_and(|call| call.serial == id.serial)
+    }
+
+    pub(super) fn is_under_way(&self, id: TaskId) -> bool {
+        let call = self.calls.get(id.slot as usize).filter(|call| call.serial == id.serial);
+        call.is_some_and(|call| call.kind != CallKind::Over)
     }
 
     pub(super) fn is_running(&self, id: TaskId) -> bool {
@@ -272,6 +277,10 @@ impl<V: Value> Run<V> {
 
     fn take_answer(&mut self, unit: u32, kind: CallKind, outcome: Outcome<V>) {
         match (kind, outcome) {
+            // Told to the model as a failure, the question would never be asked.
+            (_, Outcome::Ask(_) | Outcome::Relay(..)) => {
+                self.set_result(unit, Err(question_misplaced()));
+            }
             (CallKind::Tool(position), outcome) => {
                 let outcome = match outcome {
                     Outcome::Returned(outcome) => outcome,
@@ -285,7 +294,7 @@ impl<V: Value> Run<V> {
             }
             (CallKind::Open, Outcome::Opened(messages)) => {
                 let seed = self.units.get(unit).map(|unit| unit.seed).unwrap_or_default();
-                let seed = seed.child(self.desk.mark);
+                let seed = KeySeed::new(seed, self.desk.mark);
                 if let Some(agent) = self.units.agent_mut(unit) {
                     let spec = Arc::clone(&agent.spec);
                     agent.dialogue = Some(Dialogue::new(spec, messages, seed));
@@ -466,6 +475,13 @@ impl<V: Value> Units<V> {
             .and_then(|(parent, slot)| self.frame(parent)?.records.get(slot as usize));
         record.map_or(NodeId::START, |record| record.node)
     }
+}
+
+/// Only the code of a node can ask: a declared agent would have to call its tool again.
+fn question_misplaced() -> Fault {
+    let message = "a tool of a declared agent cannot ask a question by itself";
+    Fault::new(Category::State, "question_misplaced", message)
+        .hint("declare the tool with `approval=`, or call it from an agent's own `run`")
 }
 
 fn misplaced() -> Fault {

@@ -7,6 +7,7 @@ use super::ledger::{Known, Ledger};
 use crate::budget::Intent;
 use crate::checkpoint::{Call, Callee, Came, Change, Commit, Made, diverged, key, unknown_outcome};
 use crate::fault::{Category, Fault};
+use crate::seed::KeySeed;
 use crate::task::TaskId;
 use crate::value::Value;
 
@@ -50,7 +51,7 @@ impl<V: Value> Run<V> {
             return Err(cancelled());
         }
         let TaskId { unit, slot, .. } = id;
-        let task = self.units.task_seed(unit, slot).child(self.desk.mark);
+        let task = KeySeed::new(self.units.task_seed(unit, slot), self.desk.mark);
         if let Some(agent) = self.units.agent_mut(unit) {
             let nth = agent.count_inner(slot);
             self.spend_call(id, call)?;
@@ -84,7 +85,20 @@ impl<V: Value> Run<V> {
         let made = record.ledger().close(index, came)?;
         // Of one that may be made twice there is nothing to take back.
         let stored = !(made.call.repeatable && matches!(made.came, Some(Came::Left)));
-        if stored { self.called(unit, slot, made) } else { None }
+        let commit = if stored { self.called(unit, slot, made) } else { None };
+        // Only now: what came of the call is stored before the question.
+        self.release_question(unit, slot, false);
+        commit
+    }
+
+    /// Says that a call is under way no more and that nobody knows what came of it:
+    /// whoever made it was cancelled.
+    pub fn abandon_call(&mut self, id: TaskId, index: u32) {
+        let TaskId { unit, slot, serial } = id;
+        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
+        if record.is_some_and(|record| record.ledger().abandon(index)) {
+            self.release_question(unit, slot, false);
+        }
     }
 
     /// What came of the calls that are known, for whoever collects garbage.
@@ -99,13 +113,13 @@ impl<V: Value> Run<V> {
         match call.callee {
             Callee::Model => self.spend(id.unit, id.slot, Intent::Model),
             Callee::Tool => self.spend(id.unit, id.slot, Intent::Tool),
-            Callee::Step => Ok(()),
+            Callee::Step | Callee::Graph => Ok(()),
         }
     }
 
     /// The key of a call that has just been begun.
     fn key_of(&mut self, id: TaskId, call: &Call) -> String {
-        let task = self.units.task_seed(id.unit, id.slot).child(self.desk.mark);
+        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.desk.mark);
         let Some(record) = self.units.record(id.unit, id.slot) else { return String::new() };
         let (attempt, begun) = (record.attempt, record.ledger().count(call));
         // A model that is asked again in another attempt is to say something else.
@@ -125,9 +139,17 @@ impl<V: Clone> Record<V> {
     /// An attempt begins: what is known of its calls is to be come to again.
     pub(super) fn begin_again(&mut self) {
         let attempt = self.attempt;
-        if let Some(ledger) = self.extra.as_mut().and_then(|extra| extra.ledger.as_mut()) {
+        let Some(extra) = self.extra.as_mut() else { return };
+        extra.asks = None;
+        if let Some(ledger) = &mut extra.ledger {
             ledger.begin(attempt);
         }
+    }
+
+    /// Whether calls of the present attempt are under way.
+    pub(super) fn has_open_calls(&self) -> bool {
+        let ledger = self.extra.as_ref().and_then(|extra| extra.ledger.as_ref());
+        ledger.is_some_and(|ledger| ledger.attempt() == self.attempt && ledger.is_busy())
     }
 
     /// What the present attempt has called.

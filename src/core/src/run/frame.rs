@@ -22,6 +22,7 @@ use crate::value::Value;
 use super::agenda::Agenda;
 use super::claim::Claims;
 use super::ledger::Ledger;
+use super::pause::Asked;
 use super::route::Hop;
 use super::unit::Doom;
 
@@ -86,12 +87,16 @@ pub(super) struct Record<V> {
 #[derive(Debug)]
 pub(super) struct Extra<V> {
     pub(super) answers: Vec<V>,
+    /// The answers to questions of runs that it has started, by the ids of the questions.
+    pub(super) relayed: Vec<(String, V)>,
     pub(super) budget: Option<Budget>,
     /// When all attempts are given up.
     pub(super) expires: Option<Time>,
     pub(super) watch: Option<Watch>,
     /// What it has called.
     pub(super) ledger: Option<Box<Ledger<V>>>,
+    /// The question with which its code has ended, while calls of its are under way.
+    pub(super) asks: Option<Asked<V>>,
     /// The failure that this node handles in another's place.
     pub(super) handles: Option<(NodeId, Fault)>,
 }
@@ -283,10 +288,12 @@ impl<V> Default for Extra<V> {
     fn default() -> Self {
         Self {
             answers: Vec::new(),
+            relayed: Vec::new(),
             budget: None,
             expires: None,
             watch: None,
             ledger: None,
+            asks: None,
             handles: None,
         }
     }

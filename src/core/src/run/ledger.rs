@@ -1,6 +1,6 @@
 //! What one task has called, while it lasts.
 
-use crate::checkpoint::{Call, Came, Journal, Made};
+use crate::checkpoint::{Call, Came, Journal, KnownSubrun, Made, SubrunCommit};
 
 /// The calls of the present attempt of a task, and those that are known from
 /// before it began again.
@@ -24,6 +24,16 @@ struct Entry<V> {
     made: Made<V>,
     /// The attempt has come to it since it began, the last time it did.
     begun: bool,
+    /// It is under way.
+    open: bool,
+    /// What is known of it, if it is a run.
+    subrun: KnownSubrun<V>,
+}
+
+impl<V> Entry<V> {
+    const fn known(made: Made<V>) -> Self {
+        Self { made, begun: false, open: false, subrun: KnownSubrun::Nothing }
+    }
 }
 
 /// What is known of a call that a task wants to make.
@@ -53,8 +63,13 @@ impl<V: Clone> Ledger<V> {
 
     /// What an earlier drive of the run has left.
     pub(super) fn of(journal: Journal<V>) -> Self {
-        let entries = journal.made.into_iter().map(|made| Entry { made, begun: false }).collect();
-        let Journal { attempt, answered, failed, .. } = journal;
+        let Journal { attempt, answered, failed, made, mut subruns } = journal;
+        let entries = made.into_iter().map(|made| {
+            let log = subruns.remove(&made.index);
+            let subrun = log.map_or(KnownSubrun::Nothing, KnownSubrun::Commits);
+            Entry { subrun, ..Entry::known(made) }
+        });
+        let entries = entries.collect();
         Self { failed, entries, answered, ..Self::new(attempt) }
     }
 
@@ -82,7 +97,9 @@ impl<V: Clone> Ledger<V> {
         if attempt != self.attempt {
             *self = Self::new(attempt);
         }
-        self.entries.iter_mut().for_each(|entry| entry.begun = false);
+        for entry in &mut self.entries {
+            (entry.begun, entry.open) = (false, false);
+        }
         self.first = 0;
         self.open = 0;
     }
@@ -103,10 +120,10 @@ impl<V: Clone> Ledger<V> {
 
     /// Begins a call of which nothing is known.
     pub(super) fn open(&mut self, call: &Call) -> Made<V> {
-        let alone = self.open == 0;
+        let alone = !self.is_busy();
         self.open += 1;
         if let Some(entry) = self.waiting(call).and_then(|place| self.entries.get_mut(place)) {
-            entry.begun = true;
+            (entry.begun, entry.open) = (true, true);
             entry.made.alone &= alone;
             let made = entry.made.clone();
             self.skip_begun();
@@ -114,16 +131,83 @@ impl<V: Clone> Ledger<V> {
         }
         let index = self.entries.last().map_or(0, |entry| entry.made.index + 1);
         let made = Made { index, alone, call: call.clone(), came: None };
-        self.entries.push(Entry { made: made.clone(), begun: true });
+        self.entries.push(Entry { begun: true, open: true, ..Entry::known(made.clone()) });
         self.skip_begun();
         made
+    }
+
+    /// Begins a run, or lets it go on. Gives how many of the same kind were begun before
+    /// it, and what is known of it.
+    ///
+    /// # Errors
+    /// The task had called this instead, and does not come to it.
+    pub(super) fn enter(&mut self, call: &Call) -> Result<(Made<V>, u64, KnownSubrun<V>), Call> {
+        let call = match (self.waiting(call), self.unfinished(call)) {
+            (None, Some(begun)) => begun.made.call.clone(),
+            (Some(_), _) => call.clone(),
+            (None, None) => match self.missing() {
+                Known::Other(before) => return Err(before),
+                _ => call.clone(),
+            },
+        };
+        let made = self.open(&call);
+        let is_before =
+            |entry: &&Entry<V>| entry.made.call.is(&made.call) && entry.made.index < made.index;
+        let nth = self.entries.iter().filter(is_before).count() as u64;
+        let found = self.entries.iter_mut().find(|entry| entry.made.index == made.index);
+        let known = found.map(|entry| std::mem::take(&mut entry.subrun)).unwrap_or_default();
+        Ok((made, nth, known))
+    }
+
+    /// The run that a task was in when it was left: it goes on with what it was given
+    /// then, as the conversation of a declared agent does. With runs side by side
+    /// nobody could tell which one is meant.
+    fn unfinished(&self, call: &Call) -> Option<&Entry<V>> {
+        let entry = self.entries.get(self.first)?;
+        let is_it = !entry.begun
+            && (entry.made.call.callee, &entry.made.call.name) == (call.callee, &call.name)
+            && !entry.subrun.has_ended()
+            && self.entries.iter().all(|entry| entry.made.alone);
+        is_it.then_some(entry)
+    }
+
+    /// Takes over what a run's commit says of the call as a whole.
+    pub(super) fn mark_subrun(&mut self, commit: &SubrunCommit) {
+        let found = self.entries.iter_mut().find(|entry| entry.made.index == commit.index);
+        if let Some(entry) = found {
+            entry.made.call.repeatable &= commit.repeatable;
+        }
+    }
+
+    /// Takes over what is known of a run.
+    pub(super) fn note_subrun(&mut self, index: u32, known: KnownSubrun<V>) {
+        let found = self.entries.iter_mut().find(|entry| entry.made.index == index);
+        if let Some(entry) = found {
+            entry.subrun = known;
+        }
+    }
+
+    /// What is known of runs.
+    pub(super) fn subruns(&self) -> impl Iterator<Item = &KnownSubrun<V>> {
+        self.entries.iter().map(|entry| &entry.subrun)
+    }
+
+    /// A run that rested is under way again.
+    pub(super) fn reopen(&mut self, index: u32) {
+        let found = self.entries.iter_mut().find(|entry| entry.made.index == index);
+        if let Some(entry) = found.filter(|entry| !entry.open) {
+            entry.open = true;
+            self.open += 1;
+        }
     }
 
     /// An open call has come to an end; none if there is no such call.
     pub(super) fn close(&mut self, index: u32, came: Came<V>) -> Option<Made<V>> {
         let place = self.entries.binary_search_by_key(&index, |entry| entry.made.index).ok()?;
         let entry = self.entries.get_mut(place).filter(|entry| entry.made.came.is_none())?;
-        self.open -= 1;
+        if std::mem::take(&mut entry.open) {
+            self.open -= 1;
+        }
         let left = matches!(came, Came::Left);
         entry.made.came = Some(came);
         let made = entry.made.clone();
@@ -133,6 +217,21 @@ impl<V: Clone> Ledger<V> {
             self.skip_begun();
         }
         Some(made)
+    }
+
+    /// An open call is under way no more, and nobody knows what came of it. Returns
+    /// whether it was.
+    pub(super) fn abandon(&mut self, index: u32) -> bool {
+        let place = self.entries.binary_search_by_key(&index, |entry| entry.made.index);
+        let entry = place.ok().and_then(|place| self.entries.get_mut(place));
+        let was_open = entry.is_some_and(|entry| std::mem::take(&mut entry.open));
+        self.open -= u32::from(was_open);
+        was_open
+    }
+
+    /// Whether a call is under way.
+    pub(super) const fn is_busy(&self) -> bool {
+        self.open > 0
     }
 
     /// What came of all that are known.

@@ -144,11 +144,14 @@ impl<V: Value> Run<V> {
         let key = self.units.task_seed(unit, slot).number();
         let past = self.desk.past.as_mut();
         let Some(kept) = past.and_then(|past| past.tasks.remove(&key)) else { return false };
-        let Kept { answers, state, journal, .. } = kept;
+        let Kept { answers, relayed, state, journal, .. } = kept;
         let Some(frame) = self.units.frame_mut(unit) else { return false };
         let Some(record) = frame.records.get_mut(slot as usize) else { return false };
         if !answers.is_empty() {
             record.extra().answers = answers;
+        }
+        if !relayed.is_empty() {
+            record.extra().relayed = relayed;
         }
         // One that asks begins again at the same attempt once it is answered.
         record.attempt = journal.as_ref().map_or(1, |journal| journal.attempt);

@@ -11,17 +11,21 @@ use crate::effect::Question;
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::rules::Rules;
+use crate::task::TaskId;
 use crate::time::Time;
 use crate::value::Value;
 
+/// What a task asks, and the id of the question if it is not the task's own.
+pub(super) type Asked<V> = (Option<String>, V);
+
 impl<V: Value> Run<V> {
     /// A task asks. The others of its superstep go on.
-    pub(super) fn pause(&mut self, unit: u32, slot: u32, value: V) {
+    pub(super) fn pause(&mut self, unit: u32, slot: u32, (asker, value): Asked<V>) {
         let seed = self.units.task_seed(unit, slot);
         let path = self.units.path(unit, slot).iter().map(ToString::to_string).collect();
         let Some(record) = self.units.record(unit, slot) else { return };
-        let asked = seed.child(record.extra().answers.len() as u64);
-        let id = format!("{:016x}{:016x}", asked.child(1).number(), asked.child(2).number());
+        let answers = record.extra().answers.len();
+        let id = asker.unwrap_or_else(|| Question::<V>::own_id(seed, answers));
         let question = Question { id, path, value };
         let before = self.desk.untold();
         let Self { units, desk } = self;
@@ -45,6 +49,35 @@ impl<V: Value> Run<V> {
             }
         }
         self.close(unit);
+    }
+
+    /// Keeps the question of a task whose calls are still under way, in threads or
+    /// tasks of its own: they end first, or what came of them would be unknown.
+    /// Returns the question if the task can pause now.
+    pub(super) fn hold_question(
+        &mut self,
+        unit: u32,
+        slot: u32,
+        asked: Asked<V>,
+    ) -> Option<Asked<V>> {
+        let record = self.units.record(unit, slot).filter(|record| record.has_open_calls());
+        let Some(record) = record else { return Some(asked) };
+        record.extra().asks = Some(asked);
+        None
+    }
+
+    /// Pauses a task whose question was held, once none of its calls is under way
+    /// or its time is up. Returns whether it pauses.
+    pub(super) fn release_question(&mut self, unit: u32, slot: u32, late: bool) -> bool {
+        let Some(record) = self.units.record(unit, slot) else { return false };
+        if !matches!(record.status, Status::Running) || (record.has_open_calls() && !late) {
+            return false;
+        }
+        let asks = record.extra.as_mut().and_then(|extra| extra.asks.take());
+        let Some(asked) = asks else { return false };
+        self.desk.running -= 1;
+        self.pause(unit, slot, asked);
+        true
     }
 
     /// What the tasks that are done have written at a pause: the channels of
@@ -85,10 +118,17 @@ impl<V: Value> Run<V> {
             };
             frame.paused -= 1;
             frame.open += 1;
+            let seed = self.units.task_seed(unit, u32::try_from(slot).unwrap_or(u32::MAX));
+            let Some(frame) = self.units.frame_mut(unit) else { continue };
             let place = u32::try_from(slot).unwrap_or(u32::MAX);
             if let Some(record) = frame.records.get_mut(slot) {
-                record.extra().answers.push(value.clone());
                 record.attempt -= 1;
+                let extra = record.extra();
+                if id == Question::<V>::own_id(seed, extra.answers.len()) {
+                    extra.answers.push(value.clone());
+                } else {
+                    extra.relayed.push((id.to_owned(), value.clone()));
+                }
             }
             self.store_of(unit, place, |task| Change::Answered(task, value));
             self.time_step(0);
@@ -111,6 +151,13 @@ impl<V: Value> Run<V> {
     pub fn answers(&self, unit: u32, slot: u32) -> &[V] {
         let record = self.units.frame(unit).and_then(|frame| frame.records.get(slot as usize));
         record.and_then(|record| record.extra.as_ref()).map_or(&[], |extra| &extra.answers)
+    }
+
+    /// The answer to a question of a run that a task has started, if it was given.
+    pub fn relayed_answer(&self, task: TaskId, question: &str) -> Option<&V> {
+        let record = self.units.frame(task.unit)?.records.get(task.slot as usize)?;
+        let relayed = &record.extra.as_ref()?.relayed;
+        relayed.iter().find_map(|(id, answer)| (id == question).then_some(answer))
     }
 
     /// The failure that a task handles in another node's place, and that node's name.

@@ -53,8 +53,13 @@ impl<V: Value> Run<V> {
     }
 
     fn ring_task(&mut self, unit: u32, slot: u32, now: Time) {
-        let Some(record) = self.units.record(unit, slot) else { return };
         let due = |at: &Time| *at <= now;
+        let Some(record) = self.units.record(unit, slot) else { return };
+        // A question is worth more than the calls beside it that take too long.
+        if record.deadline.as_ref().is_some_and(due) && self.release_question(unit, slot, true) {
+            return;
+        }
+        let Some(record) = self.units.record(unit, slot) else { return };
         let id = TaskId { unit, slot, serial: record.serial };
         match (&record.status, record.deadline) {
             (Status::Waiting(at), _) if due(at) => {

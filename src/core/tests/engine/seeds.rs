@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Seed, Time};
+use antiphon_core::{KeySeed, Seed, Time};
 
 #[test]
 fn instants_are_shown_as_rfc_3339_with_microseconds() {
@@ -82,4 +82,51 @@ fn uuids_are_version_7_and_ordered_by_time() {
     assert!("89ab".contains(&id[19..20]), "{id}");
     assert!(Seed::new(2).uuid(now + Duration::from_millis(1)) > id);
     assert_ne!(Seed::new(2).uuid(now), id);
+}
+
+/// The finaliser of `SplitMix64`, and its inverse.
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}
+
+fn unmix(mut bits: u64) -> u64 {
+    bits = bits ^ (bits >> 31) ^ (bits >> 62);
+    bits = bits.wrapping_mul(0x3196_42B2_D24D_8EC3);
+    bits = bits ^ (bits >> 27) ^ (bits >> 54);
+    bits = bits.wrapping_mul(0x96DE_1B17_3F11_9089);
+    bits ^ (bits >> 30) ^ (bits >> 60)
+}
+
+/// What a key seed was before it was made the child of that index.
+fn parent((left, right): (u64, u64), index: u64) -> (u64, u64) {
+    let before = unmix(right) ^ mix(index.wrapping_add(0x9E37_79B9_7F4A_7C15));
+    (before, unmix(left).wrapping_sub(right))
+}
+
+#[test]
+fn the_digits_of_a_key_hold_all_128_bits_of_its_seed_and_its_mark() {
+    for number in 0..1000_u64 {
+        let (seed, mark) = (mix(number), mix(number ^ 0xFFFF));
+        assert_eq!(unmix(mix(number)), number);
+        let digits = KeySeed::new(Seed::new(seed), mark).child(number).digits();
+        let halves = [&digits[..16], &digits[16..]].map(|half| u64::from_str_radix(half, 16));
+        let [Ok(left), Ok(right)] = halves else { panic!("{digits} is no key") };
+        let inner = parent(parent((left, right), 0), 0);
+        assert_eq!(parent(inner, number), (seed, mark), "both can be had back from the digits");
+    }
+}
+
+#[test]
+fn both_halves_of_a_key_depend_on_the_seed_and_on_the_mark() {
+    let halves = |seed, mark| {
+        let digits = KeySeed::new(Seed::new(seed), mark).named("pay").digits();
+        (digits[..16].to_owned(), digits[16..].to_owned())
+    };
+    let (left, right) = halves(7, 7);
+    for (seed, mark) in [(7, 8), (8, 7)] {
+        let other = halves(seed, mark);
+        assert!(other.0 != left && other.1 != right);
+    }
 }

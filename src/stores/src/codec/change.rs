@@ -2,7 +2,7 @@
 
 use antiphon_core::Fault;
 use antiphon_core::channel::{Op, Write};
-use antiphon_core::checkpoint::{Change, Delta, Merged, Source, TaskKey};
+use antiphon_core::checkpoint::{Change, Delta, Merged, Source, SubrunCommit, TaskKey};
 use antiphon_core::command::{Choice, Route, Update};
 use antiphon_core::effect::{Ending, Question};
 
@@ -55,6 +55,16 @@ impl Writer {
                 self.number(5);
                 self.task(names, *task);
                 self.called(values, *attempt, made)?;
+            }
+            Change::Subrun(task, attempt, commit) => {
+                self.number(6);
+                self.task(names, *task);
+                self.array(5);
+                self.number((*attempt).into());
+                self.number(commit.index.into());
+                self.flag(commit.repeatable);
+                self.flag(commit.ended);
+                self.bytes(&commit.bytes);
             }
         }
         Ok(())
@@ -209,6 +219,16 @@ impl Reader<'_> {
                 let task = self.task(names)?;
                 let (attempt, made) = self.called(values)?;
                 Change::Called(task, attempt, Box::new(made))
+            }
+            6 => {
+                let task = self.task(names)?;
+                self.expect_array(5)?;
+                let (attempt, index) = (self.small()?, self.small()?);
+                let (repeatable, ended) = (self.flag()?, self.flag()?);
+                let bytes = self.blob()?.to_vec();
+                let must_be_durable = false;
+                let commit = SubrunCommit { index, must_be_durable, repeatable, ended, bytes };
+                Change::Subrun(task, attempt, Box::new(commit))
             }
             _ => return Err(corrupt("an unknown kind of change")),
         })

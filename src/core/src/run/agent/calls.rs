@@ -8,7 +8,7 @@ use crate::checkpoint::{Call, Callee, Came, digest, diverged, key, unknown_outco
 use crate::fault::{Category, Fault};
 use crate::message::ToolCall;
 use crate::model::ModelRequest;
-use crate::seed::Seed;
+use crate::seed::{KeySeed, Seed};
 use crate::task::{Failure, Invocation, Outcome, TaskId};
 use crate::value::Value;
 
@@ -93,7 +93,7 @@ impl<V: Value> Run<V> {
             .fold(Seed::default(), |seed, message| seed.child(digest(message.content.as_bytes())));
         let (callee, name) = (Callee::Model, String::new());
         let call = Call { callee, name, digest: told.number(), repeatable: true };
-        let task = self.units.task_seed(id.unit, id.slot).child(self.desk.mark);
+        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.desk.mark);
         key(task.child(attempt.into()), &call, 0)
     }
 

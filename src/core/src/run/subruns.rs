@@ -1,0 +1,142 @@
+//! Runs that a task starts: they are calls of the task, and go on where they were
+//! when the task begins again.
+//!
+//! Their seeds derive from the task's, so that their own tasks, questions and calls
+//! are recognised, and their calls have the same keys each time.
+
+use super::Run;
+use crate::checkpoint::{
+    Call, Callee, Change, Commit, KnownSubrun, Memory, SubrunCommit, diverged,
+};
+use crate::fault::Fault;
+use crate::notice::Shows;
+use crate::seed::Seed;
+use crate::task::TaskId;
+use crate::value::Value;
+
+use super::frame::Status;
+
+/// A run that a task may start now.
+#[derive(Debug)]
+pub struct Subrun<V> {
+    /// Which call of its task it is.
+    pub index: u32,
+    /// Its [`super::Options::seed`].
+    pub seed: Seed,
+    /// Its [`super::Options::mark`].
+    pub mark: u64,
+    /// What is known of it.
+    pub known: KnownSubrun<V>,
+    /// To be stored before its own commits, if anything is.
+    pub intent: Option<Box<Commit<V>>>,
+}
+
+impl<V: Value> Run<V> {
+    /// Begins a run that a task starts: of the graph `name`, with an input of that
+    /// digest. It counts as under way until [`Run::end_subrun`].
+    ///
+    /// Gives none if the run is no part of the task: a tool of a declared agent is
+    /// known as a whole, and a task that is being stopped begins nothing.
+    ///
+    /// # Errors
+    /// `replay_diverged`, as [`Run::begin_call`].
+    pub fn begin_subrun(
+        &mut self,
+        id: TaskId,
+        name: &str,
+        digest: u64,
+    ) -> Result<Option<Subrun<V>>, Fault> {
+        if self.units.is_agent(id.unit) || !self.is_running(id) {
+            return Ok(None);
+        }
+        let TaskId { unit, slot, .. } = id;
+        let name = name.to_owned();
+        let call = Call { callee: Callee::Graph, name, digest, repeatable: true };
+        let (task, mark) = (self.units.task_seed(unit, slot), self.desk.mark);
+        let Some(record) = self.units.record(unit, slot) else { return Ok(None) };
+        let entered = record.ledger().enter(&call).map_err(|before| diverged(&before, &call))?;
+        let (made, nth, known) = entered;
+        let Call { name, digest, .. } = &made.call;
+        let seed = task.child(u64::MAX - 1).named(name).child(*digest).child(nth);
+        let (index, is_new) = (made.index, matches!(known, KnownSubrun::Nothing));
+        let intent = if is_new { self.called(unit, slot, made) } else { None };
+        Ok(Some(Subrun { index, seed, mark, known, intent }))
+    }
+
+    /// What is to be stored of a subrun, if its task is under way and anything is.
+    pub fn keep_subrun(&mut self, id: TaskId, commit: SubrunCommit) -> Option<Box<Commit<V>>> {
+        let TaskId { unit, slot, serial } = id;
+        let record = self.units.record(unit, slot).filter(|record| record.serial == serial)?;
+        if !matches!(record.status, Status::Running | Status::Cancelling) {
+            return None;
+        }
+        record.ledger().mark_subrun(&commit);
+        let attempt = record.attempt;
+        self.commit_of(unit, slot, |task| Change::Subrun(task, attempt, Box::new(commit)))
+    }
+
+    /// Has a handle of the driver's own kept with a subrun that is stored nowhere.
+    pub fn park_subrun(&mut self, id: TaskId, index: u32, handle: V) {
+        self.note_subrun(id, index, KnownSubrun::Parked(handle));
+    }
+
+    /// Has what a subrun has come to kept, in place of its handle.
+    pub fn finish_subrun(&mut self, id: TaskId, index: u32, memory: Memory<V>) {
+        self.note_subrun(id, index, KnownSubrun::Ended(Box::new(memory)));
+    }
+
+    /// Says that a subrun rests or is over: its task need not wait for it.
+    pub fn end_subrun(&mut self, id: TaskId, index: u32) {
+        self.abandon_call(id, index);
+    }
+
+    /// Says that a subrun which rested goes on.
+    pub fn resume_subrun(&mut self, id: TaskId, index: u32) {
+        let TaskId { unit, slot, serial } = id;
+        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
+        if let Some(record) = record.filter(|record| matches!(record.status, Status::Running)) {
+            record.ledger().reopen(index);
+        }
+    }
+
+    /// What the run has come to, once it is over.
+    pub fn memory(&self) -> Option<Memory<V>> {
+        let (spent, events) = (*self.desk.budget.spent(), self.desk.log.seq);
+        let ended = self.desk.ended.clone();
+        self.image().map(|image| Memory { spent, events, ended, ..Memory::at(image) })
+    }
+
+    /// Changes what a run that rests tells from now on.
+    pub fn watch(&mut self, events: bool, shows: Shows) {
+        self.desk.log.recording = events;
+        self.desk.shows = shows;
+        if let Some(root) = self.units.get_mut(0).filter(|_| events || shows.states) {
+            root.trace();
+        }
+    }
+
+    /// The values that are kept with subruns, for whoever collects garbage.
+    pub fn visit_subruns(&self, visit: &mut dyn FnMut(&V)) {
+        let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
+        let records = frames.flat_map(|frame| &frame.records);
+        let ledgers = records.filter_map(|record| record.extra.as_ref()?.ledger.as_ref());
+        for known in ledgers.flat_map(|ledger| ledger.subruns()) {
+            match known {
+                KnownSubrun::Parked(handle) => visit(handle),
+                KnownSubrun::Ended(memory) => {
+                    let slots = memory.root.state.snapshot();
+                    slots.iter().flatten().for_each(&mut *visit);
+                }
+                KnownSubrun::Nothing | KnownSubrun::Commits(_) => {}
+            }
+        }
+    }
+
+    fn note_subrun(&mut self, id: TaskId, index: u32, known: KnownSubrun<V>) {
+        let TaskId { unit, slot, serial } = id;
+        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
+        if let Some(record) = record.filter(|record| matches!(record.status, Status::Running)) {
+            record.ledger().note_subrun(index, known);
+        }
+    }
+}
