@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "History", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "current_context", "enclosing_context", "sandbox_figure", "sandbox_json", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "History", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "check_enclosing_node", "current_context", "enclosing_context", "sandbox_figure", "sandbox_json", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -268,6 +268,11 @@ class Context:
         """
         The streams that show tokens of graphs that the node invokes.
         """
+    def relay(self, /, id: str, question: Any) -> Any:
+        """
+        The answer to a question of a run that the node has started, by the question's id
+        there. Without one the node's own run pauses for it.
+        """
     def request(self, /, kind: str) -> None:
         """
         Counts a call of a model or tool against the budgets.
@@ -375,7 +380,7 @@ class Engine:
         The threads in the store of `place` whose last run was one of this graph and was
         lost: it neither ended nor paused, and nobody drives it.
         """
-    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: Place | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
+    def start(self, /, input: Any | None = None, *, config: Any | None = None, context: Any | None = None, limits: Limits | None = None, supersteps: int | None = None, max_concurrency: int | None = None, shape: Shape | None = None, above: Context | None = None, enter: Any | None = None, on_task: Any | None = None, step_timeout: float | None = None, events: bool = False, place: Place | None = None, registry: Any | None = None, run_id: str | None = None, seed: int | None = None) -> Run:
         """
         Starts a run. Nothing happens before it is waited for, awaited or iterated.
 
@@ -387,7 +392,9 @@ class Engine:
             supersteps: in place of the supersteps of `limits`.
             `max_concurrency`: nodes that run at a time; no limit by default.
             shape: what the caller wants to see by iterating; nothing by default.
-            above: the node that starts it, whose run may want to show it too.
+            above: the node that starts it: it is a part of that node, and goes on where it was
+                when the node begins again, unless it has a `place` of its own. The node's run may
+                want to show it too.
             enter: called for each node before it, in the copy of the context
                 variables that is the node's, with its context and where it stands.
             `on_task`: called with a dict when a task begins, and when it ends.
@@ -396,6 +403,7 @@ class Engine:
             `run_id`: a new one by default.
             place: the thread that keeps it; none by default. Without an input it goes on
                 there.
+            registry: which types it may hold, if it is a part of a node whose run is kept.
             seed: where ids and jitter come from; drawn by default.
         """
 
@@ -965,6 +973,11 @@ class Run:
         """
         Whether it has begun: a run that is kept may find its thread taken, or unfit.
         """
+    @property
+    def caller(self, /) -> Context | None:
+        """
+        The context of the node that has started it; none if none has, or the node has ended.
+        """
     def cancel(self, /, reason: str = "cancelled") -> None:
         """
         Stops the run, from any thread; whoever drives it sees it end.
@@ -1008,6 +1021,11 @@ class Run:
     def events_dropped(self, /) -> int:
         """
         How many events were not recorded.
+        """
+    @property
+    def kept_in(self, /) -> str | None:
+        """
+        The thread that it is kept in, by itself or as a part of the node that has started it.
         """
     @property
     def outcome(self, /) -> str:
@@ -1575,14 +1593,20 @@ def _resume(inner: Any, value: Any) -> Any:
     Takes one step: what the coroutine returned, or a [`Suspended`].
     """
 
+def check_enclosing_node() -> None:
+    """
+    Raises if the caller runs for a node that has ended: nobody would see its question.
+    """
+
 def current_context() -> Context:
     """
-    The context of the node that runs on this thread.
+    The context of the node that the caller runs for.
     """
 
 def enclosing_context() -> Context | None:
     """
-    The context of the node that runs on this thread, if one does.
+    The context of the node that the caller runs for, if there is one. A node that
+    has ended is none: what its tasks start after that is nobody's.
     """
 
 def sandbox_figure(image: bytes, pixels: int) -> tuple[int, int]:

@@ -84,10 +84,12 @@ class Stream(Watch):
     def _next(self) -> NativeEvent:
         while True:
             try:
-                return next(self._run)
+                event: NativeEvent = next(self._run)
             except StopIteration:
                 if not relay_questions(self._run):
                     raise
+            else:
+                return event
 
     def close(self) -> None:
         """Cancels the run if it is still under way."""
@@ -127,11 +129,13 @@ class AsyncStream(Watch):
     async def _next(self) -> NativeEvent:
         while True:
             try:
-                return await anext(self._events)
+                event: NativeEvent = await anext(self._events)
             except StopAsyncIteration:
                 if not relay_questions(self._run):
                     raise
                 self._events = aiter(self._run)
+            else:
+                return event
 
     async def aclose(self) -> None:
         """Cancels the run if it is still under way."""

@@ -32,6 +32,7 @@ __all__ = [
     "get_stream_writer",
     "interrupt",
     "node_error",
+    "pausing",
     "runtime_of",
 ]
 

@@ -257,8 +257,14 @@ impl Effect {
             // It was to ask, or had no budget left: it is made again.
             Some(Category::Budget) => return self.end(py, Came::Left),
             _ if asks => return self.end(py, Came::Left),
-            Some(Category::Cancelled) => return Ok(self.abandon(py)),
-            _ if !error.is_instance_of::<PyException>() => return Ok(self.abandon(py)),
+            Some(Category::Cancelled) => {
+                self.abandon(py);
+                return Ok(());
+            }
+            _ if !error.is_instance_of::<PyException>() => {
+                self.abandon(py);
+                return Ok(());
+            }
             _ => {}
         }
         let raised = Object::of(error);

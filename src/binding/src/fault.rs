@@ -248,3 +248,20 @@ pub(crate) fn busy() -> PyErr {
         "the run is deciding what comes next: routers and merge rules cannot reach into it",
     )
 }
+
+/// Says on a user's exception where it was raised.
+pub(crate) fn noted(py: Python<'_>, error: PyErr, fault: &Fault) -> PyErr {
+    let Some(node) = fault.details.get("node").and_then(serde_json::Value::as_str) else {
+        return error;
+    };
+    let attempt = fault.details.get("attempt").and_then(serde_json::Value::as_u64).unwrap_or(1);
+    let note = format!("raised by the node `{node}`, attempt {attempt}");
+    let value = error.value(py);
+    let said = value.getattr_opt("__notes__").ok().flatten();
+    let said = said.and_then(|notes| notes.contains(&note).ok()).unwrap_or(false);
+    if !said {
+        // An exception that takes no notes is raised without one.
+        let _ = value.call_method1("add_note", (note,));
+    }
+    error
+}

@@ -19,7 +19,7 @@ use crate::context::{Context, Errand};
 use crate::core::{Core, Phase};
 use crate::drive::Drive;
 use crate::event::Event;
-use crate::fault::{busy, to_exception};
+use crate::fault::{busy, noted, to_exception};
 use crate::inbox::{Emitted, Inbox};
 use crate::object::Object;
 use crate::pool::Calls;
@@ -491,21 +491,4 @@ impl Drop for Run {
             }
         });
     }
-}
-
-/// Says on a user's exception where it was raised.
-fn noted(py: Python<'_>, error: PyErr, fault: &Fault) -> PyErr {
-    let Some(node) = fault.details.get("node").and_then(serde_json::Value::as_str) else {
-        return error;
-    };
-    let attempt = fault.details.get("attempt").and_then(serde_json::Value::as_u64).unwrap_or(1);
-    let note = format!("raised by the node `{node}`, attempt {attempt}");
-    let value = error.value(py);
-    let said = value.getattr_opt("__notes__").ok().flatten();
-    let said = said.and_then(|notes| notes.contains(&note).ok()).unwrap_or(false);
-    if !said {
-        // An exception that takes no notes is raised without one.
-        let _ = value.call_method1("add_note", (note,));
-    }
-    error
 }

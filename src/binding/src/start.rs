@@ -7,6 +7,7 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_core::budget::Limits;
 use antiphon_core::checkpoint::mark;
+use antiphon_core::command::Update;
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::prelude::*;
@@ -18,6 +19,7 @@ use crate::engine::Engine;
 use crate::fault::to_exception;
 use crate::host::Host;
 use crate::kept::Kept;
+use crate::object::Object;
 use crate::place::Place;
 use crate::run::{Run, Surroundings};
 use crate::run_id::RunId;
@@ -85,7 +87,7 @@ impl Request {
             None if events => id.get().to_string(),
             None => String::new(),
         };
-        let mut settings = Options {
+        let settings = Options {
             mark: call_mark(self.seed, &run_id, now),
             run_id,
             seed,
@@ -96,53 +98,118 @@ impl Request {
             shows: stream.notices(),
             step_timeout: self.step_timeout,
         };
-        let mut part = match &self.above {
-            Some(errand) if place.is_none() => {
-                let registry = self.registry.filter(|_| around.kept_in.is_some());
-                Subrun::begin(errand, engine, (input, registry), &mut settings)?
-            }
-            _ => None,
-        };
-        let known = part.as_mut().map(|part| part.machine(engine.get(), &mut settings, now));
-        let known = known.transpose().map_err(|fault| to_exception(py, &fault))?.flatten();
-        let kept = place.map(|place| Kept::begin(engine, input, place, (&settings, named)));
-        let kept = kept.transpose()?;
-        let input = input.filter(|_| kept.is_none() && known.is_none());
-        let input = input.map(|input| update::input(engine, input)).transpose()?;
-        let graph = Arc::clone(&engine.get().graph);
-        let isolates = !graph.habits().exclusive;
-        let mut host = Host::new(py, engine);
-        let spent = known.as_ref().map(|known| known.budget().spent().supersteps);
-        let before = known.as_ref().map_or(0, Machine::supersteps) - spent.unwrap_or_default();
+        let parts = Parts { clock, now, stream, settings, around, id };
+        match (self.place, self.above) {
+            (Some(place), _) => parts.kept(engine, input, (place.bind(py).get(), named)),
+            (None, Some(errand)) => parts.within(engine, input, (&errand, self.registry)),
+            (None, None) => parts.alone(engine, input),
+        }
+    }
+}
+
+/// What a run is made of, whatever keeps it.
+struct Parts {
+    clock: Arc<SystemClock>,
+    now: Time,
+    stream: Stream,
+    settings: Options,
+    around: Surroundings,
+    id: RunId,
+}
+
+impl Parts {
+    /// A run that is kept in a thread of its own.
+    fn kept<'py>(
+        self,
+        engine: &Bound<'py, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+        (place, named): (&Place, bool),
+    ) -> PyResult<Bound<'py, Run>> {
+        let kept = Kept::begin(engine, input, place, (&self.settings, named))?;
+        // What it begins with depends on what the thread holds.
+        let machine = self.machine(engine, Update::default());
+        self.run(engine, machine, |core| core.kept = Some(kept))
+    }
+
+    /// A run that is a part of the node that starts it.
+    fn within<'py>(
+        mut self,
+        engine: &Bound<'py, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+        (errand, registry): (&Arc<Errand>, Option<Py<PyAny>>),
+    ) -> PyResult<Bound<'py, Run>> {
+        let registry = registry.filter(|_| self.around.kept_in.is_some());
+        let begun = Subrun::begin(errand, engine, (input, registry), &mut self.settings)?;
+        let Some(mut begun) = begun else { return self.alone(engine, input) };
+        let known = begun.machine(engine.get(), &mut self.settings, self.now);
+        let known = known.map_err(|fault| to_exception(engine.py(), &fault))?;
+        let goes_on = known.is_some();
         let machine = match known {
-            Some(known) => {
-                host.forget();
-                known
-            }
-            None => {
-                let graph = Arc::clone(&graph);
-                Machine::new(graph, input.unwrap_or_default(), settings, now)
-            }
+            Some(known) => known,
+            None => self.machine(engine, written(engine, input)?),
         };
-        let core = Core {
+        let run = self.run(engine, machine, |core| {
+            if goes_on {
+                let spent = core.machine.budget().spent().supersteps;
+                core.before = core.machine.supersteps().saturating_sub(spent);
+                core.host.forget();
+            }
+            core.subrun = Some(begun.subrun);
+        })?;
+        run.get().with(|core| core.subrun.as_deref().map_or(Ok(()), |part| part.park(&run)))?;
+        Ok(run)
+    }
+
+    /// A run that is kept nowhere.
+    fn alone<'py>(
+        self,
+        engine: &Bound<'py, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, Run>> {
+        let machine = self.machine(engine, written(engine, input)?);
+        self.run(engine, machine, |_| ())
+    }
+
+    fn machine(&self, engine: &Bound<'_, Engine>, input: Update<Object>) -> Machine<Object> {
+        let graph = Arc::clone(&engine.get().graph);
+        Machine::new(graph, input, self.settings.clone(), self.now)
+    }
+
+    fn run<'py>(
+        self,
+        engine: &Bound<'py, Engine>,
+        machine: Machine<Object>,
+        finish: impl FnOnce(&mut Core),
+    ) -> PyResult<Bound<'py, Run>> {
+        let py = engine.py();
+        let Self { clock, now, stream, around, id, .. } = self;
+        let graph = Arc::clone(&engine.get().graph);
+        let mut core = Core {
             machine,
-            host,
-            graph,
-            subrun: part.map(|part| part.subrun),
+            host: Host::new(py, engine),
             clock,
             now,
             stream,
             phase: Phase::Running,
             handles: BTreeMap::new(),
-            isolates,
+            isolates: !graph.habits().exclusive,
+            graph,
             purposes: BTreeMap::new(),
-            before,
-            kept,
+            before: 0,
+            kept: None,
+            subrun: None,
         };
-        let run = Run::new(py, id, core, around)?;
-        run.get().with(|core| core.subrun.as_deref().map_or(Ok(()), |subrun| subrun.park(&run)))?;
-        Ok(run)
+        finish(&mut core);
+        Run::new(py, id, core, around)
     }
+}
+
+/// The first writes.
+fn written(
+    engine: &Bound<'_, Engine>,
+    input: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Update<Object>> {
+    input.map_or_else(|| Ok(Update::default()), |input| update::input(engine, input))
 }
 
 /// The half of the keys of calls that is not the seed's: 64 bits more that nobody

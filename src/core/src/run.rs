@@ -255,30 +255,6 @@ impl<V: Value> Run<V> {
         self.desk.budget.charge_usage(usage);
     }
 
-    /// Whether the code of an attempt is under way: it runs, or was told to stop and
-    /// has not answered. One that is out of time is not, whatever its thread does.
-    pub fn is_under_way(&self, id: TaskId) -> bool {
-        if let Some(agent) = self.units.agent(id.unit) {
-            return agent.is_under_way(id);
-        }
-        let frame = self.units.frame(id.unit);
-        let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
-        record.is_some_and(|record| {
-            record.serial == id.serial
-                && matches!(record.status, Status::Running | Status::Cancelling)
-        })
-    }
-
-    fn is_running(&mut self, id: TaskId) -> bool {
-        if let Some(agent) = self.units.agent_mut(id.unit) {
-            return agent.is_running(id);
-        }
-        let record = self.units.record(id.unit, id.slot);
-        record.is_some_and(|record| {
-            record.serial == id.serial && matches!(record.status, Status::Running)
-        })
-    }
-
     /// Adds an event of the host or of a user's code to the trace of a task;
     /// an attempt or a run that is over has nothing more to say.
     pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {

@@ -36,6 +36,30 @@ pub struct Due<V> {
 }
 
 impl<V: Value> Run<V> {
+    /// Whether the code of an attempt is under way: it runs, or was told to stop and
+    /// has not answered. One that is out of time is not, whatever its thread does.
+    pub fn is_under_way(&self, id: TaskId) -> bool {
+        if let Some(agent) = self.units.agent(id.unit) {
+            return agent.is_under_way(id);
+        }
+        let frame = self.units.frame(id.unit);
+        let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
+        record.is_some_and(|record| {
+            record.serial == id.serial
+                && matches!(record.status, Status::Running | Status::Cancelling)
+        })
+    }
+
+    pub(super) fn is_running(&mut self, id: TaskId) -> bool {
+        if let Some(agent) = self.units.agent_mut(id.unit) {
+            return agent.is_running(id);
+        }
+        let record = self.units.record(id.unit, id.slot);
+        record.is_some_and(|record| {
+            record.serial == id.serial && matches!(record.status, Status::Running)
+        })
+    }
+
     /// Asks whether a task may make a call, and what is known of it. One that
     /// is to be made is counted against the budgets.
     ///
