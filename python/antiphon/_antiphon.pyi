@@ -8,7 +8,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "History", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "check_enclosing_node", "current_context", "enclosing_context", "sandbox_figure", "sandbox_json", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
+__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "History", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "Rekeyed", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_resume", "check_enclosing_node", "current_context", "enclosing_context", "sandbox_figure", "sandbox_json", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
 
 from typing_extensions import TypeVar, disjoint_base
 
@@ -742,14 +742,15 @@ class PostgresSaver(Saver):
         `open` under the name that LangGraph gives it.
         """
     @staticmethod
-    def open(url: str, *, key: bytes | None = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> PostgresSaver:
+    def open(url: str, *, key: "bytes | Sequence[bytes] | None" = None, schema: str = "antiphon", pool: int = 4, timeout: float = 30.0, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> PostgresSaver:
         """
         Connects to a database, and makes or updates the tables.
 
         `url` is libpq's: `postgres://user:password@host:5432/database`, with `sslmode`
         (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`; default: `prefer`) and
         `sslrootcert` among its options. With a `key` of 32 bytes what is stored is encrypted and
-        authenticated (XChaCha20-Poly1305), and nothing else is read. The tables lie in the
+        authenticated (XChaCha20-Poly1305), and nothing else is read; of a list of keys the first
+        one writes and each of them reads, until `rekey` is done. The tables lie in the
         schema of the name `schema`, which is made if there is none. There are at most `pool`
         connections (1 to 64), each opened when it is needed first. A statement may take
         `timeout` seconds; for as long it is tried again if its connection is cut, and a database
@@ -759,7 +760,8 @@ class PostgresSaver(Saver):
         `keep_bytes` are those of `SqliteSaver.open`.
 
         Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting
-        cannot be used, of `store_unavailable` if the database is not there, of `store_refused`
+        cannot be used, of `checkpoint_encrypted` and `checkpoint_plain` if a key is missing,
+        wrong or too much, of `store_unavailable` if the database is not there, of `store_refused`
         if it does not let the user in, of `store_read_only` if the tables may not be made, of
         `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
         has made it. None of them holds the password.
@@ -826,6 +828,35 @@ class Pruned:
     def size(self, /) -> int:
         """
         Bytes of what they held.
+        """
+    @property
+    def threads(self, /) -> int:
+        """
+        How many threads were looked at.
+        """
+
+@final
+class Rekeyed:
+    """
+    What was written anew with another key.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def busy(self, /) -> list[str]:
+        """
+        Threads that somebody writes to, left as they are.
+        """
+    @property
+    def damaged(self, /) -> list[str]:
+        """
+        Threads that none of the keys reads, or that were changed from outside, left as they are.
+        """
+    @property
+    def entries(self, /) -> int:
+        """
+        How many entries were written anew.
         """
     @property
     def threads(self, /) -> int:
@@ -1152,6 +1183,10 @@ class Saver:
         """
         `prune` on the caller's event loop.
         """
+    def arekey(self, /) -> Any:
+        """
+        `rekey` on the caller's event loop.
+        """
     def athread(self, /, thread_id: "str", *, limit: "int" = ...) -> Any:
         """
         `thread` on the caller's event loop.
@@ -1207,6 +1242,14 @@ class Saver:
 
         Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, or a
         limit is none, and with `thread_empty` if there is no such thread.
+        """
+    def rekey(self, /) -> Rekeyed:
+        """
+        Writes anew, with the first of the saver's keys, what was written with another one of
+        them. Whoever ends it may go on later: what is done stays done. Others may read
+        meanwhile; threads that a run writes to are left as they are, and named in `busy`.
+
+        Once none are, the other keys are not needed any more.
         """
     def thread(self, /, thread_id: "str", *, limit: "int" = ...) -> ThreadDetail:
         """
@@ -1411,12 +1454,14 @@ class SqliteSaver(Saver):
         `open` under the name that LangGraph gives it.
         """
     @staticmethod
-    def open(path: str | PathLike[str], *, key: bytes | None = None, sync: str = "process", max_bytes: "int | None" = None, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> SqliteSaver:
+    def open(path: str | PathLike[str], *, key: "bytes | Sequence[bytes] | None" = None, sync: str = "process", max_bytes: "int | None" = None, pickle: bool = False, keep_last: "int | None" = None, keep_for: Any | None = None, keep_bytes: "int | None" = None) -> SqliteSaver:
         """
         Opens a file, and makes it if there is none.
 
         `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored
-        is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read. `sync`
+        is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read; of a list
+        of keys the first one writes and each of them reads, until `rekey` is done. A file is
+        encrypted from its beginning or never, and made so that only its owner can read it. `sync`
         says what is durable: what survives the death of the `process`, or, for one flush of
         the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
         them there is no limit. With `pickle` and a key, objects of types that are neither known
@@ -1427,7 +1472,9 @@ class SqliteSaver(Saver):
         together; without any of these, all stay. Threads are pruned so while they are written
         to, when there is a snapshot to begin with; `prune` does it for the others.
 
-        Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
+        Raises the `antiphon.errors` class of `store_setting_invalid` if no file is meant, of
+        `checkpoint_encrypted` and `checkpoint_plain` if a key is missing, wrong or too much,
+        of `store_unavailable` if the file cannot be opened,
         of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
         written it, of `process_forked` if this is a fork of a process that had such files open then.
         """

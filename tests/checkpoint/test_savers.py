@@ -151,13 +151,8 @@ class TestKeys:
     def test_another_key_opens_nothing(self, url: str, key: bytes | None) -> None:
         with opened(url, key=b"k" * 32) as saver:
             graph_of(ask, saver).invoke({}, ONE)
-        with opened(url, key=key) as saver:
-            for read in (
-                graph_of(ask, saver).get_state,
-                lambda c: graph_of(ask, saver).invoke({}, c),
-            ):
-                with pytest.raises(AntiphonError, match=r"damaged|encrypted"):
-                    read(ONE)
+        with pytest.raises(AntiphonError, match="the store is encrypted"):
+            opened(url, key=key)
 
     @pytest.mark.parametrize("key", [b"", b"short"])
     def test_a_key_has_32_bytes(self, url: str, key: bytes) -> None:

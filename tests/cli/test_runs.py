@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from antiphon.checkpoint import SqliteSaver
-from cli.team import HOSTILE
 
 PYTHON = str(Path(__file__).parents[2] / "python")
 TEAM = Path(__file__).with_name("team.py")
+HOSTILE = "-t\x1b[31m\n\u202ered"
+"""As that names a thread; to import it would leave a store in this folder."""
 
 
 class Shell:

@@ -232,7 +232,7 @@ def check(victim: Victim, copy: Copy, what: str) -> None:
 def test_a_flip_anywhere_is_refused_or_changes_nothing(victim: Victim, tmp_path: Path) -> None:
     chance = random.Random(4)
     places = [(table, column) for table, columns in victim.tables.items() for column in columns]
-    assert {("thread", "last"), ("thread", "tag"), ("entry", "parent"), ("entry", "tag")} <= {
+    assert {("thread", "last"), ("thread", "tag"), ("entry", "parent"), ("store", "tag")} <= {
         *places
     }
     for number in range(rounds(2 * len(places), 100 * len(places))):

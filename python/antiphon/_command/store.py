@@ -15,7 +15,8 @@ __all__ = ["KEY", "STORE", "made", "opened"]
 STORE = "ANTIPHON_CHECKPOINTER"
 """The variable that names the store if no option does."""
 KEY = "ANTIPHON_CHECKPOINTER_KEY"
-"""The variable that holds the key of an encrypted store: 64 hexadecimal digits."""
+"""The variable that holds the key of an encrypted store: 64 hexadecimal digits. While keys
+change it holds several, with commas between them: the first one writes, each of them reads."""
 
 
 def opened(given: str | None) -> Saver:
@@ -83,13 +84,15 @@ def made(given: str | None) -> Saver | None:
     )
 
 
-def _key() -> bytes | None:
+def _key() -> list[bytes] | None:
     given = os.environ.get(KEY, "").strip()
     if not given:
         return None
-    if not fullmatch("[0-9A-Fa-f]{64}", given):
-        raise ValidationError(
-            f"`{KEY}` takes 64 hexadecimal digits, found so many characters: {len(given)}",
-            code="call_invalid",
-        )
-    return bytes.fromhex(given)
+    keys = [key.strip() for key in given.split(",")]
+    for key in keys:
+        if not fullmatch("[0-9A-Fa-f]{64}", key):
+            raise ValidationError(
+                f"`{KEY}` takes 64 hexadecimal digits, found so many characters: {len(key)}",
+                code="call_invalid",
+            )
+    return [bytes.fromhex(key) for key in keys]

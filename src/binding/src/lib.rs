@@ -112,7 +112,7 @@ mod _antiphon {
         shelves::Shelves,
         step::{begin_inside, resume_inside},
         stopper::Stopper,
-        summary::{CheckpointSummary, Pruned, RunSummary, ThreadDetail, ThreadSummary},
+        summary::{CheckpointSummary, Pruned, Rekeyed, RunSummary, ThreadDetail, ThreadSummary},
         turn::Turn,
         values::Values,
     };

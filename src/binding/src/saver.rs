@@ -7,16 +7,16 @@ use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::Store;
 use antiphon_stores::clerk::Pruning;
 use antiphon_stores::{Home, Keep, MemoryStore, Seal, Vault, process};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::clerk::{self, Wanted};
 use crate::fault::to_exception;
 use crate::forks;
 use crate::given::{self, Limit, ThreadName};
 use crate::stored::{awaited, waited};
-use crate::summary::{Pruned, ThreadDetail, ThreadSummary};
+use crate::summary::{Pruned, Rekeyed, ThreadDetail, ThreadSummary};
 
 mod postgres;
 mod sqlite;
@@ -42,13 +42,14 @@ pub(crate) struct Saver {
 }
 
 impl Saver {
-    fn new(store: impl Store + 'static, seal: Seal) -> Self {
+    /// What was opened, if it is protected by this seal.
+    fn open(py: Python<'_>, store: impl Store + 'static, seal: Seal) -> PyResult<Self> {
         // Each step that is kept asks which process this is.
-        Python::attach(forks::watch);
+        forks::watch(py);
         let name = store.name().to_owned();
-        let vault = Vault::new(Arc::new(Home::new(store)), Arc::new(seal));
+        let vault = waited(py, Vault::unlock(Arc::new(Home::new(store)), Arc::new(seal)))?;
         let (held, keep) = (Mutex::new(Some(vault)), Keep::default());
-        Self { name, pickles: false, keep, held, process: process::id() }
+        Ok(Self { name, pickles: false, keep, held, process: process::id() })
     }
 
     fn pickling(mut self, pickles: bool) -> Self {
@@ -311,6 +312,24 @@ impl Saver {
         awaited(py, async move { clerk.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
     }
 
+    /// Writes anew, with the first of the saver's keys, what was written with another one of
+    /// them. Whoever ends it may go on later: what is done stays done. Others may read
+    /// meanwhile; threads that a run writes to are left as they are, and named in `busy`.
+    ///
+    /// Once none are, the other keys are not needed any more.
+    fn rekey(&self, py: Python<'_>) -> PyResult<Rekeyed> {
+        let clerk = clerk::of(self.vault(py)?);
+        waited(py, async move { clerk.rekey().await }).map(Into::into)
+    }
+
+    /// `rekey` on the caller's event loop.
+    fn arekey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let clerk = clerk::of(self.vault(py)?);
+        awaited(py, async move { clerk.rekey().await }, |py, rekeyed| {
+            Ok(Rekeyed::from(rekeyed).into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
     /// Gives the room of what was removed back to the disk: until then the store uses it again
     /// by itself. Others may go on meanwhile.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
@@ -363,28 +382,44 @@ impl MemorySaver {
     #[new]
     #[pyo3(signature = (*, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
     fn new(
+        py: Python<'_>,
         keep_last: Option<Bound<'_, PyAny>>,
         keep_for: Option<Bound<'_, PyAny>>,
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
-        let saver = Saver::new(store, Seal::tagged());
+        let saver = Saver::open(py, store, Seal::tagged())?;
         let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
     }
 }
 
-fn seal(key: Option<&[u8]>) -> PyResult<Seal> {
-    let Some(key) = key else { return Ok(Seal::tagged()) };
-    let length = key.len();
-    let key = key.try_into().map_err(|_| {
-        PyValueError::new_err(format!("`key` takes 32 bytes, found so many: {length}"))
+/// The seal of a key, or of several: a list of them.
+fn seal(given: Option<&Bound<'_, PyAny>>) -> PyResult<Seal> {
+    let Some(given) = given else { return Ok(Seal::tagged()) };
+    if let Ok(key) = given.cast::<PyBytes>() {
+        return Ok(Seal::keyed(&key_of(key.as_bytes())?));
+    }
+    let keys: Vec<Bound<'_, PyBytes>> = given.extract().map_err(|_| {
+        let kind = given.get_type().to_string();
+        PyTypeError::new_err(format!("`key` takes 32 bytes, or a list of such keys, found: {kind}"))
     })?;
-    Ok(Seal::keyed(key))
+    let keys = keys.iter().map(|key| key_of(key.as_bytes())).collect::<PyResult<Vec<_>>>()?;
+    if keys.is_empty() {
+        return Err(PyValueError::new_err("`key` takes at least one key, found an empty list"));
+    }
+    Ok(Seal::with_keys(&keys))
+}
+
+fn key_of(key: &[u8]) -> PyResult<[u8; 32]> {
+    key.try_into().map_err(|_| {
+        let length = key.len();
+        PyValueError::new_err(format!("`key` takes 32 bytes, found so many: {length}"))
+    })
 }
 
 /// Without a key anybody who can write to the store could have code run by whoever reads it.
-fn check_pickle(pickle: bool, key: Option<&[u8]>) -> PyResult<()> {
+fn check_pickle(pickle: bool, key: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     if pickle && key.is_none() {
         return Err(PyValueError::new_err(
             "`pickle` needs a `key`, so that no other bytes are unpickled",

@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use antiphon_core::Time;
 use antiphon_core::checkpoint::Source;
 use antiphon_core::effect::Ending;
-use antiphon_stores::clerk::{Asking, Detail, Instant, Listed, Pruned as Removed, Status, Turn};
+use antiphon_stores::clerk::{
+    Asking, Detail, Instant, Listed, Pruned as Removed, Rekeyed as ClosedAnew, Status, Turn,
+};
 use antiphon_stores::codec::{Reader, ValueCodec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -254,6 +256,35 @@ impl Pruned {
             "Pruned(threads={threads}, deleted={deleted}, entries={entries}, size={size}, \
              busy={busy:?}, damaged={damaged:?})"
         )
+    }
+}
+
+/// What was written anew with another key.
+#[pyclass(module = "antiphon._antiphon", frozen, get_all, eq, skip_from_py_object)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rekeyed {
+    /// How many threads were looked at.
+    threads: u64,
+    /// How many entries were written anew.
+    entries: u64,
+    /// Threads that somebody writes to, left as they are.
+    busy: Vec<String>,
+    /// Threads that none of the keys reads, or that were changed from outside, left as they are.
+    damaged: Vec<String>,
+}
+
+#[pymethods]
+impl Rekeyed {
+    fn __repr__(&self) -> String {
+        let Self { threads, entries, busy, damaged } = self;
+        format!("Rekeyed(threads={threads}, entries={entries}, busy={busy:?}, damaged={damaged:?})")
+    }
+}
+
+impl From<ClosedAnew> for Rekeyed {
+    fn from(closed: ClosedAnew) -> Self {
+        let ClosedAnew { threads, entries, busy, damaged } = closed;
+        Self { threads, entries, busy, damaged }
     }
 }
 

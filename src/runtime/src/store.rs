@@ -260,6 +260,21 @@ pub trait Store: Send + Sync {
     /// Fails with `thread_busy` while somebody holds it.
     fn delete(&self, thread: &str) -> Answer<bool>;
 
+    /// What protects the entries of a thread, other than before: their tags and bodies
+    /// take the place of those of the same numbers, and the batch's tag that of the
+    /// thread. Nothing else changes.
+    ///
+    /// Fails with `thread_conflict` if the owner does not hold the thread, or if the
+    /// last entry is another than `after`.
+    fn replace(&self, batch: Batch) -> Answer<()>;
+
+    /// The tag of the store itself, by which those who open it know how it is
+    /// protected; `proposed`, if it has none yet.
+    fn protection(&self, proposed: Tag) -> Answer<Tag>;
+
+    /// Gives the store another tag.
+    fn protect(&self, tag: Tag) -> Answer<()>;
+
     /// Gives back the room of what was removed, as far as the store has any that
     /// it does not use again by itself.
     fn compact(&self) -> Answer<()> {

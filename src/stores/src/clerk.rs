@@ -14,6 +14,7 @@ use crate::log::Vault;
 mod copy;
 mod list;
 mod prune;
+mod rekey;
 mod show;
 mod status;
 mod superstep;
@@ -21,6 +22,7 @@ mod superstep;
 pub use copy::Copying;
 pub use list::{Filter, Listed, Page};
 pub use prune::{Pruned, Pruning};
+pub use rekey::Rekeyed;
 pub use show::{Detail, Instant, Latest, Turn};
 pub use status::{Asking, Status};
 

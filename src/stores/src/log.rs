@@ -43,6 +43,29 @@ impl Vault {
         Self { store, seal, keep }
     }
 
+    /// The same, if the store is protected by `seal`, or begins with this. Of several
+    /// keys the first is from now on that of the store.
+    ///
+    /// # Errors
+    /// Those of [`Seal::check_store`], and of the store.
+    pub async fn unlock(store: Arc<dyn Store>, seal: Arc<Seal>) -> Result<Self, Fault> {
+        let found = store.protection(seal.close_store()?).await?;
+        seal.check_store(store.name(), &found)?;
+        if !seal.is_current(&found) {
+            match store.protect(seal.close_store()?).await {
+                // It is only looked at.
+                Err(fault) if fault.code == "store_read_only" => {}
+                protected => protected?,
+            }
+        }
+        Ok(Self::new(store, seal))
+    }
+
+    /// What protects its entries.
+    pub(crate) fn seal(&self) -> &Seal {
+        &self.seal
+    }
+
     /// The same, where threads are pruned as they are written to.
     #[must_use]
     pub const fn keeping(mut self, keep: Keep) -> Self {
@@ -179,6 +202,17 @@ impl Vault {
         let place = Place { thread, seq, parent, base, kind, step, at };
         let tag = self.seal.close(place, &mut body)?;
         Ok(Entry { seq, parent, base, kind, step, at, tag, body })
+    }
+
+    /// Entries of a thread, closed anew; `last` is the last that it has.
+    pub(crate) fn replacement(
+        &self,
+        (thread, owner): (Arc<str>, Arc<str>),
+        last: u64,
+        entries: Vec<Entry>,
+    ) -> Result<Batch, Fault> {
+        let tag = self.seal.close_head(&thread, last)?;
+        Ok(Batch { thread, owner, after: last, expected: None, entries, tag })
     }
 
     /// Entries to be added to a thread after the one of that number.

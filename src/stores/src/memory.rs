@@ -14,6 +14,7 @@ use antiphon_runtime::store::{
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     threads: Mutex<BTreeMap<String, Kept>>,
+    tag: Mutex<Option<Tag>>,
 }
 
 #[derive(Default)]
@@ -27,7 +28,11 @@ struct Kept {
 impl MemoryStore {
     /// An empty store that lives by `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, threads: Mutex::default() }
+        Self { clock, threads: Mutex::default(), tag: Mutex::default() }
+    }
+
+    fn tag(&self) -> MutexGuard<'_, Option<Tag>> {
+        self.tag.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn threads(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
@@ -145,6 +150,30 @@ impl Store for MemoryStore {
             Some((holder, until)) => ready(Err(busy(thread, until).with("owner", holder))),
             None => ready(Ok(threads.remove(thread).is_some())),
         }
+    }
+
+    fn replace(&self, batch: Batch) -> Answer<()> {
+        let mut threads = self.threads();
+        let kept = threads
+            .get_mut(&*batch.thread)
+            .filter(|kept| kept.head.last == batch.after && kept.is_held_by(&batch.owner));
+        let Some(kept) = kept else { return ready(Err(conflict(&batch.thread))) };
+        kept.head.tag = batch.tag;
+        for entry in batch.entries {
+            if let Some(known) = kept.entries.get_mut(&entry.seq) {
+                (known.tag, known.body) = (entry.tag, entry.body);
+            }
+        }
+        ready(Ok(()))
+    }
+
+    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+        ready(Ok(self.tag().get_or_insert(proposed).clone()))
+    }
+
+    fn protect(&self, tag: Tag) -> Answer<()> {
+        *self.tag() = Some(tag);
+        ready(Ok(()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::{fs, io};
 
 use antiphon_core::Seed;
+use twox_hash::XxHash3_64;
 
 use crate::process;
 
@@ -36,22 +37,55 @@ pub fn is_gone(owner: &str) -> bool {
         && started(process).is_ok_and(|told| told.as_deref() != Some(began))
 }
 
-/// Whether a name is that of a process of another machine, or of an earlier start
-/// of this one. Where a store is used by one machine alone, both are gone.
-pub fn is_of_another_start(owner: &str) -> bool {
+/// A start of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The one that this process is part of, as far as can be told.
+    This,
+    /// An earlier one of this machine: what was begun in it is gone.
+    Earlier,
+    /// One of another machine: nobody here can tell what became of it.
+    Elsewhere,
+}
+
+/// The start of a machine that a name is from.
+pub fn start_of(owner: &str) -> Start {
     let there = owner.split_once('/').and_then(|(place, _)| place.rsplit_once('-'));
-    let here = place();
-    let here = here.as_deref().and_then(|place| place.rsplit_once('-'));
-    there.zip(here).is_some_and(|((there, _), (here, _))| there != here)
+    let Some(((there, _), here)) = there.zip(start()) else { return Start::This };
+    if there == here {
+        return Start::This;
+    }
+    let machine = |start: &str| start.split_once('.').map(|(machine, _)| machine.to_owned());
+    match (machine(there), machine(&here)) {
+        (Some(there), Some(here)) if there == here && !here.is_empty() => Start::Earlier,
+        _ => Start::Elsewhere,
+    }
+}
+
+/// This start of this machine.
+pub fn start() -> Option<String> {
+    static MACHINE: OnceLock<String> = OnceLock::new();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(format!("{}.{}", MACHINE.get_or_init(machine), boot.trim()))
+}
+
+/// What tells this machine from others, and is the same when it is started again;
+/// nothing if that is not known. It is not shown to anybody as it is.
+fn machine() -> String {
+    let told = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let told = told.trim();
+    if told.len() != 32 || !told.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return String::new();
+    }
+    format!("{:016x}", XxHash3_64::oneshot(format!("antiphon owner {told}").as_bytes()))
 }
 
 /// Where the numbers of processes are told apart: this start of this machine, and
 /// the container within it.
 fn place() -> Option<String> {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let space = fs::read_link("/proc/self/ns/pid").ok()?;
     let number: String = space.to_str()?.chars().filter(char::is_ascii_digit).collect();
-    Some(format!("{}-{number}", boot.trim()))
+    Some(format!("{}-{number}", start()?))
 }
 
 /// When a process began, in ticks since the machine did; none if it has ended.

@@ -23,6 +23,7 @@ mod group;
 mod lane;
 mod link;
 mod pool;
+mod protection;
 mod query;
 mod retry;
 mod schema;
@@ -154,5 +155,20 @@ impl Store for PostgresStore {
 
     fn delete(&self, thread: &str) -> Answer<bool> {
         self.pool.delete(DeleteQuery { thread: thread.to_owned(), found: None, removed: false })
+    }
+
+    fn replace(&self, batch: Batch) -> Answer<()> {
+        let thread = batch.thread.to_string();
+        self.pool.ask(&thread, async move |link| {
+            link.in_transaction(async || protection::replace(link, &batch).await).await
+        })
+    }
+
+    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+        self.pool.ask("", async move |link| protection::of(link, &proposed).await)
+    }
+
+    fn protect(&self, tag: Tag) -> Answer<()> {
+        self.pool.ask("", async move |link| protection::set(link, &tag).await)
     }
 }

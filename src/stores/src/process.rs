@@ -148,6 +148,18 @@ impl Store for Home {
         self.ask(|store| store.delete(thread))
     }
 
+    fn replace(&self, batch: Batch) -> Answer<()> {
+        self.ask(|store| store.replace(batch))
+    }
+
+    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+        self.ask(|store| store.protection(proposed))
+    }
+
+    fn protect(&self, tag: Tag) -> Answer<()> {
+        self.ask(|store| store.protect(tag))
+    }
+
     fn compact(&self) -> Answer<()> {
         self.ask(|store| store.compact())
     }

@@ -165,6 +165,56 @@ impl Seal {
     }
 }
 
+/// How a whole store is protected.
+impl Seal {
+    /// What is written into a store that was made with this.
+    ///
+    /// # Errors
+    /// As [`Seal::close`].
+    pub fn close_store(&self) -> Result<Tag, Fault> {
+        match self.keys.first() {
+            Some(key) => key.close(STORE, &mut []),
+            None => Ok(checksum(STORE, 0)),
+        }
+    }
+
+    /// Refuses a store that was made without any of these keys, or with one if there
+    /// are none.
+    ///
+    /// # Errors
+    /// `checkpoint_encrypted`, `checkpoint_plain`, and `store_corrupt`.
+    pub fn check_store(&self, name: &str, tag: &Tag) -> Result<(), Fault> {
+        let refused = |code, problem: &str, hint: &str| {
+            Err(Fault::new(Category::State, code, format!("{problem}: {name}")).hint(hint))
+        };
+        match (&*self.keys, key::find(&self.keys, tag)) {
+            ([], Opened::Plain) if checksum(STORE, 0) == *tag => Ok(()),
+            (_, Opened::With(key, sealed)) if key.check(STORE, sealed) => Ok(()),
+            (_, Opened::Locked) => {
+                refused("checkpoint_encrypted", "the store is encrypted", "open it with its key")
+            }
+            ([_, ..], Opened::Plain) => refused(
+                "checkpoint_plain",
+                "the store is not encrypted",
+                "open it without a key; one that is encrypted is so from its beginning",
+            ),
+            ([_, ..], Opened::Damaged) if key::is_of_a_key(tag) => refused(
+                "checkpoint_encrypted",
+                "the store is encrypted with another key",
+                "open it with its key; while keys change, with both: key=[new, old]",
+            ),
+            _ => refused(
+                "store_corrupt",
+                "the store is damaged, and does not say how it is protected",
+                "restore it from a copy",
+            ),
+        }
+    }
+}
+
+/// What the tag of a store is about.
+const STORE: (&str, &About) = ("", &[0xff; 56]);
+
 impl<'a> Place<'a> {
     /// The place that a mark tells of.
     pub const fn of(thread: &'a str, mark: &Mark) -> Self {

@@ -26,6 +26,8 @@ mod compact;
 mod fault;
 mod file;
 mod job;
+mod lease_watch;
+mod protection;
 mod queue;
 mod schema;
 mod statements;
@@ -76,9 +78,14 @@ impl SqliteStore {
     /// Opens a file, and makes it if there is none.
     ///
     /// # Errors
-    /// `store_unavailable` if it cannot be opened, `store_corrupt` if it is
+    /// `store_setting_invalid` if no file is meant, `store_unavailable` if it cannot be
+    /// opened, `store_corrupt` if it is
     /// something else, `store_version` if a later antiphon has written it.
     pub fn open(path: &Path, settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, Fault> {
+        // These are SQLite's names for what is gone with its connection.
+        if path.as_os_str().is_empty() || path == Path::new(":memory:") {
+            return Err(fault::no_file(path));
+        }
         let name = format!("sqlite:{}", path.display());
         Ok(Self { writer: Writer::start(path, settings)?, name, clock })
     }
@@ -95,7 +102,9 @@ impl Store for SqliteStore {
 
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
         let (thread, owner, present) = (thread.to_owned(), owner.to_owned(), self.present());
-        self.writer.write_little(move |file| sql::claim(file, &thread, &owner, present, term))
+        let claim =
+            self.writer.write_little(move |file| sql::claim(file, &thread, &owner, present, term));
+        Box::pin(async move { claim.await? })
     }
 
     fn release(&self, thread: &str, owner: &str) -> Answer<()> {
@@ -154,7 +163,21 @@ impl Store for SqliteStore {
 
     fn delete(&self, thread: &str) -> Answer<bool> {
         let (thread, present) = (thread.to_owned(), self.present());
-        self.writer.write(move |file| sql::delete(file, &thread, present))
+        let deleted = self.writer.write(move |file| sql::delete(file, &thread, present));
+        Box::pin(async move { deleted.await? })
+    }
+
+    fn replace(&self, batch: Batch) -> Answer<()> {
+        self.writer.write(move |file| sql::replace(file, &batch))
+    }
+
+    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+        // Where nobody may write it is there already.
+        self.writer.read(move |file| protection::of(file, &proposed))
+    }
+
+    fn protect(&self, tag: Tag) -> Answer<()> {
+        self.writer.write(move |file| protection::set(file, &tag))
     }
 
     fn compact(&self) -> Answer<()> {

@@ -108,6 +108,8 @@ each_store! {
     a_store_is_compacted_and_holds_the_same
     a_deleted_thread_is_gone_and_begins_anew
     a_thread_that_is_held_is_not_deleted
+    what_protects_entries_is_replaced_and_nothing_else
+    a_store_says_how_it_is_protected
     names_and_bytes_of_any_kind_come_back
     what_is_asked_for_later_sees_what_was_asked_for_earlier
     many_threads_are_written_at_once
@@ -389,6 +391,37 @@ async fn a_thread_that_is_held_is_not_deleted(Subject { store, clock, .. }: Subj
     assert_eq!(store.delete("t").await.unwrap_err().code, "thread_busy");
     clock.advance(TERM).await;
     assert!(store.delete("t").await.unwrap(), "nobody holds it any more");
+}
+
+async fn what_protects_entries_is_replaced_and_nothing_else(Subject { store, clock, .. }: Subject) {
+    store.claim("t", "me", TERM).await.unwrap();
+    let entries: Vec<_> = (1..=5).map(|seq| entry(seq, b"old")).collect();
+    store.append(batch("t", "me", 0, entries.clone())).await.unwrap();
+    let new = |seq| Entry { tag: tag(seq + 7), body: b"other".to_vec(), ..entry(seq, b"") };
+    let replacing = |owner: &str, after| {
+        let (thread, owner) = ("t".into(), owner.into());
+        Batch { thread, owner, after, expected: None, entries: vec![new(2), new(4)], tag: tag(70) }
+    };
+    for wrong in [replacing("you", 5), replacing("me", 4)] {
+        assert_eq!(store.replace(wrong).await.unwrap_err().code, "thread_conflict");
+    }
+    assert_eq!(store.read("t", ALL).await.unwrap(), entries);
+    store.replace(replacing("me", 5)).await.unwrap();
+    let left = store.read("t", ALL).await.unwrap();
+    assert_eq!(left[1], new(2));
+    assert_eq!(left[2], entries[2]);
+    assert_eq!(left[3], new(4));
+    assert_eq!(store.head("t").await.unwrap(), Some(Head { tag: tag(70), ..head(5) }));
+    clock.advance(TERM).await;
+    store.append(batch("t", "me", 5, vec![entry(6, b"")])).await.unwrap();
+}
+
+async fn a_store_says_how_it_is_protected(Subject { store, .. }: Subject) {
+    assert_eq!(store.protection(tag(1)).await.unwrap(), tag(1));
+    assert_eq!(store.protection(tag(2)).await.unwrap(), tag(1), "the first one counts");
+    let long = Tag::new(&[7; 60]);
+    store.protect(long.clone()).await.unwrap();
+    assert_eq!(store.protection(tag(2)).await.unwrap(), long);
 }
 
 async fn names_and_bytes_of_any_kind_come_back(Subject { store, .. }: Subject) {

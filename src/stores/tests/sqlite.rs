@@ -119,9 +119,13 @@ async fn nobody_holds_a_thread_from_before_the_machine_was_started_again() {
     let clock = Machine::at(1_000_000, 900_000);
     let before = SqliteStore::open(&path, Settings::default(), clock).unwrap();
     let owner = antiphon_stores::owner::new(antiphon_core::Seed::new(1));
-    let (place, rest) = owner.split_once('/').unwrap();
-    let (_, space) = place.rsplit_once('-').unwrap();
-    let of_another = format!("6f9619ff-8b86-d011-b42d-00c04fc964ff-{space}/{rest}");
+    let (machine, rest) = owner.split_once('.').unwrap();
+    if machine.is_empty() {
+        // Where machines have no names of their own, another start may be another one.
+        return;
+    }
+    let (_, rest) = rest.split_once('/').unwrap();
+    let of_another = format!("{machine}.6f9619ff-8b86-d011-b42d-00c04fc964ff-1/{rest}");
     before.claim("t", &of_another, TERM).await.unwrap();
     before.claim("u", &owner, TERM).await.unwrap();
     drop(before);
@@ -131,6 +135,38 @@ async fn nobody_holds_a_thread_from_before_the_machine_was_started_again() {
     assert_eq!(after.claim("u", "me", TERM).await.unwrap_err().code, "thread_busy");
 }
 
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_lease_of_another_machine_is_watched_for_its_term() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let owner = "0123456789abcdef.6f9619ff-8b86-d011-b42d-00c04fc964ff-1/1/2/x";
+    let there = Machine::at(1_000_000, 900_000);
+    let here = Machine::at(1_000_500, 5);
+    let open = |clock: &Arc<Machine>| {
+        let clock = Arc::clone(clock) as Arc<dyn Clock>;
+        SqliteStore::open(&path, Settings::default(), clock).unwrap()
+    };
+    let other = open(&there);
+    other.claim("t", owner, TERM).await.unwrap();
+    let (second, almost) = (Duration::from_secs(1), Duration::from_secs(29));
+    let busy = open(&here).claim("t", "me", TERM).await.unwrap_err();
+    assert_eq!((&*busy.code, &busy.details["owner"]), ("thread_busy", &owner.into()));
+    assert_eq!(busy.details["until"], (here.now() + TERM).to_string());
+    here.shared.advance(almost);
+    assert_eq!(open(&here).delete("t").await.unwrap_err().code, "thread_busy");
+    assert_eq!(open(&here).thread("t").await.unwrap().unwrap().held.unwrap().0, owner);
+    there.shared.advance(second);
+    other.claim("t", owner, TERM).await.unwrap();
+    here.shared.advance(second);
+    assert!(open(&here).claim("t", "me", TERM).await.is_err(), "it was renewed");
+    here.shared.advance(almost);
+    assert!(open(&here).claim("t", "me", TERM).await.is_err(), "each process goes on looking");
+    here.shared.advance(second);
+    assert_eq!(open(&here).threads("", 9).await.unwrap()[0].held, None);
+    open(&here).claim("t", "me", TERM).await.unwrap();
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn all_processes_share_a_clock_that_goes_on() {
@@ -138,6 +174,28 @@ fn all_processes_share_a_clock_that_goes_on() {
     let since: f64 = uptime.split_whitespace().next().unwrap().parse().unwrap();
     let shared = SystemClock::new().shared().since(Time::default()).as_secs_f64();
     assert!((since - 0.1..since + 60.0).contains(&shared), "{shared} is not near {since}");
+}
+
+#[tokio::test]
+async fn what_sqlite_would_read_as_a_url_is_the_name_of_a_file() {
+    // Relative to where the tests run: an absolute path is never read as one.
+    let name = format!("file:{}?mode=memory", std::process::id());
+    let path = std::path::PathBuf::from(&name);
+    for begins in [true, false] {
+        let store = SqliteStore::open(&path, Settings::default(), Arc::new(SystemClock::new()));
+        let store = store.unwrap();
+        assert_eq!(store.head("t").await.unwrap().is_none(), begins);
+        store.claim("t", "me", TERM).await.unwrap();
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn no_file_is_refused() {
+    for path in ["", ":memory:"] {
+        let opened = open(Path::new(path));
+        assert_eq!(opened.err().unwrap().code, "store_setting_invalid");
+    }
 }
 
 #[test]

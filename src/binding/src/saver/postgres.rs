@@ -24,7 +24,8 @@ impl PostgresSaver {
     /// `url` is libpq's: `postgres://user:password@host:5432/database`, with `sslmode`
     /// (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`; default: `prefer`) and
     /// `sslrootcert` among its options. With a `key` of 32 bytes what is stored is encrypted and
-    /// authenticated (XChaCha20-Poly1305), and nothing else is read. The tables lie in the
+    /// authenticated (XChaCha20-Poly1305), and nothing else is read; of a list of keys the first
+    /// one writes and each of them reads, until `rekey` is done. The tables lie in the
     /// schema of the name `schema`, which is made if there is none. There are at most `pool`
     /// connections (1 to 64), each opened when it is needed first. A statement may take
     /// `timeout` seconds; for as long it is tried again if its connection is cut, and a database
@@ -34,17 +35,18 @@ impl PostgresSaver {
     /// `keep_bytes` are those of `SqliteSaver.open`.
     ///
     /// Raises the `antiphon.errors` class of `store_setting_invalid` if the URL or a setting
-    /// cannot be used, of `store_unavailable` if the database is not there, of `store_refused`
+    /// cannot be used, of `checkpoint_encrypted` and `checkpoint_plain` if a key is missing,
+    /// wrong or too much, of `store_unavailable` if the database is not there, of `store_refused`
     /// if it does not let the user in, of `store_read_only` if the tables may not be made, of
     /// `store_corrupt` if the schema is something else, of `store_version` if a later antiphon
     /// has made it. None of them holds the password.
     #[staticmethod]
-    #[pyo3(signature = (url, *, key=None, schema="antiphon", pool=4, timeout=30.0, pickle=false, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
+    #[pyo3(signature = (url, *, key: "bytes | Sequence[bytes] | None"=None, schema="antiphon", pool=4, timeout=30.0, pickle=false, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn open(
         py: Python<'_>,
         url: &str,
-        key: Option<&[u8]>,
+        key: Option<Bound<'_, PyAny>>,
         schema: &str,
         pool: usize,
         timeout: f64,
@@ -53,17 +55,17 @@ impl PostgresSaver {
         keep_for: Option<Bound<'_, PyAny>>,
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
-        check_pickle(pickle, key)?;
+        check_pickle(pickle, key.as_ref())?;
         let keep = keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
             PyValueError::new_err(format!("`timeout` takes seconds, found: {timeout}"))
         })?;
         let settings = PostgresSettings { schema: schema.to_owned(), pool, timeout };
-        let seal = seal(key)?;
+        let seal = seal(key.as_ref())?;
         let url = url.to_owned();
         let connect = move || PostgresStore::connect(&url, &settings);
         let store = run_on_thread(py, connect)?.map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::new(store, seal).pickling(pickle).keeping(keep);
+        let base = Saver::open(py, store, seal)?.pickling(pickle).keeping(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 

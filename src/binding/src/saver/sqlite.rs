@@ -23,7 +23,9 @@ impl SqliteSaver {
     /// Opens a file, and makes it if there is none.
     ///
     /// `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored
-    /// is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read. `sync`
+    /// is encrypted and authenticated (XChaCha20-Poly1305), and nothing else is read; of a list
+    /// of keys the first one writes and each of them reads, until `rekey` is done. A file is
+    /// encrypted from its beginning or never, and made so that only its owner can read it. `sync`
     /// says what is durable: what survives the death of the `process`, or, for one flush of
     /// the disk per commit, the loss of `power` too. The file may grow to `max_bytes`; without
     /// them there is no limit. With `pickle` and a key, objects of types that are neither known
@@ -34,16 +36,18 @@ impl SqliteSaver {
     /// together; without any of these, all stay. Threads are pruned so while they are written
     /// to, when there is a snapshot to begin with; `prune` does it for the others.
     ///
-    /// Raises the `antiphon.errors` class of `store_unavailable` if the file cannot be opened,
+    /// Raises the `antiphon.errors` class of `store_setting_invalid` if no file is meant, of
+    /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing, wrong or too much,
+    /// of `store_unavailable` if the file cannot be opened,
     /// of `store_corrupt` if it is something else, of `store_version` if a later antiphon has
     /// written it, of `process_forked` if this is a fork of a process that had such files open then.
     #[staticmethod]
-    #[pyo3(signature = (path, *, key=None, sync="process", max_bytes: "int | None"=None, pickle=false, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
+    #[pyo3(signature = (path, *, key: "bytes | Sequence[bytes] | None"=None, sync="process", max_bytes: "int | None"=None, pickle=false, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword options")]
     fn open(
         py: Python<'_>,
         path: PathBuf,
-        key: Option<&[u8]>,
+        key: Option<Bound<'_, PyAny>>,
         sync: &str,
         max_bytes: Option<Bound<'_, PyAny>>,
         pickle: bool,
@@ -51,7 +55,7 @@ impl SqliteSaver {
         keep_for: Option<Bound<'_, PyAny>>,
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<Self>> {
-        check_pickle(pickle, key)?;
+        check_pickle(pickle, key.as_ref())?;
         let keep = keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let settings = Settings {
             sync: durable(sync)?,
@@ -63,10 +67,10 @@ impl SqliteSaver {
             .and_then(|path| path.strip_prefix("sqlite:"))
             .map(PathBuf::from)
             .unwrap_or(path);
-        let seal = seal(key)?;
+        let seal = seal(key.as_ref())?;
         let open = || SqliteStore::open(&path, settings, Arc::new(SystemClock::new()));
         let store = py.detach(open).map_err(|fault| to_exception(py, &fault))?;
-        let base = Saver::new(store, seal).pickling(pickle).keeping(keep);
+        let base = Saver::open(py, store, seal)?.pickling(pickle).keeping(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
 

@@ -40,11 +40,13 @@ const MIGRATIONS: [&str; 1] = ["
         body bytea NOT NULL,
         PRIMARY KEY (thread, seq)
     );
+    ALTER TABLE @.antiphon ADD COLUMN tag bytea;
 "];
 
 /// What the present version is made of: columns with their types, and the indexes
 /// on which it depends that nothing is there twice.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
+    "antiphon.tag bytea",
     "thread.id bigint",
     "thread.name bytea",
     "thread.last bigint",

@@ -385,7 +385,7 @@ fn mark_of(row: &Row) -> Done<(Mark, Tag)> {
     Ok((mark, tag_of(row, 6)?))
 }
 
-fn tag_of(row: &Row, column: usize) -> Done<Tag> {
+pub(super) fn tag_of(row: &Row, column: usize) -> Done<Tag> {
     at::<&[u8]>(row, column).map(Tag::new)
 }
 
@@ -467,7 +467,7 @@ fn of_each<'a, T, U>(all: &[&'a T], part: impl Fn(&'a T) -> U) -> Vec<U> {
 }
 
 /// Postgres counts with a sign; nothing of ours is ever so large.
-fn number(count: u64) -> i64 {
+pub(super) fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

@@ -56,6 +56,11 @@ pub(super) fn find<'a>(keys: &'a [Key], tag: &Tag) -> Opened<'a> {
     }
 }
 
+/// Whether a tag has the form of one that was made with some key.
+pub(super) fn is_of_a_key(tag: &Tag) -> bool {
+    tag.as_bytes().len() == LENGTH
+}
+
 fn read(bytes: &[u8]) -> Option<([u8; ID], Sealed)> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (nonce, rest) = rest.split_first_chunk()?;

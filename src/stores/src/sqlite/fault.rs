@@ -1,5 +1,7 @@
 //! What can go wrong with a file.
 
+use std::path::Path;
+
 use antiphon_core::{Category, Fault};
 use rusqlite::ErrorCode;
 
@@ -54,6 +56,13 @@ pub(super) fn too_old(version: i64) -> Fault {
     let message = format!("the store was written before the first release: version {version}");
     Fault::new(Category::State, "store_version", message)
         .hint("name another file, or delete this one")
+}
+
+/// A name that SQLite takes for something else than a file.
+pub(super) fn no_file(path: &Path) -> Fault {
+    let message = format!("a store in a file needs the name of one, found: `{}`", path.display());
+    Fault::new(Category::Validation, "store_setting_invalid", message)
+        .hint("name a file, or keep threads in memory: `MemorySaver()`, or the URL `memory:`")
 }
 
 pub(super) fn undone() -> Fault {

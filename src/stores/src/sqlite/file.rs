@@ -20,9 +20,10 @@ pub(super) struct File {
 impl File {
     /// Opens a file, and makes it if there is none.
     pub(super) fn open(path: &Path, settings: Settings) -> Result<Self, Fault> {
-        let mut connection = Connection::open(path).map_err(|error| fault::of(&error))?;
+        make_private(path);
+        let mut connection = connect(path)?;
         schema::prepare(&mut connection, settings)?;
-        let mover = Connection::open(path).map_err(|error| fault::of(&error))?;
+        let mover = connect(path)?;
         let backlog = Arc::new(Backlog::of(&mut connection, mover)?);
         Ok(Self { connection, anchor: Anchor::of(path), backlog })
     }
@@ -64,3 +65,23 @@ impl File {
         self.backlog.is_large()
     }
 }
+
+fn connect(path: &Path) -> Result<Connection, Fault> {
+    // SQLite would read such a name as a URL, which may mean no file at all.
+    let is_url = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
+    let path = if is_url { &Path::new(".").join(path) } else { path };
+    Connection::open(path).map_err(|error| fault::of(&error))
+}
+
+/// Makes a file that only its owner reads, if there is none: SQLite gives the files
+/// beside it the same rights. What keeps it from being made keeps SQLite too, which
+/// says why.
+#[cfg(unix)]
+fn make_private(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt;
+    drop(std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path));
+}
+
+/// Elsewhere a file has the rights of its folder.
+#[cfg(not(unix))]
+fn make_private(_: &Path) {}

@@ -39,6 +39,18 @@ const MIGRATIONS: [&str; 1] = ["
         body BLOB NOT NULL,
         PRIMARY KEY (thread, seq)
     ) STRICT;
+    CREATE TABLE store (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        tag BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE watch (
+        thread INTEGER NOT NULL REFERENCES thread (id) ON DELETE CASCADE,
+        observer TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        since INTEGER NOT NULL,
+        PRIMARY KEY (thread, observer)
+    ) STRICT;
 "];
 
 /// A commit writes whole pages, and most commits are small.

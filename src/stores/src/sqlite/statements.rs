@@ -10,8 +10,10 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault;
+use super::lease_watch::{self, Lease};
 use crate::codec::corrupt;
-use crate::owner::is_of_another_start;
+use crate::lease::TERM;
+use crate::owner::{self, Start};
 
 /// The columns that `head_of` reads.
 macro_rules! head {
@@ -27,7 +29,7 @@ macro_rules! listed {
             "SELECT ",
             head!(),
             ", name, at, owner, until,
-            (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE entry.thread = thread.id)
+            (SELECT coalesce(sum(length(body)), 0) FROM entry WHERE entry.thread = thread.id), id
             FROM thread"
         )
     };
@@ -45,11 +47,16 @@ pub(super) struct Present {
 }
 
 impl Present {
-    /// The time of day at which a term ends; none if that is over, or is one of an
-    /// earlier start of the machine, whose time was another.
-    fn end_of(self, owner: &str, until: Time) -> Option<Time> {
-        let holds = until > self.shared && !is_of_another_start(owner);
-        holds.then(|| self.now + until.since(self.shared))
+    /// The time of day at which a lease ends; none if it is over, or was that of a
+    /// process before this machine was started again.
+    fn end_of(self, file: &Connection, lease: &Lease<'_>, term: Duration) -> Done<Option<Time>> {
+        let end = match owner::start_of(lease.owner) {
+            Start::This => Some(Time::from_micros(u64::try_from(lease.until).unwrap_or_default())),
+            Start::Earlier => None,
+            Start::Elsewhere => asked(lease_watch::end_of(file, lease, self.shared, term))?,
+        };
+        let end = end.filter(|end| *end > self.shared);
+        Ok(end.map(|end| self.now + end.since(self.shared)))
     }
 }
 
@@ -59,9 +66,12 @@ pub(super) fn claim(
     owner: &str,
     present: Present,
     term: Duration,
-) -> Done<Head> {
+) -> Done<Result<Head, Fault>> {
     let (now, until) = (present.now, present.shared + term);
-    refuse_held(file, thread, owner, present)?;
+    // What was seen of the lease stays.
+    if let Some(busy) = held(file, thread, owner, (present, term))? {
+        return Ok(Err(busy));
+    }
     let claim = concat!(
         "INSERT INTO thread (name, last, tag, at, owner, until) VALUES (?1, 0, x'', ?2, ?3, ?4)
         ON CONFLICT (name) DO UPDATE SET owner = ?3, until = ?4 RETURNING ",
@@ -69,7 +79,7 @@ pub(super) fn claim(
     );
     let values = params![thread, number(now.as_micros()), owner, number(until.as_micros())];
     let claimed = file.prepare_cached(claim);
-    asked_of(thread, claimed.and_then(|mut claim| claim.query_row(values, head_of)))
+    asked_of(thread, claimed.and_then(|mut claim| claim.query_row(values, head_of))).map(Ok)
 }
 
 pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> {
@@ -157,8 +167,8 @@ pub(super) fn head(file: &Connection, thread: &str) -> Done<Option<Head>> {
 
 pub(super) fn thread(file: &Connection, thread: &str, present: Present) -> Done<Option<Thread>> {
     let found = file.prepare_cached(concat!(listed!(), " WHERE name = ?1"));
-    let thread_of = |row: &Row<'_>| thread_of(row, present);
-    asked(found.and_then(|mut found| found.query_row([thread], thread_of).optional()))
+    let found = found.and_then(|mut found| found.query_row([thread], thread_of).optional());
+    asked(found)?.map(|found| listed(file, found, present)).transpose()
 }
 
 pub(super) fn threads(
@@ -167,12 +177,12 @@ pub(super) fn threads(
     limit: u32,
     present: Present,
 ) -> Done<Vec<Thread>> {
-    let thread_of = |row: &Row<'_>| thread_of(row, present);
     let list = concat!(listed!(), " WHERE name > ?1 ORDER BY name LIMIT ?2");
     let values = params![after, limit];
-    asked(
+    let found: Vec<_> = asked(
         file.prepare_cached(list).and_then(|mut list| list.query_map(values, thread_of)?.collect()),
-    )
+    )?;
+    found.into_iter().map(|found| listed(file, found, present)).collect()
 }
 
 pub(super) fn recent(file: &Connection, prefix: &str) -> Done<Vec<(String, Time)>> {
@@ -195,27 +205,53 @@ pub(super) fn remove(file: &Connection, thread: &str, owner: &str, span: Span) -
     Ok(u64::try_from(asked(removed)?).unwrap_or(u64::MAX))
 }
 
-pub(super) fn delete(file: &Connection, thread: &str, present: Present) -> Done<bool> {
-    refuse_held(file, thread, "", present)?;
+pub(super) fn delete(
+    file: &Connection,
+    thread: &str,
+    present: Present,
+) -> Done<Result<bool, Fault>> {
+    if let Some(busy) = held(file, thread, "", (present, TERM))? {
+        return Ok(Err(busy));
+    }
     let delete = "DELETE FROM thread WHERE name = ?1";
     let removed = file.prepare_cached(delete).and_then(|mut delete| delete.execute([thread]));
-    Ok(asked(removed)? > 0)
+    Ok(Ok(asked(removed)? > 0))
 }
 
-/// Fails if somebody else holds a thread.
-fn refuse_held(file: &Connection, thread: &str, owner: &str, present: Present) -> Done<()> {
-    let held = "SELECT owner, until FROM thread WHERE name = ?1 AND owner <> ?2";
-    let found = file.prepare_cached(held);
-    let found = found.and_then(|mut held| held.query_row([thread, owner], held_of).optional());
-    let Some((holder, until)) = asked(found)? else { return Ok(()) };
-    match present.end_of(&holder, until) {
-        Some(until) => Err(busy(thread, until).with("owner", holder)),
-        None => Ok(()),
+/// Puts other tags and bodies in the place of those that are there.
+pub(super) fn replace(file: &Connection, batch: &Batch) -> Done<()> {
+    let Batch { thread, owner, after, entries, tag, .. } = batch;
+    let held = "UPDATE thread SET tag = ?1 WHERE name = ?2 AND owner = ?3 AND last = ?4
+        RETURNING id";
+    let values = params![tag.as_bytes(), thread, owner, number(*after)];
+    let found = file
+        .prepare_cached(held)
+        .and_then(|mut held| held.query_row(values, |row| row.get::<_, i64>(0)).optional());
+    let Some(id) = asked(found)? else { return Err(conflict(thread)) };
+    let replace = "UPDATE entry SET tag = ?1, body = ?2 WHERE thread = ?3 AND seq = ?4";
+    let mut replace = asked(file.prepare_cached(replace))?;
+    for entry in entries {
+        let values = params![entry.tag.as_bytes(), entry.body, id, number(entry.seq)];
+        asked(replace.execute(values))?;
     }
+    Ok(())
 }
 
-fn held_of(row: &Row<'_>) -> rusqlite::Result<(String, Time)> {
-    Ok((row.get(0)?, Time::from_micros(u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default())))
+/// That somebody else holds a thread.
+fn held(
+    file: &Connection,
+    thread: &str,
+    owner: &str,
+    (present, term): (Present, Duration),
+) -> Done<Option<Fault>> {
+    let held = "SELECT id, owner, until FROM thread WHERE name = ?1 AND owner <> ?2";
+    let found = file.prepare_cached(held);
+    let of = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?));
+    let found = found.and_then(|mut held| held.query_row([thread, owner], of).optional());
+    let Some((id, holder, until)) = asked(found)? else { return Ok(None) };
+    let lease = Lease { thread: id, owner: &holder, until };
+    let until = present.end_of(file, &lease, term)?;
+    Ok(until.map(|until| busy(thread, until).with("owner", holder)))
 }
 
 fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
@@ -262,21 +298,30 @@ fn kind_of(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
     EntryKind::named(&kind).ok_or_else(unknown)
 }
 
-fn thread_of(row: &Row<'_>, present: Present) -> rusqlite::Result<Thread> {
-    let owner: Option<String> = row.get(5)?;
-    let until: Option<i64> = row.get(6)?;
-    let until = until.map(|until| Time::from_micros(u64::try_from(until).unwrap_or_default()));
-    let held = owner.zip(until).and_then(|(owner, until)| {
-        let until = present.end_of(&owner, until)?;
-        Some((owner, until))
-    });
-    Ok(Thread {
+/// A thread, its number, and who holds it until when by which clock ever.
+type ThreadRow = (Thread, i64, Option<(String, i64)>);
+
+fn thread_of(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
+    let lease = row.get::<_, Option<String>>(5)?.zip(row.get::<_, Option<i64>>(6)?);
+    let thread = Thread {
         head: head_of(row)?,
         name: row.get(3)?,
         at: Time::from_micros(count(row, 4)?),
-        held,
+        held: None,
         size: count(row, 7)?,
-    })
+    };
+    Ok((thread, row.get(8)?, lease))
+}
+
+fn listed(file: &Connection, (thread, id, lease): ThreadRow, present: Present) -> Done<Thread> {
+    let Some((owner, until)) = lease else { return Ok(thread) };
+    let lease = Lease { thread: id, owner: &owner, until };
+    let end = match present.end_of(file, &lease, TERM) {
+        // Where nobody may write nothing can be watched, and lists are read all the same.
+        Err(_) => Some(present.now + TERM),
+        end => end?,
+    };
+    Ok(Thread { held: end.map(|end| (owner, end)), ..thread })
 }
 
 /// SQLite counts with a sign; nothing of ours is ever so large.
