@@ -101,10 +101,6 @@ class TestOpening:
             assert saver.name == f"sqlite:{tmp_path}/runs.db"
             assert repr(saver) == f'SqliteSaver("{saver.name}")'
 
-    def test_a_file_in_memory(self) -> None:
-        with SqliteSaver.open(":memory:") as saver:
-            assert graph_of(lambda s: {"log": [1]}, saver).invoke({}, ONE) == {"log": [1]}
-
     def test_it_is_an_async_context_manager_too(self, url: str) -> None:
         async def use() -> Any:
             async with opened(url) as saver:

@@ -40,7 +40,7 @@ def unpaid_parts(shape: Sequence[int]) -> int:
 
     Example:
         >>> unpaid_parts((1000, 2)), unpaid_parts((5, 0)), unpaid_parts((2,) * 16)
-        (0, 6, 65536)
+        (12, 6, 65536)
     """
     items = math.prod(shape)
     lists = sum(math.prod(shape[:place]) for place in range(len(shape)))
