@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from support.exits import PROGRAMS, failures
 from support.oracle import Impl
 
 TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """
 import asyncio, sys, time
+from support.exits import PROGRAMS, failures
 from support.oracle import Impl
 from support.states import Plain
 
@@ -63,3 +65,8 @@ def test_a_process_ends_cleanly(impl: Impl, case: str) -> None:
         )
         assert done.returncode == code, done.stderr[-2000:]
         assert ("mine" in done.stderr) == (code == 1)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_process_ends_while_its_threads_are_busy(name: str) -> None:
+    assert failures(name, rounds=2) == []

@@ -10,7 +10,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::event::Named;
+use crate::event::{Event, Named};
+use crate::{exit_gate, ffi};
 
 /// How long a wait may last before Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -68,7 +69,7 @@ where
             Some(watch) => shown(asking, seen, watch, named).await?,
             None => asking.await,
         };
-        Python::attach(|py| done(py, answer).map(Bound::unbind))
+        exit_gate::enter_or_park(|py| done(py, answer).map(Bound::unbind))
     })
 }
 
@@ -108,7 +109,7 @@ async fn shown<T>(
 ) -> PyResult<T> {
     let mut show = |event: Arc<CoreEvent>| {
         let event = named.event(Arc::unwrap_or_clone(event));
-        Python::attach(|py| watch.call1(py, (event,)).map(|_| ()))
+        exit_gate::enter_or_park(|py| tell(watch.bind(py), event))
     };
     let answer = loop {
         tokio::select! {
@@ -121,6 +122,11 @@ async fn shown<T>(
         show(event)?;
     }
     Ok(answer)
+}
+
+fn tell(watch: &Bound<'_, PyAny>, event: Event) -> PyResult<()> {
+    let event = Bound::new(watch.py(), event)?.into_any();
+    ffi::call(watch, [Some(&event)]).map(|_| ())
 }
 
 /// A thread that waits for an answer and shows events meanwhile.
@@ -138,7 +144,9 @@ impl<T: Send> Waiting<'_, '_, T> {
             let letters = &self.letters;
             let letter = py.detach(|| {
                 let letters = letters.lock().unwrap_or_else(PoisonError::into_inner);
-                letters.recv_timeout(PATIENCE)
+                let letter = letters.recv_timeout(PATIENCE);
+                exit_gate::pass();
+                letter
             });
             let trouble = match letter {
                 Ok(Letter::Done(answer)) => return interrupted.map_or(Ok(*answer), Err),
@@ -166,7 +174,7 @@ impl<T: Send> Waiting<'_, '_, T> {
                 let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
                 let event = named.event(event.clone());
                 drop(named);
-                watch.call1((event,)).map(|_| ())
+                tell(watch, event)
             }
             None => Ok(()),
         }

@@ -7,8 +7,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::call::{Call, Kind, is_awaitable, steppable};
-use crate::core::Next;
+use crate::core::{Beside, Next};
 use crate::coroutine::NodeCoroutine;
+use crate::drive_lock::Opened;
 use crate::handle::Handle;
 use crate::inbox::Answer;
 use crate::pool;
@@ -17,11 +18,23 @@ use crate::run::{Goal, Run};
 /// How long a wait may last before Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// Who starts calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The caller's thread, which makes calls itself where it can.
+    Caller,
+    /// The caller's thread, which must stay free meanwhile.
+    Watcher,
+    /// A standby driver, while the caller's thread is inside a call.
+    Standby,
+}
+
 /// Goes on until the goal is reached: an item of the stream, or the end.
 pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAny>>> {
     let py = run.py();
     let this = run.get();
     let _driving = this.begin(py)?;
+    this.inbox.standby.lock.claim();
     let mut interrupted = None;
     let mut done = None;
     loop {
@@ -36,7 +49,12 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
         let goal = if interrupted.is_some() { Goal::End } else { goal };
         match this.with(|core| core.turn(run, goal, done.take()))? {
             Next::Call(call) => done = call_alone(run, call)?,
-            Next::Start(calls) => done = start(run, calls)?,
+            Next::Start(calls, beside) => {
+                // Items and timers would wait for the call that this thread makes.
+                let bound = this.live || goal == Goal::Item || beside == Beside::Timers;
+                let role = if bound { Role::Watcher } else { Role::Caller };
+                done = start(run, calls, role)?;
+            }
             Next::Cancel(stopped) => cancel(run, stopped)?,
             Next::Wait(limit) => {
                 let limit = limit.map_or(PATIENCE, |limit| limit.min(PATIENCE));
@@ -57,14 +75,20 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
 fn call_alone(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answer)>> {
     match call.kind {
         // What it tells while it runs is to be seen while it runs.
-        Kind::Blocking if run.get().live => start(run, vec![call]),
-        Kind::Timed => start(run, vec![call]),
-        Kind::Blocking | Kind::Inline | Kind::Coroutine | Kind::TimedCoroutine => make(run, call),
+        Kind::Blocking if run.get().live => start(run, vec![call], Role::Watcher),
+        Kind::Timed => start(run, vec![call], Role::Watcher),
+        Kind::Blocking | Kind::Inline | Kind::Coroutine | Kind::TimedCoroutine => {
+            make(run, call, Role::Caller)
+        }
     }
 }
 
 /// Makes calls, or sends them where they can be made.
-fn start(run: &Bound<'_, Run>, calls: Vec<Call>) -> PyResult<Option<(TaskId, Answer)>> {
+pub(crate) fn start(
+    run: &Bound<'_, Run>,
+    calls: Vec<Call>,
+    role: Role,
+) -> PyResult<Option<(TaskId, Answer)>> {
     let mut here = Vec::with_capacity(calls.len());
     let mut pooled = false;
     for call in calls {
@@ -82,15 +106,65 @@ fn start(run: &Bound<'_, Run>, calls: Vec<Call>) -> PyResult<Option<(TaskId, Ans
     }
     let mut done = None;
     for call in here {
-        let made = make(run, call)?;
+        let made = make(run, call, role)?;
         if let Some((id, answer)) = std::mem::replace(&mut done, made) {
             run.get().with(|core| core.answer(run.py(), id, answer))?;
         }
     }
-    if pooled && !run.get().live {
-        pool::work_for(run.py(), run, true);
+    if pooled && role == Role::Caller {
+        work_along(run)?;
     }
     Ok(done)
+}
+
+/// Makes calls that wait for the pool on the caller's own thread, until none is left or
+/// a standby driver has had to read the answers.
+fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
+    let (py, this) = (run.py(), run.get());
+    while let Some(call) = this.calls.take(run, |call| call.kind != Kind::Timed) {
+        let opened = open(run);
+        let answer = match call.make(py) {
+            Ok(value) => Answer::Returned(value.unbind()),
+            Err(error) => Answer::Raised(error),
+        };
+        let id = call.errand.id;
+        // Whoever reads the answer finds nothing held any more that the call held.
+        drop(call);
+        let undisturbed = close(run, opened)?;
+        this.inbox.put(py, |letters| letters.answers.push((id, answer)));
+        if !undisturbed {
+            if !this.calls.lock().is_empty() {
+                pool::summon(run);
+            }
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Lets a standby driver in while the caller's thread is inside a call.
+fn open(run: &Bound<'_, Run>) -> Opened {
+    let this = run.get();
+    let opened = this.inbox.standby.lock.open();
+    if this.inbox.is_filled() && !this.calls.has_help() {
+        this.inbox.standby.request(run.py());
+    }
+    opened
+}
+
+/// Takes the run back after a call; says whether it was never away.
+fn close(run: &Bound<'_, Run>, opened: Opened) -> PyResult<bool> {
+    let (py, inbox) = (run.py(), &run.get().inbox);
+    let lock = &inbox.standby.lock;
+    if lock.close(opened) {
+        return Ok(true);
+    }
+    while !lock.reclaim(py, PATIENCE) {
+        // In a fork there is nobody who would give it back.
+        inbox.standby.check_process(py)?;
+    }
+    inbox.wake_waiting();
+    lock.take_failure().map_or(Ok(false), Err)
 }
 
 pub(crate) fn keep(run: &Bound<'_, Run>, id: TaskId, handle: Handle) -> PyResult<()> {
@@ -107,10 +181,15 @@ pub(crate) fn cancel(run: &Bound<'_, Run>, stopped: Vec<(TaskId, Handle)>) -> Py
 }
 
 /// Calls a node on this thread.
-fn make(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answer)>> {
+fn make(run: &Bound<'_, Run>, call: Call, role: Role) -> PyResult<Option<(TaskId, Answer)>> {
     let py = run.py();
     let id = call.errand.id;
-    let answer = match call.make(py) {
+    let opened = (role != Role::Standby).then(|| open(run));
+    let made = call.make(py);
+    if let Some(opened) = opened {
+        close(run, opened)?;
+    }
+    let answer = match made {
         Ok(value) if is_awaitable(&value) => {
             await_elsewhere(run, call, &value)?;
             return Ok(None);

@@ -140,7 +140,17 @@ fn enter_node(
     let py = context.py();
     let place = core.machine.place_of(context.get().errand.id);
     let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
-    method(py, &RUN, ("Context", "run"))?.call1((variables, enter, context, about, input))?;
+    let none = py.None().into_bound(py);
+    let about = about.map_or_else(|| none.clone(), Bound::into_any);
+    let input = input.map_or(&none, |input| input.bind(py));
+    let given = [
+        Some(variables.bind(py)),
+        Some(enter.bind(py)),
+        Some(context.as_any()),
+        Some(&about),
+        Some(input),
+    ];
+    ffi::call(method(py, &RUN, ("Context", "run"))?, given)?;
     Ok(())
 }
 
@@ -203,6 +213,18 @@ impl Request<'_, '_> {
 static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
+/// Calls a function with a run, in a copy of the context variables of its caller.
+pub(crate) fn in_variables<'py>(
+    run: &Bound<'py, Run>,
+    function: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = run.py();
+    let copy = method(py, &COPY, ("Context", "copy"))?;
+    let variables = ffi::call(copy, [Some(run.get().variables.bind(py))])?;
+    let enter = method(py, &RUN, ("Context", "run"))?;
+    ffi::call(enter, [Some(&variables), Some(function), Some(run.as_any())])
+}
+
 /// What can be sent to: a coroutine as it is, another awaitable's iterator.
 pub(crate) fn steppable<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     static COROUTINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -214,7 +236,7 @@ pub(crate) fn steppable<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     if awaitable.hasattr(intern!(py, "send"))? {
         return Ok(awaitable.clone());
     }
-    awaitable.call_method0(intern!(py, "__await__"))
+    ffi::call_method(awaitable, intern!(py, "__await__"), [])
 }
 
 /// Whether a value has to be awaited.

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::agent::{self, ModelEntry, Purpose};
-use crate::call::Call;
+use crate::call::{Call, Kind};
 use crate::codec::ObjectCodec;
 use crate::context::Errand;
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ pub(crate) enum Next {
     /// Make this call; nothing else of the run is under way.
     Call(Call),
     /// Make these calls, side by side.
-    Start(Vec<Call>),
+    Start(Vec<Call>, Beside),
     /// Stop these; each still answers.
     Cancel(Vec<(TaskId, Handle)>),
     /// Wait for a letter, or for so long.
@@ -61,6 +61,15 @@ pub(crate) enum Next {
     Item(Py<PyAny>),
     /// The run is paused or over.
     Rest,
+}
+
+/// What goes on while calls are made side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Calls that end in their own time.
+    Calls,
+    /// Something is due at a certain time, too.
+    Timers,
 }
 
 #[derive(Debug)]
@@ -177,7 +186,9 @@ impl Core {
 
     /// What it takes to begin tasks; none if Python has no part in them.
     fn prepare(&mut self, run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<Option<Next>> {
+        let alone = self.machine.pending_tasks() <= 1;
         if let [task] = tasks
+            && alone
             && self.handles.is_empty()
         {
             return Ok(self.call(run, task)?.map(Next::Call));
@@ -186,7 +197,21 @@ impl Core {
         for task in tasks {
             calls.extend(self.call(run, task)?);
         }
-        Ok((!calls.is_empty()).then_some(Next::Start(calls)))
+        let beside = self.beside(&calls);
+        Ok((!calls.is_empty()).then_some(Next::Start(calls, beside)))
+    }
+
+    /// Whether somebody has to be there at a certain time while calls are made. What is on
+    /// the pool cannot be stopped, so a deadline alone asks for nobody.
+    fn beside(&self, calls: &[Call]) -> Beside {
+        let stoppable = || {
+            let coroutine = |kind| matches!(kind, Kind::Coroutine | Kind::TimedCoroutine);
+            let pooled = |handle: &Handle| matches!(handle, Handle::Pooled);
+            calls.iter().any(|call| coroutine(call.kind)) || !self.handles.values().all(pooled)
+        };
+        let timers =
+            self.machine.has_timer() || (self.machine.remaining(self.now).is_some() && stoppable());
+        if timers { Beside::Timers } else { Beside::Calls }
     }
 
     fn call(&mut self, run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {

@@ -55,7 +55,9 @@ impl NodeCoroutine {
         let py = event_loop.py();
         let this = Self::made(py, call, inner, Some(Home::here()))?;
         let launch = this.getattr(py, intern!(py, "launch"))?;
-        event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (launch, event_loop))?;
+        let launch = launch.bind(py);
+        let given = [Some(launch), Some(event_loop)];
+        ffi::call_method(event_loop, intern!(py, "call_soon_threadsafe"), given)?;
         Ok(this)
     }
 
@@ -145,7 +147,7 @@ impl NodeCoroutine {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.inner.call_method0(py, intern!(py, "close"))?;
+        ffi::call_method(self.inner.bind(py), intern!(py, "close"), [])?;
         Ok(())
     }
 
@@ -163,7 +165,8 @@ impl NodeCoroutine {
         let Some(task) = task else { return Ok(()) };
         let event_loop = task.call_method0(py, intern!(py, "get_loop"))?;
         let cancel = task.getattr(py, intern!(py, "cancel"))?;
-        event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (cancel,))?;
+        let given = [Some(cancel.bind(py))];
+        ffi::call_method(event_loop.bind(py), intern!(py, "call_soon_threadsafe"), given)?;
         Ok(())
     }
 

@@ -148,7 +148,7 @@ impl Turn<'_> {
             let turned = this.with(|core| core.turn(run, goal, done.take()));
             let came = match turned.map_err(|error| self.drive.home.check_loop(py, error))? {
                 Next::Call(call) => self.call_alone(py, call)?,
-                Next::Start(calls) => self.start(py, calls)?,
+                Next::Start(calls, _) => self.start(py, calls)?,
                 Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
                 Next::Wait(limit) => self.wait(py, limit)?,
                 Next::Item(item) => return Ok(Way::Item(item)),

@@ -1,10 +1,47 @@
-//! The few calls of the C interface that PyO3 does not wrap.
+//! The few calls of the C interface that PyO3 does not wrap, or not as they are needed
+//! here: code of a user runs inside of them for a long time, perhaps until the
+//! interpreter goes down. Before Python 3.14 that ends every other thread by
+//! `pthread_exit` as soon as it wants to go on, which unwinds the thread's stack. Rust
+//! aborts the process when it meets such unwinding, or frees Python objects without the
+//! interpreter. So each call here stops the unwinding where it begins, and the thread
+//! waits for the end of the process, as threads do from 3.14 on.
 #![expect(unsafe_code, reason = "reference counts and generator steps have no safe wrapper")]
+
+use std::ffi::c_int;
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+// Declared again, because PyO3 says of them that they never unwind.
+unsafe extern "C-unwind" {
+    fn PyObject_CallFunctionObjArgs(callable: *mut ffi::PyObject, ...) -> *mut ffi::PyObject;
+    fn PyObject_CallMethodObjArgs(
+        object: *mut ffi::PyObject,
+        name: *mut ffi::PyObject,
+        ...
+    ) -> *mut ffi::PyObject;
+    fn PyIter_Send(
+        iterator: *mut ffi::PyObject,
+        value: *mut ffi::PyObject,
+        result: *mut *mut ffi::PyObject,
+    ) -> c_int;
+}
+
+/// What `PyIter_Send` answers when the iterator has yielded.
+const NEXT: c_int = 1;
+
+/// Dropped only when the thread is being ended: stops it there instead.
+struct StopUnwinding;
+
+impl Drop for StopUnwinding {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
@@ -27,7 +64,8 @@ pub(crate) fn call<'py, const N: usize>(
     // null; the result is a new reference, or null with an exception set,
     // which `from_owned_ptr_or_err` takes over.
     unsafe {
-        let called = ffi::PyObject_CallFunctionObjArgs(
+        let guard = StopUnwinding;
+        let called = PyObject_CallFunctionObjArgs(
             callable.as_ptr(),
             at(0),
             at(1),
@@ -37,7 +75,34 @@ pub(crate) fn call<'py, const N: usize>(
             at(5),
             end,
         );
+        std::mem::forget(guard);
         Bound::from_owned_ptr_or_err(callable.py(), called)
+    }
+}
+
+/// The same for a method, with up to four arguments.
+pub(crate) fn call_method<'py, const N: usize>(
+    object: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+    arguments: [Option<&Bound<'py, PyAny>>; N],
+) -> PyResult<Bound<'py, PyAny>> {
+    const { assert!(N <= 4, "a method takes four arguments at most") };
+    let end = std::ptr::null_mut::<ffi::PyObject>();
+    let at = |place: usize| arguments.get(place).copied().flatten().map_or(end, Bound::as_ptr);
+    // SAFETY: as in `call`.
+    unsafe {
+        let guard = StopUnwinding;
+        let called = PyObject_CallMethodObjArgs(
+            object.as_ptr(),
+            name.as_ptr(),
+            at(0),
+            at(1),
+            at(2),
+            at(3),
+            end,
+        );
+        std::mem::forget(guard);
+        Bound::from_owned_ptr_or_err(object.py(), called)
     }
 }
 
@@ -60,12 +125,14 @@ pub(crate) fn send<'py>(
     // new reference, which `from_owned_ptr_or_err` takes over, and on failure
     // it is null with an exception set, which the same call turns into an error.
     let (status, result) = unsafe {
-        let status = ffi::PyIter_Send(coroutine.as_ptr(), value.as_ptr(), &raw mut result);
+        let guard = StopUnwinding;
+        let status = PyIter_Send(coroutine.as_ptr(), value.as_ptr(), &raw mut result);
+        std::mem::forget(guard);
         (status, Bound::from_owned_ptr_or_err(py, result))
     };
     let result = result?;
     Ok(match status {
-        ffi::PySendResult::PYGEN_NEXT => Step::Yield(result),
+        NEXT => Step::Yield(result),
         _ => Step::Return(result),
     })
 }

@@ -11,8 +11,11 @@ use antiphon_runtime::Chunk;
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use crate::exit_gate;
+use crate::ffi;
 use crate::object::Object;
 use crate::shape::Item;
+use crate::standby::Standby;
 
 /// What came of a task, as the thread that did it knows it.
 #[derive(Debug)]
@@ -91,6 +94,8 @@ pub(crate) struct Inbox {
     arrived: Condvar,
     /// Whether letters may be there: a look that takes no lock.
     filled: AtomicBool,
+    /// Who reads them while the caller's thread is inside a call.
+    pub(crate) standby: Standby,
 }
 
 impl Inbox {
@@ -102,13 +107,20 @@ impl Inbox {
     pub(crate) fn put(&self, py: Python<'_>, put: impl FnOnce(&mut Letters)) {
         let mut letters = self.lock();
         put(&mut letters);
-        self.filled.store(true, Ordering::Release);
+        // Ordered with the look at who reads it, below.
+        self.filled.store(true, Ordering::SeqCst);
         let waker = letters.waker.take();
         drop(letters);
         self.arrived.notify_all();
         if let Some(waker) = waker {
             waker.wake(py);
         }
+        self.standby.notice(py);
+    }
+
+    /// Whether something may be there.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.load(Ordering::SeqCst)
     }
 
     /// Wakes whoever waits, from a thread that need not hold the interpreter.
@@ -121,7 +133,7 @@ impl Inbox {
         self.arrived.notify_all();
         if let Some(waker) = waker {
             // The interpreter may be going down, and nobody waits any more.
-            Python::try_attach(|py| waker.wake(py));
+            exit_gate::enter(|py| waker.wake(py));
         }
     }
 
@@ -139,14 +151,30 @@ impl Inbox {
     /// Waits on this thread, with the interpreter released, until something
     /// is there or `limit` is over.
     pub(crate) fn wait(&self, py: Python<'_>, limit: Duration) {
+        self.wait_unless(py, limit, || false);
+    }
+
+    /// The same, but no longer than until `stop` says so; see [`Inbox::wake_waiting`].
+    pub(crate) fn wait_unless(
+        &self,
+        py: Python<'_>,
+        limit: Duration,
+        stop: impl Fn() -> bool + Send + Sync,
+    ) {
         py.detach(|| {
             let letters = self.lock();
-            if letters.is_empty() {
-                let waited =
-                    self.arrived.wait_timeout_while(letters, limit, |letters| letters.is_empty());
-                drop(waited.unwrap_or_else(PoisonError::into_inner));
-            }
+            let waited = self
+                .arrived
+                .wait_timeout_while(letters, limit, |letters| letters.is_empty() && !stop());
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            exit_gate::pass();
         });
+    }
+
+    /// Has whoever waits look again at why.
+    pub(crate) fn wake_waiting(&self) {
+        drop(self.lock());
+        self.arrived.notify_all();
     }
 
     /// Calls `wake` on the event loop as soon as something is there. False if
@@ -169,9 +197,10 @@ impl Waker {
     fn wake(self, py: Python<'_>) {
         // The loop may be closed by now, and then nobody waits any more.
         let _ = if self.thread == std::thread::current().id() {
-            self.wake.call0(py)
+            ffi::call(self.wake.bind(py), [])
         } else {
-            self.event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (self.wake,))
+            let (event_loop, wake) = (self.event_loop.bind(py), self.wake.bind(py));
+            ffi::call_method(event_loop, intern!(py, "call_soon_threadsafe"), [Some(wake)])
         };
     }
 }

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
+use crate::{exit_gate, ffi};
+
 /// Held by Python code that a native future waits for: it may leave word of
 /// how it is to be stopped.
 #[derive(Debug, Default)]
@@ -36,7 +38,7 @@ impl Leash {
             return Ok(());
         }
         drop(state);
-        callback.call0(py).map(|_| ())
+        ffi::call(callback.bind(py), []).map(|_| ())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -68,10 +70,10 @@ impl Drop for Grip {
         }
         // Not here: whoever drops a future must not wait for the interpreter.
         pyo3_async_runtimes::tokio::get_runtime().spawn_blocking(move || {
-            Python::try_attach(|py| {
+            exit_gate::enter(|py| {
                 for callback in callbacks {
                     // What it stops may be over by now.
-                    let _ = callback.call0(py);
+                    let _ = ffi::call(callback.bind(py), []);
                 }
             });
         });

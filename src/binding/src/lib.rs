@@ -20,9 +20,11 @@ mod context;
 mod core;
 mod coroutine;
 mod drive;
+mod drive_lock;
 mod effect;
 mod engine;
 mod event;
+mod exit_gate;
 mod fault;
 mod ffi;
 mod forks;
@@ -63,6 +65,7 @@ mod sent;
 mod shape;
 mod shelves;
 mod show;
+mod standby;
 mod start;
 mod step;
 mod stopper;
@@ -77,6 +80,7 @@ mod update;
 mod values;
 mod wait;
 mod wake;
+mod worker_pool;
 
 /// The native half of antiphon.
 #[pymodule]
@@ -110,10 +114,16 @@ mod _antiphon {
         sent::{sandbox_figure, sandbox_json, sandbox_table},
         shape::{Shape, select},
         shelves::Shelves,
+        standby::drive_meanwhile,
         step::{begin_inside, resume_inside},
         stopper::Stopper,
         summary::{CheckpointSummary, Pruned, Rekeyed, RunSummary, ThreadDetail, ThreadSummary},
         turn::Turn,
         values::Values,
     };
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        crate::exit_gate::install(module.py())
+    }
 }

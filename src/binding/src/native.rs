@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use tokio::sync::mpsc;
 
 use crate::core::Core;
+use crate::exit_gate;
 use crate::handle::Handle;
 use crate::inbox::Answer;
 use crate::model::Model;
@@ -56,7 +57,7 @@ pub(crate) fn ask(
         // forwarder that died leaves the reply all the same.
         let _ = forwarded.await;
         // The interpreter may be going down, and nobody waits any more.
-        Python::try_attach(|py| {
+        exit_gate::enter(|py| {
             let answer = Answer::Native(Box::new(outcome));
             owner.get().inbox.put(py, |letters| letters.answers.push((id, answer)));
         });
@@ -67,7 +68,7 @@ pub(crate) fn ask(
 /// Passes pieces of a reply on to the run as they come.
 async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<Chunk>) {
     while let Some(piece) = pieces.recv().await {
-        Python::try_attach(|py| {
+        exit_gate::enter(|py| {
             run.get().inbox.put(py, |letters| letters.chunks.push((id, piece)));
         });
     }

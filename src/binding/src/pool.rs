@@ -4,29 +4,53 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use antiphon_core::task::TaskId;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyWeakrefReference};
 
 use crate::call::Call;
 use crate::inbox::Answer;
 use crate::run::Run;
+use crate::standby::DRIVERS;
 use crate::stranded::Home;
+use crate::worker_pool::WorkerPool;
 
 /// Calls of one run that wait for a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     waiting: Mutex<VecDeque<Call>>,
-    /// Whether a worker is on its way.
+    /// Whether a worker has been sent for.
     summoned: AtomicBool,
+    /// Whether it is on its way, rather than busy elsewhere.
+    coming: AtomicBool,
 }
 
 impl Calls {
     pub(crate) fn lock(&self) -> MutexGuard<'_, VecDeque<Call>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the next call that fits. If it leaves others, a worker is sent for, who
+    /// gets the interpreter when this call waits.
+    pub(crate) fn take(&self, run: &Bound<'_, Run>, fits: impl Fn(&Call) -> bool) -> Option<Call> {
+        let mut calls = self.lock();
+        let place = calls.iter().position(fits)?;
+        let call = calls.remove(place);
+        let more = !calls.is_empty();
+        drop(calls);
+        if more {
+            summon(run);
+        }
+        call
+    }
+
+    /// Whether a worker is on its way, which will look whether letters wait.
+    pub(crate) fn has_help(&self) -> bool {
+        self.summoned.load(Ordering::SeqCst) && self.coming.load(Ordering::Acquire)
     }
 
     /// Takes back calls that no thread has begun.
@@ -41,27 +65,8 @@ impl Calls {
     }
 }
 
-struct Pool {
-    state: Mutex<State>,
-    wanted: Condvar,
-    /// A worker has nothing to do.
-    rested: Condvar,
-}
-
-struct State {
-    /// The interpreter is going down: no worker may enter it any more.
-    closed: bool,
-    /// Runs with calls that wait.
-    runs: VecDeque<Py<PyWeakrefReference>>,
-    idle: usize,
-    threads: usize,
-}
-
-static POOL: Pool = Pool {
-    state: Mutex::new(State { closed: false, runs: VecDeque::new(), idle: 0, threads: 0 }),
-    wanted: Condvar::new(),
-    rested: Condvar::new(),
-};
+/// Threads that make calls.
+static CALLERS: WorkerPool = WorkerPool::new(work);
 
 /// The most threads there will be.
 static LIMIT: AtomicUsize = AtomicUsize::new(64);
@@ -74,132 +79,59 @@ pub(crate) fn set_thread_limit(limit: usize) {
 
 /// Asks for one thread to work for a run, unless one is on its way.
 pub(crate) fn summon(run: &Bound<'_, Run>) {
-    if run.get().calls.summoned.swap(true, Ordering::AcqRel) {
+    let calls = &run.get().calls;
+    if calls.summoned.swap(true, Ordering::AcqRel) {
         return;
     }
-    // Weak, so that a worker on its way keeps no run alive that nobody wants.
+    watch_forks(run.py());
     let Ok(ticket) = PyWeakrefReference::new(run).map(Bound::unbind) else { return };
-    let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
-    if state.threads == 0 {
-        close_at_exit(run.py());
-    }
-    state.runs.push_back(ticket);
-    let missing = state.idle < state.runs.len();
-    if missing && state.threads < LIMIT.load(Ordering::Relaxed) {
-        state.threads += 1;
-        drop(state);
-        let started = std::thread::Builder::new().name("antiphon".into()).spawn(work);
-        if started.is_err() {
-            // The threads there are will come to it.
-            POOL.state.lock().unwrap_or_else(PoisonError::into_inner).threads -= 1;
-        }
-        return;
-    }
-    drop(state);
-    POOL.wanted.notify_one();
+    let coming = CALLERS.dispatch(ticket, LIMIT.load(Ordering::Relaxed));
+    calls.coming.store(coming, Ordering::Release);
 }
 
-/// How long the end of the process waits for functions that still run.
-const GRACE: Duration = Duration::from_secs(5);
-
-fn close_at_exit(py: Python<'_>) {
-    // Without the hooks, the worst is what would happen anyway: a worker that
-    // comes back to an interpreter that is no longer there, and a fork that
-    // waits for threads it does not have.
-    let _ = py.import("atexit").and_then(|atexit| {
-        let close = wrap_pyfunction!(close, py)?;
-        atexit.call_method1("register", (close,))
-    });
-    let _ = py.import("os").and_then(|os| {
+/// Sees to it that a fork does not count on the threads of its parent.
+pub(crate) fn watch_forks(py: Python<'_>) {
+    static WATCHED: PyOnceLock<()> = PyOnceLock::new();
+    // Where that fails, a fork waits for threads that it does not have.
+    let _ = WATCHED.get_or_try_init(py, || {
         let forget = wrap_pyfunction!(forget_threads, py)?;
         let when = PyDict::new(py);
         when.set_item("after_in_child", forget)?;
-        os.call_method("register_at_fork", (), Some(&when))
+        py.import("os")?.call_method("register_at_fork", (), Some(&when)).map(|_| ())
     });
 }
 
 /// A fork has none of its parent's threads; it starts its own.
 #[pyfunction]
 fn forget_threads() {
-    // Held by a thread that is not there, it would never be given back.
-    let Ok(mut state) = POOL.state.try_lock() else { return };
-    state.runs.clear();
-    state.idle = 0;
-    state.threads = 0;
+    CALLERS.forget_threads();
+    DRIVERS.forget_threads();
 }
 
 /// Waits until no worker is inside the interpreter, and lets none in again.
-#[pyfunction]
-fn close(py: Python<'_>) {
-    py.detach(|| {
-        let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.closed = true;
-        state.runs.clear();
-        let working = |state: &mut State| state.idle < state.threads;
-        let waited = POOL.rested.wait_timeout_while(state, GRACE, working);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    });
+pub(crate) fn close(until: Instant) {
+    CALLERS.close(until);
+    DRIVERS.close(until);
 }
 
-/// The life of a worker. It stays known to the interpreter throughout, which
-/// makes coming back cheap.
-fn work() {
-    Python::attach(|py| {
-        loop {
-            let ticket = py.detach(next_run);
-            let Some(run) = ticket.bind(py).upgrade() else { continue };
-            if let Ok(run) = run.cast_into::<Run>() {
-                run.get().calls.summoned.store(false, Ordering::Release);
-                work_for(py, &run, false);
-            }
-        }
-    });
-}
-
-fn next_run() -> Py<PyWeakrefReference> {
-    let mut state = POOL.state.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        if !state.closed
-            && let Some(run) = state.runs.pop_front()
-        {
-            return run;
-        }
-        state.idle += 1;
-        POOL.rested.notify_all();
-        state = POOL.wanted.wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.idle -= 1;
-    }
-}
-
-/// Makes the calls of a run until none is left. The run's own thread passes
-/// `owner` and stops between calls to read what has arrived.
-pub(crate) fn work_for(py: Python<'_>, run: &Bound<'_, Run>, owner: bool) {
-    loop {
-        let mut calls = run.get().calls.lock();
-        let next = if owner {
-            let own = calls.iter().position(|call| call.kind != crate::call::Kind::Timed);
-            own.and_then(|place| calls.remove(place))
-        } else {
-            calls.pop_front()
-        };
-        let more = !calls.is_empty();
-        drop(calls);
-        let Some(call) = next else { return };
-        if more {
-            // Whoever comes next gets the interpreter when this call waits.
-            summon(run);
-        }
+/// Makes the calls of a run until none is left.
+fn work(run: &Bound<'_, Run>) {
+    let (py, this) = (run.py(), run.get());
+    this.calls.summoned.store(false, Ordering::SeqCst);
+    while let Some(call) = this.calls.take(run, |_| true) {
         let home = Home::here();
         let answer = match call.make(py) {
             Ok(value) => Answer::Returned(value.unbind()),
             Err(error) => Answer::Raised(error),
         };
-        if !owner {
-            home.check(py, answer.raised());
-        }
+        home.check(py, answer.raised());
         let id = call.errand.id;
         // Whoever reads the answer finds nothing held any more that the call held.
         drop(call);
-        run.get().inbox.put(py, |letters| letters.answers.push((id, answer)));
+        this.inbox.put(py, |letters| letters.answers.push((id, answer)));
+    }
+    // The caller's thread may have counted on this one when it began its last call.
+    if this.inbox.is_filled() {
+        this.inbox.standby.notice(py);
     }
 }

@@ -114,7 +114,7 @@ impl Drop for Held<'_> {
 }
 
 /// What no other thread of the process has: the address of something of its own.
-fn here() -> usize {
+pub(crate) fn here() -> usize {
     thread_local! {
         static PLACE: u8 = const { 0 };
     }
@@ -154,6 +154,7 @@ impl Run {
         let run = Bound::new(py, run)?;
         // Weak, because the run owns what holds it.
         let weak = PyWeakrefReference::new(&run)?.unbind();
+        run.get().inbox.standby.belong_to(weak.clone_ref(py));
         run.get().with(|core| {
             core.host.run = Some(weak);
             Ok(())

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::fault::to_exception;
+use crate::ffi;
 use crate::json;
 use crate::stopper::Stopper;
 
@@ -239,7 +240,9 @@ impl HostCalls for Caller {
             let made = (|| {
                 let args = pythonize::pythonize(py, &args)?;
                 let kwargs = pythonize::pythonize(py, &kwargs)?;
-                let result = self.0.bind(py).call1((name, args, kwargs))?;
+                let name = PyString::new(py, name).into_any();
+                let given = [Some(&name), Some(&args), Some(&kwargs)];
+                let result = ffi::call(self.0.bind(py), given)?;
                 json::read(&result)
             })();
             made.map_err(|error: PyErr| told(py, &error))

@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::ffi;
+
 /// A kind of item that a run can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -239,7 +241,8 @@ impl Shape {
             }
             Item::Task(task) => {
                 let Some(told) = &self.told else { return Ok(()) };
-                for pair in told.bind(py).call1((PyTuple::new(py, space)?, task))?.try_iter()? {
+                let (told_space, task) = (PyTuple::new(py, space)?.into_any(), task.bind(py));
+                for pair in ffi::call(told.bind(py), [Some(&told_space), Some(task)])?.try_iter()? {
                     let (mode, payload) = pair?.extract::<(Bound<'_, PyString>, _)>()?;
                     take(self.wrapped(&mode, space, payload)?.unbind());
                 }
@@ -258,7 +261,8 @@ impl Shape {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = payload.py();
         if let Some(part) = &self.part {
-            return part.bind(py).call1((mode, PyTuple::new(py, space)?, payload));
+            let space = PyTuple::new(py, space)?.into_any();
+            return ffi::call(part.bind(py), [Some(mode.as_any()), Some(&space), Some(&payload)]);
         }
         let chunk = match (self.subgraphs, self.tagged) {
             (false, false) => return Ok(payload),

@@ -15,6 +15,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::fault::to_exception;
+use crate::ffi;
 use crate::host::PyRules;
 use crate::inbox::{Emitted, Told};
 use crate::json;
@@ -287,7 +288,7 @@ fn given<'py>(
     }
     let dict = dict(engine, state)?.into_any();
     let view = engine.get().node(place.node).and_then(|node| node.view.as_ref());
-    let viewed = view.map(|view| view.bind(py).call1((&dict,)));
+    let viewed = view.map(|view| ffi::call(view.bind(py), [Some(&dict)]));
     Ok(viewed.and_then(Result::ok).unwrap_or(dict))
 }
 

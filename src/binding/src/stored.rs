@@ -34,7 +34,10 @@ pub(crate) fn ended<T>(py: Python<'_>, work: impl Future<Output = T> + Send) -> 
         if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
             return Ok(done);
         }
-        py.detach(|| bell.wait());
+        py.detach(|| {
+            bell.wait();
+            crate::exit_gate::pass();
+        });
         py.check_signals()?;
     }
 }

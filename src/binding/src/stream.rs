@@ -11,6 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::context::Errand;
 use crate::event::Event;
+use crate::ffi;
 use crate::inbox::{Emitted, Told};
 use crate::run_id::RunId;
 use crate::shape::{Item, Mode, Modes, Shape};
@@ -75,7 +76,7 @@ impl Stream {
     /// Tells what has happened to a task.
     pub(crate) fn tell_task(&self, news: &Bound<'_, PyDict>) -> PyResult<()> {
         let on_task = self.on_task.as_ref().map(|on_task| on_task.bind(news.py()));
-        on_task.map_or(Ok(()), |on_task| on_task.call1((news,)).map(|_| ()))
+        on_task.map_or(Ok(()), |on_task| ffi::call(on_task, [Some(news.as_any())]).map(|_| ()))
     }
 
     /// Whether items can appear in the middle of a superstep.

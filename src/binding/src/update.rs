@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use crate::command::{Command, Overwrite, Send};
 use crate::engine::Engine;
 use crate::fault::{seconds, to_exception};
+use crate::ffi;
 use crate::object::Object;
 
 /// Reads what a node returned. `outer` is the graph around the node's own, for
@@ -35,7 +36,7 @@ pub(crate) fn outcome(
         return from_command(engine, outer, command);
     }
     let Some(adapt) = &engine.get().adapt else { return Err(unusable(value)) };
-    let adapted = adapt.bind(value.py()).call1((value,))?;
+    let adapted = ffi::call(adapt.bind(value.py()), [Some(value)])?;
     let Ok(list) = adapted.cast::<PyList>() else {
         return plain(engine, outer, &adapted);
     };
@@ -128,7 +129,7 @@ fn write_all(
         return Ok(());
     }
     let Some(adapt) = &engine.get().adapt else { return Err(unusable(given)) };
-    let adapted = adapt.bind(given.py()).call1((given,))?;
+    let adapted = ffi::call(adapt.bind(given.py()), [Some(given)])?;
     writes(engine, adapted.cast::<PyDict>().map_err(|_| unusable(given))?, update)
 }
 

@@ -42,7 +42,9 @@ fn received<T: Send>(py: Python<'_>, receiver: mpsc::Receiver<T>) -> PyResult<T>
     loop {
         let received = py.detach(|| {
             let receiver = receiver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            receiver.recv_timeout(PATIENCE)
+            let received = receiver.recv_timeout(PATIENCE);
+            crate::exit_gate::pass();
+            received
         });
         match received {
             Ok(value) => return Ok(value),

@@ -12,6 +12,7 @@ use super::form::Form;
 use super::keys::Keys;
 use super::kind;
 use super::problem::type_name;
+use crate::ffi;
 
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
 
@@ -111,7 +112,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         let form = self.form(intern!(self.py, "form_named"), name)?;
         let form = form.ok_or_else(|| unregistered(name))?;
         let parts = self.value(from)?;
-        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
+        let unpacked = ffi::call(form.get().unpack.bind(self.py), [Some(&parts)]);
         unpacked.map_err(|error| misfit(self.py, name, &error))
     }
 
@@ -119,7 +120,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         let form = self.form(intern!(self.py, "form_numbered"), kind::PICKLE)?;
         let form = form.ok_or_else(unopened)?;
         let parts = self.value(from)?;
-        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
+        let unpacked = ffi::call(form.get().unpack.bind(self.py), [Some(&parts)]);
         unpacked.map_err(|error| misfit(self.py, "pickle", &error))
     }
 
@@ -128,7 +129,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
         let form = form.ok_or_else(unknown)?;
         let parts = self.value(from)?;
-        self.made(form.get().unpack.bind(self.py).call1((parts,)))
+        self.made(ffi::call(form.get().unpack.bind(self.py), [Some(&parts)]))
     }
 
     /// A form of the registry, which knows all there are: the bytes only choose.
