@@ -84,8 +84,9 @@ fn gone(&Manner { end, starved, has_begun }: &Manner, limits: &Limits) -> Troubl
     };
     // A guest can send itself any signal and leave with any code, so these count only
     // together with what the host knows.
-    // The kernel's limit counts whole ticks, and its accounts what was really used: on a busy
-    // machine, where others take the rest of a tick, the one runs ahead of the other.
+    // The kernel's limit counts whole ticks, and its accounts what was really used: beside
+    // others, each takes what the other has used of a tick. A guest that stops halfway and
+    // passes that off as the limit gains nothing: it might have used the other half.
     let out_of_time = end.cpu >= limits.cpu / 2;
     let (kind, message) = match (end.signal, end.code) {
         (Some(libc::SIGXCPU | libc::SIGKILL), _) if out_of_time => {
