@@ -48,6 +48,7 @@ pub use log::{Log, Record, Vault};
 pub use memory::MemoryStore;
 pub use postgres::{PostgresStore, Settings as PostgresSettings};
 pub use process::Home;
+pub use reread::retry_torn_read;
 pub use room::Room;
 pub use seal::{Place, Seal};
 pub use shelf::Shelf;

@@ -8,7 +8,8 @@ use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span,
 
 use crate::codec::damaged_chain;
 use crate::keep::Keep;
-use crate::reread::FailedReadings;
+use crate::lease::Release;
+use crate::reread::retry_torn_read;
 use crate::seal::{Place, Seal};
 
 /// An entry that has been opened.
@@ -83,19 +84,22 @@ impl Vault {
         &self.store
     }
 
+    /// Lets a thread go, if `owner` holds it. What fails is tried again until the
+    /// lease is over, and this process takes the thread meanwhile as if it were free.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+        Box::pin(Release::of(&self.store, thread, owner))
+    }
+
     /// What leads to an entry, from the last snapshot before it on. The tip's
     /// way is read if no entry is named; an empty or unknown thread has none.
     ///
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
     pub async fn way_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
-        let mut failed = FailedReadings::default();
-        loop {
-            match self.read_way(thread, seq).await {
-                Ok(way) => return Ok(way),
-                Err(fault) => failed.add(&*self.store, thread, fault).await?,
-            };
-        }
+        retry_torn_read(&*self.store, thread, || self.read_way(thread, seq)).await
     }
 
     async fn read_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
@@ -271,7 +275,7 @@ impl Log {
         let (last, way) = match way {
             Ok(found) => found,
             Err(fault) => {
-                vault.store.release(thread, owner).await?;
+                vault.release(thread, owner).await?;
                 return Err(fault);
             }
         };
@@ -401,7 +405,7 @@ impl Log {
 
     /// Lets the thread go.
     pub fn release(self) -> Answer<()> {
-        self.vault.store.release(&self.thread, &self.owner)
+        self.vault.release(&self.thread, &self.owner)
     }
 }
 

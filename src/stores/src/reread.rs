@@ -43,3 +43,24 @@ impl FailedReadings {
         Ok(now)
     }
 }
+
+/// Reads until a reading succeeds, or the thread is damaged indeed.
+///
+/// # Errors
+/// Those of `read`, and of the store.
+pub async fn retry_torn_read<T, F>(
+    store: &dyn Store,
+    thread: &str,
+    read: impl Fn() -> F,
+) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    let mut failed = FailedReadings::default();
+    loop {
+        match read().await {
+            Ok(found) => return Ok(found),
+            Err(fault) => drop(failed.add(store, thread, fault).await?),
+        }
+    }
+}

@@ -25,7 +25,7 @@ mod turn;
 mod values;
 mod wire;
 
-pub use entries::{OWNER, Seen, retry_torn_read};
+pub use entries::{OWNER, Seen};
 pub use rewrite::{Keys, copied, remove_checkpoints};
 pub use turn::WriteTurn;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_stores::Vault;
 use antiphon_stores::codec::corrupt;
-use antiphon_stores::shelf::{Mark, Picture, Shelf, retry_torn_read};
+use antiphon_stores::retry_torn_read;
+use antiphon_stores::shelf::{Mark, Picture, Shelf};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -46,7 +47,8 @@ impl Desk {
     pub(super) async fn look(self: Arc<Self>, wanted: Wanted) -> PyResult<Option<Py<PyTuple>>> {
         let vault = self.vault()?;
         // What was found may be rewritten before it is read.
-        let seen = retry_torn_read(&vault, &wanted.thread, || self.see(&vault, &wanted)).await;
+        let seen =
+            retry_torn_read(&**vault.store(), &wanted.thread, || self.see(&vault, &wanted)).await;
         let Some(Seen { slot, id, picture }) = seen.map_err(|fault| raised(&fault))?? else {
             return Ok(None);
         };

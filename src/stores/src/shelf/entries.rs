@@ -7,6 +7,7 @@ use super::wire::{Put, Whole, Wrote};
 use super::{Draft, Mark, Picture, Shelf, Write, in_order, merge};
 use crate::codec::{corrupt, damaged_chain};
 use crate::log::{Record, Vault};
+use crate::reread::retry_torn_read;
 
 /// All who write to shelves hold them under one name: they find out by the last entry
 /// who was first, and whoever was not goes on from there. See [`WriteTurn`] for those
@@ -35,7 +36,7 @@ impl Shelf {
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
     pub async fn load(vault: &Vault, thread: &str) -> Result<Self, Fault> {
-        retry_torn_read(vault, thread, || async {
+        retry_torn_read(&**vault.store(), thread, || async {
             let way = vault.way_to(thread, None).await?;
             let mut shelf = Self::replayed(thread, &way)?;
             if let Some(last) = way.last() {
@@ -200,35 +201,4 @@ pub(super) async fn tag_of(vault: &Vault, thread: &str, read: &Record) -> Result
     let tag = entry.tag.clone();
     let is_same = vault.open(thread, entry)? == *read;
     if is_same { Ok(tag) } else { Err(damaged_chain(thread, read.seq)) }
-}
-
-/// Reads what others may be removing, or replacing by another thread of that name,
-/// meanwhile. Damage is told if it is there again and again in a thread that nobody
-/// has changed.
-///
-/// # Errors
-/// Those of `read`.
-pub async fn retry_torn_read<T, F>(
-    vault: &Vault,
-    thread: &str,
-    read: impl Fn() -> F,
-) -> Result<T, Fault>
-where
-    F: Future<Output = Result<T, Fault>>,
-{
-    /// Whoever prunes adds an entry and then removes others.
-    const TRIES: usize = 3;
-    let (mut seen, mut tries) = (None, 0);
-    loop {
-        let fault = match read().await {
-            Err(fault) if fault.code == "checkpoint_corrupt" => fault,
-            done => return done,
-        };
-        let head = vault.store().head(thread).await?;
-        tries = if seen.as_ref() == Some(&head) { tries + 1 } else { 1 };
-        seen = Some(head);
-        if tries == TRIES {
-            return Err(fault);
-        }
-    }
 }

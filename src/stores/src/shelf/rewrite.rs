@@ -6,11 +6,12 @@ use std::sync::Arc;
 use antiphon_core::Fault;
 use antiphon_runtime::store::EntryKind;
 
-use super::entries::{retry_torn_read, tag_of};
+use super::entries::tag_of;
 use super::values::{Piece, Version};
 use super::wire::{Put, Wrote};
 use super::{Change, New, Shelf, Shot};
 use crate::log::{Record, Vault};
+use crate::reread::retry_torn_read;
 
 /// Some checkpoints, by namespace and id.
 pub type Keys = BTreeSet<(String, String)>;
@@ -58,7 +59,7 @@ pub async fn copied(vault: &Vault, thread: &str, into: Shelf) -> Result<Shelf, F
 /// The entries of a thread in parts that begin with a snapshot, oldest first, back
 /// to the one that has the entry `oldest`.
 async fn parts(vault: &Vault, thread: &str, oldest: u64) -> Result<Vec<Vec<Record>>, Fault> {
-    retry_torn_read(vault, thread, || async {
+    retry_torn_read(&**vault.store(), thread, || async {
         let mut parts = vec![vault.way_to(thread, None).await?];
         while let Some(before) = parts.last().and_then(|way| before(way, oldest)) {
             if vault.store().find(thread, before).await?.is_none() {
