@@ -1,6 +1,6 @@
 //! Calling a node: its argument, its context, and what it may reach.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use antiphon_core::task::{Task, Work};
 use pyo3::intern;
@@ -21,11 +21,14 @@ use crate::show;
 pub(crate) struct Call {
     pub(crate) errand: Arc<Errand>,
     pub(crate) kind: Kind,
-    /// A copy of the caller's context variables: what a node sets stays in it.
-    pub(crate) variables: Py<PyAny>,
+    variables: Variables,
     callable: Py<PyAny>,
     arguments: Arguments,
 }
+
+/// A copy of the caller's context variables: what a node sets stays in it. It is made
+/// when the node is entered: a thousand copies that wait cost the garbage collector.
+type Variables = OnceLock<Py<PyAny>>;
 
 /// What a callable is given; the first that is missing ends them.
 type Arguments = [Option<Py<PyAny>>; 3];
@@ -61,29 +64,25 @@ impl Call {
         let mut errand = Errand::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
         errand.attempt = task.attempt;
         errand.deadline = task.deadline;
-        let copy = method(py, &COPY, ("Context", "copy"))?;
-        let variables = ffi::call(copy, [Some(run.get().variables.bind(py))])?.unbind();
         let Some(call) = &entry.call else {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
-            let request = Request { engine: &engine, task, agent, variables };
-            return request.call(core, errand);
+            return Request { engine: &engine, task, agent }.call(core, errand);
         };
+        let variables = Variables::new();
         errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
         let input = Some(core.input(&engine, task)?.unbind());
         let enter = run.get().enter.as_ref();
         let (errand, arguments) = if entry.wants_ctx || enter.is_some() {
             let errand = core.introduce(errand);
-            CurrentCall::set(variables.bind(py), &errand)?;
             let context = Context::of(py, &errand)?;
             if let Some(enter) = enter {
-                enter_node(core, enter, &variables, (&context, input.as_ref()))?;
+                let variables = variables_of(py, &variables, &errand)?;
+                enter_node(core, enter, variables, (&context, input.as_ref()))?;
             }
             let context = entry.wants_ctx.then(|| context.into_any().unbind());
             (errand, [input, context, None])
         } else {
-            let errand = Arc::new(errand);
-            CurrentCall::set(variables.bind(py), &errand)?;
-            (errand, [input, None, None])
+            (Arc::new(errand), [input, None, None])
         };
         let kind = match (entry.asynchronous, entry.inline, entry.timed) {
             (true, _, false) => Kind::Coroutine,
@@ -115,7 +114,12 @@ impl Call {
         [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
     ) -> PyResult<Bound<'py, PyAny>> {
         let run = method(py, &RUN, ("Context", "run"))?;
-        ffi::call(run, [Some(self.variables.bind(py)), callable, one, two, three, four])
+        ffi::call(run, [Some(self.variables(py)?), callable, one, two, three, four])
+    }
+
+    /// The node's own context variables.
+    pub(crate) fn variables<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        variables_of(py, &self.variables, &self.errand)
     }
 
     pub(crate) fn callable<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
@@ -130,11 +134,25 @@ impl Call {
     }
 }
 
+fn variables_of<'a, 'py>(
+    py: Python<'py>,
+    variables: &'a Variables,
+    errand: &Arc<Errand>,
+) -> PyResult<&'a Bound<'py, PyAny>> {
+    if let Some(made) = variables.get() {
+        return Ok(made.bind(py));
+    }
+    let copy = method(py, &COPY, ("Context", "copy"))?;
+    let made = ffi::call(copy, [Some(errand.run.get().variables.bind(py))])?;
+    CurrentCall::set(&made, errand)?;
+    Ok(variables.get_or_init(|| made.unbind()).bind(py))
+}
+
 /// Lets whoever started the run prepare the context variables of a node.
 fn enter_node(
     core: &Core,
     enter: &Py<PyAny>,
-    variables: &Py<PyAny>,
+    variables: &Bound<'_, PyAny>,
     (context, input): (&Bound<'_, Context>, Option<&Py<PyAny>>),
 ) -> PyResult<()> {
     let py = context.py();
@@ -143,13 +161,8 @@ fn enter_node(
     let none = py.None().into_bound(py);
     let about = about.map_or_else(|| none.clone(), Bound::into_any);
     let input = input.map_or(&none, |input| input.bind(py));
-    let given = [
-        Some(variables.bind(py)),
-        Some(enter.bind(py)),
-        Some(context.as_any()),
-        Some(&about),
-        Some(input),
-    ];
+    let given =
+        [Some(variables), Some(enter.bind(py)), Some(context.as_any()), Some(&about), Some(input)];
     ffi::call(method(py, &RUN, ("Context", "run"))?, given)?;
     Ok(())
 }
@@ -159,14 +172,12 @@ struct Request<'a, 'py> {
     engine: &'a Bound<'py, Engine>,
     task: &'a Task<Object>,
     agent: &'a AgentEntry,
-    variables: Py<PyAny>,
 }
 
 impl Request<'_, '_> {
     fn call(self, core: &mut Core, errand: Errand) -> PyResult<Option<Call>> {
         let py = self.engine.py();
         let errand = core.introduce(errand);
-        CurrentCall::set(self.variables.bind(py), &errand)?;
         let context = || Context::of(py, &errand).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (purpose, kind, callable, arguments) = match &self.task.work {
@@ -206,7 +217,8 @@ impl Request<'_, '_> {
         };
         core.purposes.insert(self.task.id, purpose);
         let callable = callable.clone_ref(py);
-        Ok(Some(Call { errand, kind, variables: self.variables, callable, arguments }))
+        let variables = Variables::new();
+        Ok(Some(Call { errand, kind, variables, callable, arguments }))
     }
 }
 
