@@ -1,12 +1,24 @@
 """All rows, in the order of the table."""
 
 from bench.row import Row
-from bench.rows import chain, concurrent, fanout, invoke, kept, process, sandbox, state, stream
+from bench.rows import (
+    beside,
+    chain,
+    concurrent,
+    fanout,
+    invoke,
+    kept,
+    process,
+    sandbox,
+    state,
+    stream,
+)
 
 ROWS: tuple[Row, ...] = (
     *chain.ROWS,
     *fanout.ROWS,
     *concurrent.ROWS,
+    *beside.ROWS,
     *state.ROWS,
     *stream.ROWS,
     *invoke.ROWS,
