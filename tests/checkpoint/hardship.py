@@ -1,7 +1,7 @@
 """A process that keeps runs under hardship, and says on its output what came of it.
 
-Arguments: what it has to bear (``unprivileged``, ``little-disk`` or ``nothing``), the file, and
-so many steps.
+Arguments: what it has to bear (``unprivileged``, ``little-disk``, ``room-again`` or ``nothing``),
+the file, and so many steps.
 """
 
 import operator
@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypedDict
 
 from antiphon.checkpoint import MemorySaver, Saver, SqliteSaver
 from antiphon.errors import AntiphonError
-from antiphon.graph import END, START, RunnableConfig, StateGraph
+from antiphon.graph import END, START, Durability, RunnableConfig, StateGraph
 
 NOBODY = 65534
 ROOM = 400_000
@@ -27,7 +27,7 @@ class State(TypedDict, total=False):
     until: int
 
 
-def kept(saver: Saver, steps: int) -> int:
+def kept(saver: Saver, steps: int, durability: Durability = "sync") -> int:
     """Goes on with the thread until its list has so many items; how many there are."""
 
     def add(state: State) -> State:
@@ -40,7 +40,18 @@ def kept(saver: Saver, steps: int) -> int:
     )
     graph = builder.compile(saver)
     begun = graph.get_state(CONFIG).metadata is not None
-    return len(graph.invoke(None if begun else {"until": steps}, CONFIG, durability="sync")["log"])
+    return len(
+        graph.invoke(None if begun else {"until": steps}, CONFIG, durability=durability)["log"]
+    )
+
+
+def without_room(saver: Saver, steps: int) -> None:
+    """Run into a full disk at the end of a run; then there is room again."""
+    try:
+        kept(saver, steps, "exit")
+    except AntiphonError as error:
+        print("error", error.code, flush=True)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 def main(hardship: str, path: str, steps: int) -> None:
@@ -51,11 +62,14 @@ def main(hardship: str, path: str, steps: int) -> None:
     print("begin", flush=True)
     if hardship == "unprivileged" and os.getuid() == 0:
         os.setuid(NOBODY)
-    if hardship == "little-disk":
+    if hardship in {"little-disk", "room-again"}:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, resource.RLIM_INFINITY))
     try:
         with SqliteSaver.open(path) as saver:
+            print("holds", *(thread.steps for thread in saver.threads()), flush=True)
+            if hardship == "room-again":
+                without_room(saver, steps)
             print("end", kept(saver, steps), flush=True)
     except AntiphonError as error:
         print("error", error.code, flush=True)

@@ -42,11 +42,11 @@ def test_a_file_that_may_only_be_read_is_not_written(folder: Path) -> None:
     path.chmod(0o444)
     folder.chmod(0o555)
     try:
-        error, told = bear("unprivileged", path, 2 * STEPS)[-2:]
+        holds, error, told = bear("unprivileged", path, 2 * STEPS)
     finally:
         folder.chmod(0o755)
-    assert error[0] == "error"
-    assert error[1] in {"store_read_only", "store_unavailable"}
+    assert holds == ["holds", str(STEPS)], "what is there can be read"
+    assert error == ["error", "store_read_only"]
     assert str(path) in " ".join(told)
     assert path.read_bytes() == before
     with SqliteSaver.open(path) as saver:
@@ -75,7 +75,14 @@ def test_a_disk_without_room_loses_nothing_that_was_kept(tmp_path: Path) -> None
     assert len(begun) > STEPS / 3
     further = bear("nothing", path, 1_000)
     assert further[-1] == ["end", "1000"]
-    assert int(further[0][1]) in {begun[-1], begun[-1] + 1}
+    assert int(further[1][1]) in {begun[-1], begun[-1] + 1}
+
+
+def test_a_thread_is_free_at_once_when_there_is_room_again(tmp_path: Path) -> None:
+    lines = bear("room-again", tmp_path / "runs.db", 1_000)
+    (error,) = [line for line in lines if line[0] == "error"]
+    assert error[1] in {"store_full", "store_failed"}
+    assert lines[-1] == ["end", "1000"]
 
 
 def test_a_copy_of_files_that_are_written_to_goes_on(tmp_path: Path) -> None:

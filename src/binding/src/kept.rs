@@ -394,7 +394,7 @@ fn poll<T>(
 
 fn release(place: Option<&Place>) -> Answer<()> {
     match place {
-        Some(Place { vault, thread, owner }) => vault.store().release(thread, owner),
+        Some(Place { vault, thread, owner }) => vault.release(thread, owner),
         None => Box::pin(std::future::ready(Ok(()))),
     }
 }

@@ -70,7 +70,7 @@ impl Clerk {
     }
 
     async fn release(&self, thread: &str) -> Result<(), Fault> {
-        self.store().release(thread, &self.owner).await
+        self.vault.release(thread, &self.owner).await
     }
 }
 

@@ -13,7 +13,7 @@ use antiphon_runtime::store::{Answer, EntryKind};
 use futures_util::FutureExt;
 
 use crate::codec::{Codec, Reader, ValueCodec, Writer};
-use crate::lease::TERM;
+use crate::lease::{self, TERM};
 use crate::log::{Log, Record, Vault};
 use crate::owner;
 use crate::tidy::Tidy;
@@ -356,10 +356,11 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     }
 }
 
-/// Frees a thread whose owner is gone; any other fault stays.
+/// Frees a thread whose owner is gone or done with it; any other fault stays.
 pub(crate) async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
     let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
-    match holder.filter(|owner| fault.code == "thread_busy" && owner::is_gone(owner)) {
+    let is_over = |owner: &&str| owner::is_gone(owner) || lease::has_left(owner);
+    match holder.filter(|owner| fault.code == "thread_busy" && is_over(owner)) {
         Some(owner) => vault.store().release(thread, owner).await,
         None => Err(fault),
     }

@@ -1,14 +1,24 @@
-//! The right to write to a thread, kept for as long as a run lasts.
+//! The right to write to a thread, kept for as long as a run lasts and given back
+//! after it.
 
 use std::collections::BTreeMap;
-use std::sync::{MutexGuard, PoisonError};
-use std::time::Duration;
+use std::pin::Pin;
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use antiphon_core::Fault;
+use antiphon_runtime::store::{Answer, Store};
+use futures_util::FutureExt;
 
 use crate::log::Vault;
 use crate::process::{self, PerProcess};
 
 /// For how long a thread stays with a run whose process is gone.
 pub const TERM: Duration = Duration::from_secs(30);
+
+/// How long a store that could not release a thread is left alone.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Keeps a thread until it is dropped. It does so beside the run, because a node
 /// may hold whoever drives the run for longer than a term.
@@ -23,6 +33,9 @@ struct Leases {
     renewed: bool,
     next: u64,
     held: BTreeMap<u64, Held>,
+    unreleased: Vec<Unreleased>,
+    /// Somebody tries to release them.
+    releasing: bool,
 }
 
 struct Held {
@@ -62,7 +75,13 @@ impl Drop for Lease {
 
 impl Leases {
     const fn none() -> Self {
-        Self { renewed: false, next: 0, held: BTreeMap::new() }
+        Self {
+            renewed: false,
+            next: 0,
+            held: BTreeMap::new(),
+            unreleased: Vec::new(),
+            releasing: false,
+        }
     }
 
     /// Those of this process: a fork has neither the leases nor the thread.
@@ -83,6 +102,124 @@ fn renew() {
         for Held { vault, thread, owner } in leases.held.values() {
             // Queued at once. If the thread was lost, the next commit says so.
             drop(vault.store().claim(thread, owner, TERM));
+        }
+    }
+}
+
+/// A thread that is being released. What the store cannot do at once is tried again
+/// without whoever asked: nobody else may write to the thread until it is done.
+pub(crate) struct Release {
+    answer: Answer<()>,
+    /// What is left to do.
+    claimed: Option<Claimed>,
+}
+
+/// A thread, and who has claimed it.
+struct Claimed {
+    /// Whoever closes the store waits for nothing more.
+    store: Weak<dyn Store>,
+    thread: String,
+    owner: String,
+    process: u32,
+}
+
+/// A thread that its store did not release, as when its disk was full.
+struct Unreleased {
+    claimed: Claimed,
+    answer: Option<Answer<()>>,
+    /// The lease is over by then.
+    until: Instant,
+}
+
+impl Release {
+    /// Lets a thread go.
+    pub(crate) fn of(store: &Arc<dyn Store>, thread: &str, owner: &str) -> Self {
+        let answer = store.release(thread, owner);
+        let (thread, owner) = (thread.to_owned(), owner.to_owned());
+        let store = Arc::downgrade(store);
+        let claimed = Claimed { store, thread, owner, process: process::id() };
+        Self { answer, claimed: Some(claimed) }
+    }
+}
+
+impl Future for Release {
+    type Output = Result<(), Fault>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let released = ready!(self.answer.as_mut().poll(context));
+        if let Some(claimed) = self.claimed.take()
+            && released.is_err()
+        {
+            Unreleased::new(claimed, None).keep();
+        }
+        Poll::Ready(released)
+    }
+}
+
+impl Drop for Release {
+    /// Nobody waits for it any more, but it may still fail. In a fork nothing was claimed.
+    fn drop(&mut self) {
+        let Some(claimed) = self.claimed.take() else { return };
+        if process::check(claimed.process).is_ok() {
+            let answer = std::mem::replace(&mut self.answer, Box::pin(std::future::pending()));
+            let mut left = Unreleased::new(claimed, Some(answer));
+            if !left.settle(&mut Vec::new()) {
+                left.keep();
+            }
+        }
+    }
+}
+
+impl Unreleased {
+    fn new(claimed: Claimed, answer: Option<Answer<()>>) -> Self {
+        Self { claimed, answer, until: Instant::now() + TERM }
+    }
+
+    fn keep(self) {
+        let mut leases = Leases::here();
+        leases.unreleased.push(self);
+        if !leases.releasing {
+            let releasing = std::thread::Builder::new().name("antiphon-leases".into());
+            leases.releasing = releasing.spawn(release_again).is_ok();
+        }
+    }
+
+    /// Whether nothing is left to do; the store is tried again if there is. It may be
+    /// closed by whoever is done with it last, which takes a while.
+    fn settle(&mut self, stores: &mut Vec<Arc<dyn Store>>) -> bool {
+        if Instant::now() >= self.until {
+            return true;
+        }
+        let Claimed { store, thread, owner, .. } = &self.claimed;
+        let ask = || {
+            let store = store.upgrade()?;
+            let answer = store.release(thread, owner);
+            stores.push(store);
+            Some(answer)
+        };
+        self.answer = self.answer.take().or_else(ask);
+        let answered = self.answer.as_mut().and_then(|answer| answer.now_or_never());
+        if answered.as_ref().is_some_and(Result::is_err) {
+            self.answer = None;
+        }
+        answered.is_some_and(|answered| answered.is_ok())
+    }
+}
+
+/// Whether this owner has let its thread go, and no store could be told so.
+pub(crate) fn has_left(owner: &str) -> bool {
+    Leases::here().unreleased.iter().any(|left| left.claimed.owner == owner)
+}
+
+fn release_again() {
+    loop {
+        std::thread::sleep(PAUSE);
+        let mut stores = Vec::new();
+        let mut leases = Leases::here();
+        leases.unreleased.retain_mut(|left| !left.settle(&mut stores));
+        if leases.unreleased.is_empty() {
+            leases.releasing = false;
+            return;
         }
     }
 }

@@ -7,7 +7,7 @@ use antiphon_core::checkpoint::{Commit, Image};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::place::{Hold, Opened, Origin, Past, Place};
-use antiphon_runtime::store::{Answer, Store};
+use antiphon_runtime::store::Answer;
 use serde_json::Value as Json;
 
 use crate::codec::JsonCodec;
@@ -53,7 +53,7 @@ impl Place for Room {
         let Self { vault, thread, durability } = self.clone();
         let owner = owner::new(Seed::new(RandomState::new().hash_one(std::process::id())));
         let name = graph.name().to_owned();
-        let mut claim = Claim { store: Arc::clone(vault.store()), thread, owner, is_open: false };
+        let mut claim = Claim { vault: vault.clone(), thread, owner, is_open: false };
         Box::pin(async move {
             let (thread, owner) = (&claim.thread, &claim.owner);
             let about = (graph, Arc::new(JsonCodec));
@@ -78,7 +78,7 @@ impl From<Header> for Origin {
 
 /// A thread that is being taken. If nobody waits for that any more, it is let go.
 struct Claim {
-    store: Arc<dyn Store>,
+    vault: Vault,
     thread: String,
     owner: String,
     is_open: bool,
@@ -88,7 +88,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         if !self.is_open {
             // It is queued behind the claim, and nobody waits for it.
-            drop(self.store.release(&self.thread, &self.owner));
+            drop(self.vault.release(&self.thread, &self.owner));
         }
     }
 }

@@ -84,7 +84,7 @@ struct Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        drop(self.vault.store().release(&self.thread, &self.owner));
+        drop(self.vault.release(&self.thread, &self.owner));
     }
 }
 

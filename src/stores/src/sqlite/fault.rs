@@ -46,6 +46,12 @@ pub(super) fn moved() -> Fault {
         .hint("put the file back, or open the store again")
 }
 
+/// Somebody writes to a file that was opened as one to which nobody does.
+pub(super) fn thawed() -> Fault {
+    let message = "the store does not work: its file can only be read here, and was changed";
+    Fault::new(Category::State, "store_unavailable", message).hint("open the store again")
+}
+
 pub(super) fn corrupt(problem: &str) -> Fault {
     Fault::new(Category::State, "store_corrupt", format!("the store is damaged: {problem}"))
         .hint("name another file, or restore this one from a copy")

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::Fault;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use super::anchor::Anchor;
+use super::anchor::{self, Anchor};
 use super::backlog::Backlog;
 use super::{Settings, fault, schema};
 
@@ -22,10 +23,18 @@ impl File {
     pub(super) fn open(path: &Path, settings: Settings) -> Result<Self, Fault> {
         make_private(path);
         let mut connection = connect(path)?;
-        schema::prepare(&mut connection, settings)?;
+        let anchor = match schema::prepare(&mut connection, settings) {
+            Err(_) if is_frozen(path, &connection) => {
+                let anchor = Anchor::of_frozen(path);
+                connection = connect_frozen(path)?;
+                schema::prepare(&mut connection, settings)?;
+                anchor
+            }
+            prepared => prepared.map(|()| Anchor::of(path))?,
+        };
         let mover = connect(path)?;
         let backlog = Arc::new(Backlog::of(&mut connection, mover)?);
-        Ok(Self { connection, anchor: Anchor::of(path), backlog })
+        Ok(Self { connection, anchor, backlog })
     }
 
     /// What can be looked things up in, if the file is still there.
@@ -71,6 +80,26 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
     let is_url = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
     let path = if is_url { &Path::new(".").join(path) } else { path };
     Connection::open(path).map_err(|error| fault::of(&error))
+}
+
+/// Whether a file can be read only as one that nobody writes to: SQLite wants to put
+/// files beside it, where nobody may, and there is nothing in them that it needs.
+fn is_frozen(path: &Path, connection: &Connection) -> bool {
+    connection.is_readonly(MAIN_DB).unwrap_or(false) && path.exists() && !anchor::has_log(path)
+}
+
+/// What means something else in a URL than in a path.
+const OUTSIDE_PATHS: AsciiSet =
+    NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
+
+fn connect_frozen(path: &Path) -> Result<Connection, Fault> {
+    let start = if path.is_absolute() { "file://" } else { "file:" };
+    let name = percent_encode(path.as_os_str().as_encoded_bytes(), &OUTSIDE_PATHS);
+    let url = format!("{start}{name}?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(url, flags).map_err(|error| fault::of(&error))
 }
 
 /// Makes a file that only its owner reads, if there is none: SQLite gives the files

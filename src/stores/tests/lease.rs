@@ -1,0 +1,83 @@
+//! Threads that their store could not release.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_runtime::SystemClock;
+use antiphon_stores::{Clerk, Log, Seal, Settings, SqliteStore, TERM, Vault};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+const REFUSE: &str = "CREATE TRIGGER refuse BEFORE UPDATE OF owner ON thread
+    WHEN NEW.owner IS NULL BEGIN SELECT RAISE(ABORT, 'no room'); END";
+
+fn open(path: &Path) -> Vault {
+    let clock = Arc::new(SystemClock::new());
+    let store = SqliteStore::open(path, Settings::default(), clock).unwrap();
+    Vault::new(Arc::new(store), Arc::new(Seal::tagged()))
+}
+
+fn clerk(vault: Vault) -> Clerk {
+    Clerk::new(vault, Arc::new(SystemClock::new()), "me".into())
+}
+
+fn say(path: &Path, words: &str) {
+    Connection::open(path).unwrap().execute_batch(words).unwrap();
+}
+
+/// Takes a thread and cannot release it; what was answered.
+async fn hold(vault: &Vault, thread: &str) -> String {
+    let (log, _) = Log::open(vault.clone(), thread, thread, TERM).await.unwrap();
+    log.release().await.unwrap_err().code.to_string()
+}
+
+#[tokio::test]
+async fn this_process_takes_it_as_soon_as_the_store_can_be_written() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let vault = open(&path);
+    say(&path, REFUSE);
+    assert_eq!(hold(&vault, "t").await, "store_failed");
+    drop(Log::open(vault.clone(), "u", "u", TERM).await.unwrap().0.release());
+    let clerk = clerk(vault.clone());
+    assert_eq!(clerk.delete("t").await.unwrap_err().code, "store_failed");
+    say(&path, "DROP TRIGGER refuse");
+    for thread in ["t", "u"] {
+        assert!(clerk.delete(thread).await.unwrap(), "{thread}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_released_for_other_processes_too() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let vault = open(&path);
+    say(&path, REFUSE);
+    hold(&vault, "t").await;
+    say(&path, "DROP TRIGGER refuse");
+    let held = async || vault.store().thread("t").await.unwrap().unwrap().held;
+    let free = async {
+        while held().await.is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TERM / 2, free).await.unwrap();
+}
+
+#[tokio::test]
+async fn it_is_free_for_this_process_once_the_store_was_closed() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("runs.db");
+    let vault = open(&path);
+    say(&path, REFUSE);
+    hold(&vault, "t").await;
+    drop(vault);
+    say(&path, "DROP TRIGGER refuse");
+    let clerk = clerk(open(&path));
+    assert!(clerk.delete("t").await.unwrap());
+}
