@@ -129,7 +129,7 @@ fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
         };
         let id = call.errand.id;
         // Whoever reads the answer finds nothing held any more that the call held.
-        drop(call);
+        call.finish(py);
         let undisturbed = close(run, opened)?;
         this.inbox.put(py, |letters| letters.answers.push((id, answer)));
         if !undisturbed {
@@ -197,6 +197,7 @@ fn make(run: &Bound<'_, Run>, call: Call, role: Role) -> PyResult<Option<(TaskId
         Ok(value) => Answer::Returned(value.unbind()),
         Err(error) => Answer::Raised(error),
     };
+    call.finish(py);
     Ok(Some((id, answer)))
 }
 

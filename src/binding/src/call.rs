@@ -8,10 +8,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::agent::{self, AgentEntry, ModelEntry, Purpose};
-use crate::context::{Context, CurrentCall, Errand, method};
+use crate::context::{Context, Errand};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::ffi;
+use crate::node_variables::{self, NodeVariables};
 use crate::object::Object;
 use crate::run::Run;
 use crate::show;
@@ -21,14 +22,11 @@ use crate::show;
 pub(crate) struct Call {
     pub(crate) errand: Arc<Errand>,
     pub(crate) kind: Kind,
-    variables: Variables,
+    /// Made when the node is entered: a thousand that wait cost the garbage collector.
+    variables: OnceLock<NodeVariables>,
     callable: Py<PyAny>,
     arguments: Arguments,
 }
-
-/// A copy of the caller's context variables: what a node sets stays in it. It is made
-/// when the node is entered: a thousand copies that wait cost the garbage collector.
-type Variables = OnceLock<Py<PyAny>>;
 
 /// What a callable is given; the first that is missing ends them.
 type Arguments = [Option<Py<PyAny>>; 3];
@@ -68,7 +66,7 @@ impl Call {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
             return Request { engine: &engine, task, agent }.call(core, errand);
         };
-        let variables = Variables::new();
+        let variables = OnceLock::new();
         errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
         let input = Some(core.input(&engine, task)?.unbind());
         let enter = run.get().enter.as_ref();
@@ -113,8 +111,15 @@ impl Call {
         py: Python<'py>,
         [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let run = method(py, &RUN, ("Context", "run"))?;
+        let run = node_variables::run(py)?;
         ffi::call(run, [Some(self.variables(py)?), callable, one, two, three, four])
+    }
+
+    /// The call is over.
+    pub(crate) fn finish(self, py: Python<'_>) {
+        if let Some(variables) = self.variables.into_inner() {
+            variables.give_back(py, &self.errand.run.get().variables);
+        }
     }
 
     /// The node's own context variables.
@@ -136,16 +141,14 @@ impl Call {
 
 fn variables_of<'a, 'py>(
     py: Python<'py>,
-    variables: &'a Variables,
+    variables: &'a OnceLock<NodeVariables>,
     errand: &Arc<Errand>,
 ) -> PyResult<&'a Bound<'py, PyAny>> {
     if let Some(made) = variables.get() {
-        return Ok(made.bind(py));
+        return Ok(made.context(py));
     }
-    let copy = method(py, &COPY, ("Context", "copy"))?;
-    let made = ffi::call(copy, [Some(errand.run.get().variables.bind(py))])?;
-    CurrentCall::set(&made, errand)?;
-    Ok(variables.get_or_init(|| made.unbind()).bind(py))
+    let made = NodeVariables::of(py, errand)?;
+    Ok(variables.get_or_init(|| made).context(py))
 }
 
 /// Lets whoever started the run prepare the context variables of a node.
@@ -163,7 +166,7 @@ fn enter_node(
     let input = input.map_or(&none, |input| input.bind(py));
     let given =
         [Some(variables), Some(enter.bind(py)), Some(context.as_any()), Some(&about), Some(input)];
-    ffi::call(method(py, &RUN, ("Context", "run"))?, given)?;
+    ffi::call(node_variables::run(py)?, given)?;
     Ok(())
 }
 
@@ -217,24 +220,9 @@ impl Request<'_, '_> {
         };
         core.purposes.insert(self.task.id, purpose);
         let callable = callable.clone_ref(py);
-        let variables = Variables::new();
+        let variables = OnceLock::new();
         Ok(Some(Call { errand, kind, variables, callable, arguments }))
     }
-}
-
-static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
-/// Calls a function with a run, in a copy of the context variables of its caller.
-pub(crate) fn in_variables<'py>(
-    run: &Bound<'py, Run>,
-    function: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = run.py();
-    let copy = method(py, &COPY, ("Context", "copy"))?;
-    let variables = ffi::call(copy, [Some(run.get().variables.bind(py))])?;
-    let enter = method(py, &RUN, ("Context", "run"))?;
-    ffi::call(enter, [Some(&variables), Some(function), Some(run.as_any())])
 }
 
 /// What can be sent to: a coroutine as it is, another awaitable's iterator.

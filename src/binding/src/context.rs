@@ -1,7 +1,7 @@
 //! What a node can reach while it runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use antiphon_core::graph::Sign;
 use antiphon_core::task::TaskId;
@@ -18,6 +18,7 @@ use crate::effect::Effect;
 use crate::fault::to_exception;
 use crate::ffi;
 use crate::inbox::{Emitted, Told};
+use crate::node_variables;
 use crate::object::Object;
 use crate::run::Run;
 
@@ -69,8 +70,7 @@ impl Errand {
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
 pub(crate) struct CurrentCall {
-    errand: Weak<Errand>,
-    node: Arc<str>,
+    call: Mutex<(Weak<Errand>, Arc<str>)>,
 }
 
 /// What the context variables of some code say about the node that it runs for.
@@ -83,15 +83,25 @@ enum Enclosing {
 
 impl CurrentCall {
     /// Makes an errand the current one in a node's own context variables.
-    pub(crate) fn set(variables: &Bound<'_, PyAny>, errand: &Arc<Errand>) -> PyResult<()> {
+    pub(crate) fn set<'py>(
+        variables: &Bound<'py, PyAny>,
+        errand: &Arc<Errand>,
+    ) -> PyResult<Bound<'py, Self>> {
         static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = variables.py();
-        let (set, run) =
-            (method(py, &SET, ("ContextVar", "set"))?, method(py, &RUN, ("Context", "run"))?);
-        let call = Self { errand: Arc::downgrade(errand), node: Arc::clone(&errand.name) };
-        let call = Bound::new(py, call)?.into_any();
-        ffi::call(run, [Some(variables), Some(set), Some(variable(py)?), Some(&call)]).map(drop)
+        let (run, set) = (node_variables::run(py)?, method(py, &SET, ("ContextVar", "set"))?);
+        let call = Bound::new(py, Self { call: Mutex::new(Self::of(errand)) })?;
+        ffi::call(run, [Some(variables), Some(set), Some(variable(py)?), Some(call.as_any())])?;
+        Ok(call)
+    }
+
+    /// Makes another errand the current one, wherever this is set.
+    pub(crate) fn begin(&self, errand: &Arc<Errand>) {
+        *self.call.lock().unwrap_or_else(PoisonError::into_inner) = Self::of(errand);
+    }
+
+    fn of(errand: &Arc<Errand>) -> (Weak<Errand>, Arc<str>) {
+        (Arc::downgrade(errand), Arc::clone(&errand.name))
     }
 
     fn enclosing(py: Python<'_>) -> PyResult<Enclosing> {
@@ -99,9 +109,11 @@ impl CurrentCall {
         let get = method(py, &GET, ("ContextVar", "get"))?;
         let found = ffi::call(get, [Some(variable(py)?)])?;
         let Ok(call) = found.cast_exact::<Self>() else { return Ok(Enclosing::Nothing) };
-        let Self { errand, node } = call.get();
-        let ended = || Enclosing::Ended(Arc::clone(node));
-        let Some(errand) = errand.upgrade() else { return Ok(ended()) };
+        let call = call.get().call.lock().unwrap_or_else(PoisonError::into_inner);
+        let (errand, node) = (call.0.upgrade(), Arc::clone(&call.1));
+        drop(call);
+        let ended = || Enclosing::Ended(Arc::clone(&node));
+        let Some(errand) = errand else { return Ok(ended()) };
         Ok(if errand.is_under_way() { Enclosing::Present(errand) } else { ended() })
     }
 }

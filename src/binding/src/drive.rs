@@ -229,7 +229,9 @@ impl Turn<'_> {
             }
         };
         self.state.leaving = false;
-        Came::Done(call.errand.id, answer)
+        let id = call.errand.id;
+        call.finish(py);
+        Came::Done(id, answer)
     }
 
     /// A call beside which nothing else is under way needs no task of its own.
@@ -295,17 +297,16 @@ impl Turn<'_> {
 
     fn call_here(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
         let id = call.errand.id;
-        Ok(Came::Done(
-            id,
-            match call.make(py) {
-                Ok(value) if is_awaitable(&value) => {
-                    let inner = crate::call::steppable(&value)?;
-                    return self.spawn_begun(py, call, inner);
-                }
-                Ok(value) => Answer::Returned(value.unbind()),
-                Err(error) => Answer::Raised(error),
-            },
-        ))
+        let answer = match call.make(py) {
+            Ok(value) if is_awaitable(&value) => {
+                let inner = crate::call::steppable(&value)?;
+                return self.spawn_begun(py, call, inner);
+            }
+            Ok(value) => Answer::Returned(value.unbind()),
+            Err(error) => Answer::Raised(error),
+        };
+        call.finish(py);
+        Ok(Came::Done(id, answer))
     }
 
     /// Gives the loop a future that is completed by whatever comes first.

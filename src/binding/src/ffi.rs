@@ -7,7 +7,7 @@
 //! waits for the end of the process, as threads do from 3.14 on.
 #![expect(unsafe_code, reason = "reference counts and generator steps have no safe wrapper")]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
@@ -45,9 +45,43 @@ impl Drop for StopUnwinding {
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
+    references(object) == 1
+}
+
+/// How often an object is held.
+pub(crate) fn references<T>(object: &Bound<'_, T>) -> isize {
     // SAFETY: the pointer is valid for as long as `object` is borrowed, and
     // the interpreter lock that a `Bound` implies keeps the count still.
-    unsafe { ffi::Py_REFCNT(object.as_ptr()) == 1 }
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) }
+}
+
+/// The one object that another tells the garbage collector of; none if it tells of
+/// several, or of none.
+pub(crate) fn sole_referent<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    /// What is visited, as long as it is one object.
+    struct Visited {
+        first: *mut ffi::PyObject,
+        count: usize,
+    }
+
+    unsafe extern "C" fn visit(object: *mut ffi::PyObject, visited: *mut c_void) -> c_int {
+        // SAFETY: it is the one that is given below, and nobody else has it meanwhile.
+        let visited = unsafe { &mut *visited.cast::<Visited>() };
+        visited.first = object;
+        visited.count += 1;
+        0
+    }
+
+    let mut visited = Visited { first: std::ptr::null_mut(), count: 0 };
+    // SAFETY: the type is that of a living object, and what it has in this slot is such a
+    // function, or nothing. It only calls `visit`, with objects that `object` holds.
+    unsafe {
+        let slot = ffi::PyType_GetSlot(object.get_type_ptr(), ffi::Py_tp_traverse);
+        let traverse: Option<ffi::traverseproc> = std::mem::transmute(slot);
+        traverse?(object.as_ptr(), visit, (&raw mut visited).cast());
+        let is_one = visited.count == 1;
+        is_one.then(|| Bound::from_borrowed_ptr(object.py(), visited.first))
+    }
 }
 
 /// Calls with up to six arguments; the first that is missing ends them. The

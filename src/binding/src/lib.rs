@@ -42,6 +42,7 @@ mod limits;
 mod model;
 mod native;
 mod native_runtime;
+mod node_variables;
 mod object;
 mod options;
 mod orphans;

@@ -127,7 +127,7 @@ fn work(run: &Bound<'_, Run>) {
         home.check(py, answer.raised());
         let id = call.errand.id;
         // Whoever reads the answer finds nothing held any more that the call held.
-        drop(call);
+        call.finish(py);
         this.inbox.put(py, |letters| letters.answers.push((id, answer)));
     }
     // The caller's thread may have counted on this one when it began its last call.

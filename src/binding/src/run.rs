@@ -21,6 +21,7 @@ use crate::drive::Drive;
 use crate::event::Event;
 use crate::fault::{busy, noted, to_exception};
 use crate::inbox::{Emitted, Inbox};
+use crate::node_variables::CallerVariables;
 use crate::object::Object;
 use crate::pool::Calls;
 use crate::run_id::RunId;
@@ -47,8 +48,8 @@ pub(crate) struct Run {
     holder: AtomicUsize,
     pub(crate) inbox: Inbox,
     pub(crate) calls: Calls,
-    /// The caller's context variables; each attempt of a node gets a copy.
-    pub(crate) variables: Py<PyAny>,
+    /// Each attempt of a node gets a copy.
+    pub(crate) variables: CallerVariables,
     pub(crate) config: Py<PyAny>,
     pub(crate) context: Py<PyAny>,
     /// Called for each node, in the copy of the context variables that is the node's.
@@ -121,11 +122,6 @@ pub(crate) fn here() -> usize {
     PLACE.with(|place| std::ptr::from_ref(place).addr())
 }
 
-fn copy_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    static COPY: pyo3::sync::PyOnceLock<Py<PyAny>> = pyo3::sync::PyOnceLock::new();
-    COPY.import(py, "contextvars", "copy_context")?.call0().map(Bound::unbind)
-}
-
 impl Run {
     pub(crate) fn new(
         py: Python<'_>,
@@ -141,7 +137,7 @@ impl Run {
             holder: AtomicUsize::new(0),
             inbox: Inbox::default(),
             calls: Calls::default(),
-            variables: copy_context(py)?,
+            variables: CallerVariables::here(py)?,
             config,
             context,
             enter,
@@ -471,7 +467,7 @@ impl Run {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.config)?;
         visit.call(&self.context)?;
-        visit.call(&self.variables)?;
+        self.variables.traverse(&visit)?;
         visit.call(&self.enter)?;
         self.below.traverse(&visit)?;
         let Ok(core) = self.core.try_lock() else { return Ok(()) };

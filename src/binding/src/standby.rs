@@ -12,7 +12,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
 
 use crate::blocking::{Role, cancel, start};
-use crate::call::in_variables;
 use crate::core::Next;
 use crate::drive_lock::DriveLock;
 use crate::fault::to_exception;
@@ -106,7 +105,7 @@ fn stand_in(run: &Bound<'_, Run>) {
 fn drive_in_variables(run: &Bound<'_, Run>) -> PyResult<bool> {
     static DRIVE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let drive = DRIVE.import(run.py(), "antiphon._antiphon", "_drive_meanwhile")?;
-    in_variables(run, drive)?.extract()
+    run.get().variables.enter(drive, run.as_any())?.extract()
 }
 
 /// Drives until the caller takes the run back, which it says, or nothing is left to do.
