@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from antiphon.errors import StateError
+from antiphon.graph import get_config
 from support.oracle import Impl, Run
 from support.states import Plain, Update
 
@@ -148,3 +150,58 @@ def test_a_stream_consumed_piece_by_piece(impl: Impl) -> None:
     for _ in compiled.stream({"a": 1}):
         assert REQUEST.get() == "caller"
     assert seen.values == ["caller"] * 2
+
+
+def reset(state: Any) -> None:
+    """Set a variable and take that back: the variables are equal, and not the same."""
+    REQUEST.reset(REQUEST.set("for a moment"))
+
+
+def copied() -> contextvars.Context:
+    """The variables as they are."""
+    return contextvars.copy_context()
+
+
+def changed() -> contextvars.Context:
+    """The variables with another one among them."""
+    REQUEST.set("changed")
+    return contextvars.copy_context()
+
+
+def moved() -> contextvars.Context:
+    """The same values in another context, as `asgiref` takes them from thread to thread."""
+    other = contextvars.Context()
+    for variable, value in contextvars.copy_context().items():
+        other.run(variable.set, value)
+    return other
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("keep", [copied, changed, moved])
+@pytest.mark.parametrize("style", ["invoke", "ainvoke"])
+def test_what_keeps_the_variables_of_a_node_stays_that_nodes(
+    impl: Impl, keep: Any, style: str
+) -> None:
+    kept: list[contextvars.Context] = []
+    told: list[str] = []
+
+    def first(state: Any) -> Update:
+        kept.append(keep())
+        return {}
+
+    def ask(state: Any) -> Update:
+        with pytest.raises(StateError) as raised:
+            kept[0].run(get_config)
+        told.append(raised.value.code)
+        return {}
+
+    builder = impl.StateGraph(Plain).add_sequence(
+        [("first", first), ("reset", reset), ("ask", ask)]
+    )
+    graph = builder.add_edge(impl.START, "first").compile()
+    config: Any = {"configurable": {"who": "me"}}
+    if style == "invoke":
+        graph.invoke({"a": 1}, config)
+    else:
+        asyncio.run(graph.ainvoke({"a": 1}, config))
+    assert told == ["node_ended"]
