@@ -106,7 +106,7 @@ impl WriteTurn {
     pub fn leave(&mut self) {
         if let Some(own) = self.alone.take() {
             // Queued at once.
-            drop(self.vault.store().release(&self.thread, &own));
+            drop(self.vault.release(&self.thread, &own));
         }
     }
 }

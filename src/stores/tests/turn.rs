@@ -1,0 +1,75 @@
+//! Writers to one thread, and the one who was late too often.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise, in what it shares too"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::SystemClock;
+use antiphon_runtime::store::conflict;
+use antiphon_stores::shelf::{OWNER, WriteTurn};
+use antiphon_stores::{MemoryStore, Seal, TERM, Vault};
+
+fn vault() -> Vault {
+    let store = MemoryStore::new(Arc::new(SystemClock::new()));
+    Vault::new(Arc::new(store), Arc::new(Seal::tagged()))
+}
+
+/// A writer who has been late so often.
+async fn late(vault: &Vault, times: u32) -> WriteTurn {
+    let mut turn = WriteTurn::new(vault, "t");
+    for _ in 0..times {
+        assert_eq!(turn.failed(conflict("t")).await, Ok(Duration::ZERO));
+    }
+    turn
+}
+
+#[tokio::test]
+async fn whoever_was_late_four_times_has_the_thread_alone() {
+    let vault = vault();
+    let store = vault.store();
+    store.claim("t", OWNER, TERM).await.unwrap();
+    assert_eq!(late(&vault, 3).await.alone(), None);
+    let turn = late(&vault, 4).await;
+    let (holder, _) = store.thread("t").await.unwrap().unwrap().held.unwrap();
+    assert_eq!(turn.alone(), Some(&*holder));
+    let busy = store.claim("t", OWNER, TERM).await.unwrap_err();
+    assert_eq!(busy.code, "thread_busy");
+    let mut other = WriteTurn::new(&vault, "t");
+    let pause = other.failed(busy).await.unwrap();
+    assert!(Duration::ZERO < pause && pause < Duration::from_secs(1), "{pause:?}");
+    drop(turn);
+    store.claim("t", OWNER, TERM).await.unwrap();
+}
+
+#[tokio::test]
+async fn two_who_were_late_have_it_one_after_the_other() {
+    let vault = vault();
+    let first = late(&vault, 4).await;
+    let mut second = late(&vault, 3).await;
+    assert!(second.failed(conflict("t")).await.unwrap() > Duration::ZERO);
+    assert_eq!(second.alone(), None);
+    drop(first);
+    assert_eq!(second.failed(conflict("t")).await, Ok(Duration::ZERO));
+    assert!(second.alone().is_some());
+}
+
+#[tokio::test]
+async fn whoever_was_late_alone_has_lost_it() {
+    let vault = vault();
+    let mut turn = late(&vault, 4).await;
+    let before = turn.alone().map(str::to_owned);
+    assert_eq!(turn.failed(conflict("t")).await, Ok(Duration::ZERO));
+    assert!(turn.alone().is_some() && turn.alone() != before.as_deref());
+}
+
+#[tokio::test]
+async fn another_failure_is_no_reason_to_try_again() {
+    let vault = vault();
+    let fault = Fault::new(Category::State, "store_full", "there is no room");
+    let answer = WriteTurn::new(&vault, "t").failed(fault.clone()).await;
+    assert_eq!(answer, Err(fault));
+}
