@@ -121,7 +121,7 @@ pub(crate) fn start(
 /// a standby driver has had to read the answers.
 fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
     let (py, this) = (run.py(), run.get());
-    while let Some(call) = this.calls.take(run, |call| call.kind != Kind::Timed) {
+    while let Some(mut call) = this.calls.take(run, |call| call.kind != Kind::Timed) {
         let opened = open(run);
         let answer = match call.make(py) {
             Ok(value) => Answer::Returned(value.unbind()),
@@ -181,7 +181,7 @@ pub(crate) fn cancel(run: &Bound<'_, Run>, stopped: Vec<(TaskId, Handle)>) -> Py
 }
 
 /// Calls a node on this thread.
-fn make(run: &Bound<'_, Run>, call: Call, role: Role) -> PyResult<Option<(TaskId, Answer)>> {
+fn make(run: &Bound<'_, Run>, mut call: Call, role: Role) -> PyResult<Option<(TaskId, Answer)>> {
     let py = run.py();
     let id = call.errand.id;
     let opened = (role != Role::Standby).then(|| open(run));

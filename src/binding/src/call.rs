@@ -1,6 +1,6 @@
 //! Calling a node: its argument, its context, and what it may reach.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use antiphon_core::task::{Task, Work};
 use pyo3::intern;
@@ -23,7 +23,7 @@ pub(crate) struct Call {
     pub(crate) errand: Arc<Errand>,
     pub(crate) kind: Kind,
     /// Made when the node is entered: a thousand that wait cost the garbage collector.
-    variables: OnceLock<NodeVariables>,
+    variables: Option<NodeVariables>,
     callable: Py<PyAny>,
     arguments: Arguments,
 }
@@ -66,7 +66,7 @@ impl Call {
             let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
             return Request { engine: &engine, task, agent }.call(core, errand);
         };
-        let variables = OnceLock::new();
+        let mut variables = None;
         errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
         let input = Some(core.input(&engine, task)?.unbind());
         let enter = run.get().enter.as_ref();
@@ -74,8 +74,8 @@ impl Call {
             let errand = core.introduce(errand);
             let context = Context::of(py, &errand)?;
             if let Some(enter) = enter {
-                let variables = variables_of(py, &variables, &errand)?;
-                enter_node(core, enter, variables, (&context, input.as_ref()))?;
+                let made = variables.insert(NodeVariables::of(py, &errand)?);
+                enter_node(core, enter, made.context(py), (&context, input.as_ref()))?;
             }
             let context = entry.wants_ctx.then(|| context.into_any().unbind());
             (errand, [input, context, None])
@@ -94,13 +94,14 @@ impl Call {
     }
 
     /// Calls the node here and now.
-    pub(crate) fn make<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn make<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.prepare(py)?;
         let [one, two, three] = self.arguments(py);
         self.enter(py, [Some(self.callable.bind(py)), one, two, three, None])
     }
 
     /// Calls an async node: its coroutine, not yet begun.
-    pub(crate) fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn begin<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let made = self.make(py)?;
         steppable(&made)
     }
@@ -111,20 +112,27 @@ impl Call {
         py: Python<'py>,
         [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let run = node_variables::run(py)?;
-        ffi::call(run, [Some(self.variables(py)?), callable, one, two, three, four])
+        ffi::call(node_variables::run(py)?, [self.variables(py), callable, one, two, three, four])
     }
 
     /// The call is over.
     pub(crate) fn finish(self, py: Python<'_>) {
-        if let Some(variables) = self.variables.into_inner() {
+        if let Some(variables) = self.variables {
             variables.give_back(py, &self.errand.run.get().variables);
         }
     }
 
-    /// The node's own context variables.
-    pub(crate) fn variables<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        variables_of(py, &self.variables, &self.errand)
+    /// Makes sure that the node has context variables of its own, which it is entered in.
+    pub(crate) fn prepare(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.variables.is_none() {
+            self.variables = Some(NodeVariables::of(py, &self.errand)?);
+        }
+        Ok(())
+    }
+
+    /// The node's own context variables, once it was prepared.
+    pub(crate) fn variables<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
+        self.variables.as_ref().map(|variables| variables.context(py))
     }
 
     pub(crate) fn callable<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
@@ -137,18 +145,6 @@ impl Call {
     ) -> [Option<&'a Bound<'py, PyAny>>; 3] {
         self.arguments.each_ref().map(|argument| argument.as_ref().map(|given| given.bind(py)))
     }
-}
-
-fn variables_of<'a, 'py>(
-    py: Python<'py>,
-    variables: &'a OnceLock<NodeVariables>,
-    errand: &Arc<Errand>,
-) -> PyResult<&'a Bound<'py, PyAny>> {
-    if let Some(made) = variables.get() {
-        return Ok(made.context(py));
-    }
-    let made = NodeVariables::of(py, errand)?;
-    Ok(variables.get_or_init(|| made).context(py))
 }
 
 /// Lets whoever started the run prepare the context variables of a node.
@@ -220,8 +216,7 @@ impl Request<'_, '_> {
         };
         core.purposes.insert(self.task.id, purpose);
         let callable = callable.clone_ref(py);
-        let variables = OnceLock::new();
-        Ok(Some(Call { errand, kind, variables, callable, arguments }))
+        Ok(Some(Call { errand, kind, variables: None, callable, arguments }))
     }
 }
 

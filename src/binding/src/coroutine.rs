@@ -77,7 +77,7 @@ impl NodeCoroutine {
         event_loop: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let options = PyDict::new(py);
-        options.set_item(intern!(py, "context"), self.call.variables(py)?)?;
+        options.set_item(intern!(py, "context"), self.call.variables(py))?;
         options.set_item(intern!(py, "name"), &*self.call.errand.name)?;
         let task = event_loop.call_method(intern!(py, "create_task"), (this,), Some(&options))?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -270,12 +270,12 @@ impl Turn<'_> {
     }
 
     /// Steps a node in the caller's own task.
-    fn delegate(&mut self, py: Python<'_>, call: Call) -> Came {
-        let stepped = step::begin(py, &call);
+    fn delegate(&mut self, py: Python<'_>, mut call: Call) -> Came {
+        let stepped = step::begin(py, &mut call);
         self.stepped(py, call, stepped)
     }
 
-    fn spawn(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
+    fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
         match call.begin(py) {
             Ok(inner) => self.spawn_begun(py, call, inner),
             Err(error) => Ok(Came::Done(call.errand.id, Answer::Raised(error))),
@@ -295,7 +295,7 @@ impl Turn<'_> {
         Ok(Came::Nothing)
     }
 
-    fn call_here(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
+    fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
         let id = call.errand.id;
         let answer = match call.make(py) {
             Ok(value) if is_awaitable(&value) => {

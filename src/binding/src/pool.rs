@@ -118,7 +118,7 @@ pub(crate) fn close(until: Instant) {
 fn work(run: &Bound<'_, Run>) {
     let (py, this) = (run.py(), run.get());
     this.calls.summoned.store(false, Ordering::SeqCst);
-    while let Some(call) = this.calls.take(run, |_| true) {
+    while let Some(mut call) = this.calls.take(run, |_| true) {
         let home = Home::here();
         let answer = match call.make(py) {
             Ok(value) => Answer::Returned(value.unbind()),

@@ -27,9 +27,10 @@ struct Suspended {
 }
 
 /// Calls a node and goes as far as it gets, in its own context variables.
-pub(crate) fn begin<'py>(py: Python<'py>, call: &Call) -> PyResult<Stepped<'py>> {
+pub(crate) fn begin<'py>(py: Python<'py>, call: &mut Call) -> PyResult<Stepped<'py>> {
     static BEGIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let begin = BEGIN.import(py, "antiphon._antiphon", "_begin")?;
+    call.prepare(py)?;
     let [one, two, three] = call.arguments(py);
     let came = call.enter(py, [Some(begin), Some(call.callable(py)), one, two, three])?;
     Ok(read(came))
