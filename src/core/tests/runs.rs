@@ -42,6 +42,7 @@ mod engine {
     mod sends;
     mod silence;
     mod strange;
+    mod subruns;
     mod targets;
     mod threads;
     mod timeouts;

@@ -10,7 +10,7 @@ use antiphon_core::budget::{Dimension, Spent};
 use antiphon_core::channel::{ChannelId, Merge, Op, Write};
 use antiphon_core::checkpoint::{
     Call, Callee, Came, Change, Commit, Delta, Level, Made, Memory, Merged, Outlook, Source,
-    TaskKey,
+    SubrunCommit, TaskKey,
 };
 use antiphon_core::command::{Choice, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
@@ -151,7 +151,26 @@ fn changes() -> impl Strategy<Value = Change<Value>> {
             attempt,
             Box::new(made)
         )),
+        (task(), 1_u32..9, subruns()).prop_map(|(task, attempt, commit)| Change::Subrun(
+            task,
+            attempt,
+            Box::new(commit)
+        )),
     ]
+}
+
+fn subruns() -> impl Strategy<Value = SubrunCommit> {
+    let bytes = prop::collection::vec(any::<u8>(), 0..300);
+    (any::<u32>(), any::<bool>(), any::<bool>(), bytes).prop_map(
+        |(index, repeatable, ended, bytes)| SubrunCommit {
+            index,
+            // This is for whoever stores it, and not stored.
+            must_be_durable: false,
+            repeatable,
+            ended,
+            bytes,
+        },
+    )
 }
 
 fn calls() -> impl Strategy<Value = Made<Value>> {
@@ -232,7 +251,7 @@ proptest! {
                 prop_assert_eq!(&question.value, &value);
             }
             (Change::Ended(ended), Note::Ended(seen)) => prop_assert_eq!(ended, &seen),
-            (Change::Called(..), Note::Other) => {}
+            (Change::Called(..) | Change::Subrun(..), Note::Other) => {}
             (change, note) => prop_assert!(false, "{change:?} seen as {note:?}"),
         }
     }

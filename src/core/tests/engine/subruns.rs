@@ -1,0 +1,152 @@
+//! Runs that a task starts: what they have committed is known when the task begins again.
+
+use std::sync::{Arc, Mutex};
+
+use antiphon_core::checkpoint::{Change, Commit, KnownSubrun, Memory, SubrunCommit};
+use antiphon_core::graph::Graph;
+use antiphon_core::run::Options;
+use antiphon_core::task::Outcome;
+use antiphon_core::{Fault, Seed};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Call, Play, Script, chain, options, tool};
+
+/// What a node does, in order.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// Starts a run of that name, which commits so often.
+    Starts(u8, u8),
+    /// Makes a call of that name.
+    Calls(u8),
+}
+
+/// What a subrun was when it was begun: its place, name, seed and what was known of it.
+type Begun = (u32, String, Seed, Vec<Vec<u8>>, bool);
+
+/// What a node has seen of its subruns, attempt by attempt.
+type Seen = Arc<Mutex<Vec<Begun>>>;
+
+fn starts(call: &mut Call<'_>, name: u8, commits: u8, seen: &Seen) -> Result<(), Fault> {
+    let (id, name) = (call.task.id, format!("graph{name}"));
+    let begun = call.run.begin_subrun(id, &name, 7)?.unwrap();
+    call.commits.extend(begun.intent.map(|intent| *intent));
+    let log = match begun.known {
+        KnownSubrun::Commits(log) => log,
+        _ => Default::default(),
+    };
+    seen.lock().unwrap().push((begun.index, name, begun.seed, log.commits.clone(), log.ended));
+    for nth in u8::try_from(log.commits.len()).unwrap()..commits {
+        let ended = nth + 1 == commits;
+        let commit = SubrunCommit {
+            index: begun.index,
+            must_be_durable: false,
+            repeatable: false,
+            ended,
+            bytes: vec![nth],
+        };
+        let commit = call.run.keep_subrun(id, commit);
+        call.commits.extend(commit.map(|commit| *commit));
+    }
+    call.run.end_subrun(id, begun.index);
+    Ok(())
+}
+
+/// A node that does all that, and nothing else.
+fn script(deeds: &[Deed], seen: &Seen) -> Script {
+    let (deeds, seen) = (deeds.to_vec(), Arc::clone(seen));
+    Script::new().node("a", move |call| {
+        for deed in &deeds {
+            let done = match deed {
+                Deed::Starts(name, commits) => starts(call, *name, *commits, &seen),
+                Deed::Calls(name) => {
+                    let wanted = tool(&format!("tool{name}"), &json!({}));
+                    call.makes(&wanted, |_| Ok(json!(1))).map(drop)
+                }
+            };
+            if let Err(fault) = done {
+                return Outcome::failed(fault);
+            }
+        }
+        call.done([("log", json!(["done"]))])
+    })
+}
+
+fn graph() -> Arc<Graph<Value>> {
+    chain(&["a"]).build().unwrap()
+}
+
+fn stored(script: Script) -> Play {
+    Play::with(&graph(), script, json!({}), Options { commits: true, ..options() })
+}
+
+fn folded(commits: &[Commit<Value>]) -> Memory<Value> {
+    let mut memory = Memory::new(&graph());
+    for commit in commits {
+        memory.fold(&graph(), commit.clone()).unwrap();
+    }
+    memory
+}
+
+/// Commits of subruns among the first ones, by the places of the subruns.
+fn kept(commits: &[Commit<Value>], index: u32) -> Vec<Vec<u8>> {
+    let of = |commit: &Commit<Value>| match &commit.change {
+        Change::Subrun(_, _, commit) if commit.index == index => Some(commit.bytes.clone()),
+        _ => None,
+    };
+    commits.iter().filter_map(of).collect()
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![
+        (0_u8..2, 1_u8..4).prop_map(|(name, commits)| Deed::Starts(name, commits)),
+        (0_u8..2).prop_map(Deed::Calls),
+    ];
+    prop::collection::vec(deed, 1..6)
+}
+
+proptest! {
+    /// Wherever the run is cut off, each subrun is begun as the same one, and told
+    /// exactly what was kept of it.
+    #[test]
+    fn a_subrun_goes_on_with_what_was_kept(deeds in deeds(), cut in any::<prop::sample::Index>()) {
+        let before = Seen::default();
+        let mut whole = stored(script(&deeds, &before));
+        let state = whole.complete();
+        let left = &whole.commits[..cut.index(whole.commits.len())];
+        let rests = left.iter().any(|commit| matches!(commit.change, Change::Step(_)));
+        // A call of which nobody knows what came is not made again.
+        let open = |name: &str| {
+            let of = |came: bool| left.iter().filter(move |commit| matches!(
+                &commit.change,
+                Change::Called(_, _, made) if made.call.name == name && made.came.is_some() == came
+            )).count();
+            of(false) > of(true)
+        };
+        prop_assume!(rests && !open("tool0") && !open("tool1"));
+        let after = Seen::default();
+        let mut resumed = Play::resume(&graph(), script(&deeds, &after), folded(left));
+        prop_assert_eq!(resumed.complete(), state);
+        let (before, after) = (before.lock().unwrap(), after.lock().unwrap());
+        if after.is_empty() {
+            return Ok(());
+        }
+        prop_assert_eq!(before.len(), after.len());
+        for (one, other) in before.iter().zip(after.iter()) {
+            prop_assert_eq!((one.0, &one.1, one.2), (other.0, &other.1, other.2));
+            prop_assert_eq!(&other.3, &kept(left, other.0));
+        }
+    }
+}
+
+#[test]
+fn a_task_that_starts_another_run_than_before_is_refused() {
+    let mut whole = stored(script(&[Deed::Starts(0, 2), Deed::Calls(0)], &Seen::default()));
+    whole.complete();
+    let is_kept = |commit: &Commit<Value>| matches!(commit.change, Change::Subrun(..));
+    let kept = whole.commits.iter().position(is_kept).unwrap() + 1;
+    let memory = folded(&whole.commits[..kept]);
+    let other = script(&[Deed::Starts(1, 2)], &Seen::default());
+    let fault = Play::resume(&graph(), other, memory).fails();
+    assert_eq!(fault.code, "replay_diverged");
+}
