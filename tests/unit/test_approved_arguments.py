@@ -14,6 +14,7 @@ from antiphon import Agent, AgentContext, Orchestrator, ToolCall, tool
 from antiphon._tool.json_arguments import json_arguments
 from antiphon.errors import ValidationError
 from antiphon.graph import START, Command, Runtime, StateGraph
+from antiphon.models import scripted
 
 EXACT: dict[str, Any] = {
     "one": 1,
@@ -226,3 +227,20 @@ def test_a_list_that_is_changed_while_a_person_decides_is_another_call() -> None
     assert again.questions[0].value["arguments"] == {"paths": ["a.txt", "b.txt"]}
     assert team.resume(again, True).answer == "removed"
     assert called == [["a.txt", "b.txt"]]
+
+
+@pytest.mark.parametrize("approval", ["function", "person"])
+def test_a_model_that_names_an_argument_twice_gets_one_of_them_shown_and_called(
+    approval: str,
+) -> None:
+    desk = Desk(approval)
+    twice = {"name": "act", "arguments": '{"value": "little", "value": "much"}'}
+    model = scripted([{"tool_calls": [twice]}, "done"])
+    team = Orchestrator([Agent(name="payer", instructions="Pay.", model=model, tools=[desk.act])])
+    result = team.run("go")
+    if result.outcome == "paused":
+        desk.shown.append(result.questions[0].value["arguments"]["value"])
+        result = team.resume(result, True)
+    assert result.outcome == "answered"
+    assert len(desk.called) == 1
+    assert desk.shown == desk.called
