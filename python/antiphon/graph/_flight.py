@@ -104,6 +104,8 @@ class Flight:
 
     def asks_above(self) -> bool:
         """Passes the questions of a graph that a node invoked on to that node's own run."""
+        if not self.is_paused():
+            return False
         with pausing():
             return relay_questions(self._run)
 

@@ -77,8 +77,9 @@ fn call_alone(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answ
         // What it tells while it runs is to be seen while it runs.
         Kind::Blocking if run.get().live => start(run, vec![call], Role::Watcher),
         Kind::Timed => start(run, vec![call], Role::Watcher),
+        // Nothing else of the run goes on meanwhile that somebody could see to.
         Kind::Blocking | Kind::Inline | Kind::Coroutine | Kind::TimedCoroutine => {
-            make(run, call, Role::Caller)
+            make(run, call, None)
         }
     }
 }
@@ -106,7 +107,7 @@ pub(crate) fn start(
     }
     let mut done = None;
     for call in here {
-        let made = make(run, call, role)?;
+        let made = make(run, call, (role != Role::Standby).then(|| open(run)))?;
         if let Some((id, answer)) = std::mem::replace(&mut done, made) {
             run.get().with(|core| core.answer(run.py(), id, answer))?;
         }
@@ -180,11 +181,14 @@ pub(crate) fn cancel(run: &Bound<'_, Run>, stopped: Vec<(TaskId, Handle)>) -> Py
     Ok(())
 }
 
-/// Calls a node on this thread.
-fn make(run: &Bound<'_, Run>, mut call: Call, role: Role) -> PyResult<Option<(TaskId, Answer)>> {
+/// Calls a node on this thread, for which a standby driver may have been let in.
+fn make(
+    run: &Bound<'_, Run>,
+    mut call: Call,
+    opened: Option<Opened>,
+) -> PyResult<Option<(TaskId, Answer)>> {
     let py = run.py();
     let id = call.errand.id;
-    let opened = (role != Role::Standby).then(|| open(run));
     let made = call.make(py);
     if let Some(opened) = opened {
         close(run, opened)?;
