@@ -29,7 +29,7 @@ class Journal(list[str]):
         self.append("first")
         return {}
 
-    def pay(self, state: State, runtime: Runtime) -> State:
+    def pay(self, state: State, runtime: Runtime[Any]) -> State:
         """Pay, and ask whether that was right."""
         runtime.step("pay", self.append, "paid")
         return {"answer": interrupt("was that right?")}
@@ -68,7 +68,8 @@ def test_an_answer_to_a_team(impl: Impl, saver: str | None) -> None:
 
     class First(Agent):
         def run(self, state: Any, ctx: Any) -> str:
-            return journal.append("first") or "done"
+            journal.append("first")
+            return "done"
 
     class Payer(Agent):
         def run(self, state: Any, ctx: Any) -> str:
