@@ -84,6 +84,39 @@ error = box.run("busy()").error
 assert error and error.kind == "time_limit", error
 """
 
+REVIEW = """
+from antiphon.systems import ReviewLoop
+
+def reply(request):
+    time.sleep(0.001)
+    return '{"x": 1}'
+
+def ask():
+    for _ in ReviewLoop(reply).stream("?"):
+        pass
+
+def again(function):
+    while True:
+        try:
+            function()
+        except Exception:
+            pass
+"""
+
+STORE = """
+from tempfile import mkdtemp
+from antiphon.checkpoint import SqliteSaver
+
+saver = SqliteSaver.open(mkdtemp() + "/runs.db")
+graph = StateGraph(State).add_node("n", add).add_edge(START, "n").compile(saver)
+config = {"configurable": {"thread_id": "t"}}
+
+def read():
+    while True:
+        graph.invoke({"count": 1}, config)
+        list(graph.get_state_history(config, limit=20)), saver.threads()
+"""
+
 PROGRAMS = {
     "a run of short nodes": "beside(drive, loop(add))",
     "a node that spins": "beside(drive, loop(spin))",
@@ -98,6 +131,9 @@ PROGRAMS = {
     "an event loop with sync nodes": "beside(adrive, loop(nap, 3))",
     "a pending ainvoke": "graph = loop(nap)" + PENDING,
     "a pending ainvoke of a fan-out": "graph = loop(nap, 3)" + PENDING,
+    "a ready system": REVIEW + "beside(again, ask)",
+    "calls that fail": REVIEW + "beside(again, lambda: ReviewLoop(reply, tools=[add]))",
+    "a store": STORE + "beside(read)",
     "a tool of a sandbox": 'ENGINE = "subprocess"' + TOOL,
     "a tool of a jail": 'ENGINE = "process"' + TOOL,
 }

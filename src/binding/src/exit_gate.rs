@@ -1,14 +1,14 @@
-//! The end of the interpreter, which threads of ours may outlive: a gate that keeps
-//! them out of it. Threads that are inside Python code then stop where they are, see
-//! [`crate::ffi`].
+//! The end of the interpreter, which threads may outlive that work for us or have
+//! called us: a gate that keeps ours out of it, and lets those that are inside Python
+//! code end there, see [`ffi::hide_frames`].
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use crate::pool;
 use crate::run::here;
+use crate::{ffi, pool};
 
 /// How long the end of the interpreter waits for threads of ours that are on their way
 /// into it or inside it.
@@ -63,6 +63,7 @@ fn close_gate(py: Python<'_>) {
             std::thread::sleep(PAUSE);
         }
     });
+    ffi::hide_frames();
 }
 
 /// Enters the interpreter, on a thread that Python does not know; nothing if it is

@@ -1,10 +1,5 @@
 //! The few calls of the C interface that PyO3 does not wrap, or not as they are needed
-//! here: code of a user runs inside of them for a long time, perhaps until the
-//! interpreter goes down. Before Python 3.14 that ends every other thread by
-//! `pthread_exit` as soon as it wants to go on, which unwinds the thread's stack. Rust
-//! aborts the process when it meets such unwinding, or frees Python objects without the
-//! interpreter. So each call here stops the unwinding where it begins, and the thread
-//! waits for the end of the process, as threads do from 3.14 on.
+//! here, and what has to be known of our own frames when the interpreter ends.
 #![expect(unsafe_code, reason = "reference counts and generator steps have no safe wrapper")]
 
 use std::ffi::{c_int, c_void};
@@ -13,35 +8,6 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-
-// Declared again, because PyO3 says of them that they never unwind.
-unsafe extern "C-unwind" {
-    fn PyObject_CallFunctionObjArgs(callable: *mut ffi::PyObject, ...) -> *mut ffi::PyObject;
-    fn PyObject_CallMethodObjArgs(
-        object: *mut ffi::PyObject,
-        name: *mut ffi::PyObject,
-        ...
-    ) -> *mut ffi::PyObject;
-    fn PyIter_Send(
-        iterator: *mut ffi::PyObject,
-        value: *mut ffi::PyObject,
-        result: *mut *mut ffi::PyObject,
-    ) -> c_int;
-}
-
-/// What `PyIter_Send` answers when the iterator has yielded.
-const NEXT: c_int = 1;
-
-/// Dropped only when the thread is being ended: stops it there instead.
-struct StopUnwinding;
-
-impl Drop for StopUnwinding {
-    fn drop(&mut self) {
-        loop {
-            std::thread::park();
-        }
-    }
-}
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
@@ -98,8 +64,7 @@ pub(crate) fn call<'py, const N: usize>(
     // null; the result is a new reference, or null with an exception set,
     // which `from_owned_ptr_or_err` takes over.
     unsafe {
-        let guard = StopUnwinding;
-        let called = PyObject_CallFunctionObjArgs(
+        let called = ffi::PyObject_CallFunctionObjArgs(
             callable.as_ptr(),
             at(0),
             at(1),
@@ -109,7 +74,6 @@ pub(crate) fn call<'py, const N: usize>(
             at(5),
             end,
         );
-        std::mem::forget(guard);
         Bound::from_owned_ptr_or_err(callable.py(), called)
     }
 }
@@ -125,8 +89,7 @@ pub(crate) fn call_method<'py, const N: usize>(
     let at = |place: usize| arguments.get(place).copied().flatten().map_or(end, Bound::as_ptr);
     // SAFETY: as in `call`.
     unsafe {
-        let guard = StopUnwinding;
-        let called = PyObject_CallMethodObjArgs(
+        let called = ffi::PyObject_CallMethodObjArgs(
             object.as_ptr(),
             name.as_ptr(),
             at(0),
@@ -135,7 +98,6 @@ pub(crate) fn call_method<'py, const N: usize>(
             at(3),
             end,
         );
-        std::mem::forget(guard);
         Bound::from_owned_ptr_or_err(object.py(), called)
     }
 }
@@ -159,14 +121,12 @@ pub(crate) fn send<'py>(
     // new reference, which `from_owned_ptr_or_err` takes over, and on failure
     // it is null with an exception set, which the same call turns into an error.
     let (status, result) = unsafe {
-        let guard = StopUnwinding;
-        let status = PyIter_Send(coroutine.as_ptr(), value.as_ptr(), &raw mut result);
-        std::mem::forget(guard);
+        let status = ffi::PyIter_Send(coroutine.as_ptr(), value.as_ptr(), &raw mut result);
         (status, Bound::from_owned_ptr_or_err(py, result))
     };
     let result = result?;
     Ok(match status {
-        NEXT => Step::Yield(result),
+        ffi::PySendResult::PYGEN_NEXT => Step::Yield(result),
         _ => Step::Return(result),
     })
 }
@@ -190,3 +150,67 @@ fn set(value: &Bound<'_, PyAny>) {
     // SAFETY: both pointers are valid while borrowed, and the call takes no reference over.
     unsafe { ffi::PyErr_SetObject(kind.as_ptr(), value.as_ptr()) }
 }
+
+/// Has whatever unwinds a stack take the first frame of ours for the end of it. For the
+/// last moments of the interpreter: before Python 3.14 it ends every other thread by
+/// `pthread_exit`, wherever that wants to go on, and the C library unwinds the thread.
+/// Where that meets Rust, which called the Python code above, it would free objects
+/// without the interpreter, or abort. At the end of a stack it ends the thread instead.
+///
+/// Nothing of ours may panic any more. Elsewhere than under glibc no thread is unwound.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+pub(crate) fn hide_frames() {
+    /// The version of a table of frames that exists, and what no table has.
+    const NO_VERSION: u8 = 0;
+
+    unsafe extern "C" fn visit(
+        module: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        _: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the dynamic linker gives a module that stays while it is visited.
+        let (start, parts) = unsafe {
+            let module = &*module;
+            let count = usize::from(module.dlpi_phnum);
+            (address(module.dlpi_addr), std::slice::from_raw_parts(module.dlpi_phdr, count))
+        };
+        let begin = |part: &libc::Elf64_Phdr| start + address(part.p_vaddr);
+        let holding = |place: usize| {
+            let holds = |part: &&libc::Elf64_Phdr| {
+                let size = address(part.p_memsz);
+                part.p_type == libc::PT_LOAD && (begin(part)..begin(part) + size).contains(&place)
+            };
+            parts.iter().find(holds)
+        };
+        if holding(hide_frames as *const () as usize).is_none() {
+            return 0;
+        }
+        let table = parts.iter().find(|part| part.p_type == libc::PT_GNU_EH_FRAME).map(begin);
+        if let Some((table, part)) = table.and_then(|table| Some((table, holding(table)?))) {
+            let executed = if part.p_flags & libc::PF_X == 0 { 0 } else { libc::PROT_EXEC };
+            let rights = libc::PROT_READ | executed;
+            // SAFETY: the byte is part of our own module, and only unwinders read it. Its
+            // page keeps its rights, and is copied by the first change.
+            unsafe {
+                let size = address(libc::sysconf(libc::_SC_PAGESIZE).cast_unsigned());
+                let page = (table & !(size - 1)) as *mut c_void;
+                if libc::mprotect(page, size, rights | libc::PROT_WRITE) == 0 {
+                    (table as *mut u8).write_volatile(NO_VERSION);
+                    libc::mprotect(page, size, rights);
+                }
+            }
+        }
+        1
+    }
+
+    fn address(number: u64) -> usize {
+        usize::try_from(number).unwrap_or_default()
+    }
+
+    // SAFETY: `visit` keeps nothing of what it is given.
+    unsafe { libc::dl_iterate_phdr(Some(visit), std::ptr::null_mut()) };
+}
+
+/// There are no threads to be unwound.
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64")))]
+pub(crate) const fn hide_frames() {}
