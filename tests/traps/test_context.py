@@ -13,6 +13,8 @@ from support.oracle import Impl, Run
 from support.states import Plain, Update
 
 REQUEST: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="unset")
+OTHERS = [contextvars.ContextVar[str](f"other{n}") for n in range(40)]
+"""As many as make a tree of several levels behind a context."""
 
 
 def look(state: Any) -> Update:
@@ -168,6 +170,13 @@ def changed() -> contextvars.Context:
     return contextvars.copy_context()
 
 
+def changed_itself() -> contextvars.Context:
+    """A copy with another variable: it shares all else with what it is a copy of."""
+    copy = contextvars.copy_context()
+    copy.run(OTHERS[0].set, "changed")
+    return copy
+
+
 def moved() -> contextvars.Context:
     """The same values in another context, as `asgiref` takes them from thread to thread."""
     other = contextvars.Context()
@@ -177,10 +186,11 @@ def moved() -> contextvars.Context:
 
 
 @pytest.mark.only("antiphon")
-@pytest.mark.parametrize("keep", [copied, changed, moved])
+@pytest.mark.parametrize("keep", [copied, changed, changed_itself, moved])
 @pytest.mark.parametrize("style", ["invoke", "ainvoke"])
+@pytest.mark.parametrize("variables", [1, 5, 12, 40])
 def test_what_keeps_the_variables_of_a_node_stays_that_nodes(
-    impl: Impl, keep: Any, style: str
+    impl: Impl, keep: Any, style: str, variables: int
 ) -> None:
     kept: list[contextvars.Context] = []
     told: list[str] = []
@@ -200,8 +210,11 @@ def test_what_keeps_the_variables_of_a_node_stays_that_nodes(
     )
     graph = builder.add_edge(impl.START, "first").compile()
     config: Any = {"configurable": {"who": "me"}}
+    caller = contextvars.copy_context()
+    for other in OTHERS[:variables]:
+        caller.run(other.set, "caller")
     if style == "invoke":
-        graph.invoke({"a": 1}, config)
+        caller.run(graph.invoke, {"a": 1}, config)
     else:
-        asyncio.run(graph.ainvoke({"a": 1}, config))
+        caller.run(asyncio.run, graph.ainvoke({"a": 1}, config))
     assert told == ["node_ended"]

@@ -79,7 +79,7 @@ fn call_alone(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answ
         Kind::Timed => start(run, vec![call], Role::Watcher),
         // Nothing else of the run goes on meanwhile that somebody could see to.
         Kind::Blocking | Kind::Inline | Kind::Coroutine | Kind::TimedCoroutine => {
-            make(run, call, None)
+            make(run, call, None).map(|(made, _)| made)
         }
     }
 }
@@ -105,17 +105,33 @@ pub(crate) fn start(
     if pooled {
         pool::summon(run);
     }
+    let (py, this) = (run.py(), run.get());
     let mut done = None;
+    let mut undisturbed = true;
     for call in here {
-        let made = make(run, call, (role != Role::Standby).then(|| open(run)))?;
+        if !undisturbed && !is_wanted(run, &call)? {
+            continue;
+        }
+        let opened = (role != Role::Standby).then(|| open(run));
+        let (made, alone) = make(run, call, opened)?;
+        undisturbed &= alone;
         if let Some((id, answer)) = std::mem::replace(&mut done, made) {
-            run.get().with(|core| core.answer(run.py(), id, answer))?;
+            this.with(|core| core.answer(py, id, answer))?;
         }
     }
     if pooled && role == Role::Caller {
+        // Whoever stands in for this thread meanwhile finds it there.
+        if let Some(answer) = done.take() {
+            this.inbox.put(py, |letters| letters.answers.push(answer));
+        }
         work_along(run)?;
     }
     Ok(done)
+}
+
+/// Whether the task of a call has not been given up since the call was prepared.
+fn is_wanted(run: &Bound<'_, Run>, call: &Call) -> PyResult<bool> {
+    run.get().with(|core| Ok(core.machine.is_under_way(call.errand.id)))
 }
 
 /// Makes calls that wait for the pool on the caller's own thread, until none is left or
@@ -181,28 +197,32 @@ pub(crate) fn cancel(run: &Bound<'_, Run>, stopped: Vec<(TaskId, Handle)>) -> Py
     Ok(())
 }
 
-/// Calls a node on this thread, for which a standby driver may have been let in.
+/// Calls a node on this thread, for which a standby driver may have been let in; says
+/// whether none has come.
 fn make(
     run: &Bound<'_, Run>,
     mut call: Call,
     opened: Option<Opened>,
-) -> PyResult<Option<(TaskId, Answer)>> {
+) -> PyResult<(Option<(TaskId, Answer)>, bool)> {
     let py = run.py();
     let id = call.errand.id;
     let made = call.make(py);
-    if let Some(opened) = opened {
-        close(run, opened)?;
-    }
+    let undisturbed = opened.map_or(Ok(true), |opened| close(run, opened))?;
     let answer = match made {
         Ok(value) if is_awaitable(&value) => {
-            await_elsewhere(run, call, &value)?;
-            return Ok(None);
+            if undisturbed || is_wanted(run, &call)? {
+                await_elsewhere(run, call, &value)?;
+            } else {
+                // A coroutine that was never begun says so unless it is closed.
+                let _ = value.call_method0(intern!(py, "close"));
+            }
+            return Ok((None, undisturbed));
         }
         Ok(value) => Answer::Returned(value.unbind()),
         Err(error) => Answer::Raised(error),
     };
     call.finish(py);
-    Ok(Some((id, answer)))
+    Ok((Some((id, answer)), undisturbed))
 }
 
 /// This thread has no event loop of its own to spare: awaitables go to one

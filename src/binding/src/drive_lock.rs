@@ -78,8 +78,7 @@ impl DriveLock {
         state & MODES == IN_CALL && self.change(state, HELD)
     }
 
-    /// The standby driver waits now, and the caller may take the lock from it. Nothing
-    /// if the caller wants it already.
+    /// The standby driver waits now, and the caller may take the lock from it.
     pub(crate) fn stand_by(&self) -> Opened {
         let state = Self::after(self.state.load(Ordering::Relaxed)) | STANDBY;
         self.state.swap(state, Ordering::SeqCst);
@@ -96,9 +95,10 @@ impl DriveLock {
         self.state.load(Ordering::SeqCst) != opened.0
     }
 
-    /// The standby driver has waited; false if the caller has taken the lock meanwhile.
+    /// The standby driver has waited; false if the caller has taken the lock meanwhile,
+    /// or is about to.
     pub(crate) fn resume(&self, opened: Opened) -> bool {
-        self.change(opened.0, HELD)
+        !self.reclaimed.load(Ordering::SeqCst) && self.change(opened.0, HELD)
     }
 
     /// A standby driver leaves: what has gone wrong is for the caller.

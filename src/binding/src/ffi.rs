@@ -8,6 +8,7 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use smallvec::SmallVec;
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
 pub(crate) fn is_sole(object: &Bound<'_, PyAny>) -> bool {
@@ -21,32 +22,26 @@ pub(crate) fn references<T>(object: &Bound<'_, T>) -> isize {
     unsafe { ffi::Py_REFCNT(object.as_ptr()) }
 }
 
-/// The one object that another tells the garbage collector of; none if it tells of
-/// several, or of none.
-pub(crate) fn sole_referent<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    /// What is visited, as long as it is one object.
-    struct Visited {
-        first: *mut ffi::PyObject,
-        count: usize,
-    }
+/// What an object tells the garbage collector that it holds; nothing if it cannot say.
+pub(crate) fn referents<'py>(object: &Bound<'py, PyAny>) -> SmallVec<[Bound<'py, PyAny>; 8]> {
+    type Visited = SmallVec<[*mut ffi::PyObject; 8]>;
 
     unsafe extern "C" fn visit(object: *mut ffi::PyObject, visited: *mut c_void) -> c_int {
         // SAFETY: it is the one that is given below, and nobody else has it meanwhile.
-        let visited = unsafe { &mut *visited.cast::<Visited>() };
-        visited.first = object;
-        visited.count += 1;
+        unsafe { &mut *visited.cast::<Visited>() }.push(object);
         0
     }
 
-    let mut visited = Visited { first: std::ptr::null_mut(), count: 0 };
+    let mut visited = Visited::new();
     // SAFETY: the type is that of a living object, and what it has in this slot is such a
     // function, or nothing. It only calls `visit`, with objects that `object` holds.
     unsafe {
         let slot = ffi::PyType_GetSlot(object.get_type_ptr(), ffi::Py_tp_traverse);
         let traverse: Option<ffi::traverseproc> = std::mem::transmute(slot);
-        traverse?(object.as_ptr(), visit, (&raw mut visited).cast());
-        let is_one = visited.count == 1;
-        is_one.then(|| Bound::from_borrowed_ptr(object.py(), visited.first))
+        if let Some(traverse) = traverse {
+            traverse(object.as_ptr(), visit, (&raw mut visited).cast());
+        }
+        visited.iter().map(|held| Bound::from_borrowed_ptr(object.py(), *held)).collect()
     }
 }
 

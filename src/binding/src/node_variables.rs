@@ -23,8 +23,8 @@ pub(crate) struct CallerVariables {
 pub(crate) struct NodeVariables {
     context: Py<PyAny>,
     call: Py<CurrentCall>,
-    /// What the context refers to: a table that all copies share until they are changed,
-    /// which puts another one in its place. None if Python does not say.
+    /// The table behind the context. All copies share it until they are changed, which
+    /// puts another one in its place. None if it cannot be told who shares it.
     table: Option<Py<PyAny>>,
 }
 
@@ -75,9 +75,9 @@ impl NodeVariables {
             return Ok(spare);
         }
         let context = caller.copy(py)?;
-        let call = CurrentCall::set(&context, errand)?.unbind();
-        let table = ffi::sole_referent(&context).map(Bound::unbind);
-        Ok(Self { context: context.unbind(), call, table })
+        let call = CurrentCall::set(&context, errand)?;
+        let table = table_with(&context, &call).map(Bound::unbind);
+        Ok(Self { context: context.unbind(), call: call.unbind(), table })
     }
 
     /// The context that the node is called in.
@@ -103,7 +103,7 @@ impl NodeVariables {
         // the context and the one that is found.
         ffi::is_sole(context)
             && ffi::references(call) == 2
-            && ffi::sole_referent(context)
+            && sole_referent(context)
                 .is_some_and(|found| found.is(table) && ffi::references(&found) == 3)
     }
 
@@ -112,6 +112,24 @@ impl NodeVariables {
         visit.call(&self.table)?;
         visit.call(&self.call)
     }
+}
+
+/// The table behind a context, if a value stands in its root. A table is a tree of which
+/// changed copies share all but what leads to the change: only what stands in the root is
+/// held once for each table, so that its references tell whether there are others.
+fn table_with<'py>(
+    context: &Bound<'py, PyAny>,
+    value: &Bound<'py, CurrentCall>,
+) -> Option<Bound<'py, PyAny>> {
+    let table = sole_referent(context)?;
+    let root = sole_referent(&table)?;
+    ffi::referents(&root).iter().any(|held| held.is(value)).then_some(table)
+}
+
+/// The one object that another one holds; none if there are several.
+fn sole_referent<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let mut referents = ffi::referents(object);
+    if referents.len() == 1 { referents.pop() } else { None }
 }
 
 /// `Context.run`.

@@ -118,6 +118,11 @@ pub(crate) fn close(until: Instant) {
 fn work(run: &Bound<'_, Run>) {
     let (py, this) = (run.py(), run.get());
     this.calls.summoned.store(false, Ordering::SeqCst);
+    // The caller's thread may have counted on this one when it began a call, and the first
+    // call here may take long.
+    if this.inbox.is_filled() {
+        this.inbox.standby.notice(py);
+    }
     while let Some(mut call) = this.calls.take(run, |_| true) {
         let home = Home::here();
         let answer = match call.make(py) {

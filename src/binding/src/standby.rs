@@ -1,6 +1,7 @@
 //! A second driver for a run whose caller is inside a call: it stores, schedules and
-//! cancels until the call is over. It makes no call of a node itself, but sends all of
-//! them to the pool, so that the caller never waits for more than one turn of it.
+//! cancels until the call is over. It sends calls of nodes to the pool, but for those that
+//! are made inline, after which it looks whether the caller is back: that never waits for
+//! more than one turn of it, and the inline calls which that begins.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -114,12 +115,14 @@ fn drive_in_variables(run: &Bound<'_, Run>) -> PyResult<bool> {
 pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
     let (py, this) = (run.py(), run.get());
     let lock = &this.inbox.standby.lock;
-    let mut done = None;
     loop {
-        match this.with(|core| core.turn(run, Goal::End, done.take()))? {
-            Next::Call(call) => done = start(run, vec![call], Role::Standby)?,
-            Next::Start(calls, _) => done = start(run, calls, Role::Standby)?,
-            Next::Cancel(stopped) => cancel(run, stopped)?,
+        let begun = match this.with(|core| core.turn(run, Goal::End, None))? {
+            Next::Call(call) => vec![call],
+            Next::Start(calls, _) => calls,
+            Next::Cancel(stopped) => {
+                cancel(run, stopped)?;
+                Vec::new()
+            }
             Next::Wait(limit) => {
                 let opened = lock.stand_by();
                 let limit = limit.unwrap_or(LONGEST).max(Duration::from_micros(100));
@@ -127,9 +130,17 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
                 if !lock.resume(opened) {
                     return Ok(true);
                 }
+                continue;
             }
             // It asks for no items, which stay where the caller finds them.
             Next::Item(_) | Next::Rest => return Ok(false),
+        };
+        if let Some(answer) = start(run, begun, Role::Standby)? {
+            this.inbox.put(py, |letters| letters.answers.push(answer));
+        }
+        let opened = lock.stand_by();
+        if !lock.resume(opened) {
+            return Ok(true);
         }
     }
 }

@@ -359,7 +359,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
 /// Frees a thread whose owner is gone or done with it; any other fault stays.
 pub(crate) async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
     let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
-    let is_over = |owner: &&str| owner::is_gone(owner) || lease::has_left(owner);
+    let is_over = |owner: &&str| owner::is_gone(owner) || lease::has_left(thread, owner);
     match holder.filter(|owner| fault.code == "thread_busy" && is_over(owner)) {
         Some(owner) => vault.store().release(thread, owner).await,
         None => Err(fault),

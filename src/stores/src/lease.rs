@@ -198,7 +198,7 @@ impl Unreleased {
             Some(answer)
         };
         self.answer = self.answer.take().or_else(ask);
-        let answered = self.answer.as_mut().and_then(|answer| answer.now_or_never());
+        let answered = self.answer.as_mut().and_then(FutureExt::now_or_never);
         if answered.as_ref().is_some_and(Result::is_err) {
             self.answer = None;
         }
@@ -206,9 +206,10 @@ impl Unreleased {
     }
 }
 
-/// Whether this owner has let its thread go, and no store could be told so.
-pub(crate) fn has_left(owner: &str) -> bool {
-    Leases::here().unreleased.iter().any(|left| left.claimed.owner == owner)
+/// Whether this owner has let a thread go, and no store could be told so.
+pub(crate) fn has_left(thread: &str, owner: &str) -> bool {
+    let is_left = |claimed: &Claimed| (&*claimed.thread, &*claimed.owner) == (thread, owner);
+    Leases::here().unreleased.iter().any(|left| is_left(&left.claimed))
 }
 
 fn release_again() {

@@ -1,9 +1,4 @@
 //! Writers to one thread, and the one who was late too often.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test stops at the first surprise, in what it shares too"
-)]
-
 use std::sync::Arc;
 use std::time::Duration;
 
