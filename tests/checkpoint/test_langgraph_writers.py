@@ -209,6 +209,13 @@ class TestRemoving:
             one.prune(["t"])
             assert [values["n"] for values in shown(other)] == ["new"]
 
+    def test_one_name_is_not_taken_for_the_names_of_its_letters(self, url: str) -> None:
+        with AntiphonSaver.open(url) as saver:
+            put(saver, {"n": 2}, put(saver, {"n": 1}))
+            with pytest.raises(TypeError, match="found a text: 't'"):
+                saver.prune("t")
+            assert [values["n"] for values in shown(saver)] == [2, 1]
+
     def test_what_another_run_adds_meanwhile_stays(self, url: str) -> None:
         with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
             put(one, {"n": 1}, run_id="a")

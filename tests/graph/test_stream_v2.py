@@ -1,10 +1,12 @@
 """`version="v2"`: each part of a stream carries its type and namespace (rule 103)."""
 
 import pickle
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from antiphon.graph import GraphBuildError
 from support.oracle import Events, Impl, Run
 from support.states import Log, Plain, say
 
@@ -88,3 +90,11 @@ def test_an_unknown_version_is_an_error(impl: Impl, run: Run, events: Events) ->
     for call in (run, events):
         with pytest.raises(ValueError, match="v9"):
             call(graph, {}, version="v9")
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("what", ["t", None, {"a": 1}])
+def test_what_is_no_pause_cannot_be_resumed(impl: Impl, what: Any) -> None:
+    graph = impl.sequence(Plain, ("n", lambda state: None))
+    with pytest.raises(GraphBuildError, match="`resume` takes what `invoke` returned at a pause"):
+        graph.resume(what, "yes")

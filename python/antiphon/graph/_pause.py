@@ -57,6 +57,12 @@ def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[Flight, dict[str, 
         GraphBuildError: several questions are open and the answer names none, or the
             pause is over, or never was one.
     """
+    if not hasattr(paused, "flight"):
+        raise GraphBuildError(
+            f"`resume` takes what `invoke` returned at a pause, found: {type(paused).__name__}",
+            code="answer_invalid",
+            hint="to answer by thread, call `invoke(Command(resume=answer), config)`",
+        )
     flight = paused.flight
     if flight is None:
         raise GraphBuildError("the run does not wait for an answer", code="answer_invalid")

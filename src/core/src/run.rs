@@ -400,17 +400,6 @@ impl<V: Value> Run<V> {
         &self.desk.budget
     }
 
-    /// How many tasks have been handed out and not been answered, or wait for their
-    /// next attempt.
-    pub const fn pending_tasks(&self) -> usize {
-        self.desk.running + self.desk.sleeping
-    }
-
-    /// Whether something of a task is due before the run's deadline: a time-out, a retry.
-    pub fn has_timer(&self) -> bool {
-        self.desk.alarm.is_some() && self.desk.alarm != self.desk.deadline
-    }
-
     /// Time left until the run's deadline; none if it has none.
     pub fn remaining(&self, now: Time) -> Option<Duration> {
         self.desk.deadline.map(|deadline| deadline.since(now))

@@ -291,7 +291,10 @@ pub fn busy(thread: &str, until: Time) -> Fault {
     )
     .with("thread", thread)
     .with("until", until.to_string())
-    .hint("wait for that run to end; one whose process is gone lets go when its time is up")
+    .hint(
+        "wait for that run to end, or close its stream if it was left in the middle; one whose \
+         process is gone lets go when its time is up",
+    )
 }
 
 /// The failure of whoever has lost a thread.

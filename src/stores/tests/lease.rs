@@ -33,7 +33,7 @@ fn say(path: &Path, words: &str) {
 /// Takes a thread and cannot release it; what was answered.
 async fn hold(vault: &Vault, thread: &str) -> String {
     let (log, _) = Log::open(vault.clone(), thread, thread, TERM).await.unwrap();
-    log.release().await.unwrap_err().code.to_string()
+    log.release().await.unwrap_err().code.clone()
 }
 
 #[tokio::test]

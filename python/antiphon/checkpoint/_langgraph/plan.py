@@ -51,22 +51,41 @@ class Query(NamedTuple):
 
 
 def listed(query: Query) -> Generator[Ask | CheckpointTuple, Any, None]:
-    """Shows checkpoints, newest first; what comes behind the last one is not read."""
+    """Shows checkpoints, newest first; what comes behind the last one is not read.
+
+    Those that were pruned while they were looked for are left out. If these were all, younger ones
+    have taken their place.
+    """
+    for _ in range(TRIES):
+        shown, gone = yield from _shown(query)
+        if shown or not gone:
+            return
+
+
+def _shown(query: Query) -> Generator[Ask | CheckpointTuple, Any, tuple[int, int]]:
+    """Shows them; says how many were shown, and how many were there and could not be read."""
     order = AcrossThreads(query)
-    left = query.limit
+    shown = gone = 0
     if query.config is None:
         for name, at in (yield Ask("threads", ())):
             order.wait_for(name, at)
     else:
         yield from order.read(Place.of(query.config).thread)
-    while left is None or left > 0:
+    while query.limit is None or shown < query.limit:
         place: Place | None = yield from order.next()
         if place is None:
-            return
+            break
         found: Found | None = yield Ask("get", _get(place, query.filter))
         if found is not None:
             yield place.tuple(found)
-            left = None if left is None else left - 1
+            shown += 1
+        elif query.filter is None:
+            gone += 1
+    return shown, gone
+
+
+TRIES = 10
+"""So often a thread is pruned at most, from end to end, while it is looked at."""
 
 
 class AcrossThreads:
@@ -176,6 +195,8 @@ def pruned(threads: Sequence[str], strategy: str) -> Generator[Ask, Any, None]:
     """Leaves the last checkpoint of each namespace, or nothing."""
     if strategy not in {"keep_latest", "delete"}:
         raise ValueError(f"`strategy` is keep_latest or delete, found: {strategy}")
+    if isinstance(threads, str):
+        raise TypeError(f"`thread_ids` is a list of names, found a text: {threads!r}")
     for thread in map(str, threads):
         if strategy == "delete":
             yield Ask("delete", (thread,))

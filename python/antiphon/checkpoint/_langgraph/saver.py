@@ -273,6 +273,7 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
 
         Raises:
             ValueError: there is no such strategy.
+            TypeError: `thread_ids` is one name, and not several.
         """
         deque(carried_out(self._shelves, pruned(thread_ids, strategy)), maxlen=0)
 

@@ -15,6 +15,17 @@ use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
+    /// How many tasks have been handed out and not been answered, or wait for their
+    /// next attempt.
+    pub const fn pending_tasks(&self) -> usize {
+        self.desk.running + self.desk.sleeping
+    }
+
+    /// Whether something of a task is due before the run's deadline: a time-out, a retry.
+    pub fn has_timer(&self) -> bool {
+        self.desk.alarm.is_some() && self.desk.alarm != self.desk.deadline
+    }
+
     /// Says that an attempt is alive, and with it all that it works for.
     pub fn alive(&mut self, id: TaskId, sign: Sign, now: Time) {
         if self.desk.watches && self.units.is_present(id) {

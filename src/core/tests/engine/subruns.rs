@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::checkpoint::{Change, Commit, KnownSubrun, Memory, SubrunCommit};
+use antiphon_core::checkpoint::{Change, Commit, KnownSubrun, Memory, SubrunCommit, SubrunLog};
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Options;
 use antiphon_core::task::Outcome;
@@ -33,7 +33,7 @@ fn starts(call: &mut Call<'_>, name: u8, commits: u8, seen: &Seen) -> Result<(),
     call.commits.extend(begun.intent.map(|intent| *intent));
     let log = match begun.known {
         KnownSubrun::Commits(log) => log,
-        _ => Default::default(),
+        _ => SubrunLog::default(),
     };
     seen.lock().unwrap().push((begun.index, name, begun.seed, log.commits.clone(), log.ended));
     for nth in u8::try_from(log.commits.len()).unwrap()..commits {
