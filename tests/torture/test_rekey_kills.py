@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OLD, NEW = bytes(range(32)), bytes(range(1, 33))
-THREADS, STEPS = rounds(6, 40), rounds(150, 1_000)
+THREADS, STEPS = rounds(6, 12), rounds(150, 400)
 
 VICTIM = """
 import sys
