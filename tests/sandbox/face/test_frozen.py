@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.sandbox import Limits, Sandbox
 from antiphon.sandbox._engines import probe
-from sandbox.jail.test_native import descendants
+from support.processes import descendants
 
 pytestmark = [
     pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine"),
@@ -46,7 +46,7 @@ def test_code_that_goes_on_after_its_outcome_is_stopped_until_the_next_run(box: 
         assert session.run("import time, os\nos.getpid()").ok
         [about] = [
             Path(f"/proc/{pid}")
-            for pid in descendants(os.getpid()) - before
+            for pid in descendants(os.getpid()).keys() - before
             if state(Path(f"/proc/{pid}"))[0] == "T"
         ]
         assert session.run(FORGED + "while True: pass").value == 1

@@ -20,6 +20,7 @@ import pytest
 
 from antiphon._antiphon import NativeSandbox, Stopper, sandbox_probe
 from antiphon.errors import SandboxUnavailable, ValidationError
+from support.processes import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,16 +252,3 @@ def test_nothing_survives_a_host_that_is_killed(engine: str) -> None:
     finally:
         for name in names:
             os.close(name)
-
-
-def descendants(of: int) -> set[int]:
-    """All that descend from a process."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            rest = path.read_text(encoding="utf-8").rpartition(")")[2]
-            parents[int(path.parent.name)] = int(rest.split()[1])
-    found: set[int] = set()
-    while more := {pid for pid, up in parents.items() if up in found | {of}} - found:
-        found |= more
-    return found

@@ -10,6 +10,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from support.processes import descendants
+
 _GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -38,7 +40,7 @@ def traces() -> Traces:
     """What there is now."""
     own = f"antiphon-{os.getpid()}-"
     return Traces(
-        processes=sorted(_descendants(os.getpid()).values()),
+        processes=sorted(descendants(os.getpid()).values()),
         threads=len(list(Path("/proc/self/task").iterdir())),
         descriptors=_descriptors(),
         files=sorted(
@@ -70,17 +72,3 @@ def _descriptors() -> dict[str, int]:
     for name, count in found.items():
         told[re.sub(r"^/proc/\d+/", "/proc/…/", name)] += count
     return dict(sorted(told.items()))
-
-
-def _descendants(of: int) -> dict[int, str]:
-    told = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            start, _, rest = path.read_text(encoding="utf-8").rpartition(")")
-            told[int(path.parent.name)] = (int(rest.split()[1]), start.partition("(")[2])
-    found: dict[int, str] = {}
-    while more := {
-        pid: name for pid, (up, name) in told.items() if up in {of, *found} and pid not in found
-    }:
-        found |= more
-    return found
