@@ -1,7 +1,7 @@
 """A process that keeps runs under hardship, and says on its output what came of it.
 
-Arguments: what it has to bear (``unprivileged``, ``little-disk``, ``room-again`` or ``nothing``),
-the file, and so many steps.
+Arguments: what it has to bear (``unprivileged``, ``changed``, ``little-disk``, ``room-again`` or
+``nothing``), the file, and so many steps.
 """
 
 import operator
@@ -60,7 +60,7 @@ def main(hardship: str, path: str, steps: int) -> None:
         # All that is imported late is imported now.
         kept(saver, 1)
     print("begin", flush=True)
-    if hardship == "unprivileged" and os.getuid() == 0:
+    if hardship in {"unprivileged", "changed"} and os.getuid() == 0:
         os.setuid(NOBODY)
     if hardship in {"little-disk", "room-again"}:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -68,6 +68,10 @@ def main(hardship: str, path: str, steps: int) -> None:
     try:
         with SqliteSaver.open(path) as saver:
             print("holds", *(thread.steps for thread in saver.threads()), flush=True)
+            if hardship == "changed":
+                # Somebody who may write does so now.
+                sys.stdin.readline()
+                saver.threads()
             if hardship == "room-again":
                 without_room(saver, steps)
             print("end", kept(saver, steps), flush=True)

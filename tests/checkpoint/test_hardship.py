@@ -53,6 +53,35 @@ def test_a_file_that_may_only_be_read_is_not_written(folder: Path) -> None:
         assert saver.threads()[0].steps == STEPS
 
 
+def test_a_file_that_may_only_be_read_is_not_shown_as_it_was_before(folder: Path) -> None:
+    path = folder / "runs.db"
+    bear("nothing", path)
+
+    def protect(*, writable: bool) -> None:
+        path.chmod(0o644 if writable else 0o444)
+        folder.chmod(0o755 if writable else 0o555)
+
+    protect(writable=False)
+    command = [sys.executable, str(SCRIPT), "changed", str(path), str(STEPS)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as reader:
+        assert reader.stdout is not None
+        try:
+            while reader.stdout.readline() != f"holds {STEPS}\n":
+                assert reader.poll() is None
+            protect(writable=True)
+            with SqliteSaver.open(path) as writer:
+                writer.copy_thread("t", "u")
+            protect(writable=False)
+            told, _ = reader.communicate("\n", timeout=60)
+            assert told.splitlines()[0] == "error store_unavailable"
+            # Whoever opens it again sees what it is now.
+            assert bear("unprivileged", path)[0] == ["holds", str(STEPS), str(STEPS)]
+        finally:
+            reader.kill()
+            protect(writable=True)
+
+
 def test_a_folder_that_may_not_be_written_to_holds_no_new_file(folder: Path) -> None:
     folder.chmod(0o555)
     try:
