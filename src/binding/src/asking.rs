@@ -10,8 +10,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::event::{Event, Named};
-use crate::{exit_gate, ffi};
+use crate::event::Named;
+use crate::exit_gate;
 
 /// How long a wait may last before Ctrl-C is looked for.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -109,7 +109,7 @@ async fn shown<T>(
 ) -> PyResult<T> {
     let mut show = |event: Arc<CoreEvent>| {
         let event = named.event(Arc::unwrap_or_clone(event));
-        exit_gate::enter_or_park(|py| tell(watch.bind(py), event))
+        exit_gate::enter_or_park(|py| watch.call1(py, (event,)).map(|_| ()))
     };
     let answer = loop {
         tokio::select! {
@@ -122,11 +122,6 @@ async fn shown<T>(
         show(event)?;
     }
     Ok(answer)
-}
-
-fn tell(watch: &Bound<'_, PyAny>, event: Event) -> PyResult<()> {
-    let event = Bound::new(watch.py(), event)?.into_any();
-    ffi::call(watch, [Some(&event)]).map(|_| ())
 }
 
 /// A thread that waits for an answer and shows events meanwhile.
@@ -174,7 +169,7 @@ impl<T: Send> Waiting<'_, '_, T> {
                 let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
                 let event = named.event(event.clone());
                 drop(named);
-                tell(watch, event)
+                watch.call1((event,)).map(|_| ())
             }
             None => Ok(()),
         }

@@ -7,9 +7,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::call::{Call, Kind, is_awaitable, steppable};
-use crate::core::{Beside, Next};
+use crate::core::{Next, Timers};
 use crate::coroutine::NodeCoroutine;
-use crate::drive_lock::Opened;
+use crate::drive_lock::LockTicket;
 use crate::handle::Handle;
 use crate::inbox::Answer;
 use crate::pool;
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Who starts calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum DriverRole {
     /// The caller's thread, which makes calls itself where it can.
     Caller,
     /// The caller's thread, which must stay free meanwhile.
@@ -49,10 +49,10 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
         let goal = if interrupted.is_some() { Goal::End } else { goal };
         match this.with(|core| core.turn(run, goal, done.take()))? {
             Next::Call(call) => done = call_alone(run, call)?,
-            Next::Start(calls, beside) => {
+            Next::Start(calls, timers) => {
                 // Items and timers would wait for the call that this thread makes.
-                let bound = this.live || goal == Goal::Item || beside == Beside::Timers;
-                let role = if bound { Role::Watcher } else { Role::Caller };
+                let bound = this.live || goal == Goal::Item || timers == Timers::Pending;
+                let role = if bound { DriverRole::Watcher } else { DriverRole::Caller };
                 done = start(run, calls, role)?;
             }
             Next::Cancel(stopped) => cancel(run, stopped)?,
@@ -75,9 +75,9 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
 fn call_alone(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answer)>> {
     match call.kind {
         // What it tells while it runs is to be seen while it runs.
-        Kind::Blocking if run.get().live => start(run, vec![call], Role::Watcher),
-        Kind::Timed => start(run, vec![call], Role::Watcher),
-        // Nothing else of the run goes on meanwhile that somebody could see to.
+        Kind::Blocking if run.get().live => start(run, vec![call], DriverRole::Watcher),
+        Kind::Timed => start(run, vec![call], DriverRole::Watcher),
+        // The run has no other task, so a standby driver would have nothing to do.
         Kind::Blocking | Kind::Inline | Kind::Coroutine | Kind::TimedCoroutine => {
             make(run, call, None).map(|(made, _)| made)
         }
@@ -88,7 +88,7 @@ fn call_alone(run: &Bound<'_, Run>, call: Call) -> PyResult<Option<(TaskId, Answ
 pub(crate) fn start(
     run: &Bound<'_, Run>,
     calls: Vec<Call>,
-    role: Role,
+    role: DriverRole,
 ) -> PyResult<Option<(TaskId, Answer)>> {
     let mut here = Vec::with_capacity(calls.len());
     let mut pooled = false;
@@ -112,14 +112,14 @@ pub(crate) fn start(
         if !undisturbed && !is_wanted(run, &call)? {
             continue;
         }
-        let opened = (role != Role::Standby).then(|| open(run));
+        let opened = (role != DriverRole::Standby).then(|| open(run));
         let (made, alone) = make(run, call, opened)?;
         undisturbed &= alone;
         if let Some((id, answer)) = std::mem::replace(&mut done, made) {
             this.with(|core| core.answer(py, id, answer))?;
         }
     }
-    if pooled && role == Role::Caller {
+    if pooled && role == DriverRole::Caller {
         // Whoever stands in for this thread meanwhile finds it there.
         if let Some(answer) = done.take() {
             this.inbox.put(py, |letters| letters.answers.push(answer));
@@ -160,7 +160,7 @@ fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
 }
 
 /// Lets a standby driver in while the caller's thread is inside a call.
-fn open(run: &Bound<'_, Run>) -> Opened {
+fn open(run: &Bound<'_, Run>) -> LockTicket {
     let this = run.get();
     let opened = this.inbox.standby.lock.open();
     if this.inbox.is_filled() && !this.calls.has_help() {
@@ -170,7 +170,7 @@ fn open(run: &Bound<'_, Run>) -> Opened {
 }
 
 /// Takes the run back after a call; says whether it was never away.
-fn close(run: &Bound<'_, Run>, opened: Opened) -> PyResult<bool> {
+fn close(run: &Bound<'_, Run>, opened: LockTicket) -> PyResult<bool> {
     let (py, inbox) = (run.py(), &run.get().inbox);
     let lock = &inbox.standby.lock;
     if lock.close(opened) {
@@ -202,7 +202,7 @@ pub(crate) fn cancel(run: &Bound<'_, Run>, stopped: Vec<(TaskId, Handle)>) -> Py
 fn make(
     run: &Bound<'_, Run>,
     mut call: Call,
-    opened: Option<Opened>,
+    opened: Option<LockTicket>,
 ) -> PyResult<(Option<(TaskId, Answer)>, bool)> {
     let py = run.py();
     let id = call.errand.id;

@@ -122,7 +122,7 @@ impl Call {
         }
     }
 
-    /// Makes sure that the node has context variables of its own, which it is entered in.
+    /// Makes the node's context variables, unless they are made.
     pub(crate) fn prepare(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.variables.is_none() {
             self.variables = Some(NodeVariables::of(py, &self.errand)?);
@@ -157,12 +157,7 @@ fn enter_node(
     let py = context.py();
     let place = core.machine.place_of(context.get().errand.id);
     let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
-    let none = py.None().into_bound(py);
-    let about = about.map_or_else(|| none.clone(), Bound::into_any);
-    let input = input.map_or(&none, |input| input.bind(py));
-    let given =
-        [Some(variables), Some(enter.bind(py)), Some(context.as_any()), Some(&about), Some(input)];
-    ffi::call(node_variables::run(py)?, given)?;
+    node_variables::run(py)?.call1((variables, enter, context, about, input))?;
     Ok(())
 }
 
@@ -231,7 +226,7 @@ pub(crate) fn steppable<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'p
     if awaitable.hasattr(intern!(py, "send"))? {
         return Ok(awaitable.clone());
     }
-    ffi::call_method(awaitable, intern!(py, "__await__"), [])
+    awaitable.call_method0(intern!(py, "__await__"))
 }
 
 /// Whether a value has to be awaited.

@@ -52,7 +52,7 @@ pub(crate) enum Next {
     /// Make this call; nothing else of the run is under way.
     Call(Call),
     /// Make these calls, side by side.
-    Start(Vec<Call>, Beside),
+    Start(Vec<Call>, Timers),
     /// Stop these; each still answers.
     Cancel(Vec<(TaskId, Handle)>),
     /// Wait for a letter, or for so long.
@@ -63,13 +63,12 @@ pub(crate) enum Next {
     Rest,
 }
 
-/// What goes on while calls are made side by side.
+/// Whether a time-out, a retry or a deadline can fall due while calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
-    /// Calls that end in their own time.
-    Calls,
-    /// Something is due at a certain time, too.
-    Timers,
+pub(crate) enum Timers {
+    Absent,
+    /// The driver has to stay free to see to them.
+    Pending,
 }
 
 #[derive(Debug)]
@@ -197,21 +196,21 @@ impl Core {
         for task in tasks {
             calls.extend(self.call(run, task)?);
         }
-        let beside = self.beside(&calls);
-        Ok((!calls.is_empty()).then_some(Next::Start(calls, beside)))
+        let due = self.timers(&calls);
+        Ok((!calls.is_empty()).then_some(Next::Start(calls, due)))
     }
 
-    /// Whether somebody has to be there at a certain time while calls are made. What is on
-    /// the pool cannot be stopped, so a deadline alone asks for nobody.
-    fn beside(&self, calls: &[Call]) -> Beside {
+    /// What can fall due while these calls are made. What is on the pool cannot be stopped,
+    /// so the run's deadline alone does not count.
+    fn timers(&self, calls: &[Call]) -> Timers {
         let stoppable = || {
             let coroutine = |kind| matches!(kind, Kind::Coroutine | Kind::TimedCoroutine);
             let pooled = |handle: &Handle| matches!(handle, Handle::Pooled);
             calls.iter().any(|call| coroutine(call.kind)) || !self.handles.values().all(pooled)
         };
-        let timers =
+        let pending =
             self.machine.has_timer() || (self.machine.remaining(self.now).is_some() && stoppable());
-        if timers { Beside::Timers } else { Beside::Calls }
+        if pending { Timers::Pending } else { Timers::Absent }
     }
 
     fn call(&mut self, run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {

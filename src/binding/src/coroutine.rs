@@ -55,9 +55,7 @@ impl NodeCoroutine {
         let py = event_loop.py();
         let this = Self::made(py, call, inner, Some(Home::here()))?;
         let launch = this.getattr(py, intern!(py, "launch"))?;
-        let launch = launch.bind(py);
-        let given = [Some(launch), Some(event_loop)];
-        ffi::call_method(event_loop, intern!(py, "call_soon_threadsafe"), given)?;
+        event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (launch, event_loop))?;
         Ok(this)
     }
 
@@ -147,7 +145,7 @@ impl NodeCoroutine {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        ffi::call_method(self.inner.bind(py), intern!(py, "close"), [])?;
+        self.inner.call_method0(py, intern!(py, "close"))?;
         Ok(())
     }
 
@@ -165,8 +163,7 @@ impl NodeCoroutine {
         let Some(task) = task else { return Ok(()) };
         let event_loop = task.call_method0(py, intern!(py, "get_loop"))?;
         let cancel = task.getattr(py, intern!(py, "cancel"))?;
-        let given = [Some(cancel.bind(py))];
-        ffi::call_method(event_loop.bind(py), intern!(py, "call_soon_threadsafe"), given)?;
+        event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (cancel,))?;
         Ok(())
     }
 

@@ -24,7 +24,7 @@ const CHANGE: usize = 4;
 
 /// What the lock looked like when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Opened(usize);
+pub(crate) struct LockTicket(usize);
 
 #[derive(Debug, Default)]
 pub(crate) struct DriveLock {
@@ -33,7 +33,7 @@ pub(crate) struct DriveLock {
     caller: AtomicUsize,
     /// The caller's thread waits until a standby driver is done with its turn.
     reclaimed: AtomicBool,
-    /// Why the standby driver could not go on; the caller is told.
+    /// The error that ended the standby driver, for the caller to raise.
     failure: Mutex<Option<PyErr>>,
     released: Condvar,
 }
@@ -46,16 +46,16 @@ impl DriveLock {
 
     /// Opens the lock for a call; only its holder may. Whoever puts something into
     /// the inbox from now on sees that nobody reads it, so look there afterwards.
-    pub(crate) fn open(&self) -> Opened {
+    pub(crate) fn open(&self) -> LockTicket {
         let state = Self::after(self.state.load(Ordering::Relaxed)) | IN_CALL;
         // Ordered with the look into the inbox that follows, as its writers order
         // theirs: one of the two sides sees the other.
         self.state.swap(state, Ordering::SeqCst);
-        Opened(state)
+        LockTicket(state)
     }
 
     /// Closes the lock after a call; false if somebody has taken it over.
-    pub(crate) fn close(&self, opened: Opened) -> bool {
+    pub(crate) fn close(&self, opened: LockTicket) -> bool {
         let held = opened.0 & !MODES;
         let closed =
             self.state.compare_exchange(opened.0, held, Ordering::AcqRel, Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl DriveLock {
     }
 
     /// The standby driver waits now, and the caller may take the lock from it.
-    pub(crate) fn stand_by(&self) -> Opened {
+    pub(crate) fn stand_by(&self) -> LockTicket {
         let state = Self::after(self.state.load(Ordering::Relaxed)) | STANDBY;
         self.state.swap(state, Ordering::SeqCst);
         if self.reclaimed.load(Ordering::SeqCst) {
@@ -87,17 +87,17 @@ impl DriveLock {
             drop(self.failure.lock().unwrap_or_else(PoisonError::into_inner));
             self.released.notify_all();
         }
-        Opened(state)
+        LockTicket(state)
     }
 
     /// Whether a standby driver that waits has lost the lock to the caller.
-    pub(crate) fn is_lost(&self, opened: Opened) -> bool {
+    pub(crate) fn is_lost(&self, opened: LockTicket) -> bool {
         self.state.load(Ordering::SeqCst) != opened.0
     }
 
     /// The standby driver has waited; false if the caller has taken the lock meanwhile,
     /// or is about to.
-    pub(crate) fn resume(&self, opened: Opened) -> bool {
+    pub(crate) fn resume(&self, opened: LockTicket) -> bool {
         !self.reclaimed.load(Ordering::SeqCst) && self.change(opened.0, HELD)
     }
 

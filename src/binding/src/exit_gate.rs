@@ -27,16 +27,16 @@ static ENTERING: AtomicUsize = AtomicUsize::new(0);
 /// The thread that ends the interpreter, by its [`here`].
 static CLOSER: AtomicUsize = AtomicUsize::new(0);
 
-struct Entering;
+struct EntryGuard;
 
-impl Entering {
+impl EntryGuard {
     fn begin() -> Self {
         ENTERING.fetch_add(1, Ordering::SeqCst);
         Self
     }
 }
 
-impl Drop for Entering {
+impl Drop for EntryGuard {
     fn drop(&mut self) {
         ENTERING.fetch_sub(1, Ordering::SeqCst);
     }
@@ -69,7 +69,7 @@ fn close_gate(py: Python<'_>) {
 /// Enters the interpreter, on a thread that Python does not know; nothing if it is
 /// going down.
 pub(crate) fn enter<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
-    let entering = Entering::begin();
+    let entering = EntryGuard::begin();
     if CLOSED.load(Ordering::SeqCst) {
         return None;
     }

@@ -9,7 +9,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::ffi;
 use crate::object::Object;
 
 /// The fault as the dict that `antiphon.errors.from_fault` takes.
@@ -215,7 +214,7 @@ impl Retry {
         {
             return error.is_instance(rule).unwrap_or(false);
         }
-        let covered = ffi::call(rule, [Some(error)]).and_then(|answer| answer.is_truthy());
+        let covered = rule.call1((error,)).and_then(|answer| answer.is_truthy());
         covered.unwrap_or(false)
     }
 }

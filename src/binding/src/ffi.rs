@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 
 /// Whether nobody but `object` holds the object, so that it may be changed in place.
@@ -70,30 +70,6 @@ pub(crate) fn call<'py, const N: usize>(
             end,
         );
         Bound::from_owned_ptr_or_err(callable.py(), called)
-    }
-}
-
-/// The same for a method, with up to four arguments.
-pub(crate) fn call_method<'py, const N: usize>(
-    object: &Bound<'py, PyAny>,
-    name: &Bound<'py, PyString>,
-    arguments: [Option<&Bound<'py, PyAny>>; N],
-) -> PyResult<Bound<'py, PyAny>> {
-    const { assert!(N <= 4, "a method takes four arguments at most") };
-    let end = std::ptr::null_mut::<ffi::PyObject>();
-    let at = |place: usize| arguments.get(place).copied().flatten().map_or(end, Bound::as_ptr);
-    // SAFETY: as in `call`.
-    unsafe {
-        let called = ffi::PyObject_CallMethodObjArgs(
-            object.as_ptr(),
-            name.as_ptr(),
-            at(0),
-            at(1),
-            at(2),
-            at(3),
-            end,
-        );
-        Bound::from_owned_ptr_or_err(object.py(), called)
     }
 }
 

@@ -4,7 +4,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::coroutine::NodeCoroutine;
-use crate::ffi;
 
 #[derive(Debug)]
 pub(crate) enum Handle {
@@ -25,7 +24,7 @@ impl Handle {
     pub(crate) fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         match self {
             Self::Coroutine(coroutine) => {
-                ffi::call_method(coroutine.bind(py), intern!(py, "cancel"), [])?;
+                coroutine.call_method0(py, intern!(py, "cancel"))?;
             }
             Self::Native(task) => task.abort(),
             Self::Pooled => {}

@@ -12,10 +12,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::exit_gate;
-use crate::ffi;
 use crate::object::Object;
 use crate::shape::Item;
-use crate::standby::Standby;
+use crate::standby::StandbyDriver;
 
 /// What came of a task, as the thread that did it knows it.
 #[derive(Debug)]
@@ -95,7 +94,7 @@ pub(crate) struct Inbox {
     /// Whether letters may be there: a look that takes no lock.
     filled: AtomicBool,
     /// Who reads them while the caller's thread is inside a call.
-    pub(crate) standby: Standby,
+    pub(crate) standby: StandbyDriver,
 }
 
 impl Inbox {
@@ -171,7 +170,7 @@ impl Inbox {
         });
     }
 
-    /// Has whoever waits look again at why.
+    /// Wakes the waiting thread, which then checks its `stop` again.
     pub(crate) fn wake_waiting(&self) {
         drop(self.lock());
         self.arrived.notify_all();
@@ -197,10 +196,9 @@ impl Waker {
     fn wake(self, py: Python<'_>) {
         // The loop may be closed by now, and then nobody waits any more.
         let _ = if self.thread == std::thread::current().id() {
-            ffi::call(self.wake.bind(py), [])
+            self.wake.call0(py)
         } else {
-            let (event_loop, wake) = (self.event_loop.bind(py), self.wake.bind(py));
-            ffi::call_method(event_loop, intern!(py, "call_soon_threadsafe"), [Some(wake)])
+            self.event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (self.wake,))
         };
     }
 }

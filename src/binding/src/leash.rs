@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use crate::{exit_gate, ffi};
+use crate::exit_gate;
 
 /// Held by Python code that a native future waits for: it may leave word of
 /// how it is to be stopped.
@@ -38,7 +38,7 @@ impl Leash {
             return Ok(());
         }
         drop(state);
-        ffi::call(callback.bind(py), []).map(|_| ())
+        callback.call0(py).map(|_| ())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -73,7 +73,7 @@ impl Drop for Grip {
             exit_gate::enter(|py| {
                 for callback in callbacks {
                     // What it stops may be over by now.
-                    let _ = ffi::call(callback.bind(py), []);
+                    let _ = callback.call0(py);
                 }
             });
         });

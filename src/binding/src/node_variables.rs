@@ -11,7 +11,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::context::{CurrentCall, Errand, method};
 use crate::ffi;
 
-/// The context variables of whoever has begun a run.
+/// The context variables of the code that began a run.
 #[derive(Debug)]
 pub(crate) struct CallerVariables {
     context: Py<PyAny>,
@@ -85,9 +85,8 @@ impl NodeVariables {
         self.context.bind(py)
     }
 
-    /// Keeps them for the next call of a run, if the last one has left no trace in them
-    /// and nobody else has them: a task that goes on has a copy, in which the last call
-    /// has to stay the current one.
+    /// Keeps them for the next call of the run if they are unchanged and not shared. A task
+    /// that outlives its node holds a copy, and that copy must go on naming the old call.
     pub(crate) fn give_back(self, py: Python<'_>, caller: &CallerVariables) {
         if self.is_unshared(py) {
             let mut spare = caller.spare.lock().unwrap_or_else(PoisonError::into_inner);

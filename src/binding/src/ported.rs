@@ -16,12 +16,12 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::agent::decision;
+use crate::exit_gate;
 use crate::fault::Retry;
 use crate::leash::Leash;
 use crate::model::reply_of;
 use crate::role_call::{Carried, ModelCall, RAISED, RoleCall};
 use crate::stranded::Home;
-use crate::{exit_gate, ffi};
 
 /// A callable that plays a role: it takes the brief and a `RoleCall`, and
 /// returns the reply.
@@ -47,10 +47,10 @@ impl Role for CallableRole {
         let (callable, retries) = (Arc::clone(&self.call), Arc::clone(&self.retries));
         let carried = Carried::of(cx.luggage.as_ref());
         let called = apart(move |py| {
+            let call = RoleCall::new(cx, carried.clone(), leash);
             let played = || {
-                let call = Bound::new(py, RoleCall::new(cx, carried.clone(), leash))?.into_any();
                 let brief = pythonize::pythonize(py, &brief)?;
-                let returned = ffi::call(callable.bind(py), [Some(&brief), Some(&call)])?;
+                let returned = callable.bind(py).call1((brief, call))?;
                 crate::json::read(&returned)
             };
             played().map_err(|error| failure(py, error, &retries, carried.as_deref()))
@@ -81,8 +81,8 @@ impl Tool for CallableTool {
         let arguments = arguments.clone();
         let called = apart(move |py| {
             let asked = || {
-                let (arguments, about) = (in_python(py, &arguments)?, in_python(py, &about)?);
-                decision(&ffi::call(callable.bind(py), [Some(&arguments), Some(&about)])?)
+                let given = (in_python(py, &arguments)?, in_python(py, &about)?);
+                decision(&callable.bind(py).call1(given)?)
             };
             asked().map_err(|error: PyErr| fault(py, &error, Category::Tool, "approval_failed"))
         });
@@ -94,8 +94,8 @@ impl Tool for CallableTool {
         let callable = Arc::clone(&self.call);
         let called = apart(move |py| {
             let used = || {
-                let (arguments, about) = (in_python(py, &arguments)?, in_python(py, &about)?);
-                crate::json::read(&ffi::call(callable.bind(py), [Some(&arguments), Some(&about)])?)
+                let given = (in_python(py, &arguments)?, in_python(py, &about)?);
+                crate::json::read(&callable.bind(py).call1(given)?)
             };
             used().map_err(|error: PyErr| fault(py, &error, Category::Tool, "tool_failed"))
         });
@@ -132,8 +132,8 @@ impl ModelPort for CallableModel {
         let called = apart(move |py| {
             let asked = || {
                 let request = in_python(py, &request)?;
-                let call = Bound::new(py, ModelCall::new(cx, leash))?.into_any();
-                reply_of(&ffi::call(callable.bind(py), [Some(&request), Some(&call)])?)
+                let call = ModelCall::new(cx, leash);
+                reply_of(&callable.bind(py).call1((request, call))?)
             };
             asked().map_err(|error: PyErr| {
                 let fault = fault(py, &error, Category::Internal, "role_failed");

@@ -10,11 +10,11 @@ use antiphon_runtime::sandbox::{
 };
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use crate::{exit_gate, ffi, json};
+use crate::{exit_gate, json};
 
 /// How often it is asked whether a job must stop.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -46,7 +46,7 @@ impl Sandbox for PortedSandbox {
 
     fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {
         Python::attach(|py| {
-            let opened = ffi::call_method(self.engine.bind(py), intern!(py, "session"), []);
+            let opened = self.engine.bind(py).call_method0(intern!(py, "session"));
             let session = opened.map_err(|error| {
                 Box::new(Trouble::new(Kind::Unavailable, error.value(py).to_string()))
             })?;
@@ -74,7 +74,7 @@ impl Session for PortedSession {
 impl Drop for PortedSession {
     fn drop(&mut self) {
         Python::attach(|py| {
-            if let Err(error) = ffi::call_method(self.session.bind(py), intern!(py, "close"), []) {
+            if let Err(error) = self.session.bind(py).call_method0(intern!(py, "close")) {
                 error.write_unraisable(py, None);
             }
         });
@@ -84,7 +84,7 @@ impl Drop for PortedSession {
 impl Hands {
     /// Runs a job by `runner`. What it raises is a crash of the engine's.
     fn run(&self, runner: &Py<PyAny>, job: &Job, halt: Halt<'_>) -> Outcome {
-        let made = Python::attach(|py| ffi::call(self.stopper.bind(py), []).map(Bound::unbind));
+        let made = Python::attach(|py| self.stopper.call0(py));
         let stopper = match made {
             Ok(stopper) => stopper,
             Err(error) => return crashed(&error),
@@ -95,9 +95,8 @@ impl Hands {
             threads.spawn(move || stop_when_due(stopper, halt, &ends));
             let outcome = Python::attach(|py| {
                 let call = self.call.as_ref().map(|call| call.bind(py));
-                let (job, none) = (job_in(py, job)?.into_any(), py.None().into_bound(py));
-                let given = [Some(&job), Some(call.unwrap_or(&none)), Some(stopper.bind(py))];
-                outcome_of(&ffi::call_method(runner.bind(py), intern!(py, "run"), given)?)
+                let given = (job_in(py, job)?, call, stopper.bind(py));
+                outcome_of(&runner.bind(py).call_method1(intern!(py, "run"), given)?)
             });
             drop(over);
             outcome.unwrap_or_else(|error| crashed(&error))
@@ -110,9 +109,7 @@ fn stop_when_due(stopper: &Py<PyAny>, halt: Halt<'_>, ends: &mpsc::Receiver<()>)
     while let Err(mpsc::RecvTimeoutError::Timeout) = ends.recv_timeout(PATIENCE) {
         let Some(reason) = halt() else { continue };
         exit_gate::enter(|py| {
-            let reason = PyString::new(py, &reason).into_any();
-            let stopped = ffi::call_method(stopper.bind(py), intern!(py, "stop"), [Some(&reason)]);
-            if let Err(error) = stopped {
+            if let Err(error) = stopper.bind(py).call_method1(intern!(py, "stop"), (reason,)) {
                 error.write_unraisable(py, None);
             }
         });

@@ -16,7 +16,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::fault::to_exception;
-use crate::ffi;
 use crate::json;
 use crate::stopper::Stopper;
 
@@ -240,9 +239,7 @@ impl HostCalls for Caller {
             let made = (|| {
                 let args = pythonize::pythonize(py, &args)?;
                 let kwargs = pythonize::pythonize(py, &kwargs)?;
-                let name = PyString::new(py, name).into_any();
-                let given = [Some(&name), Some(&args), Some(&kwargs)];
-                let result = ffi::call(self.0.bind(py), given)?;
+                let result = self.0.bind(py).call1((name, args, kwargs))?;
                 json::read(&result)
             })();
             made.map_err(|error: PyErr| told(py, &error))

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
 
-use crate::blocking::{Role, cancel, start};
+use crate::blocking::{DriverRole, cancel, start};
 use crate::core::Next;
 use crate::drive_lock::DriveLock;
 use crate::fault::to_exception;
@@ -34,7 +34,7 @@ pub(crate) static DRIVERS: WorkerPool = WorkerPool::new(stand_in);
 
 /// What a run needs to be driven by somebody else for a while.
 #[derive(Debug, Default)]
-pub(crate) struct Standby {
+pub(crate) struct StandbyDriver {
     pub(crate) lock: DriveLock,
     /// A standby driver is on its way.
     requested: AtomicBool,
@@ -43,7 +43,7 @@ pub(crate) struct Standby {
     run: OnceLock<Py<PyWeakrefReference>>,
 }
 
-impl Standby {
+impl StandbyDriver {
     /// Says which run this is a part of.
     pub(crate) fn belong_to(&self, run: Py<PyWeakrefReference>) {
         // There is one run for each.
@@ -135,7 +135,7 @@ pub(crate) fn drive_meanwhile(run: &Bound<'_, Run>) -> PyResult<bool> {
             // It asks for no items, which stay where the caller finds them.
             Next::Item(_) | Next::Rest => return Ok(false),
         };
-        if let Some(answer) = start(run, begun, Role::Standby)? {
+        if let Some(answer) = start(run, begun, DriverRole::Standby)? {
             this.inbox.put(py, |letters| letters.answers.push(answer));
         }
         let opened = lock.stand_by();

@@ -33,7 +33,7 @@ struct Leases {
     renewed: bool,
     next: u64,
     held: BTreeMap<u64, Held>,
-    unreleased: Vec<Unreleased>,
+    unreleased: Vec<PendingRelease>,
     /// Somebody tries to release them.
     releasing: bool,
 }
@@ -106,16 +106,16 @@ fn renew() {
     }
 }
 
-/// A thread that is being released. What the store cannot do at once is tried again
-/// without whoever asked: nobody else may write to the thread until it is done.
-pub(crate) struct Release {
+/// A thread that is being released. A release that fails is tried again in the
+/// background, because until it succeeds no other process may write to the thread.
+pub(crate) struct ThreadRelease {
     answer: Answer<()>,
     /// What is left to do.
-    claimed: Option<Claimed>,
+    claimed: Option<ThreadClaim>,
 }
 
 /// A thread, and who has claimed it.
-struct Claimed {
+struct ThreadClaim {
     /// Whoever closes the store waits for nothing more.
     store: Weak<dyn Store>,
     thread: String,
@@ -124,25 +124,25 @@ struct Claimed {
 }
 
 /// A thread that its store did not release, as when its disk was full.
-struct Unreleased {
-    claimed: Claimed,
+struct PendingRelease {
+    claimed: ThreadClaim,
     answer: Option<Answer<()>>,
     /// The lease is over by then.
     until: Instant,
 }
 
-impl Release {
+impl ThreadRelease {
     /// Lets a thread go.
     pub(crate) fn of(store: &Arc<dyn Store>, thread: &str, owner: &str) -> Self {
         let answer = store.release(thread, owner);
         let (thread, owner) = (thread.to_owned(), owner.to_owned());
         let store = Arc::downgrade(store);
-        let claimed = Claimed { store, thread, owner, process: process::id() };
+        let claimed = ThreadClaim { store, thread, owner, process: process::id() };
         Self { answer, claimed: Some(claimed) }
     }
 }
 
-impl Future for Release {
+impl Future for ThreadRelease {
     type Output = Result<(), Fault>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -150,19 +150,19 @@ impl Future for Release {
         if let Some(claimed) = self.claimed.take()
             && released.is_err()
         {
-            Unreleased::new(claimed, None).keep();
+            PendingRelease::new(claimed, None).keep();
         }
         Poll::Ready(released)
     }
 }
 
-impl Drop for Release {
+impl Drop for ThreadRelease {
     /// Nobody waits for it any more, but it may still fail. In a fork nothing was claimed.
     fn drop(&mut self) {
         let Some(claimed) = self.claimed.take() else { return };
         if process::check(claimed.process).is_ok() {
             let answer = std::mem::replace(&mut self.answer, Box::pin(std::future::pending()));
-            let mut left = Unreleased::new(claimed, Some(answer));
+            let mut left = PendingRelease::new(claimed, Some(answer));
             if !left.settle(&mut Vec::new()) {
                 left.keep();
             }
@@ -170,8 +170,8 @@ impl Drop for Release {
     }
 }
 
-impl Unreleased {
-    fn new(claimed: Claimed, answer: Option<Answer<()>>) -> Self {
+impl PendingRelease {
+    fn new(claimed: ThreadClaim, answer: Option<Answer<()>>) -> Self {
         Self { claimed, answer, until: Instant::now() + TERM }
     }
 
@@ -184,13 +184,14 @@ impl Unreleased {
         }
     }
 
-    /// Whether nothing is left to do; the store is tried again if there is. It may be
-    /// closed by whoever is done with it last, which takes a while.
+    /// Tries the release again if it has failed; true once nothing is left to do. Dropping
+    /// the last reference to a store closes it, which takes a while: the caller does that
+    /// with `stores`, after it has unlocked the leases.
     fn settle(&mut self, stores: &mut Vec<Arc<dyn Store>>) -> bool {
         if Instant::now() >= self.until {
             return true;
         }
-        let Claimed { store, thread, owner, .. } = &self.claimed;
+        let ThreadClaim { store, thread, owner, .. } = &self.claimed;
         let ask = || {
             let store = store.upgrade()?;
             let answer = store.release(thread, owner);
@@ -208,7 +209,7 @@ impl Unreleased {
 
 /// Whether this owner has let a thread go, and no store could be told so.
 pub(crate) fn has_left(thread: &str, owner: &str) -> bool {
-    let is_left = |claimed: &Claimed| (&*claimed.thread, &*claimed.owner) == (thread, owner);
+    let is_left = |claimed: &ThreadClaim| (&*claimed.thread, &*claimed.owner) == (thread, owner);
     Leases::here().unreleased.iter().any(|left| is_left(&left.claimed))
 }
 

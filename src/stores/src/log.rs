@@ -8,7 +8,7 @@ use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span,
 
 use crate::codec::damaged_chain;
 use crate::keep::Keep;
-use crate::lease::Release;
+use crate::lease::ThreadRelease;
 use crate::reread::retry_torn_read;
 use crate::seal::{Place, Seal};
 
@@ -90,7 +90,7 @@ impl Vault {
     /// # Errors
     /// Those of the store.
     pub fn release(&self, thread: &str, owner: &str) -> Answer<()> {
-        Box::pin(Release::of(&self.store, thread, owner))
+        Box::pin(ThreadRelease::of(&self.store, thread, owner))
     }
 
     /// What leads to an entry, from the last snapshot before it on. The tip's

@@ -164,7 +164,7 @@ fn subruns() -> impl Strategy<Value = SubrunCommit> {
     (any::<u32>(), any::<bool>(), any::<bool>(), bytes).prop_map(
         |(index, repeatable, ended, bytes)| SubrunCommit {
             index,
-            // This is for whoever stores it, and not stored.
+            // It tells the store when to write, and is not written itself.
             must_be_durable: false,
             repeatable,
             ended,

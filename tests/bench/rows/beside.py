@@ -1,11 +1,11 @@
-"""What goes on while a sync node takes long, driven by `invoke` on the caller's thread."""
+"""What a long sync node on the caller's thread costs the other nodes of its superstep."""
 
 import operator
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, TypedDict
 
 from bench.engine import Engine
@@ -15,6 +15,8 @@ LONG = 0.06  # seconds
 STEPS = 3
 SHORT = LONG / STEPS
 WORKERS = 10
+STORES = TemporaryDirectory()
+"""Removed at the end of the process."""
 
 
 class State(TypedDict, total=False):
@@ -23,7 +25,7 @@ class State(TypedDict, total=False):
     out: Annotated[list[int], operator.add]
 
 
-class Kept(State):
+class StoredState(State):
     """The same, and the thread that it is kept in."""
 
     thread: str
@@ -71,7 +73,7 @@ def stored(engine: Engine) -> Sample | None:
     if not engine.ours:
         return None
     impl, threads = engine.impl, count()
-    path = Path(tempfile.mkdtemp()) / "runs.db"
+    path = Path(STORES.name) / "runs.db"
     mine, others = impl.SqliteSaver.open(path), impl.SqliteSaver.open(path)
 
     def work(task: dict[str, Any]) -> State:
@@ -88,7 +90,7 @@ def stored(engine: Engine) -> Sample | None:
         tasks = [{"long": not n, "thread": state["thread"]} for n in range(WORKERS + 1)]
         return [impl.Send("work", task) for task in tasks]
 
-    builder = impl.StateGraph(Kept).add_node("work", work)
+    builder = impl.StateGraph(StoredState).add_node("work", work)
     builder.add_conditional_edges(impl.START, send, ["work"])
     graph = engine.compile(builder, checkpointer=mine)
     reader = engine.compile(builder, checkpointer=others)

@@ -12,7 +12,6 @@ use super::form::Form;
 use super::keys::Keys;
 use super::kind;
 use super::problem::type_name;
-use crate::ffi;
 
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
 
@@ -112,7 +111,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         let form = self.form(intern!(self.py, "form_named"), name)?;
         let form = form.ok_or_else(|| unregistered(name))?;
         let parts = self.value(from)?;
-        let unpacked = ffi::call(form.get().unpack.bind(self.py), [Some(&parts)]);
+        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
         unpacked.map_err(|error| misfit(self.py, name, &error))
     }
 
@@ -120,7 +119,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         let form = self.form(intern!(self.py, "form_numbered"), kind::PICKLE)?;
         let form = form.ok_or_else(unopened)?;
         let parts = self.value(from)?;
-        let unpacked = ffi::call(form.get().unpack.bind(self.py), [Some(&parts)]);
+        let unpacked = form.get().unpack.bind(self.py).call1((parts,));
         unpacked.map_err(|error| misfit(self.py, "pickle", &error))
     }
 
@@ -129,7 +128,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
         let form = form.ok_or_else(unknown)?;
         let parts = self.value(from)?;
-        self.made(ffi::call(form.get().unpack.bind(self.py), [Some(&parts)]))
+        self.made(form.get().unpack.bind(self.py).call1((parts,)))
     }
 
     /// A form of the registry, which knows all there are: the bytes only choose.

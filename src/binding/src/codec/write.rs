@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use super::form::Form;
 use super::kind;
 use super::problem::{Problem, type_name};
-use crate::ffi;
 
 /// No store takes more in one piece.
 pub(super) const MOST: usize = 1_000_000_000;
@@ -80,7 +79,7 @@ impl<'a, 'py> Writing<'a, 'py> {
         let form = self.registry.call_method1(form_of, (value.get_type(),)).map_err(raised)?;
         let Ok(form) = form.cast::<Form>() else { return Err(Problem::type_of(value)) };
         let form = form.get();
-        let packed = ffi::call(form.pack.bind(py), [Some(value)]).map_err(|error| {
+        let packed = form.pack.bind(py).call1((value,)).map_err(|error| {
             raised(error).inside(format!("an object of type {}", type_name(value)))
         })?;
         let open = self.out.open(form.kind);

@@ -14,7 +14,7 @@ use crate::support::{Call, Play, Script, chain, options, tool};
 
 /// What a node does, in order.
 #[derive(Clone, Debug)]
-enum Deed {
+enum NodeAction {
     /// Starts a run of that name, which commits so often.
     Starts(u8, u8),
     /// Makes a call of that name.
@@ -53,13 +53,13 @@ fn starts(call: &mut Call<'_>, name: u8, commits: u8, seen: &Seen) -> Result<(),
 }
 
 /// A node that does all that, and nothing else.
-fn script(deeds: &[Deed], seen: &Seen) -> Script {
-    let (deeds, seen) = (deeds.to_vec(), Arc::clone(seen));
+fn script(actions: &[NodeAction], seen: &Seen) -> Script {
+    let (actions, seen) = (actions.to_vec(), Arc::clone(seen));
     Script::new().node("a", move |call| {
-        for deed in &deeds {
-            let done = match deed {
-                Deed::Starts(name, commits) => starts(call, *name, *commits, &seen),
-                Deed::Calls(name) => {
+        for action in &actions {
+            let done = match action {
+                NodeAction::Starts(name, commits) => starts(call, *name, *commits, &seen),
+                NodeAction::Calls(name) => {
                     let wanted = tool(&format!("tool{name}"), &json!({}));
                     call.makes(&wanted, |_| Ok(json!(1))).map(drop)
                 }
@@ -97,21 +97,21 @@ fn kept(commits: &[Commit<Value>], index: u32) -> Vec<Vec<u8>> {
     commits.iter().filter_map(of).collect()
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let deed = prop_oneof![
-        (0_u8..2, 1_u8..4).prop_map(|(name, commits)| Deed::Starts(name, commits)),
-        (0_u8..2).prop_map(Deed::Calls),
+fn actions() -> impl Strategy<Value = Vec<NodeAction>> {
+    let action = prop_oneof![
+        (0_u8..2, 1_u8..4).prop_map(|(name, commits)| NodeAction::Starts(name, commits)),
+        (0_u8..2).prop_map(NodeAction::Calls),
     ];
-    prop::collection::vec(deed, 1..6)
+    prop::collection::vec(action, 1..6)
 }
 
 proptest! {
     /// Wherever the run is cut off, each subrun is begun as the same one, and told
     /// exactly what was kept of it.
     #[test]
-    fn a_subrun_goes_on_with_what_was_kept(deeds in deeds(), cut in any::<prop::sample::Index>()) {
+    fn a_subrun_goes_on_with_what_was_kept(actions in actions(), cut in any::<prop::sample::Index>()) {
         let before = Seen::default();
-        let mut whole = stored(script(&deeds, &before));
+        let mut whole = stored(script(&actions, &before));
         let state = whole.complete();
         let left = &whole.commits[..cut.index(whole.commits.len())];
         let rests = left.iter().any(|commit| matches!(commit.change, Change::Step(_)));
@@ -125,7 +125,7 @@ proptest! {
         };
         prop_assume!(rests && !open("tool0") && !open("tool1"));
         let after = Seen::default();
-        let mut resumed = Play::resume(&graph(), script(&deeds, &after), folded(left));
+        let mut resumed = Play::resume(&graph(), script(&actions, &after), folded(left));
         prop_assert_eq!(resumed.complete(), state);
         let (before, after) = (before.lock().unwrap(), after.lock().unwrap());
         if after.is_empty() {
@@ -141,12 +141,13 @@ proptest! {
 
 #[test]
 fn a_task_that_starts_another_run_than_before_is_refused() {
-    let mut whole = stored(script(&[Deed::Starts(0, 2), Deed::Calls(0)], &Seen::default()));
+    let mut whole =
+        stored(script(&[NodeAction::Starts(0, 2), NodeAction::Calls(0)], &Seen::default()));
     whole.complete();
     let is_kept = |commit: &Commit<Value>| matches!(commit.change, Change::Subrun(..));
     let kept = whole.commits.iter().position(is_kept).unwrap() + 1;
     let memory = folded(&whole.commits[..kept]);
-    let other = script(&[Deed::Starts(1, 2)], &Seen::default());
+    let other = script(&[NodeAction::Starts(1, 2)], &Seen::default());
     let fault = Play::resume(&graph(), other, memory).fails();
     assert_eq!(fault.code, "replay_diverged");
 }
