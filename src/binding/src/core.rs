@@ -10,7 +10,7 @@ use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::graph::{Graph, Sign};
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, Time};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::exceptions::PyBaseExceptionGroup;
 use pyo3::intern;
@@ -257,8 +257,8 @@ impl Core {
         Ok(())
     }
 
-    /// What stops the given tasks. Those that nothing can stop are given up
-    /// at once: whatever they still answer is ignored.
+    /// What stops the given tasks. Those that nothing can stop are given up: whatever
+    /// they still answer is ignored.
     fn stop(&mut self, ids: Vec<TaskId>) -> Vec<(TaskId, Handle)> {
         let mut stopped = Vec::new();
         for id in ids {
@@ -268,9 +268,7 @@ impl Core {
                     if let Some(Handle::Native(task)) = given_up {
                         task.abort();
                     }
-                    let fault =
-                        Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
-                    self.machine.resolve(id, Outcome::failed(fault), self.now);
+                    self.machine.give_up(id, self.now);
                 }
             }
         }

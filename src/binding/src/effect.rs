@@ -324,7 +324,10 @@ impl Core {
             }
             Begun::Due(due) => due,
         };
-        let waits = due.intent.map_or(Ok(None), |intent| self.keep_call(&intent))?;
+        let waits = due.intent.map_or(Ok(None), |intent| self.keep_call(&intent));
+        let waits = waits.inspect_err(|_| {
+            self.machine.end_call(id, due.index, Came::Left);
+        })?;
         self.note_call(id, call, json!({"call_id": due.key}), false);
         Ok((Stage::Due { index: due.index, key: due.key }, waits))
     }

@@ -219,7 +219,7 @@ impl Core {
         };
         let kept = errand.run.get().with(|core| {
             let commit = core.machine.keep_subrun(errand.id, commit);
-            Ok(commit.map_or(Ok(None), |commit| core.keep_call(&commit)))
+            Ok(commit.and_then(|commit| commit.map_or(Ok(None), |commit| core.keep_call(&commit))))
         });
         // Nobody but a user's code in the middle of the run around could be in the way.
         kept.unwrap_or(Ok(None))

@@ -91,6 +91,10 @@ impl<V: Value> Run<V> {
     /// Supersteps unless the limits say otherwise.
     pub const SUPERSTEPS: u64 = 1_000;
 
+    /// How long a task that was told to stop, and cannot be stopped, is waited for while
+    /// it makes a call that may not be made twice.
+    pub const CALL_GRACE: Duration = Duration::from_secs(10);
+
     /// A run of `graph` that begins with `input`. Nothing happens before the
     /// first [`Run::step`].
     pub fn new(
@@ -163,9 +167,7 @@ impl<V: Value> Run<V> {
         match record.status {
             Status::Running => {}
             Status::Cancelling => {
-                record.status = Status::Void;
-                self.desk.running -= 1;
-                self.close(id.unit);
+                self.let_go(id.unit, id.slot);
                 return true;
             }
             _ => return false,

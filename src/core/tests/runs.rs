@@ -25,6 +25,7 @@ mod engine {
     mod durable_questions;
     mod errors;
     mod events;
+    mod given_up;
     mod graphs;
     mod joins;
     mod limits;

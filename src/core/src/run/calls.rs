@@ -8,7 +8,8 @@ use crate::budget::Intent;
 use crate::checkpoint::{Call, Callee, Came, Change, Commit, Made, diverged, key, unknown_outcome};
 use crate::fault::{Category, Fault};
 use crate::seed::KeySeed;
-use crate::task::TaskId;
+use crate::task::{Outcome, TaskId};
+use crate::time::Time;
 use crate::value::Value;
 
 /// What a task is to do about a call.
@@ -111,7 +112,7 @@ impl<V: Value> Run<V> {
         let stored = !(made.call.repeatable && matches!(made.came, Some(Came::Left)));
         let commit = if stored { self.called(unit, slot, made) } else { None };
         // Only now: what came of the call is stored before the question.
-        self.release_question(unit, slot, false);
+        self.release(unit, slot);
         commit
     }
 
@@ -121,7 +122,36 @@ impl<V: Value> Run<V> {
         let TaskId { unit, slot, serial } = id;
         let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
         if record.is_some_and(|record| record.ledger().abandon(index)) {
-            self.release_question(unit, slot, false);
+            self.release(unit, slot);
+        }
+    }
+
+    /// Answers a task that was told to stop and cannot be stopped: whatever it still
+    /// does is ignored. If it is in the middle of a call that may not be made twice, the
+    /// run ends once that has ended, or its time-out or [`Run::CALL_GRACE`] is over:
+    /// nobody would know what came of it.
+    pub fn give_up(&mut self, id: TaskId, now: Time) {
+        self.desk.log.now = now;
+        let TaskId { unit, slot, serial } = id;
+        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
+        let Some(record) = record.filter(|record| record.is_stopped_in_call()) else {
+            self.resolve(id, Outcome::failed(cancelled()), now);
+            return;
+        };
+        record.extra().given_up = true;
+        let until = now + Self::CALL_GRACE;
+        let until = record.deadline.map_or(until, |deadline| deadline.min(until));
+        record.deadline = Some(until);
+        self.desk.wake(until);
+    }
+
+    /// Goes on with what waited for the calls of a task.
+    fn release(&mut self, unit: u32, slot: u32) {
+        self.release_question(unit, slot, false);
+        let Some(record) = self.units.record(unit, slot) else { return };
+        let is_given_up = record.extra.as_ref().is_some_and(|extra| extra.given_up);
+        if is_given_up && !record.is_stopped_in_call() {
+            self.let_go(unit, slot);
         }
     }
 
@@ -174,6 +204,14 @@ impl<V: Clone> Record<V> {
     pub(super) fn has_open_calls(&self) -> bool {
         let ledger = self.extra.as_ref().and_then(|extra| extra.ledger.as_ref());
         ledger.is_some_and(|ledger| ledger.attempt() == self.attempt && ledger.is_busy())
+    }
+
+    fn is_stopped_in_call(&self) -> bool {
+        let ledger = self.extra.as_ref().and_then(|extra| extra.ledger.as_ref());
+        matches!(self.status, Status::Cancelling)
+            && ledger.is_some_and(|ledger| {
+                ledger.attempt() == self.attempt && ledger.is_in_lasting_call()
+            })
     }
 
     /// What the present attempt has called.

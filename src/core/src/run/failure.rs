@@ -96,7 +96,7 @@ impl<V: Value> Run<V> {
         if let Some(dimension) = spent
             && (graph.on_budget().is_some() || policy == OnError::Raise)
         {
-            return self.give_up(unit, slot, Doom::Budget(dimension));
+            return self.fail_graph(unit, slot, Doom::Budget(dimension));
         }
         let mut update = Update::default();
         let (node, attempt) = (graph.node_name(Some(record.node)), record.attempt);
@@ -113,7 +113,7 @@ impl<V: Value> Run<V> {
                 record.hand_over(handler, fault);
                 return self.start(unit, slot);
             }
-            OnError::Raise => return self.give_up(unit, slot, Doom::Fault(fault)),
+            OnError::Raise => return self.fail_graph(unit, slot, Doom::Fault(fault)),
         }
         self.keep(unit, slot, &update);
         if let Some(record) = self.units.record(unit, slot) {
@@ -123,7 +123,7 @@ impl<V: Value> Run<V> {
     }
 
     /// A failure that ends the graph.
-    fn give_up(&mut self, unit: u32, slot: u32, doom: Doom<V>) {
+    fn fail_graph(&mut self, unit: u32, slot: u32, doom: Doom<V>) {
         if let Some(record) = self.units.record(unit, slot) {
             record.status = Status::Void;
         }

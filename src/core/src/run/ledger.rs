@@ -234,6 +234,11 @@ impl<V: Clone> Ledger<V> {
         self.open > 0
     }
 
+    /// Whether a call is under way that may not be made twice.
+    pub(super) fn is_in_lasting_call(&self) -> bool {
+        self.is_busy() && self.entries.iter().any(|entry| entry.open && !entry.made.call.repeatable)
+    }
+
     /// What came of all that are known.
     pub(super) fn known(&self) -> impl Iterator<Item = &Came<V>> {
         self.entries.iter().filter_map(|entry| entry.made.came.as_ref())

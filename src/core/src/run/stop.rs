@@ -75,11 +75,7 @@ impl<V: Value> Run<V> {
                 let fault = self.lateness(unit, slot);
                 self.fail(unit, slot, fault.into());
             }
-            (Status::Cancelling, Some(deadline)) if due(&deadline) => {
-                record.status = Status::Void;
-                self.desk.running -= 1;
-                self.close(unit);
-            }
+            (Status::Cancelling, Some(deadline)) if due(&deadline) => self.let_go(unit, slot),
             (&Status::Nested(child), Some(deadline)) if due(&deadline) => {
                 let fault = self.lateness(unit, slot);
                 if let Some(record) = self.units.record(unit, slot) {
@@ -92,6 +88,16 @@ impl<V: Value> Run<V> {
                 self.desk.wake(deadline);
             }
             _ => {}
+        }
+    }
+
+    /// A task that was told to stop is waited for no more.
+    pub(super) fn let_go(&mut self, unit: u32, slot: u32) {
+        let Some(record) = self.units.record(unit, slot) else { return };
+        if matches!(record.status, Status::Cancelling) {
+            record.status = Status::Void;
+            self.desk.running -= 1;
+            self.close(unit);
         }
     }
 

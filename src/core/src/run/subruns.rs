@@ -14,7 +14,8 @@ use crate::seed::Seed;
 use crate::task::TaskId;
 use crate::value::Value;
 
-use super::frame::Status;
+use super::calls::cancelled;
+use super::frame::{Record, Status};
 
 /// A run that a task may start now.
 #[derive(Debug)]
@@ -64,15 +65,27 @@ impl<V: Value> Run<V> {
     }
 
     /// What is to be stored of a subrun, if its task is under way and anything is.
-    pub fn keep_subrun(&mut self, id: TaskId, commit: SubrunCommit) -> Option<Box<Commit<V>>> {
-        let TaskId { unit, slot, serial } = id;
-        let record = self.units.record(unit, slot).filter(|record| record.serial == serial)?;
-        if !matches!(record.status, Status::Running | Status::Cancelling) {
-            return None;
+    ///
+    /// # Errors
+    /// A `Cancelled` fault if it is about to make a call that may not be made twice, and
+    /// its task was told to stop: the call is not to be made.
+    pub fn keep_subrun(
+        &mut self,
+        id: TaskId,
+        commit: SubrunCommit,
+    ) -> Result<Option<Box<Commit<V>>>, Fault> {
+        if commit.must_be_durable && !commit.repeatable && !self.is_running(id) {
+            return Err(cancelled());
         }
+        let TaskId { unit, slot, serial } = id;
+        let under_way = |record: &&mut Record<V>| {
+            record.serial == serial && matches!(record.status, Status::Running | Status::Cancelling)
+        };
+        let Some(record) = self.units.record(unit, slot).filter(under_way) else { return Ok(None) };
         record.ledger().mark_subrun(&commit);
         let attempt = record.attempt;
-        self.commit_of(unit, slot, |task| Change::Subrun(task, attempt, Box::new(commit)))
+        let change = |task| Change::Subrun(task, attempt, Box::new(commit));
+        Ok(self.commit_of(unit, slot, change))
     }
 
     /// Has a handle of the driver's own kept with a subrun that is stored nowhere.

@@ -45,7 +45,7 @@ fn starts(call: &mut Call<'_>, name: u8, commits: u8, seen: &Seen) -> Result<(),
             ended,
             bytes: vec![nth],
         };
-        let commit = call.run.keep_subrun(id, commit);
+        let commit = call.run.keep_subrun(id, commit)?;
         call.commits.extend(commit.map(|commit| *commit));
     }
     call.run.end_subrun(id, begun.index);
