@@ -76,6 +76,38 @@ def test_an_interrupted_task_reports_its_question(impl: Impl, events: Events) ->
     assert interrupt["value"] == "sure?"
 
 
+@pytest.mark.parametrize("mode", ["tasks", "debug"])
+def test_a_subgraph_reports_the_question_of_its_node(
+    impl: Impl, events: Events, mode: str
+) -> None:
+    asking = impl.sequence(Log, say("in"), ("ask", lambda s: impl.interrupt("sure?")))
+    graph = impl.sequence(Log, ("inner", impl.sequence(Log, ("middle", asking))))
+    got = events(graph, {}, stream_mode=mode)
+    payloads = [event["payload"] for event in got] if mode == "debug" else got
+    begun, result = (event for event in payloads if "name" in event)
+    assert (begun["name"], result["name"]) == ("inner", "inner")
+    assert result["id"] == begun["id"]
+    [interrupt] = result["interrupts"]
+    assert interrupt["value"] == "sure?"
+
+
+def test_each_graph_around_a_question_reports_it(impl: Impl, events: Events) -> None:
+    asking = impl.sequence(Log, say("in"), ("ask", lambda s: impl.interrupt("sure?")))
+    graph = impl.sequence(Log, ("inner", impl.sequence(Log, ("middle", asking))))
+    got = events(graph, {}, stream_mode="tasks", subgraphs=True)
+    asked = [
+        (len(space), chunk["name"], chunk["interrupts"][0]["id"])
+        for space, chunk in got
+        if chunk.get("interrupts")
+    ]
+    assert [(depth, name) for depth, name, _ in asked] == [
+        (2, "ask"),
+        (1, "middle"),
+        (0, "inner"),
+    ]
+    assert len({key for _, _, key in asked}) == 1
+
+
 def test_a_state_comes_before_the_tasks_that_see_it(two: Any, events: Events) -> None:
     got = events(two, {"log": ["in"]}, stream_mode=["tasks", "values"])
     kinds = [mode if mode == "values" else min(chunk) for mode, chunk in got]

@@ -140,11 +140,13 @@ impl Core {
             match news {
                 News::Done(update) => collect(&engine, update, &result)?,
                 News::Failed(fault) => error = Some(self.raised(py, fault)),
-                News::Asked(question) => {
-                    let asked = PyDict::new(py);
-                    asked.set_item(intern!(py, "value"), &question.value.0)?;
-                    asked.set_item(intern!(py, "id"), &question.id)?;
-                    interrupts.append(asked)?;
+                News::Asked(questions) => {
+                    for question in questions {
+                        let asked = PyDict::new(py);
+                        asked.set_item(intern!(py, "value"), &question.value.0)?;
+                        asked.set_item(intern!(py, "id"), &question.id)?;
+                        interrupts.append(asked)?;
+                    }
                 }
                 News::Begun(..) => {}
             }

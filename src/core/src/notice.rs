@@ -84,6 +84,6 @@ pub enum News<V> {
     Done(Update<V>),
     /// It has failed for good.
     Failed(Fault),
-    /// It asks.
-    Asked(Question<V>),
+    /// It asks; a nested graph asks what its tasks ask, once they are all at rest.
+    Asked(Vec<Question<V>>),
 }

@@ -408,7 +408,7 @@ impl<V: Value> Run<V> {
     }
 
     /// Nothing more can be decided before something happens outside.
-    fn rest(&self) -> Effect<V> {
+    fn rest(&mut self) -> Effect<V> {
         if self.desk.running + self.desk.sleeping > 0 {
             return Effect::Wait(self.desk.alarm);
         }
@@ -420,6 +420,7 @@ impl<V: Value> Run<V> {
                 "the run has nothing to do and has not ended",
             ));
         }
+        self.tell_nested_asked();
         Effect::Paused(questions)
     }
 

@@ -185,6 +185,28 @@ impl<V: Value> Units<V> {
 }
 
 impl<V: Value> Units<V> {
+    /// The tasks whose nested graphs ask, and what.
+    pub(super) fn nested_questions(
+        &self,
+        unit: u32,
+        asked: &mut Vec<(u32, u32, Vec<Question<V>>)>,
+    ) {
+        let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
+        for (slot, record) in (0_u32..).zip(records) {
+            let Status::Nested(child) = record.status else { continue };
+            // An agent's own task has told what it asks.
+            if self.is_agent(child) {
+                continue;
+            }
+            self.nested_questions(child, asked);
+            let mut questions = Vec::new();
+            self.collect_questions(child, &mut questions);
+            if !questions.is_empty() {
+                asked.push((unit, slot, questions));
+            }
+        }
+    }
+
     fn find_question(&self, unit: u32, id: &str) -> Option<&Question<V>> {
         if let Some(agent) = self.agent(unit) {
             return agent.questions().find(|question| question.id == id);

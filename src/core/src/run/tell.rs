@@ -48,7 +48,19 @@ impl<V: Value> Run<V> {
     }
 
     pub(super) fn tell_asked(&mut self, unit: u32, slot: u32, question: &Question<V>) {
-        self.tell_task(unit, slot, |_, _| Some(News::Asked(question.clone())));
+        self.tell_task(unit, slot, |_, _| Some(News::Asked(vec![question.clone()])));
+    }
+
+    /// The run pauses: what each nested graph asks, the innermost first.
+    pub(super) fn tell_nested_asked(&mut self) {
+        if !self.desk.shows.tasks {
+            return;
+        }
+        let mut asked = Vec::new();
+        self.units.nested_questions(0, &mut asked);
+        for (unit, slot, questions) in asked {
+            self.tell_task(unit, slot, |_, _| Some(News::Asked(questions)));
+        }
     }
 
     /// A superstep of a unit has been merged.

@@ -10,7 +10,7 @@ use antiphon_core::task::{Input, Outcome};
 use antiphon_core::{Category, RetryPolicy};
 use serde_json::{Value, json};
 
-use crate::support::{Play, Script, chain, choose, nested, options, policy, send};
+use crate::support::{Play, Script, chain, choose, fan, nested, options, policy, send};
 
 const ALL: Shows = Shows { handed_up: false, tasks: true, states: true };
 
@@ -52,7 +52,10 @@ fn news(task: &TaskNotice<Value>) -> String {
         }
         News::Done(update) => format!("done with {}", update.writes.len()),
         News::Failed(fault) => format!("failed: {}", fault.code),
-        News::Asked(question) => format!("asked {}", question.value),
+        News::Asked(questions) => {
+            let values: Vec<_> = questions.iter().map(|asked| asked.value.to_string()).collect();
+            format!("asked {}", values.join(", "))
+        }
     }
 }
 
@@ -190,4 +193,40 @@ fn a_question_ends_a_task_until_it_begins_again_with_the_answer() {
     play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
     play.complete();
     assert_eq!(told(&mut play), ["n begun on null", "n done with 0"]);
+}
+
+#[test]
+fn nested_graphs_ask_what_their_tasks_ask_once_all_are_at_rest() {
+    let asks = |call: &mut crate::support::Call<'_>| match call.answers().first() {
+        Some(_) => call.done([]),
+        None => Outcome::Ask(json!("sure?")),
+    };
+    let script = ["x", "y"].iter().fold(Script::new(), |script, name| script.node(name, asks));
+    let deep = fan(&["x", "y"], &[("log", Merge::Append)]).build().unwrap();
+    let mut middle = chain(&[]);
+    middle.add_node(nested("deep", deep));
+    middle.edge(START, "deep");
+    let mut graph = chain(&["beside"]);
+    graph.add_node(nested("middle", middle.build().unwrap()));
+    graph.edge(START, "middle");
+    let mut play = watched(&graph.build().unwrap(), script, json!({}));
+    let asked = play.pauses();
+    let of_questions = |told: Vec<String>| -> Vec<String> {
+        told.into_iter().filter(|notice| notice.contains("asked")).collect()
+    };
+    assert_eq!(
+        of_questions(told(&mut play)),
+        [
+            "middle/deep/x asked \"sure?\"",
+            "middle/deep/y asked \"sure?\"",
+            "middle/deep asked \"sure?\", \"sure?\"",
+            "middle asked \"sure?\", \"sure?\"",
+        ]
+    );
+    play.run.answer(&asked[0].id, json!("yes"), play.now).unwrap();
+    play.pauses();
+    assert_eq!(
+        of_questions(told(&mut play)),
+        ["middle/deep asked \"sure?\"", "middle asked \"sure?\""]
+    );
 }
