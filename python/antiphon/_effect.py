@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from antiphon._pause import Interrupted
+from antiphon.errors import BudgetError
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from antiphon._antiphon import Context
+    from antiphon._antiphon import Context, Effect
     from antiphon.tools import Tool
 
-__all__ = ["Call", "call_of", "perform", "perform_async"]
+__all__ = ["Call", "call_of", "look_up", "perform", "perform_async"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,36 @@ def call_of(tool: Tool, arguments: dict[str, Any]) -> Call:
     return Call("tool", tool.name, arguments, repeatable)
 
 
-def perform(ctx: Context, call: Call, effect: Callable[[str], Any]) -> Any:
+def look_up(ctx: Context, call: Call) -> Effect | None:
+    """A call that is known, for `perform`; none if it is still to be made.
+
+    The engine looks calls up when they begin: one that is not known is begun, which counts
+    against the budgets and is stored, and taken back. So look up only what is likely to be known.
+
+    Raises:
+        ToolError: it was begun, and nobody knows what came of it (``unknown_outcome``).
+        StateError: the node had called something else (``replay_diverged``).
+    """
+    try:
+        made = ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
+    except BudgetError:  # what is known costs nothing
+        return None
+    if made.known:
+        return made
+    made.raised(Interrupted(None))
+    return None
+
+
+def perform(
+    ctx: Context, call: Call, effect: Callable[[str], Any], found: Effect | None = None
+) -> Any:
     """Makes a call, or gives what came of it before the node began again.
 
     Args:
         ctx: of the node.
         call: what is called.
         effect: calls it, given the idempotency key.
+        found: what `look_up` gave: to begin it here would be to come to the next call like it.
 
     Raises:
         ToolError: nobody knows what came of it (``unknown_outcome``).
@@ -51,7 +77,7 @@ def perform(ctx: Context, call: Call, effect: Callable[[str], Any]) -> Any:
             cannot be stored (``value_unstorable``).
         BudgetError: the run may not make it (``budget_exhausted``).
     """
-    made = ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
+    made = found or ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
     if made.known:
         return made.result()
     made.wait()
@@ -66,9 +92,11 @@ def perform(ctx: Context, call: Call, effect: Callable[[str], Any]) -> Any:
     return value
 
 
-async def perform_async(ctx: Context, call: Call, effect: Callable[[str], Awaitable[Any]]) -> Any:
+async def perform_async(
+    ctx: Context, call: Call, effect: Callable[[str], Awaitable[Any]], found: Effect | None = None
+) -> Any:
     """`perform` on the caller's event loop."""
-    made = ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
+    made = found or ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
     if made.known:
         return made.result()
     if made.pending:

@@ -198,11 +198,14 @@ class AgentContext:
         found = find_tool(tool, self._spec.tools, self.agent)
         about, call_id = self._about(found)
         self._check_left(found)
-        given = self._approving(found, arguments, call_id).arguments()
+        call = self._approving(found, arguments, call_id).approved()
         with self._round.making():
             self._count(found)
             return perform(
-                self._ctx, call_of(found, given), lambda key: use(found, given, about(key))
+                self._ctx,
+                call_of(found, call.arguments),
+                lambda key: use(found, call.arguments, about(key)),
+                call.made,
             )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
@@ -210,11 +213,14 @@ class AgentContext:
         found = find_tool(tool, self._spec.tools, self.agent)
         about, call_id = self._about(found)
         self._check_left(found)
-        given = await self._approving(found, arguments, call_id).arguments_async()
+        call = await self._approving(found, arguments, call_id).approved_async()
         with self._round.making():
             self._count(found)
             return await perform_async(
-                self._ctx, call_of(found, given), lambda key: use_async(found, given, about(key))
+                self._ctx,
+                call_of(found, call.arguments),
+                lambda key: use_async(found, call.arguments, about(key)),
+                call.made,
             )
 
     def step(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Proposal
-from antiphon._effect import Call, perform, perform_async
+from antiphon._effect import Call, call_of, look_up, perform, perform_async
 from antiphon._tool.approval import (
     ToolCall,
     approver,
@@ -20,11 +21,24 @@ from antiphon._tool.approval import (
 from antiphon._tool.json_arguments import json_arguments
 
 if TYPE_CHECKING:
-    from antiphon._antiphon import Context
+    from antiphon._antiphon import Context, Effect
     from antiphon._team.round import Decided, Round
     from antiphon.tools import Tool
 
-__all__ = ["Approving"]
+__all__ = ["Approved", "Approving"]
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A call that may be made.
+
+    Attributes:
+        arguments: by name.
+        made: what is known of it, if it was made before.
+    """
+
+    arguments: dict[str, Any]
+    made: Effect | None = None
 
 
 class Approving:
@@ -49,39 +63,42 @@ class Approving:
         self._ctx, self._asking = ctx, asking
         self._tool, self._arguments, self._call_id = tool, arguments, call_id
 
-    def arguments(self) -> dict[str, Any]:
+    def approved(self) -> Approved:
         """What the call is made with, once it is approved: the values that were shown.
 
         Raises:
             ValidationError: an argument does not fit (``invalid_value``) or has no JSON form
                 (``argument_unshowable``), and nobody was asked.
-            ToolError: it is not approved (``tool_refused``).
+            ToolError: it is not approved (``tool_refused``); or it was, and nobody knows what
+                came of it (``unknown_outcome``).
             Interrupted: a person has to approve of it, and has not been asked.
         """
         if self._tool.approval is False:
-            return self._arguments
+            return Approved(self._arguments)
         self._freeze()
         approve = approver(self._tool)
         if approve is None:
-            return self._by_person(self._asking.decided(self._step(), self._proposal()))
+            about = self._step(), self._proposal(), self._known
+            return self._by_person(*self._asking.decided(*about))
         # What was decided is known when the node begins again.
         decision = perform(self._ctx, self._step(), lambda key: judge(approve, self._call(key)))
         heed(self._tool.name, decision)
-        return self._arguments
+        return Approved(self._arguments)
 
-    async def arguments_async(self) -> dict[str, Any]:
-        """`arguments`, awaited."""
+    async def approved_async(self) -> Approved:
+        """`approved`, awaited."""
         if self._tool.approval is False:
-            return self._arguments
+            return Approved(self._arguments)
         self._freeze()
         approve = approver(self._tool)
         if approve is None:
-            return self._by_person(await self._asking.decided_async(self._step(), self._proposal()))
+            about = self._step(), self._proposal(), self._known
+            return self._by_person(*await self._asking.decided_async(*about))
         decision = await perform_async(
             self._ctx, self._step(), lambda key: judge_async(approve, self._call(key))
         )
         heed(self._tool.name, decision)
-        return self._arguments
+        return Approved(self._arguments)
 
     def _freeze(self) -> None:
         """From now on the arguments are JSON of this object's own.
@@ -93,11 +110,18 @@ class Approving:
         # What is called is the JSON, which has to fit as well.
         self._tool.check(self._arguments)
 
-    def _by_person(self, decided: Decided) -> dict[str, Any]:
+    def _by_person(self, decided: Decided, made: Effect | None) -> Approved:
         approved, changed, reason = decided
         if not approved:
             raise refused(self._tool.name, reason)
-        return self._arguments if changed is None else changed
+        return Approved(self._arguments if changed is None else changed, made)
+
+    def _known(self, decided: Decided) -> Effect | None:
+        """The call as a person has decided about it, if it was made."""
+        approved, changed, _ = decided
+        call = call_of(self._tool, self._arguments if changed is None else changed)
+        # What may be repeated is forgotten when a run fails.
+        return None if call.repeatable or not approved else look_up(self._ctx, call)
 
     def _proposal(self) -> Proposal:
         return Proposal(self._tool.name, self._arguments, self._tool.parameters)

@@ -15,9 +15,12 @@ from antiphon._pause import Interrupted
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from antiphon._antiphon import Context, Proposal
+    from antiphon._antiphon import Context, Effect, Proposal
+
+    _LookUp: TypeAlias = Callable[["Decided"], Effect | None]
+    """Finds a call that is known, by what was decided about it."""
 
 __all__ = ["Decided", "Round", "ask"]
 
@@ -74,30 +77,40 @@ class Round:
         _PRESENT.set((node, made))
         return made
 
-    def decided(self, call: Call, proposal: Proposal) -> Decided:
-        """What a person has decided about a call.
+    def decided(
+        self, call: Call, proposal: Proposal, known: _LookUp
+    ) -> tuple[Decided, Effect | None]:
+        """What a person has decided about a call, and the call if it was made since.
 
         Args:
             call: the step that finds it out: other calls that begin meanwhile stand beside it.
             proposal: what is to be called.
+            known: looks the call up as it was decided.
 
         Raises:
             Interrupted: nobody has decided yet.
+            ToolError: it was decided, and nobody knows what came of the call
+                (``unknown_outcome``).
         """
+        made: list[Effect] = []
 
         def find(_key: str) -> tuple[int, Decided]:
             if self._since is None:
                 self._begin(perform(self._ctx, _SINCE, lambda _key: len(self._ctx.answers)))
-            found = self._take(proposal)
+            found = self._take(proposal) or self._take_made(proposal, known, made)
             if found is None:
                 self._paused = proposal.question
                 raise Interrupted(proposal.question)
             return found
 
-        return self._known(perform(self._ctx, call, find))
+        decided = self._known(perform(self._ctx, call, find))
+        return decided, made[0] if made else None
 
-    async def decided_async(self, call: Call, proposal: Proposal) -> Decided:
+    async def decided_async(
+        self, call: Call, proposal: Proposal, known: _LookUp
+    ) -> tuple[Decided, Effect | None]:
         """`decided`; where it is to be asked, calls that are under way end before the pause."""
+        made: list[Effect] = []
 
         async def count(_key: str) -> int:
             return len(self._ctx.answers)
@@ -105,13 +118,14 @@ class Round:
         async def find(_key: str) -> tuple[int, Decided]:
             if self._since is None:
                 self._begin(await perform_async(self._ctx, _SINCE, count))
-            found = self._take(proposal)
+            found = self._take(proposal) or self._take_made(proposal, known, made)
             if found is not None:
                 return found
             await self.settle_async(proposal.question)
             raise Interrupted(proposal.question)
 
-        return self._known(await perform_async(self._ctx, call, find))
+        decided = self._known(await perform_async(self._ctx, call, find))
+        return decided, made[0] if made else None
 
     def settle(self, question: Any) -> None:
         """Waits for the calls under way, so that what came of them is known; none begins then.
@@ -165,15 +179,42 @@ class Round:
     def _take(self, proposal: Proposal) -> tuple[int, Decided] | None:
         """The first answer about this very call that this attempt got and has not used."""
         with self._lock:
-            for place in range(self._since or 0, len(self._answers)):
-                answer = self._answers[place]
-                if place in self._taken or not _is_of_call(answer):
-                    continue
+            found = next(self._unused(proposal, self._since or 0, None), None)
+            if found is not None:
+                self._taken.add(found[0])
+        return found
+
+    def _take_made(
+        self, proposal: Proposal, known: _LookUp, made: list[Effect]
+    ) -> tuple[int, Decided] | None:
+        """The first answer before this attempt upon which this very call was made.
+
+        A failed run forgets who approved of what, so that a person is asked again before a call
+        is made again; but what came of a call that was made stays known.
+        """
+        # An attempt after a failed one knows nothing of its calls; a failed run counts anew.
+        if self._ctx.attempt > 1:
+            return None
+        with self._lock:
+            past = list(self._unused(proposal, 0, self._since))
+        for place, decided in past:
+            found = known(decided)
+            if found is not None:
+                made.append(found)
+                with self._lock:
+                    self._taken.add(place)
+                return place, decided
+        return None
+
+    def _unused(
+        self, proposal: Proposal, first: int, end: int | None
+    ) -> Iterator[tuple[int, Decided]]:
+        """The answers about this very call that are not used, and their places."""
+        for place, answer in enumerate(self._answers[first:end], first):
+            if place not in self._taken and _is_of_call(answer):
                 found = _recalled(proposal, answer)
                 if found is not None:
-                    self._taken.add(place)
-                    return place, found
-        return None
+                    yield place, found
 
     def _known(self, found: tuple[int, Decided]) -> Decided:
         """What was decided, now or before the node began again: that answer is used."""

@@ -193,24 +193,26 @@ class Runtime(Generic[_ContextT]):
         """
         found = Tool.from_any(tool)
         with pausing():
-            given = Approving(self._ctx, self._round, found, arguments).arguments()
+            call = Approving(self._ctx, self._round, found, arguments).approved()
         with pausing(), self._round.making():
             return perform(
                 self._ctx,
-                call_of(found, given),
-                lambda key: use(found, given, self._about(found, key)),
+                call_of(found, call.arguments),
+                lambda key: use(found, call.arguments, self._about(found, key)),
+                call.made,
             )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
         """`call`, awaited; a tool that is not async runs on a thread."""
         found = Tool.from_any(tool)
         with pausing():
-            given = await Approving(self._ctx, self._round, found, arguments).arguments_async()
+            call = await Approving(self._ctx, self._round, found, arguments).approved_async()
         with pausing(), self._round.making():
             return await perform_async(
                 self._ctx,
-                call_of(found, given),
-                lambda key: use_async(found, given, self._about(found, key)),
+                call_of(found, call.arguments),
+                lambda key: use_async(found, call.arguments, self._about(found, key)),
+                call.made,
             )
 
     def _about(self, tool: Tool, key: str) -> ToolContext:
