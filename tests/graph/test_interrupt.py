@@ -1,10 +1,12 @@
 """An interrupt is reported (rules 50, 63, 65, 66, 69). No checkpointer, so nothing resumes here."""
 
 import string
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from antiphon.graph import StateGraph
 from support.oracle import Events, Impl, Run
 from support.states import Log, Update, say
 
@@ -101,6 +103,34 @@ def test_it_is_an_exception_that_user_code_can_swallow(impl: Impl, run: Run) -> 
 def test_it_needs_a_running_node(impl: Impl) -> None:
     with pytest.raises(RuntimeError):
         impl.interrupt("?")
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_router_that_asks_is_told_to_let_a_node_ask(
+    impl: Impl, run: Run, asynchronous: bool
+) -> None:
+    def route(state: Log) -> str:
+        return str(impl.interrupt("where to?"))
+
+    async def aroute(state: Log) -> str:
+        return route(state)
+
+    builder = StateGraph(Log).add_node("say", say("said")).add_edge("__start__", "say")
+    builder.add_conditional_edges("say", aroute if asynchronous else route, ["__end__"])
+    with pytest.raises(RuntimeError, match="A router cannot ask: put the question in a node"):
+        run(builder.compile(), {})
+
+
+@pytest.mark.only("antiphon")
+def test_a_thread_without_the_nodes_variables_is_told_how_to_get_them(impl: Impl, run: Run) -> None:
+    def ask(state: Log) -> Update:
+        with ThreadPoolExecutor(1) as pool:
+            return {"log": [pool.submit(impl.interrupt, "sure?").result()]}
+
+    graph = impl.build(Log, {"ask": ask}, [("__start__", "ask")])
+    with pytest.raises(RuntimeError, match=r"contextvars\.copy_context\(\)\.run"):
+        run(graph, {})
 
 
 def test_a_failure_beside_an_interrupt_wins(impl: Impl, run: Run) -> None:

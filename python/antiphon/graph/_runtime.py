@@ -240,10 +240,11 @@ def interrupt(value: Any) -> Any:
 
     Raises:
         GraphInterrupt: there is no answer yet. Let it pass.
-        RuntimeError: no node is running here.
+        RuntimeError: no node is running here; a router cannot ask.
     """
+    ctx = _current_node("A router cannot ask: put the question in a node before it")
     with pausing():
-        return ask(current_context(), value)
+        return ask(ctx, value)
 
 
 @contextmanager
@@ -266,7 +267,7 @@ def get_runtime(context_schema: type[_ContextT] | None = None) -> Runtime[_Conte
         RuntimeError: no node is running here.
     """
     del context_schema
-    return runtime_of(current_context())
+    return runtime_of(_current_node("A router takes it as a parameter called `runtime`"))
 
 
 def get_config() -> RunnableConfig:
@@ -275,7 +276,7 @@ def get_config() -> RunnableConfig:
     Raises:
         RuntimeError: no node is running here.
     """
-    return config_of(current_context())
+    return config_of(_current_node("A router takes it as a parameter called `config`"))
 
 
 def get_stream_writer() -> StreamWriter:
@@ -284,7 +285,25 @@ def get_stream_writer() -> StreamWriter:
     Raises:
         RuntimeError: no node is running here.
     """
-    return current_context().emit
+    return _current_node("A router takes it as a parameter called `writer`").emit
+
+
+def _current_node(instead: str) -> Context:
+    """The context of the node that runs here.
+
+    Args:
+        instead: what a router does.
+
+    Raises:
+        RuntimeError: no node is running here.
+    """
+    try:
+        return current_context()
+    except RuntimeError:
+        raise RuntimeError(
+            f"no node is running here: call this from within a node. {instead}. A thread has to "
+            "run with the node's variables: start it with contextvars.copy_context().run"
+        ) from None
 
 
 def runtime_of(ctx: Context) -> Runtime[Any]:
