@@ -203,9 +203,55 @@ class TestResume:
         assert told in done.stderr
         assert "Traceback" not in done.stderr
 
+    @pytest.mark.parametrize("thread", ["t", HOSTILE])
+    def test_an_id_that_is_mistyped_is_no_answer(self, shell: Shell, thread: str) -> None:
+        ids = [one["id"] for one in _questions(shell, thread)]
+        named = ("--team", "team:team" if thread == "t" else "team:graph", "--", thread)
+        for wrong in (ids[0][:-1], ids[0][1:], f"x{ids[0][1:]}", ids[0][:8], ids[0].upper()):
+            done = shell.runs("resume", "--answer", f"{wrong}=yes", *named)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert f"no open question has the id: {wrong}\n" in done.stderr
+            assert f"open are: {', '.join(ids)}" in done.stderr
+        assert [one["id"] for one in _questions(shell, thread)] == ids, "nothing was answered"
 
-def _questions(shell: Shell) -> list[Any]:
-    done = shell.runs("show", "--json", "--", HOSTILE)
+    def test_an_answer_may_hold_an_equals_sign(self, shell: Shell) -> None:
+        done = shell.runs("resume", "t", "--team", "team:team", "--answer", "deadbeef=1")
+        assert done.stdout == "hello deadbeef=1\n"
+
+    def test_an_answer_to_one_of_several_questions_says_to_which(self, shell: Shell) -> None:
+        ids = [one["id"] for one in _questions(shell)]
+        for answers in (("yes",), (f"{ids[0]}=yes", "no")):
+            more = [part for answer in answers for part in ("--answer", answer)]
+            done = shell.runs("resume", *more, "--team", "team:graph", "--", HOSTILE)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert f": {answers[-1]}\n" in done.stderr
+            assert f"open are: {', '.join(ids)}" in done.stderr
+
+    @pytest.mark.parametrize("answer", ["yes", f"{'a' * 32}=yes"])
+    @pytest.mark.parametrize("thread", ["t", HOSTILE])
+    def test_a_run_that_has_ended_takes_no_answer(
+        self, shell: Shell, thread: str, answer: str
+    ) -> None:
+        ids = [one["id"] for one in _questions(shell, thread)]
+        named = ("--team", "team:team" if thread == "t" else "team:graph", "--", thread)
+        given = [part for one in ids for part in ("--answer", f"{one}=yes")]
+        assert shell.runs("resume", *given, *named).returncode == 0
+        done = shell.runs("resume", "--answer", answer, *named)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "the run has ended and waits for no answer: " in done.stderr
+        assert shell.runs("resume", *named).returncode == 0
+
+    @pytest.mark.parametrize("team", ["team:team", "team:graph"])
+    def test_an_answer_to_a_thread_that_is_not_there_is_an_error(
+        self, shell: Shell, team: str
+    ) -> None:
+        done = shell.runs("resume", "nobody", "--team", team, "--answer", "yes")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "the thread holds nothing to go on from" in done.stderr
+
+
+def _questions(shell: Shell, thread: str = HOSTILE) -> list[Any]:
+    done = shell.runs("show", "--json", "--", thread)
     questions: list[Any] = json.loads(done.stdout)["questions"]
     return questions
 
@@ -234,6 +280,12 @@ class TestChange:
         assert done.stdout.endswith("of 1 threads; 1 of them whole\n")
         assert shell.runs("delete", "--", HOSTILE).returncode == 0
         assert shell.runs("list").stdout == "no threads\n"
+
+    def test_limits_are_named_where_there_are_none(self, shell: Shell) -> None:
+        done = shell.runs("prune", "--compact")
+        assert (done.returncode, done.stdout) == (2, "")
+        for limit in ("--keep-last", "--keep-for", "--keep-bytes", "--delete-after"):
+            assert limit in done.stderr
 
     @pytest.mark.parametrize(
         "arguments",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from difflib import get_close_matches
 from pathlib import Path
-from re import DOTALL, Match, fullmatch
+from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
 from antiphon._command.exits import Exit, after
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["resume"]
 
+_PART = 4
+"""Characters from which on the beginning of an id is taken for an id."""
+
 
 def resume(options: argparse.Namespace) -> Exit:
     """Imports a team, a graph or a system, and lets a run of one of its threads go on.
@@ -33,18 +37,20 @@ def resume(options: argparse.Namespace) -> Exit:
             or the thread holds nothing to go on from.
         AntiphonError: the run failed.
     """
-    answers = _answers(options.answer or [])
     found = _imported(options.team)
     if isinstance(found, Orchestrator):
-        return _team(found, options, answers)
+        return _team(found, options)
     if isinstance(found, ReviewLoop):
-        return _system(found, options, answers)
-    return _graph(found, options, answers)
+        return _system(found, options)
+    return _graph(found, options)
 
 
-def _team(team: Orchestrator, options: argparse.Namespace, answers: Sequence[Any]) -> Exit:
-    if answers and _is_by_id(options.answer[0]):
-        _check_ids(answers[0], {one.id for one in team.state(options.thread).questions})
+def _team(team: Orchestrator, options: argparse.Namespace) -> Exit:
+    answers: tuple[Any, ...] = ()
+    if options.answer:
+        shown = team.state(options.thread)
+        has_ended = shown.outcome not in {None, "paused", "error"}
+        answers = _answers(options, [one.id for one in shown.questions], has_ended=has_ended)
     result = team.resume(options.thread, *answers)
     if options.json:
         _write(result.to_json())
@@ -58,8 +64,8 @@ def _team(team: Orchestrator, options: argparse.Namespace, answers: Sequence[Any
     return Exit.ERROR if result.outcome == "error" else Exit.NO_ANSWER
 
 
-def _system(system: ReviewLoop, options: argparse.Namespace, answers: Sequence[Any]) -> Exit:
-    if answers:
+def _system(system: ReviewLoop, options: argparse.Namespace) -> Exit:
+    if options.answer:
         raise ValidationError("a review loop asks nothing: --answer", code="answer_invalid")
     result = system.resume(options.thread)
     if options.json:
@@ -70,9 +76,16 @@ def _system(system: ReviewLoop, options: argparse.Namespace, answers: Sequence[A
     return after(result)
 
 
-def _graph(graph: CompiledGraph, options: argparse.Namespace, answers: Sequence[Any]) -> Exit:
+def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
     config: Any = {"configurable": {"thread_id": options.thread}}
-    given = Command(resume=answers[0]) if answers else None
+    given = None
+    if options.answer:
+        found = graph.get_state(config)
+        asked_ids = [one.id for one in found.interrupts]
+        # A thread that holds nothing is told as such by what goes on there.
+        if found.metadata is not None:
+            (answer,) = _answers(options, asked_ids, has_ended=not found.next)
+            given = Command(resume=answer)
     state = graph.invoke(given, config)
     snapshot = graph.get_state(config)
     questions = [
@@ -86,16 +99,6 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace, answers: Sequence[
     _write(json.dumps({"state": values, "questions": asked}) if options.json else _text(values))
     _ask(questions)
     return Exit.NO_ANSWER if questions else Exit.ANSWERED
-
-
-def _check_ids(answers: dict[str, Any], known: set[str]) -> None:
-    for key in answers:
-        if key not in known:
-            raise ValidationError(
-                f"no open question has the id: {key}",
-                code="question_unknown",
-                hint="`antiphon runs show` lists the questions and their ids",
-            )
 
 
 def _imported(target: str) -> Orchestrator | CompiledGraph | ReviewLoop:
@@ -131,24 +134,80 @@ def _parents(module: str) -> set[str]:
     return {".".join(parts[: place + 1]) for place in range(len(parts))}
 
 
-def _answers(given: list[str]) -> tuple[Any, ...]:
-    """The answer, if there is one; answers by ids are one dict."""
-    if not given:
-        return ()
-    by_id = [_is_by_id(one) for one in given]
-    if all(by_id):
-        return ({found[1]: _read(found[2]) for found in by_id if found},)
+def _answers(
+    options: argparse.Namespace, asked: Sequence[str], *, has_ended: bool
+) -> tuple[Any, ...]:
+    """The answer; answers by ids are one dict.
+
+    Args:
+        options: of the command.
+        asked: the ids of the open questions.
+        has_ended: whether the run has, if nothing is asked.
+
+    Raises:
+        ValidationError: nothing is asked, or it is not clear what is answered
+            (``answer_invalid``), or a question is not open (``question_unknown``).
+    """
+    given: list[str] = options.answer
+    if not asked:
+        raise _nothing_asked(options.thread, has_ended=has_ended)
+    parts = [(one, *_parted(one, asked)) for one in given]
+    for _, key, _ in parts:
+        if key is not None and key not in asked:
+            raise ValidationError(
+                f"no open question has the id: {line(key, 60)}",
+                code="question_unknown",
+                details={"questions": list(asked)},
+                hint=f"{_open(asked)}; an answer that only looks like `id=answer` is written as "
+                "a JSON string",
+            )
+    if all(key is not None for _, key, _ in parts):
+        return ({key: _read(answer) for _, key, answer in parts},)
     if len(given) > 1:
+        wrong = next(one for one, key, _ in parts if key is None)
         raise ValidationError(
-            f"several answers are each written `id=answer`: {given[0]}",
+            f"several answers are each written `id=answer`: {line(wrong, 60)}",
             code="answer_invalid",
-            hint="`antiphon runs show` lists the questions and their ids",
+            hint=_open(asked),
+        )
+    if len(asked) > 1:
+        raise ValidationError(
+            f"it is not clear which of several questions is answered: {line(given[0], 60)}",
+            code="answer_invalid",
+            hint=f"write `id=answer`; {_open(asked)}",
         )
     return (_read(given[0]),)
 
 
-def _is_by_id(given: str) -> Match[str] | None:
-    return fullmatch(r"([0-9a-f]{32})=(.*)", given, flags=DOTALL)
+def _nothing_asked(thread: str, *, has_ended: bool) -> ValidationError:
+    if has_ended:
+        return ValidationError(
+            f"the run has ended and waits for no answer: {line(thread, 60)}",
+            code="answer_invalid",
+            hint="without --answer its result is written again",
+        )
+    return ValidationError(
+        f"the run waits for no answer: {line(thread, 60)}",
+        code="answer_invalid",
+        hint="without --answer it goes on",
+    )
+
+
+def _open(asked: Sequence[str]) -> str:
+    return f"open are: {', '.join(asked)}"
+
+
+def _parted(given: str, asked: Sequence[str]) -> tuple[str | None, str]:
+    """An id and its answer; no id if the text is an answer as a whole."""
+    key, equals, answer = given.partition("=")
+    is_id = key in asked or fullmatch("[0-9a-f]{32}", key) or _is_mistyped(key, asked)
+    return (key, answer) if equals and is_id else (None, given)
+
+
+def _is_mistyped(key: str, asked: Sequence[str]) -> bool:
+    """Whether a text is meant to be one of the ids: its beginning, or nearly all of it."""
+    is_beginning = len(key) >= _PART and any(one.startswith(key) for one in asked)
+    return is_beginning or bool(get_close_matches(key[:64].lower(), asked, 1, 0.8))
 
 
 def _read(given: str) -> Any:
