@@ -14,7 +14,7 @@ from antiphon._command.plain import line
 from antiphon._command.rows import table
 from antiphon._command.store import opened
 from antiphon._encode import encode_or
-from antiphon.errors import StateError
+from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
     import argparse
@@ -134,6 +134,13 @@ def _fork(saver: Saver, options: argparse.Namespace) -> None:
 
 
 def _prune(saver: Saver, options: argparse.Namespace) -> None:
+    limits = (options.keep_last, options.keep_for, options.keep_bytes, options.delete_after)
+    if all(limit is None for limit in limits):
+        raise ValidationError(
+            "nothing says what is to be kept: runs prune",
+            code="call_invalid",
+            hint="pass --keep-last N, --keep-for AGE, --keep-bytes SIZE or --delete-after AGE",
+        )
     removed = saver.prune(
         options.thread,
         keep_last=options.keep_last,

@@ -38,7 +38,8 @@ def opened(given: str | None) -> Saver:
             hint="pass --store sqlite:runs.db, or set the variable",
         )
     file = Path(url.removeprefix("sqlite:"))
-    if url.startswith("sqlite:") or file.exists():
+    # What has no scheme can be a path alone.
+    if url.startswith("sqlite:") or ":" not in url or file.exists():
         if not file.exists():
             raise StateError(
                 f"there is no such file: {file}",
