@@ -895,6 +895,13 @@ class TestUse:
             values(saver)
         assert raised.value.code == "store_closed"
 
+    @pytest.mark.parametrize("given", ["x.db", "postgres://ada:secret@host/db", 5])
+    def test_what_is_no_saver_is_told_how_to_open_one(self, given: Any) -> None:
+        with pytest.raises(TypeError, match=r'AntiphonSaver\.open\("x\.db"\)') as raised:
+            AntiphonSaver(given)
+        assert type(given).__name__ in str(raised.value)
+        assert "secret" not in str(raised.value)
+
     def test_what_it_was_given_stays_open(self) -> None:
         with MemorySaver() as store:
             with AntiphonSaver.open(store) as saver:

@@ -63,6 +63,9 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         types: schemas whose types may be stored: the state of the graph, mostly. Ignored by a
             `serde`.
 
+    Raises:
+        TypeError: `saver` is none: `open` takes files and URLs.
+
     Example:
         >>> from langgraph.graph import START, MessagesState, StateGraph
         >>> builder = StateGraph(MessagesState)
@@ -81,6 +84,13 @@ class AntiphonSaver(BaseCheckpointSaver[Any]):
         serde: SerializerProtocol | None = None,
         types: Iterable[Any] = (),
     ) -> None:
+        if not isinstance(saver, Saver):
+            # A URL may hold a password: it is not quoted.
+            raise TypeError(
+                "`saver` of AntiphonSaver takes a saver of antiphon.checkpoint, such as "
+                f'SqliteSaver.open("x.db"), found: {type(saver).__name__}; a file or a URL is '
+                'opened by AntiphonSaver.open("x.db")'
+            )
         if serde is not None and types:
             raise ValueError("a `serde` knows its types itself: `types`")
         registry = registry_of(types)
