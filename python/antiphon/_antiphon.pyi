@@ -8,8 +8,6 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Final, Generic, final
 
-__all__ = ["Builder", "CheckpointSummary", "Command", "Computation", "Context", "Effect", "Engine", "Event", "Form", "History", "Jail", "Limits", "MemorySaver", "Model", "ModelCall", "NativeSandbox", "NativeSession", "Overwrite", "Place", "PostgresSaver", "Proposal", "Pruned", "Rekeyed", "RetryPolicy", "ReviewLoop", "RoleCall", "Run", "RunSummary", "Saver", "Send", "Shape", "Shelves", "SqliteSaver", "Stopper", "ThreadDetail", "ThreadSummary", "Turn", "Values", "_begin", "_drive_meanwhile", "_resume", "check_enclosing_node", "current_context", "enclosing_context", "sandbox_figure", "sandbox_json", "sandbox_limits", "sandbox_probe", "sandbox_table", "select", "set_thread_limit"]
-
 from typing_extensions import TypeVar, disjoint_base
 
 _N = TypeVar("_N", default=Any)
@@ -243,6 +241,11 @@ class Context:
     def heartbeat(self, /) -> None:
         """
         Says that the node is alive, which puts its idle time-out off.
+        """
+    def known_call(self, /, kind: str, name: str, given: Any, repeatable: bool) -> Effect | None:
+        """
+        A call that was made before this node began again, as `begin_call` finds it, which must
+        not look for it again; none if it is to be made. Nothing begins, and nothing counts.
         """
     def next_answer(self, /) -> Any | None:
         """
@@ -736,6 +739,10 @@ class PostgresSaver(Saver):
     Threads in a PostgreSQL database, which several machines may share. Who holds a thread,
     and until when, is told by the database's clock.
     """
+    def __new__(cls, /, *_given: "Any", **_options: "Any") -> PostgresSaver:
+        """
+        Only tells how one is opened.
+        """
     @staticmethod
     def from_conn_string(conn_string: str) -> PostgresSaver:
         """
@@ -1448,6 +1455,10 @@ class SqliteSaver(Saver):
     """
     Threads in one SQLite file, which several processes may share.
     """
+    def __new__(cls, /, *_given: "Any", **_options: "Any") -> SqliteSaver:
+        """
+        Only tells how one is opened.
+        """
     @staticmethod
     def from_conn_string(conn_string: str | PathLike[str]) -> SqliteSaver:
         """
@@ -1727,3 +1738,4 @@ def set_thread_limit(limit: int) -> None:
     """
     Sets how many threads may run blocking functions at once; 64 by default.
     """
+

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon._pause import Interrupted
-from antiphon.errors import BudgetError
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -41,23 +38,13 @@ def call_of(tool: Tool, arguments: dict[str, Any]) -> Call:
 
 
 def look_up(ctx: Context, call: Call) -> Effect | None:
-    """A call that is known, for `perform`; none if it is still to be made.
-
-    The engine looks calls up when they begin: one that is not known is begun, which counts
-    against the budgets and is stored, and taken back. So look up only what is likely to be known.
+    """A call that was made before the node began again, for `perform`; none if it is to be made.
 
     Raises:
         ToolError: it was begun, and nobody knows what came of it (``unknown_outcome``).
         StateError: the node had called something else (``replay_diverged``).
     """
-    try:
-        made = ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
-    except BudgetError:  # what is known costs nothing
-        return None
-    if made.known:
-        return made
-    made.raised(Interrupted(None))
-    return None
+    return ctx.known_call(call.kind, call.name, call.given, call.repeatable)
 
 
 def perform(

@@ -156,6 +156,12 @@ class TestKeys:
             opened(url, key=key)
 
 
+@pytest.mark.parametrize("saver", [SqliteSaver, PostgresSaver])
+def test_a_saver_that_is_not_opened_says_how_it_is(saver: Any) -> None:
+    with pytest.raises(TypeError, match=rf"{saver.__name__}\.open"):
+        saver("somewhere", key=None)
+
+
 class TestUnstorable:
     """A value that cannot be stored fails at the node that wrote it."""
 
@@ -188,7 +194,7 @@ class TestUnstorable:
 
     def test_a_question_that_cannot_be_stored_is_refused(self) -> None:
         graph = graph_of(lambda s: {"log": [interrupt(object())]}, MemorySaver())
-        with pytest.raises(AntiphonError, match="question") as raised:
+        with pytest.raises(AntiphonError, match="the question of node `node`.*object") as raised:
             graph.invoke({}, ONE)
         assert raised.value.code == "value_unstorable"
 

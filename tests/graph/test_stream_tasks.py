@@ -77,9 +77,7 @@ def test_an_interrupted_task_reports_its_question(impl: Impl, events: Events) ->
 
 
 @pytest.mark.parametrize("mode", ["tasks", "debug"])
-def test_a_subgraph_reports_the_question_of_its_node(
-    impl: Impl, events: Events, mode: str
-) -> None:
+def test_a_subgraph_reports_the_question_of_its_node(impl: Impl, events: Events, mode: str) -> None:
     asking = impl.sequence(Log, say("in"), ("ask", lambda s: impl.interrupt("sure?")))
     graph = impl.sequence(Log, ("inner", impl.sequence(Log, ("middle", asking))))
     got = events(graph, {}, stream_mode=mode)

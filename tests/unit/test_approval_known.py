@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from antiphon import Agent, AgentContext, Orchestrator, tool
+from antiphon import Agent, AgentContext, Budget, Orchestrator, tool
 from antiphon.errors import ToolError
 from antiphon.graph import START, Command, Runtime, StateGraph, interrupt
 
@@ -30,7 +30,7 @@ class Till:
         self.paid: list[int] = []
         self.trouble = list(trouble)
 
-        @tool(approval=True, **options)
+        @tool(**{"approval": True, **options})
         def pay(euros: int) -> str:
             """Pays a sum."""
             self.paid.append(euros)
@@ -205,3 +205,69 @@ def test_nobody_is_asked_about_a_call_of_which_nobody_knows_what_came(
             desk.go_on()
         assert raised.value.code == "unknown_outcome"
     assert till.paid == [5]
+
+
+@KINDS
+@STYLES
+def test_a_function_is_not_asked_about_a_call_that_was_made(kind: str, asynchronous: bool) -> None:
+    verdicts = [True]
+    desk = Desk(
+        kind, till := Till(approval=lambda call: verdicts.pop()), 5, asynchronous=asynchronous
+    )
+    with pytest.raises(LookupError):
+        desk.begin()
+    assert desk.go_on()[0] == ["more?"]
+    assert desk.go_on("no") == ([], "paid 5, no")
+    assert till.paid == [5]
+
+
+@KINDS
+@STYLES
+def test_a_function_is_asked_again_about_a_call_that_failed(kind: str, asynchronous: bool) -> None:
+    verdicts = [False, True]
+    till = Till(ConnectionError("down"), approval=lambda call: verdicts.pop())
+    desk = Desk(kind, till, 5, asynchronous=asynchronous, fails=0)
+    with pytest.raises(ConnectionError):
+        desk.begin()
+    with pytest.raises(ToolError) as raised:
+        desk.go_on()
+    assert raised.value.code == "tool_refused"
+    assert till.paid == [5]
+
+
+@KINDS
+@STYLES
+def test_a_function_is_not_asked_about_a_call_of_which_nobody_knows_what_came(
+    kind: str, asynchronous: bool
+) -> None:
+    verdicts = [True]
+    till = Till(Stopped(), approval=lambda call: verdicts.pop())
+    desk = Desk(kind, till, 5, asynchronous=asynchronous, fails=0)
+    with pytest.raises(BaseException):  # noqa: B017, PT011 - what comes out is told elsewhere
+        desk.begin()
+    with pytest.raises(ToolError) as raised:
+        desk.go_on()
+    assert raised.value.code == "unknown_outcome"
+    assert till.paid == [5]
+
+
+@pytest.mark.parametrize("approval", [True, lambda call: True])
+def test_looking_a_call_up_counts_no_call(approval: Any) -> None:
+    """A call that was approved and failed is looked up, and then made once more."""
+    till = Till(ConnectionError("down"), approval=approval)
+
+    class Payer(Agent):
+        """Pays."""
+
+        budget = Budget(tool_calls=2)
+
+        def run(self, state: Any, ctx: AgentContext) -> Any:
+            return ctx.call(till.pay, euros=5)
+
+    team = Orchestrator([Payer()], checkpointer="memory:")
+    yes = (True,) if approval is True else ()
+    with pytest.raises(ConnectionError):
+        team.run("pay", thread="t")
+        team.resume("t", *yes)
+    result = team.resume("t")
+    assert (team.resume("t", *yes) if yes else result).answer == "paid 5"

@@ -80,10 +80,15 @@ class Approving:
         if approve is None:
             about = self._step(), self._proposal(), self._known
             return self._by_person(*self._asking.decided(*about))
+        made: list[Effect] = []
         # What was decided is known when the node begins again.
-        decision = perform(self._ctx, self._step(), lambda key: judge(approve, self._call(key)))
+        decision = perform(
+            self._ctx,
+            self._step(),
+            lambda key: self._is_made(made) or judge(approve, self._call(key)),
+        )
         heed(self._tool.name, decision)
-        return Approved(self._arguments)
+        return Approved(self._arguments, made[0] if made else None)
 
     async def approved_async(self) -> Approved:
         """`approved`, awaited."""
@@ -94,11 +99,13 @@ class Approving:
         if approve is None:
             about = self._step(), self._proposal(), self._known
             return self._by_person(*await self._asking.decided_async(*about))
-        decision = await perform_async(
-            self._ctx, self._step(), lambda key: judge_async(approve, self._call(key))
-        )
-        heed(self._tool.name, decision)
-        return Approved(self._arguments)
+        made: list[Effect] = []
+
+        async def decide(key: str) -> bool | str:
+            return self._is_made(made) or await judge_async(approve, self._call(key))
+
+        heed(self._tool.name, await perform_async(self._ctx, self._step(), decide))
+        return Approved(self._arguments, made[0] if made else None)
 
     def _freeze(self) -> None:
         """From now on the arguments are JSON of this object's own.
@@ -116,12 +123,24 @@ class Approving:
             raise refused(self._tool.name, reason)
         return Approved(self._arguments if changed is None else changed, made)
 
+    def _is_made(self, made: list[Effect]) -> bool:
+        """Whether the call was made before, and so approved; `made` gets it.
+
+        A failed run forgets who approved of what, but not what came of it.
+        """
+        found = self._look_up(self._arguments)
+        made += [] if found is None else [found]
+        return found is not None
+
+    def _look_up(self, arguments: dict[str, Any]) -> Effect | None:
+        call = call_of(self._tool, arguments)
+        # What may be repeated is forgotten when a run fails.
+        return None if call.repeatable else look_up(self._ctx, call)
+
     def _known(self, decided: Decided) -> Effect | None:
         """The call as a person has decided about it, if it was made."""
         approved, changed, _ = decided
-        call = call_of(self._tool, self._arguments if changed is None else changed)
-        # What may be repeated is forgotten when a run fails.
-        return None if call.repeatable or not approved else look_up(self._ctx, call)
+        return self._look_up(self._arguments if changed is None else changed) if approved else None
 
     def _proposal(self) -> Proposal:
         return Proposal(self._tool.name, self._arguments, self._tool.parameters)

@@ -382,7 +382,19 @@ impl Context {
         given: &Bound<'_, PyAny>,
         repeatable: bool,
     ) -> PyResult<Effect> {
-        Effect::begin(slf, (kind, name), given, repeatable)
+        Effect::begin(slf, Effect::call(slf, (kind, name), given, repeatable)?)
+    }
+
+    /// A call that was made before this node began again, as `begin_call` finds it, which must
+    /// not look for it again; none if it is to be made. Nothing begins, and nothing counts.
+    fn known_call(
+        slf: &Bound<'_, Self>,
+        kind: &str,
+        name: String,
+        given: &Bound<'_, PyAny>,
+        repeatable: bool,
+    ) -> PyResult<Option<Effect>> {
+        Effect::look_up(slf, Effect::call(slf, (kind, name), given, repeatable)?)
     }
 
     /// Counts a call of a model or tool against the budgets.

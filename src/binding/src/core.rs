@@ -323,9 +323,12 @@ impl Core {
         id: TaskId,
         error: PyErr,
     ) -> Outcome<Object> {
+        let node = self.machine.node_of(id);
+        let name = node.map(|node| engine.get().graph.node_name(Some(node)));
         if let Some(question) = question_of(&error, py) {
             let question = Object(question.unbind());
-            let fits = |values: &ObjectCodec| storable::fits(values, &question, || "a question");
+            let asker = name.as_deref().unwrap_or_default();
+            let fits = |values: &ObjectCodec| storable::question_fits(values, &question, asker);
             return match self.values_codec().map(fits) {
                 Some(Err(fault)) => Outcome::failed(fault),
                 _ => match asker_of(&error, py) {
@@ -341,10 +344,8 @@ impl Core {
                 Err(error) => return failure(py, error, &[], None, &mut self.host.errors),
             }
         }
-        let node = self.machine.node_of(id);
         let retry =
             node.and_then(|node| engine.get().node(node)).map_or(&[][..], |node| &node.retry);
-        let name = node.map(|node| engine.get().graph.node_name(Some(node)));
         let attempt = self.machine.attempt(id);
         let at = name.as_deref().map(|name| (name, attempt));
         failure(py, error, retry, at, &mut self.host.errors)

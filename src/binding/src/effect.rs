@@ -71,17 +71,34 @@ impl std::fmt::Debug for Waits {
 }
 
 impl Effect {
-    /// Begins a call of a node: of what `kind` says; `given` is what it is given.
-    pub(crate) fn begin(
+    /// Begins a call of a node.
+    pub(crate) fn begin(context: &Bound<'_, Context>, call: Call) -> PyResult<Self> {
+        let errand = &context.get().errand;
+        let begun = errand.run.get().with(|core| Ok(core.begin_call(errand.id, &call)))?;
+        let (stage, waits) = begun.map_err(|fault| to_exception(context.py(), &fault))?;
+        let owner = Owner::Node(context.clone().unbind());
+        Ok(Self::of((owner, call), stage, Waits(Mutex::new(waits))))
+    }
+
+    /// A call of a node that was made before; none if it was not.
+    pub(crate) fn look_up(context: &Bound<'_, Context>, call: Call) -> PyResult<Option<Self>> {
+        let errand = &context.get().errand;
+        let known = errand.run.get().with(|core| Ok(core.known_call(errand.id, &call)))?;
+        let came = known.map_err(|fault| to_exception(context.py(), &fault))?;
+        let owner = Owner::Node(context.clone().unbind());
+        Ok(came.map(|came| Self::of((owner, call), Stage::Known(came), Waits::default())))
+    }
+
+    /// A call of a node: of what `kind` says; `given` is what it is given.
+    pub(crate) fn call(
         context: &Bound<'_, Context>,
         (kind, name): (&str, String),
         given: &Bound<'_, PyAny>,
         repeatable: bool,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Call> {
         let py = given.py();
         let callee = Self::callee(kind)?;
-        let errand = &context.get().errand;
-        let run = errand.run.get();
+        let run = context.get().errand.run.get();
         let values = run.with(|core| Ok(core.values_codec().cloned()))?;
         let digest = match (values, callee) {
             (Some(values), _) => values.digest(given),
@@ -89,11 +106,7 @@ impl Effect {
             (None, Callee::Step | Callee::Graph) => 0,
             (None, Callee::Model | Callee::Tool) => ObjectCodec::shared(py)?.digest(given),
         };
-        let call = Call { callee, name, digest, repeatable };
-        let begun = run.with(|core| Ok(core.begin_call(errand.id, &call)))?;
-        let (stage, waits) = begun.map_err(|fault| to_exception(py, &fault))?;
-        let owner = Owner::Node(context.clone().unbind());
-        Ok(Self::of((owner, call), stage, Waits(Mutex::new(waits))))
+        Ok(Call { callee, name, digest, repeatable })
     }
 
     /// A call of a role that was made before.
@@ -318,8 +331,7 @@ impl Core {
         }
         let due = match self.machine.begin_call(id, call)? {
             Begun::Known(came) => {
-                let data = json!({"ok": came.is_success(), "replayed": true});
-                self.note_call(id, call, data, true);
+                self.note_known(id, call, &came);
                 return Ok((Stage::Known(came), None));
             }
             Begun::Due(due) => due,
@@ -330,6 +342,14 @@ impl Core {
         })?;
         self.note_call(id, call, json!({"call_id": due.key}), false);
         Ok((Stage::Due { index: due.index, key: due.key }, waits))
+    }
+
+    fn known_call(&mut self, id: TaskId, call: &Call) -> Result<Option<Came<Object>>, Fault> {
+        let known = self.machine.known_call(id, call)?;
+        if let Some(came) = &known {
+            self.note_known(id, call, came);
+        }
+        Ok(known)
     }
 
     fn end_call(
@@ -347,6 +367,10 @@ impl Core {
         // Why it could not be stored ends the run, and says so there.
         let commit = commit?;
         self.keep_call(&commit).unwrap_or_default()
+    }
+
+    fn note_known(&mut self, id: TaskId, call: &Call, came: &Came<Object>) {
+        self.note_call(id, call, json!({"ok": came.is_success(), "replayed": true}), true);
     }
 
     fn note_call(&mut self, id: TaskId, call: &Call, data: Json, ended: bool) {

@@ -97,13 +97,11 @@ impl NodeVariables {
 
     fn is_unshared(&self, py: Python<'_>) -> bool {
         let Self { context, call, table: Some(table) } = self else { return false };
-        let (context, call) = (context.bind(py), call.bind(py));
-        // Beside the references here: of the call one in the table; of the table one in
-        // the context and the one that is found.
-        ffi::is_sole(context)
-            && ffi::references(call) == 2
-            && sole_referent(context)
-                .is_some_and(|found| found.is(table) && ffi::references(&found) == 3)
+        // Beside the references here: of the table one in the context, and of the call one in
+        // the table's root. A changed context has another table, whose root holds the call too.
+        ffi::is_sole(context.bind(py))
+            && ffi::references(table.bind(py)) == 2
+            && ffi::references(call.bind(py)) == 2
     }
 
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {

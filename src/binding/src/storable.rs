@@ -1,9 +1,9 @@
 //! Whether what a node wrote can be stored, asked where it was written.
 
-use antiphon_core::Fault;
 use antiphon_core::channel::{Op, Write};
 use antiphon_core::command::{Choice, Route, Update};
 use antiphon_core::task::Outcome;
+use antiphon_core::{Category, Fault};
 use antiphon_stores::codec::unstorable;
 use pyo3::prelude::*;
 
@@ -46,11 +46,21 @@ fn check(values: &ObjectCodec, engine: &Engine, update: &Update<Object>) -> Resu
     })
 }
 
-/// Whether a value can be stored; `key` says what it is one of.
-pub(crate) fn fits<'a>(
+/// Whether a question can be stored; `node` asks it.
+pub(crate) fn question_fits(
     values: &ObjectCodec,
-    value: &Object,
-    key: impl Fn() -> &'a str,
+    question: &Object,
+    node: &str,
 ) -> Result<(), Fault> {
+    values.problem(question).map_or(Ok(()), |problem| {
+        let message = format!("the question of node `{node}` cannot be stored: {problem}");
+        Err(Fault::new(Category::State, "value_unstorable", message)
+            .with("node", node)
+            .hint("ask with plain data, or register its type: antiphon.checkpoint.register"))
+    })
+}
+
+/// Whether a value can be stored; `key` says what it is one of.
+fn fits<'a>(values: &ObjectCodec, value: &Object, key: impl Fn() -> &'a str) -> Result<(), Fault> {
     values.problem(value).map_or(Ok(()), |problem| Err(unstorable(key(), &problem)))
 }

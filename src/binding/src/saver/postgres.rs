@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use antiphon_stores::{PostgresSettings, PostgresStore};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::{Saver, check_pickle, seal};
 use crate::clerk::keep;
@@ -19,6 +20,16 @@ pub(crate) struct PostgresSaver;
 
 #[pymethods]
 impl PostgresSaver {
+    /// Only tells how one is opened.
+    #[new]
+    #[pyo3(signature = (*_given: "Any", **_options: "Any"))]
+    fn new(
+        _given: &Bound<'_, PyTuple>,
+        _options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        Err(PyTypeError::new_err("a database is opened: PostgresSaver.open(url)"))
+    }
+
     /// Connects to a database, and makes or updates the tables.
     ///
     /// `url` is libpq's: `postgres://user:password@host:5432/database`, with `sslmode`

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use antiphon_runtime::SystemClock;
 use antiphon_stores::{Settings, SqliteStore, Sync};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::{Saver, check_pickle, seal};
 use crate::clerk::keep;
@@ -20,6 +21,16 @@ pub(crate) struct SqliteSaver;
 
 #[pymethods]
 impl SqliteSaver {
+    /// Only tells how one is opened.
+    #[new]
+    #[pyo3(signature = (*_given: "Any", **_options: "Any"))]
+    fn new(
+        _given: &Bound<'_, PyTuple>,
+        _options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        Err(PyTypeError::new_err("a file is opened: SqliteSaver.open(\"runs.db\")"))
+    }
+
     /// Opens a file, and makes it if there is none.
     ///
     /// `path` is the file, or `sqlite:` and the file. With a `key` of 32 bytes what is stored

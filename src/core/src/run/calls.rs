@@ -83,13 +83,8 @@ impl<V: Value> Run<V> {
             let key = key(task, call, nth);
             return Ok(Begun::Due(Due { index: 0, key, intent: None, stored: false }));
         }
-        let ledger = self.units.record(unit, slot).map(Record::ledger);
-        let known = ledger.map_or(Known::Nothing, |ledger| ledger.look_up(call));
-        match known {
-            Known::Came(came) => return Ok(Begun::Known(came)),
-            Known::Other(before) => return Err(diverged(&before, call)),
-            Known::Begun => return Err(unknown_outcome(call, &self.key_of(id, call))),
-            Known::Nothing => {}
+        if let Some(came) = self.look_up(id, call)? {
+            return Ok(Begun::Known(came));
         }
         self.spend_call(id, call)?;
         let made = self.units.record(unit, slot).map(|record| record.ledger().open(call));
@@ -97,6 +92,28 @@ impl<V: Value> Run<V> {
         let (index, key) = (made.index, self.key_of(id, call));
         let intent = (!call.repeatable).then(|| self.called(unit, slot, made)).flatten();
         Ok(Begun::Due(Due { index, key, intent, stored: self.desk.commits }))
+    }
+
+    /// What came of a call that a task had made before it began again, if that is
+    /// known; it counts as begun with this. A call that is to be made is not begun.
+    ///
+    /// # Errors
+    /// As [`Run::begin_call`], but for the budgets.
+    pub fn known_call(&mut self, id: TaskId, call: &Call) -> Result<Option<Came<V>>, Fault> {
+        if !self.is_running(id) {
+            return Err(cancelled());
+        }
+        if self.units.is_agent(id.unit) { Ok(None) } else { self.look_up(id, call) }
+    }
+
+    fn look_up(&mut self, id: TaskId, call: &Call) -> Result<Option<Came<V>>, Fault> {
+        let ledger = self.units.record(id.unit, id.slot).map(Record::ledger);
+        match ledger.map_or(Known::Nothing, |ledger| ledger.look_up(call)) {
+            Known::Came(came) => Ok(Some(came)),
+            Known::Other(before) => Err(diverged(&before, call)),
+            Known::Begun => Err(unknown_outcome(call, &self.key_of(id, call))),
+            Known::Nothing => Ok(None),
+        }
     }
 
     /// Says what came of a call of an attempt that is not over. Gives what is to
