@@ -194,7 +194,7 @@ class TestUnstorable:
 
     def test_a_question_that_cannot_be_stored_is_refused(self) -> None:
         graph = graph_of(lambda s: {"log": [interrupt(object())]}, MemorySaver())
-        with pytest.raises(AntiphonError, match="the question of node `node`.*object") as raised:
+        with pytest.raises(AntiphonError, match=r"the question of node `node`.*object") as raised:
             graph.invoke({}, ONE)
         assert raised.value.code == "value_unstorable"
 
