@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from antiphon.errors import AntiphonError
 from support.oracle import Events, Impl, Run
 from support.states import Log, Update, say
 
@@ -185,6 +186,20 @@ class TestPauses:
         graph = chain(impl, saver)
         done = run(graph, {"log": ["1"]}, ONE)
         assert run(graph, impl.Command(resume="what?"), ONE) == done
+
+    @pytest.mark.only("antiphon")
+    def test_an_answer_to_what_was_not_asked_yet_is_refused(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
+        graph = asking(impl, saver)
+        run(graph, {"log": ["1"]}, ONE)
+        run(graph, impl.Command(resume="yes"), ONE)
+        before = [one.config for one in graph.get_state_history(ONE) if "ask" in one.next]
+        with pytest.raises(AntiphonError, match="nothing has been asked") as raised:
+            run(graph, impl.Command(resume="no"), before[0])
+        assert raised.value.code == "answer_invalid"
+        assert "__interrupt__" in run(graph, None, before[0])
+        assert "ask: no" in run(graph, impl.Command(resume="no"), ONE)["log"]
 
     def test_finished_siblings_are_not_run_again(self, impl: Impl, run: Run, saver: Any) -> None:
         ran: list[str] = []

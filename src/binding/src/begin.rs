@@ -174,6 +174,11 @@ fn commits(memory: &Memory<Object>, given: &Object) -> Result<Vec<Commit<Object>
         _ => None,
     });
     let asking: Vec<_> = asking.collect();
+    // What has ended, or had its answer already, just goes on. An answer to what has not
+    // been asked yet would be lost.
+    if memory.tasks.is_empty() && memory.root.outlook.tasks() > 0 {
+        return Err(nothing_asked());
+    }
     let ids: Vec<_> = asking.iter().map(|(question, _)| question.id.as_str()).collect();
     let answers = Python::attach(|py| matched(given.0.bind(py), &ids))?;
     // All of them or none: an answer that cannot be taken leaves the pause as it is.
@@ -230,6 +235,12 @@ fn header(engine: &Engine, options: &Options) -> Header {
 fn nothing() -> Fault {
     Fault::new(Category::Validation, "thread_empty", "the thread holds nothing to go on from")
         .hint("begin with an input")
+}
+
+fn nothing_asked() -> Fault {
+    let message = "nothing has been asked yet at this checkpoint, so there is nothing to answer";
+    Fault::new(Category::Validation, "answer_invalid", message)
+        .hint("go on from it without an answer; whatever it asks then can be answered")
 }
 
 fn ambiguous(open: &[&str]) -> Fault {
