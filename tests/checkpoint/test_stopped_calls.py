@@ -28,7 +28,7 @@ class State(TypedDict, total=False):
     came: Annotated[list[Any], operator.add]
 
 
-class Shop:
+class ChargeScenario:
     """Charges cards, and takes so long that everything else is over by then."""
 
     def __init__(self) -> None:
@@ -59,6 +59,10 @@ class Shop:
         self.context = self.context or current_context()
         return {"came": [runtime.step("charge", self.charge)]}
 
+    async def sells_on_a_thread(self, state: State, runtime: Runtime[None]) -> State:
+        self.context = self.context or current_context()
+        return {"came": [await asyncio.to_thread(runtime.step, "charge", self.charge)]}
+
     def breaks(self, state: State) -> State:
         if self.fails:
             assert self.inside.wait(ENOUGH)
@@ -75,12 +79,12 @@ class Shop:
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
-def again(graph: Any, shop: Shop) -> list[Any]:
-    """What the thread comes to when it goes on."""
-    shop.fails = False
-    assert shop.charged == ["once"]
+def again(graph: Any, scenario: ChargeScenario) -> list[Any]:
+    """Resumes the thread; what its state holds at the end."""
+    scenario.fails = False
+    assert scenario.charged == ["once"]
     came: list[Any] = graph.invoke(None, CONFIG)["came"]
-    assert shop.charged == ["once"]
+    assert scenario.charged == ["once"]
     return sorted(came, key=str)
 
 
@@ -101,68 +105,86 @@ def stream(graph: Any) -> None:
 def test_a_step_beside_a_node_that_fails_is_known(
     run: Callable[[Any], None], first: str, tmp_path: Path
 ) -> None:
-    shop = Shop()
+    scenario = ChargeScenario()
     names = sorted(["sells", "breaks"], key=first.__ne__)
-    builder = shop.graph(*((name, getattr(shop, name)) for name in names))
+    builder = scenario.graph(*((name, getattr(scenario, name)) for name in names))
     with SqliteSaver.from_conn_string(str(tmp_path / "t.db")) as saver:
         graph = builder.compile(checkpointer=saver)
         with pytest.raises(KeyError):
             run(graph)
-        assert again(graph, shop) == ["beside", "receipt 1"]
+        assert again(graph, scenario) == ["beside", "receipt 1"]
 
 
 @pytest.mark.parametrize("run", [invoke, ainvoke])
 def test_a_step_of_a_called_graph_is_known(run: Callable[[Any], None]) -> None:
-    shop = Shop()
+    scenario = ChargeScenario()
     after: list[str] = []
-    inner = shop.graph(("sells", shop.sells))
+    inner = scenario.graph(("sells", scenario.sells))
     inner.add_node("after", lambda s, runtime: {"came": [runtime.step("after", after.append, "a")]})
     called = inner.add_edge("sells", "after").compile()
 
     def calls(state: State) -> Any:
-        shop.context = current_context()
+        scenario.context = current_context()
         return called.invoke({})
 
-    builder = shop.graph(("calls", calls), ("breaks", shop.breaks))
+    builder = scenario.graph(("calls", calls), ("breaks", scenario.breaks))
     graph = builder.compile(checkpointer=MemorySaver())
     with pytest.raises(KeyError):
         run(graph)
     assert not after, "a graph whose node is being stopped makes no calls any more"
-    assert again(graph, shop) == [None, "beside", "receipt 1"]
+    assert again(graph, scenario) == [None, "beside", "receipt 1"]
     assert after == ["a"]
 
 
 def test_a_tool_of_a_subgraph_is_known() -> None:
-    shop = Shop()
+    scenario = ChargeScenario()
 
     @tool
     def charge(ctx: ToolContext) -> str:
         """Charges a card."""
-        return shop.charge()
+        return scenario.charge()
 
     def sells(state: State, runtime: Runtime[None]) -> State:
-        shop.context = current_context()
+        scenario.context = current_context()
         return {"came": [runtime.call(charge)]}
 
-    nested = shop.graph(("sells", sells), ("rests", lambda s: {})).compile()
-    graph = shop.graph(("nested", nested), ("breaks", shop.breaks))
+    nested = scenario.graph(("sells", sells), ("rests", lambda s: {})).compile()
+    graph = scenario.graph(("nested", nested), ("breaks", scenario.breaks))
     compiled = graph.compile(checkpointer=MemorySaver())
     with pytest.raises(KeyError):
         invoke(compiled)
-    assert again(compiled, shop) == ["beside", "receipt 1"]
+    assert again(compiled, scenario) == ["beside", "receipt 1"]
 
 
-def test_a_cancelled_run_waits_for_a_step_on_a_thread() -> None:
-    shop = Shop()
-    builder = shop.graph(("sells", shop.sells), ("rests", lambda s: {}))
+@pytest.mark.parametrize("node", ["sells", "sells_on_a_thread"])
+def test_a_cancelled_run_waits_for_a_step_on_a_thread(node: str) -> None:
+    scenario = ChargeScenario()
+    builder = scenario.graph(("sells", getattr(scenario, node)), ("rests", lambda s: {}))
     graph = builder.compile(checkpointer=MemorySaver())
 
     async def main() -> None:
         run = asyncio.ensure_future(graph.ainvoke({}, CONFIG))
-        await asyncio.to_thread(shop.inside.wait, ENOUGH)
+        await asyncio.to_thread(scenario.inside.wait, ENOUGH)
         run.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await run
 
     asyncio.run(main())
-    assert again(graph, shop) == ["receipt 1"]
+    assert again(graph, scenario) == ["receipt 1"]
+
+
+def test_a_step_that_an_async_node_makes_on_a_thread_is_known() -> None:
+    scenario = ChargeScenario()
+    builder = scenario.graph(("sells", scenario.sells_on_a_thread), ("breaks", scenario.breaks))
+    graph = builder.compile(checkpointer=MemorySaver())
+
+    async def main() -> None:
+        with pytest.raises(KeyError):
+            await graph.ainvoke({}, CONFIG)
+        scenario.fails = False
+        assert scenario.charged == ["once"]
+        state = await graph.ainvoke(None, CONFIG)
+        assert sorted(state["came"]) == ["beside", "receipt 1"]
+        assert scenario.charged == ["once"]
+
+    asyncio.run(main())

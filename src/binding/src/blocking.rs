@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::call::{Call, Kind, is_awaitable, steppable};
-use crate::core::{Next, Timers};
+use crate::core::{Next, TimerState};
 use crate::coroutine::NodeCoroutine;
 use crate::drive_lock::LockTicket;
 use crate::handle::Handle;
@@ -51,7 +51,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
             Next::Call(call) => done = call_alone(run, call)?,
             Next::Start(calls, timers) => {
                 // Items and timers would wait for the call that this thread makes.
-                let bound = this.live || goal == Goal::Item || timers == Timers::Pending;
+                let bound = this.live || goal == Goal::Item || timers == TimerState::Pending;
                 let role = if bound { DriverRole::Watcher } else { DriverRole::Caller };
                 done = start(run, calls, role)?;
             }

@@ -10,7 +10,7 @@ use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::graph::{Graph, Sign};
 use antiphon_core::run::Run as Machine;
 use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
-use antiphon_core::{Fault, Time};
+use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::exceptions::PyBaseExceptionGroup;
 use pyo3::intern;
@@ -52,7 +52,7 @@ pub(crate) enum Next {
     /// Make this call; nothing else of the run is under way.
     Call(Call),
     /// Make these calls, side by side.
-    Start(Vec<Call>, Timers),
+    Start(Vec<Call>, TimerState),
     /// Stop these; each still answers.
     Cancel(Vec<(TaskId, Handle)>),
     /// Wait for a letter, or for so long.
@@ -65,7 +65,7 @@ pub(crate) enum Next {
 
 /// Whether a time-out, a retry or a deadline can fall due while calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timers {
+pub(crate) enum TimerState {
     Absent,
     /// The driver has to stay free to see to them.
     Pending,
@@ -202,7 +202,7 @@ impl Core {
 
     /// What can fall due while these calls are made. What is on the pool cannot be stopped,
     /// so the run's deadline alone does not count.
-    fn timers(&self, calls: &[Call]) -> Timers {
+    fn timers(&self, calls: &[Call]) -> TimerState {
         let stoppable = || {
             let coroutine = |kind| matches!(kind, Kind::Coroutine | Kind::TimedCoroutine);
             let pooled = |handle: &Handle| matches!(handle, Handle::Pooled);
@@ -210,7 +210,7 @@ impl Core {
         };
         let pending =
             self.machine.has_timer() || (self.machine.remaining(self.now).is_some() && stoppable());
-        if pending { Timers::Pending } else { Timers::Absent }
+        if pending { TimerState::Pending } else { TimerState::Absent }
     }
 
     fn call(&mut self, run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {
@@ -257,8 +257,8 @@ impl Core {
         Ok(())
     }
 
-    /// What stops the given tasks. Those that nothing can stop are given up: whatever
-    /// they still answer is ignored.
+    /// What stops the given tasks. Those that nothing can stop are answered for at once:
+    /// whatever they still answer is ignored.
     fn stop(&mut self, ids: Vec<TaskId>) -> Vec<(TaskId, Handle)> {
         let mut stopped = Vec::new();
         for id in ids {
@@ -268,7 +268,9 @@ impl Core {
                     if let Some(Handle::Native(task)) = given_up {
                         task.abort();
                     }
-                    self.machine.give_up(id, self.now);
+                    let fault =
+                        Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
+                    self.machine.resolve(id, Outcome::failed(fault), self.now);
                 }
             }
         }

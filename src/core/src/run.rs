@@ -9,19 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::budget::{Budget, Dimension, Intent, Limits, exhausted};
-use crate::channel::ChannelId;
 use crate::checkpoint::{Change, Source};
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
-use crate::graph::{Graph, Node, NodeId, Sign};
+use crate::graph::{Graph, Sign};
 use crate::model::Usage;
 use crate::notice::Shows;
 use crate::rules::Rules;
 use crate::seed::Seed;
-use crate::state::State;
-use crate::task::{Input, Outcome, TaskId};
+use crate::task::{Outcome, TaskId};
 use crate::time::Time;
 use crate::value::Value;
 
@@ -47,6 +45,7 @@ mod subruns;
 mod tell;
 mod timeout;
 mod unit;
+mod view;
 
 pub use calls::{Begun, Due};
 use conflict::mistyped;
@@ -91,8 +90,8 @@ impl<V: Value> Run<V> {
     /// Supersteps unless the limits say otherwise.
     pub const SUPERSTEPS: u64 = 1_000;
 
-    /// How long a task that was told to stop, and cannot be stopped, is waited for while
-    /// it makes a call that may not be made twice.
+    /// How long a task that was told to stop, and has answered, is waited for while calls
+    /// of its that may not be made twice are under way.
     pub const CALL_GRACE: Duration = Duration::from_secs(10);
 
     /// A run of `graph` that begins with `input`. Nothing happens before the
@@ -166,10 +165,7 @@ impl<V: Value> Run<V> {
         }
         match record.status {
             Status::Running => {}
-            Status::Cancelling => {
-                self.let_go(id.unit, id.slot);
-                return true;
-            }
+            Status::Cancelling => return self.end_stopped(id.unit, id.slot),
             _ => return false,
         }
         let outcome = match outcome {
@@ -293,118 +289,6 @@ impl<V: Value> Run<V> {
     /// How many events there have been, built or not.
     pub const fn event_count(&self) -> u64 {
         self.desk.log.seq
-    }
-
-    /// The state of the run's own graph.
-    pub fn state(&self) -> &State<V> {
-        self.units.root_state()
-    }
-
-    /// The state of a unit, while it lasts.
-    pub fn unit_state(&self, unit: u32) -> Option<&State<V>> {
-        self.units.frame(unit).map(|frame| &frame.state)
-    }
-
-    /// The graph of a unit, while it lasts.
-    pub fn graph(&self, unit: u32) -> Option<&Arc<Graph<V>>> {
-        self.units.graph(unit)
-    }
-
-    /// The node a task is for.
-    pub fn node(&self, unit: u32, node: NodeId) -> Option<&Node<V>> {
-        self.units.graph(unit)?.node(node)
-    }
-
-    /// The unit whose state a task of `unit` sees: its own, or for an agent
-    /// loop that of its node.
-    pub fn home(&self, unit: u32) -> u32 {
-        if self.units.is_agent(unit) { self.parent(unit).unwrap_or_default() } else { unit }
-    }
-
-    /// The node a task is for, while it lasts.
-    pub fn node_of(&self, id: TaskId) -> Option<NodeId> {
-        let frame = self.units.frame(id.unit)?;
-        frame.records.get(id.slot as usize).map(|record| record.node)
-    }
-
-    /// The tasks on whose behalf a unit works, as `node:id`, the id being that
-    /// of [`crate::notice::TaskNotice`]; empty for the
-    /// run's own graph.
-    pub fn namespace(&self, unit: u32) -> Vec<String> {
-        self.units.namespace(unit)
-    }
-
-    /// Which attempt of its node a task is.
-    pub fn attempt(&self, id: TaskId) -> u32 {
-        self.units.attempt(id.unit, id.slot)
-    }
-
-    /// The unit on whose behalf a unit works.
-    pub fn parent(&self, unit: u32) -> Option<u32> {
-        self.units.get(unit)?.parent.map(|(parent, _)| parent)
-    }
-
-    /// The node's task on whose behalf a task works: itself, or for a call of
-    /// an agent loop the task of its node.
-    pub fn origin(&self, id: TaskId) -> TaskId {
-        let parent = self.units.get(id.unit).and_then(|unit| unit.parent);
-        let Some((unit, slot)) = parent.filter(|_| self.units.is_agent(id.unit)) else {
-            return id;
-        };
-        let record = self.units.frame(unit).and_then(|frame| frame.records.get(slot as usize));
-        TaskId { unit, slot, serial: record.map_or(0, |record| record.serial) }
-    }
-
-    /// What the node of a task gets to see, while it lasts; for a call of an
-    /// agent loop that of its [`Run::origin`].
-    pub fn input_of(&self, id: TaskId) -> Option<&Input<V>> {
-        let TaskId { unit, slot, .. } = self.origin(id);
-        let record = self.units.frame(unit)?.records.get(slot as usize)?;
-        Some(&record.input)
-    }
-
-    /// Where a driver takes the randomness and the ids of a task from: the
-    /// same for all its attempts, and for no other task or run.
-    pub fn seed_of(&self, id: TaskId) -> Seed {
-        self.units.task_seed(id.unit, id.slot)
-    }
-
-    /// Whether [`Run::step`] has something to decide or to hand out now.
-    pub fn is_ready(&self) -> bool {
-        let desk = &self.desk;
-        let held = desk.awaiting.is_some();
-        let ready = !desk.active.is_empty() || !desk.starts.is_empty() || !desk.due.is_empty();
-        !desk.cancels.is_empty() || (!held && (ready || desk.ended.is_some()))
-    }
-
-    /// The names of the nodes that lead to a task, its own included.
-    pub fn path(&self, id: TaskId) -> Vec<Arc<str>> {
-        self.units.path(id.unit, id.slot)
-    }
-
-    /// The channels of a unit that changed since the last call.
-    pub fn take_changes(&mut self, unit: u32, mut each: impl FnMut(ChannelId, Option<&V>)) {
-        if let Some(frame) = self.units.frame_mut(unit) {
-            for &channel in frame.state.changed() {
-                each(channel, frame.state.get(channel));
-            }
-            frame.state.forget_changes();
-        }
-    }
-
-    /// Supersteps of the run's own graph so far.
-    pub fn supersteps(&self) -> u64 {
-        self.units.frame(0).map_or(0, |frame| frame.step)
-    }
-
-    /// What the run has spent and may spend.
-    pub const fn budget(&self) -> &Budget {
-        &self.desk.budget
-    }
-
-    /// Time left until the run's deadline; none if it has none.
-    pub fn remaining(&self, now: Time) -> Option<Duration> {
-        self.desk.deadline.map(|deadline| deadline.since(now))
     }
 
     /// Nothing more can be decided before something happens outside.

@@ -25,13 +25,13 @@ mod engine {
     mod durable_questions;
     mod errors;
     mod events;
-    mod given_up;
     mod graphs;
     mod joins;
     mod limits;
     mod merges;
     mod nested;
     mod notices;
+    mod open_calls;
     mod order;
     mod properties;
     mod questions;

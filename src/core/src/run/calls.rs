@@ -8,8 +8,7 @@ use crate::budget::Intent;
 use crate::checkpoint::{Call, Callee, Came, Change, Commit, Made, diverged, key, unknown_outcome};
 use crate::fault::{Category, Fault};
 use crate::seed::KeySeed;
-use crate::task::{Outcome, TaskId};
-use crate::time::Time;
+use crate::task::TaskId;
 use crate::value::Value;
 
 /// What a task is to do about a call.
@@ -143,31 +142,34 @@ impl<V: Value> Run<V> {
         }
     }
 
-    /// Answers a task that was told to stop and cannot be stopped: whatever it still
-    /// does is ignored. If it is in the middle of a call that may not be made twice, the
-    /// run ends once that has ended, or its time-out or [`Run::CALL_GRACE`] is over:
-    /// nobody would know what came of it.
-    pub fn give_up(&mut self, id: TaskId, now: Time) {
-        self.desk.log.now = now;
-        let TaskId { unit, slot, serial } = id;
-        let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
-        let Some(record) = record.filter(|record| record.is_stopped_in_call()) else {
-            self.resolve(id, Outcome::failed(cancelled()), now);
-            return;
-        };
-        record.extra().given_up = true;
+    /// A task that was told to stop has answered. If calls of its that may not be made
+    /// twice are under way, on threads that nobody can stop, these end first, or nobody
+    /// would know what came of them.
+    ///
+    /// Returns whether that was its first answer.
+    pub(super) fn end_stopped(&mut self, unit: u32, slot: u32) -> bool {
+        let now = self.desk.log.now;
+        let Some(record) = self.units.record(unit, slot) else { return false };
+        if !record.is_in_lasting_call() {
+            self.let_go(unit, slot);
+            return true;
+        }
+        if std::mem::replace(&mut record.extra().has_answered, true) {
+            return false;
+        }
         let until = now + Self::CALL_GRACE;
         let until = record.deadline.map_or(until, |deadline| deadline.min(until));
         record.deadline = Some(until);
         self.desk.wake(until);
+        true
     }
 
-    /// Goes on with what waited for the calls of a task.
+    /// A call of a task is over: what has waited for it goes on.
     fn release(&mut self, unit: u32, slot: u32) {
         self.release_question(unit, slot, false);
         let Some(record) = self.units.record(unit, slot) else { return };
-        let is_given_up = record.extra.as_ref().is_some_and(|extra| extra.given_up);
-        if is_given_up && !record.is_stopped_in_call() {
+        let has_answered = record.extra.as_ref().is_some_and(|extra| extra.has_answered);
+        if has_answered && !record.is_in_lasting_call() {
             self.let_go(unit, slot);
         }
     }
@@ -223,12 +225,9 @@ impl<V: Clone> Record<V> {
         ledger.is_some_and(|ledger| ledger.attempt() == self.attempt && ledger.is_busy())
     }
 
-    fn is_stopped_in_call(&self) -> bool {
+    fn is_in_lasting_call(&self) -> bool {
         let ledger = self.extra.as_ref().and_then(|extra| extra.ledger.as_ref());
-        matches!(self.status, Status::Cancelling)
-            && ledger.is_some_and(|ledger| {
-                ledger.attempt() == self.attempt && ledger.is_in_lasting_call()
-            })
+        ledger.is_some_and(|ledger| ledger.attempt() == self.attempt && ledger.is_in_lasting_call())
     }
 
     /// What the present attempt has called.

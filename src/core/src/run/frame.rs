@@ -97,8 +97,8 @@ pub(super) struct Extra<V> {
     pub(super) ledger: Option<Box<Ledger<V>>>,
     /// The question with which its code has ended, while calls of its are under way.
     pub(super) asks: Option<Asked<V>>,
-    /// Its code was told to stop and cannot be stopped: only its open calls are waited for.
-    pub(super) given_up: bool,
+    /// It was told to stop and has answered: only its open calls are waited for.
+    pub(super) has_answered: bool,
     /// The failure that this node handles in another's place.
     pub(super) handles: Option<(NodeId, Fault)>,
 }
@@ -296,7 +296,7 @@ impl<V> Default for Extra<V> {
             watch: None,
             ledger: None,
             asks: None,
-            given_up: false,
+            has_answered: false,
             handles: None,
         }
     }

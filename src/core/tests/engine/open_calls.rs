@@ -1,5 +1,5 @@
-//! Tasks that cannot be stopped: they are waited for only while what they call must
-//! not get lost.
+//! Calls that are under way when their task is stopped: the run waits for those that may
+//! not be made twice.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use antiphon_core::{Category, Fault};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::{End, Play, Script, chain, fan, fault, ms, options, play, policy, tool};
+use crate::support::{End, Play, Script, chain, fan, fault, ms, options, policy, tool};
 
 fn wanted() -> Wanted {
     tool("charge", &json!({}))
@@ -22,7 +22,7 @@ fn beside() -> Arc<Graph<Value>> {
     fan(&["a", "b"], &[]).build().unwrap()
 }
 
-/// A run whose tasks are all under way, none of which can be stopped; and their ids.
+/// A run whose tasks are all under way; and their ids.
 fn under_way(graph: &Arc<Graph<Value>>) -> (Play, Vec<TaskId>) {
     let script = Script::new().never_ends("a").never_ends("b");
     let mut play = Play::with(graph, script, json!({}), Options { commits: true, ..options() });
@@ -43,11 +43,23 @@ fn end(play: &mut Play, id: TaskId, index: u32) {
     play.commits.extend(commit.map(|commit| *commit));
 }
 
-/// Fails one task and gives the other up, as a driver does that cannot stop it.
+/// Answers for a task that was told to stop, as a driver does at once if it cannot stop it.
+fn answer(play: &mut Play, id: TaskId) -> bool {
+    play.run.resolve(id, Outcome::failed(fault(Category::Cancelled)), play.now)
+}
+
+/// Fails one task beside another, which is told to stop and answers.
 fn fail_beside(play: &mut Play, failed: TaskId, other: TaskId) {
     assert!(play.run.resolve(failed, Outcome::failed(fault(Category::Tool)), play.now));
     assert!(matches!(play.step(), Effect::Cancel(ids) if ids == [other]));
-    play.run.give_up(other, play.now);
+    assert!(answer(play, other));
+}
+
+/// The run fails, and no time passes until then.
+fn fails_at_once(play: &mut Play) {
+    let now = play.now;
+    assert_eq!(play.fails().code, "tool");
+    assert_eq!(play.now, now);
 }
 
 fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value> {
@@ -58,7 +70,7 @@ fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value>
     memory
 }
 
-/// What a node finds of its call when the run goes on.
+/// What the journal tells node `a` about its call after the run was resumed.
 fn known_later(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Result<Value, Fault> {
     let mut play = Play::resume(graph, Script::new(), folded(graph, commits));
     while play.tasks.is_empty() {
@@ -82,7 +94,7 @@ fn what_came_of_an_open_call_is_stored_before_the_run_fails() {
     assert!(matches!(play.step(), Effect::Wait(Some(at)) if at == until));
     end(&mut play, ids[0], index);
     assert!(play.run.is_ready(), "the driver is to hear of it");
-    assert_eq!(play.fails().code, "tool");
+    fails_at_once(&mut play);
     assert_eq!(known_later(&graph, &play.commits).unwrap(), json!("receipt"));
 }
 
@@ -94,7 +106,7 @@ fn a_task_that_makes_no_such_call_is_not_waited_for() {
     end(&mut play, ids[0], ended);
     begin(&mut play, ids[0], &Wanted { repeatable: true, ..wanted() });
     fail_beside(&mut play, ids[1], ids[0]);
-    assert_eq!(play.fails().code, "tool");
+    fails_at_once(&mut play);
 }
 
 #[test]
@@ -105,23 +117,27 @@ fn all_open_calls_are_waited_for_and_none_begins() {
     let open = calls.each_ref().map(|call| begin(&mut play, ids[0], call));
     play.run.cancel("the user left", play.now);
     play.step();
-    play.run.give_up(ids[0], play.now);
-    play.run.give_up(ids[1], play.now);
+    assert!(answer(&mut play, ids[0]) && answer(&mut play, ids[1]));
     end(&mut play, ids[0], open[0]);
     assert!(matches!(play.step(), Effect::Wait(_)));
     let refused = play.run.begin_call(ids[0], &wanted()).unwrap_err();
     assert_eq!(refused.code, "task_cancelled");
     play.run.abandon_call(ids[0], open[1]);
+    let now = play.now;
     assert_eq!(play.ends(), Ending::Cancelled("the user left".into()));
+    assert_eq!(play.now, now);
 }
 
 #[test]
-fn an_answer_ends_the_wait() {
+fn a_second_answer_neither_ends_the_wait_nor_prolongs_it() {
     let (mut play, ids) = under_way(&beside());
     begin(&mut play, ids[0], &wanted());
     fail_beside(&mut play, ids[1], ids[0]);
-    assert!(play.run.resolve(ids[0], Outcome::failed(fault(Category::Tool)), play.now));
+    let until = play.now + Run::<Value>::CALL_GRACE;
+    play.now = play.now + ms(500);
+    assert!(!answer(&mut play, ids[0]));
     assert_eq!(play.fails().code, "tool");
+    assert_eq!(play.now, until);
 }
 
 #[test]
@@ -164,61 +180,55 @@ fn a_called_graph_is_waited_for_and_makes_no_call_that_lasts() {
     let came = play.run.keep_subrun(ids[0], commit(false, false)).unwrap();
     assert!(came.is_some(), "what came of the call that it had begun");
     play.run.end_subrun(ids[0], index);
-    assert_eq!(play.fails().code, "tool");
+    fails_at_once(&mut play);
     let refused = play.run.keep_subrun(ids[0], commit(true, false)).unwrap_err();
     assert_eq!(refused.code, "task_cancelled");
 }
 
-#[test]
-fn giving_up_what_was_not_stopped_is_an_answer() {
-    let (mut play, ids) = {
-        let graph = beside();
-        let mut play = play(&graph, Script::new().never_ends("a").never_ends("b"));
-        while !matches!(play.step(), Effect::Wait(_)) {}
-        let ids: Vec<_> = play.tasks.iter().map(|task| task.id).collect();
-        (play, ids)
-    };
-    play.run.give_up(ids[0], play.now);
-    assert!(matches!(play.step(), Effect::Cancel(_)), "its cancellation fails the run");
-    play.run.give_up(ids[1], play.now);
-    assert_eq!(play.fails().code, "task_cancelled");
-}
-
-/// What may happen to a call while its task is given up.
+/// How a call ends whose task was stopped.
 #[derive(Clone, Copy, Debug)]
-enum Happens {
-    Ends,
-    IsAbandoned,
-    GiveUpAgain,
+enum CallEnding {
+    /// It is known what came of it.
+    Known,
+    /// Nobody knows.
+    Abandoned,
+    /// The task answers again before.
+    AfterAnswer,
 }
 
 proptest! {
     /// In whatever order open calls end, the run ends once all have, and no later.
     #[test]
     fn the_run_ends_with_the_last_open_call(
-        happens in prop::collection::vec(
-            prop_oneof![Just(Happens::Ends), Just(Happens::IsAbandoned), Just(Happens::GiveUpAgain)],
+        endings in prop::collection::vec(
+            prop_oneof![
+                Just(CallEnding::Known),
+                Just(CallEnding::Abandoned),
+                Just(CallEnding::AfterAnswer),
+            ],
             1..12,
         ),
     ) {
         let (mut play, ids) = under_way(&beside());
         let call = |n: usize| tool("charge", &json!({ "n": n }));
         let open: Vec<u32> =
-            (0..happens.len()).map(|n| begin(&mut play, ids[0], &call(n))).collect();
+            (0..endings.len()).map(|n| begin(&mut play, ids[0], &call(n))).collect();
         fail_beside(&mut play, ids[1], ids[0]);
         let mut left = open.len();
-        for (index, happens) in open.into_iter().zip(happens) {
-            match happens {
-                Happens::Ends => end(&mut play, ids[0], index),
-                Happens::IsAbandoned => play.run.abandon_call(ids[0], index),
-                Happens::GiveUpAgain => {
-                    play.run.give_up(ids[0], play.now);
+        for (index, ending) in open.into_iter().zip(endings) {
+            match ending {
+                CallEnding::Known => end(&mut play, ids[0], index),
+                CallEnding::Abandoned => play.run.abandon_call(ids[0], index),
+                CallEnding::AfterAnswer => {
+                    prop_assert!(!answer(&mut play, ids[0]));
                     play.run.abandon_call(ids[0], index);
                 }
             }
             left -= 1;
             prop_assert_eq!(play.run.is_ready(), left == 0);
         }
+        let now = play.now;
         prop_assert!(matches!(play.go(), End::Failed(fault) if fault.code == "tool"));
+        prop_assert_eq!(play.now, now);
     }
 }
