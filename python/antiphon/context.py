@@ -205,7 +205,7 @@ class AgentContext:
                 self._ctx,
                 call_of(found, call.arguments),
                 lambda key: use(found, call.arguments, about(key)),
-                call.made,
+                call.known,
             )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
@@ -220,7 +220,7 @@ class AgentContext:
                 self._ctx,
                 call_of(found, call.arguments),
                 lambda key: use_async(found, call.arguments, about(key)),
-                call.made,
+                call.known,
             )
 
     def step(

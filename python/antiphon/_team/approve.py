@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from antiphon._team.round import Decided, Round
     from antiphon.tools import Tool
 
-__all__ = ["Approved", "Approving"]
+__all__ = ["ApprovedCall", "Approving"]
 
 
 @dataclass(frozen=True, slots=True)
-class Approved:
+class ApprovedCall:
     """A call that may be made.
 
     Attributes:
         arguments: by name.
-        made: what is known of it, if it was made before.
+        known: what came of it, if it was made before the node began again.
     """
 
     arguments: dict[str, Any]
-    made: Effect | None = None
+    known: Effect | None = None
 
 
 class Approving:
@@ -63,7 +63,7 @@ class Approving:
         self._ctx, self._asking = ctx, asking
         self._tool, self._arguments, self._call_id = tool, arguments, call_id
 
-    def approved(self) -> Approved:
+    def approved(self) -> ApprovedCall:
         """What the call is made with, once it is approved: the values that were shown.
 
         Raises:
@@ -74,7 +74,7 @@ class Approving:
             Interrupted: a person has to approve of it, and has not been asked.
         """
         if self._tool.approval is False:
-            return Approved(self._arguments)
+            return ApprovedCall(self._arguments)
         self._freeze()
         approve = approver(self._tool)
         if approve is None:
@@ -88,12 +88,12 @@ class Approving:
             lambda key: self._is_made(made) or judge(approve, self._call(key)),
         )
         heed(self._tool.name, decision)
-        return Approved(self._arguments, made[0] if made else None)
+        return ApprovedCall(self._arguments, made[0] if made else None)
 
-    async def approved_async(self) -> Approved:
+    async def approved_async(self) -> ApprovedCall:
         """`approved`, awaited."""
         if self._tool.approval is False:
-            return Approved(self._arguments)
+            return ApprovedCall(self._arguments)
         self._freeze()
         approve = approver(self._tool)
         if approve is None:
@@ -105,7 +105,7 @@ class Approving:
             return self._is_made(made) or await judge_async(approve, self._call(key))
 
         heed(self._tool.name, await perform_async(self._ctx, self._step(), decide))
-        return Approved(self._arguments, made[0] if made else None)
+        return ApprovedCall(self._arguments, made[0] if made else None)
 
     def _freeze(self) -> None:
         """From now on the arguments are JSON of this object's own.
@@ -117,11 +117,11 @@ class Approving:
         # What is called is the JSON, which has to fit as well.
         self._tool.check(self._arguments)
 
-    def _by_person(self, decided: Decided, made: Effect | None) -> Approved:
+    def _by_person(self, decided: Decided, made: Effect | None) -> ApprovedCall:
         approved, changed, reason = decided
         if not approved:
             raise refused(self._tool.name, reason)
-        return Approved(self._arguments if changed is None else changed, made)
+        return ApprovedCall(self._arguments if changed is None else changed, made)
 
     def _is_made(self, made: list[Effect]) -> bool:
         """Whether the call was made before, and so approved; `made` gets it.

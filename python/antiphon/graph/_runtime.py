@@ -199,7 +199,7 @@ class Runtime(Generic[_ContextT]):
                 self._ctx,
                 call_of(found, call.arguments),
                 lambda key: use(found, call.arguments, self._about(found, key)),
-                call.made,
+                call.known,
             )
 
     async def acall(self, tool: Any, /, **arguments: Any) -> Any:
@@ -212,7 +212,7 @@ class Runtime(Generic[_ContextT]):
                 self._ctx,
                 call_of(found, call.arguments),
                 lambda key: use_async(found, call.arguments, self._about(found, key)),
-                call.made,
+                call.known,
             )
 
     def _about(self, tool: Tool, key: str) -> ToolContext:
