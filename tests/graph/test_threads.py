@@ -194,11 +194,13 @@ class TestPauses:
         graph = asking(impl, saver)
         run(graph, {"log": ["1"]}, ONE)
         run(graph, impl.Command(resume="yes"), ONE)
-        before = [one.config for one in graph.get_state_history(ONE) if "ask" in one.next]
+        history = list(graph.get_state_history(ONE))
+        [before] = [one.config for one in history if "ask" in one.next]
         with pytest.raises(AntiphonError, match="nothing has been asked") as raised:
-            run(graph, impl.Command(resume="no"), before[0])
+            run(graph, impl.Command(resume="no"), before)
         assert raised.value.code == "answer_invalid"
-        assert "__interrupt__" in run(graph, None, before[0])
+        assert list(graph.get_state_history(ONE)) == history
+        assert "__interrupt__" in run(graph, None, before)
         assert "ask: no" in run(graph, impl.Command(resume="no"), ONE)["log"]
 
     def test_finished_siblings_are_not_run_again(self, impl: Impl, run: Run, saver: Any) -> None:

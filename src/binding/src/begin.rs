@@ -174,8 +174,8 @@ fn commits(memory: &Memory<Object>, given: &Object) -> Result<Vec<Commit<Object>
         _ => None,
     });
     let asking: Vec<_> = asking.collect();
-    // What has ended, or had its answer already, just goes on. An answer to what has not
-    // been asked yet would be lost.
+    // A run that has ended, or has had this answer before, goes on without it. Where the
+    // tasks have not run yet, they will ask, and the answer would be lost.
     if memory.tasks.is_empty() && memory.root.outlook.tasks() > 0 {
         return Err(nothing_asked());
     }

@@ -41,6 +41,11 @@ pub(crate) struct Saver {
     process: u32,
 }
 
+/// What a saver says that is made like any other object.
+fn unopened<T>(example: &str) -> PyResult<T> {
+    Err(PyTypeError::new_err(format!("a saver of this kind is opened: {example}")))
+}
+
 impl Saver {
     /// What was opened, if it is protected by this seal.
     fn open(py: Python<'_>, store: impl Store + 'static, seal: Seal) -> PyResult<Self> {

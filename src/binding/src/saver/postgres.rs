@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use antiphon_stores::{PostgresSettings, PostgresStore};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::{Saver, check_pickle, seal};
+use super::{Saver, check_pickle, seal, unopened};
 use crate::clerk::keep;
 use crate::fault::to_exception;
 use crate::wait::run_on_thread;
@@ -27,7 +27,7 @@ impl PostgresSaver {
         _given: &Bound<'_, PyTuple>,
         _options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        Err(PyTypeError::new_err("a database is opened: PostgresSaver.open(url)"))
+        unopened("PostgresSaver.open(url)")
     }
 
     /// Connects to a database, and makes or updates the tables.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use antiphon_runtime::SystemClock;
 use antiphon_stores::{Settings, SqliteStore, Sync};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::{Saver, check_pickle, seal};
+use super::{Saver, check_pickle, seal, unopened};
 use crate::clerk::keep;
 use crate::fault::to_exception;
 use crate::given::whole_or_none;
@@ -28,7 +28,7 @@ impl SqliteSaver {
         _given: &Bound<'_, PyTuple>,
         _options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        Err(PyTypeError::new_err("a file is opened: SqliteSaver.open(\"runs.db\")"))
+        unopened("SqliteSaver.open(\"runs.db\")")
     }
 
     /// Opens a file, and makes it if there is none.
