@@ -20,7 +20,7 @@ def counter(impl: Any, steps: int, node: Any, **options: Any) -> Any:
     return builder.add_conditional_edges("n", lambda s: s["a"] < steps, more).compile()
 
 
-class Calls:
+class CallCounter:
     """Nodes that count, and are counted."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Calls:
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("node", ["never_suspends", "inline"])
 def test_a_chain_of_a_million_steps_does_not_starve_the_loop(impl: Impl, node: Any) -> None:
-    calls = Calls()
+    calls = CallCounter()
     graph = counter(impl, 1_000_000, getattr(calls, node), inline=node == "inline")
     run = graph.ainvoke({"a": 0}, {"recursion_limit": 2_000_000})
     result, most = asyncio.run(calls.most_in_a_turn(run))
@@ -64,7 +64,7 @@ def test_a_chain_of_a_million_steps_does_not_starve_the_loop(impl: Impl, node: A
 
 @pytest.mark.only("antiphon")
 def test_a_stream_that_never_has_to_wait_does_not_starve_the_loop(impl: Impl) -> None:
-    calls = Calls()
+    calls = CallCounter()
 
     async def drain() -> int:
         stream = counter(impl, 10_000, calls.never_suspends).astream(
@@ -79,7 +79,7 @@ def test_a_stream_that_never_has_to_wait_does_not_starve_the_loop(impl: Impl) ->
 
 @pytest.mark.only("antiphon")
 def test_a_timeout_reaches_a_chain_that_never_suspends(impl: Impl) -> None:
-    graph = counter(impl, 10**9, Calls().never_suspends)
+    graph = counter(impl, 10**9, CallCounter().never_suspends)
 
     async def main() -> None:
         async with asyncio.timeout(0.1):
@@ -185,6 +185,6 @@ def test_a_failing_fan_out_leaves_no_unretrieved_exception(impl: Impl) -> None:
 
 @pytest.mark.only("antiphon")
 def test_a_run_that_is_never_awaited_warns(impl: Impl) -> None:
-    graph = fan(impl, Calls().never_suspends)
+    graph = fan(impl, CallCounter().never_suspends)
     with pytest.warns(RuntimeWarning, match="never awaited"):
         graph.ainvoke({"a": 1})

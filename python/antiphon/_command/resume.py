@@ -82,7 +82,7 @@ def _graph(graph: CompiledGraph, options: argparse.Namespace) -> Exit:
     if options.answer:
         found = graph.get_state(config)
         asked_ids = [one.id for one in found.interrupts]
-        # A thread that holds nothing is told as such by what goes on there.
+        # `invoke` says of an empty thread that it is empty.
         if found.metadata is not None:
             (answer,) = _answers(options, asked_ids, has_ended=not found.next)
             given = Command(resume=answer)
@@ -184,12 +184,12 @@ def _nothing_asked(thread: str, *, has_ended: bool) -> ValidationError:
         return ValidationError(
             f"the run has ended and waits for no answer: {line(thread, 60)}",
             code="answer_invalid",
-            hint="without --answer its result is written again",
+            hint="leave --answer out to write its result again",
         )
     return ValidationError(
         f"the run waits for no answer: {line(thread, 60)}",
         code="answer_invalid",
-        hint="without --answer it goes on",
+        hint="leave --answer out to resume it",
     )
 
 
