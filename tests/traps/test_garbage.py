@@ -205,3 +205,81 @@ def test_a_failed_run_whose_state_leads_back_to_it_is_freed(impl: Impl) -> None:
 
     before = objects_after(work, 20)
     assert objects_after(work, 100) - before < 50
+
+
+def fan(impl: Impl, node: Any, width: int = 1000) -> Any:
+    """A graph with `width` async nodes side by side."""
+    builder = impl.StateGraph(Plain)
+    for place in range(width):
+        builder.add_node(f"n{place}", node).add_edge(impl.START, f"n{place}")
+    return builder.compile()
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_rests_while_many_tasks_are_started_and_then_as_before(
+    impl: Impl, enabled: bool
+) -> None:
+    collections: list[int] = []
+    states: set[bool] = set()
+
+    async def node(state: Plain) -> None:
+        collections.append(gc.get_stats()[0]["collections"])
+        states.add(gc.isenabled())
+
+    async def main() -> None:
+        graph = fan(impl, node)
+        gc.collect()
+        before = gc.get_stats()[0]["collections"]
+        await graph.ainvoke({})
+        collections[:] = [count - before for count in collections]
+
+    try:
+        if not enabled:
+            gc.disable()
+        asyncio.run(main())
+        states.add(gc.isenabled())
+    finally:
+        gc.enable()
+    assert states == {enabled}
+    assert collections[0] <= 5, "a thousand tasks are ten thousand objects"
+
+
+@pytest.mark.only("antiphon")
+def test_a_factory_of_tasks_of_ones_own_runs_beside_the_collector(impl: Impl) -> None:
+    states: set[bool] = set()
+
+    def factory(loop: Any, coroutine: Any, **options: Any) -> Any:
+        states.add(gc.isenabled())
+        return asyncio.Task(coroutine, loop=loop, **options)
+
+    async def node(state: Plain) -> None: ...
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_task_factory(factory)
+        await fan(impl, node).ainvoke({})
+
+    asyncio.run(main())
+    assert states == {True}
+
+
+@pytest.mark.only("antiphon")
+def test_the_collector_runs_again_where_a_task_cannot_be_started(impl: Impl) -> None:
+    class Full(asyncio.SelectorEventLoop):
+        """A loop that refuses its hundredth task."""
+
+        left = 100
+
+        def create_task(self, *given: Any, **options: Any) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                given[0].close()
+                raise RuntimeError("too many tasks")
+            return super().create_task(*given, **options)
+
+    async def node(state: Plain) -> None: ...
+
+    with asyncio.Runner(loop_factory=Full) as runner:
+        with pytest.raises(RuntimeError, match="too many tasks"):
+            runner.run(fan(impl, node).ainvoke({}))
+        assert gc.isenabled()

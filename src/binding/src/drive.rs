@@ -18,7 +18,7 @@ use crate::call::{Call, Kind, is_awaitable};
 use crate::core::Next;
 use crate::coroutine::NodeCoroutine;
 use crate::fault::{busy, is_cancellation};
-use crate::ffi::{self, Step};
+use crate::ffi::{self, CollectionPause, Step};
 use crate::handle::Handle;
 use crate::inbox::Answer;
 use crate::pool;
@@ -30,6 +30,9 @@ use crate::wake::Wake;
 /// Supersteps, and time, after which other tasks of the loop get their turn.
 const SUPERSTEPS: u32 = 64;
 const TIME: Duration = Duration::from_millis(5);
+
+/// So many tasks hold about as many objects as the garbage collector lets pass: 700.
+const MANY_TASKS: usize = 64;
 
 /// One wait for a run until its end; or its items, with a wait for each, which
 /// is this object too.
@@ -248,6 +251,7 @@ impl Turn<'_> {
         let this = run.get();
         let mut pooled = false;
         let mut came = Came::Nothing;
+        let _pause = self.may_pause_collection(py, &calls)?.then(|| CollectionPause::new(py));
         for call in calls {
             let made = match call.kind {
                 Kind::Coroutine | Kind::TimedCoroutine => self.spawn(py, call)?,
@@ -267,6 +271,18 @@ impl Turn<'_> {
             pool::summon(&run);
         }
         Ok(came)
+    }
+
+    /// Whether the garbage collector had better not run while these are started: each leaves
+    /// some ten objects, all of which stay, so that it would find nothing, many times over. A
+    /// factory that steps tasks at once would run the nodes meanwhile.
+    fn may_pause_collection(&mut self, py: Python<'_>, calls: &[Call]) -> PyResult<bool> {
+        let spawned = |call: &Call| matches!(call.kind, Kind::Coroutine | Kind::TimedCoroutine);
+        if calls.len() < MANY_TASKS || !calls.iter().all(spawned) {
+            return Ok(false);
+        }
+        let factory = self.event_loop(py)?.call_method0(intern!(py, "get_task_factory"));
+        Ok(factory.is_ok_and(|factory| factory.is_none()))
     }
 
     /// Steps a node in the caller's own task.

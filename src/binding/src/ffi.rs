@@ -122,6 +122,28 @@ fn set(value: &Bound<'_, PyAny>) {
     unsafe { ffi::PyErr_SetObject(kind.as_ptr(), value.as_ptr()) }
 }
 
+/// As long as this lives, the garbage collector does not start by itself.
+pub(crate) struct CollectionPause<'py> {
+    was_enabled: bool,
+    _held: Python<'py>,
+}
+
+impl<'py> CollectionPause<'py> {
+    pub(crate) fn new(py: Python<'py>) -> Self {
+        // SAFETY: the call only sets a flag, under the interpreter lock.
+        Self { was_enabled: unsafe { ffi::PyGC_Disable() } != 0, _held: py }
+    }
+}
+
+impl Drop for CollectionPause<'_> {
+    fn drop(&mut self) {
+        if self.was_enabled {
+            // SAFETY: the call only sets a flag, under the interpreter lock, which is still held.
+            unsafe { ffi::PyGC_Enable() };
+        }
+    }
+}
+
 /// Has whatever unwinds a stack take the first frame of ours for the end of it. For the
 /// last moments of the interpreter: before Python 3.14 it ends every other thread by
 /// `pthread_exit`, wherever that wants to go on, and the C library unwinds the thread.
