@@ -14,7 +14,7 @@ from antiphon.errors import AntiphonError
 from antiphon.graph import START, StateGraph
 from support.torture import rounds
 
-READINGS = rounds(60, 20_000)
+READINGS = rounds(60, 1_500)
 """Of each kind, over each store."""
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 FINE = {"checkpoint_unknown", "thread_empty", "thread_taken", "thread_busy"}
