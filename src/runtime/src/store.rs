@@ -212,7 +212,8 @@ pub trait Store: Send + Sync {
     /// Fails with `thread_busy` while another owner holds it; its details name that `owner`.
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head>;
 
-    /// Gives the right back; nothing happens if it is not held.
+    /// Gives the right back; nothing happens if it is not held. A thread to which nothing
+    /// was ever added ends with this.
     fn release(&self, thread: &str, owner: &str) -> Answer<()>;
 
     /// Adds entries; they are durable when this is answered.

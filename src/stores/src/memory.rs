@@ -58,10 +58,12 @@ impl Store for MemoryStore {
     }
 
     fn release(&self, thread: &str, owner: &str) -> Answer<()> {
-        if let Some(kept) = self.threads().get_mut(thread)
-            && kept.is_held_by(owner)
-        {
+        let mut threads = self.threads();
+        if let Some(kept) = threads.get_mut(thread).filter(|kept| kept.is_held_by(owner)) {
             kept.held = None;
+            if kept.entries.is_empty() && kept.head.last == 0 {
+                threads.remove(thread);
+            }
         }
         ready(Ok(()))
     }

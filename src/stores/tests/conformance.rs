@@ -105,6 +105,7 @@ each_store! {
     whoever_holds_a_thread_removes_entries
     numbers_may_be_left_out
     claiming_is_not_writing
+    a_thread_to_which_nothing_was_added_ends_with_its_release
     a_store_is_compacted_and_holds_the_same
     a_deleted_thread_is_gone_and_begins_anew
     a_thread_that_is_held_is_not_deleted
@@ -363,6 +364,21 @@ async fn claiming_is_not_writing(Subject { store, clock, .. }: Subject) {
     let before = store.threads("", 9).await.unwrap()[0].at;
     store.claim("t", "you", TERM).await.unwrap();
     assert_eq!(store.threads("", 9).await.unwrap()[0].at, before);
+}
+
+async fn a_thread_to_which_nothing_was_added_ends_with_its_release(
+    Subject { store, .. }: Subject,
+) {
+    store.claim("t", "me", TERM).await.unwrap();
+    store.release("t", "you").await.unwrap();
+    assert_eq!(store.head("t").await.unwrap(), Some(Head::default()), "it is held by another");
+    store.release("t", "me").await.unwrap();
+    assert_eq!(store.head("t").await.unwrap(), None);
+    store.claim("t", "me", TERM).await.unwrap();
+    store.append(batch("t", "me", 0, vec![entry(1, b"")])).await.unwrap();
+    store.remove("t", "me", ALL).await.unwrap();
+    store.release("t", "me").await.unwrap();
+    assert_eq!(store.head("t").await.unwrap().unwrap().last, 1, "something was added once");
 }
 
 async fn a_store_is_compacted_and_holds_the_same(Subject { store, .. }: Subject) {

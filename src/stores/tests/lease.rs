@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::Time;
 use antiphon_runtime::SystemClock;
+use antiphon_runtime::store::EntryKind;
 use antiphon_stores::{Clerk, Log, Seal, Settings, SqliteStore, TERM, Vault};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -32,8 +34,15 @@ fn say(path: &Path, words: &str) {
 
 /// Takes a thread and cannot release it; what was answered.
 async fn hold(vault: &Vault, thread: &str) -> String {
-    let (log, _) = Log::open(vault.clone(), thread, thread, TERM).await.unwrap();
-    log.release().await.unwrap_err().code.clone()
+    written(vault, thread).await.release().await.unwrap_err().code.clone()
+}
+
+/// A thread that was taken, and holds something.
+async fn written(vault: &Vault, thread: &str) -> Log {
+    let (mut log, _) = Log::open(vault.clone(), thread, thread, TERM).await.unwrap();
+    let entries = [(EntryKind::Run, *b"run")];
+    log.append(entries, 0, Time::from_micros(1)).unwrap().await.unwrap();
+    log
 }
 
 #[tokio::test]
@@ -43,7 +52,7 @@ async fn this_process_takes_it_as_soon_as_the_store_can_be_written() {
     let vault = open(&path);
     say(&path, REFUSE);
     assert_eq!(hold(&vault, "t").await, "store_failed");
-    drop(Log::open(vault.clone(), "u", "u", TERM).await.unwrap().0.release());
+    drop(written(&vault, "u").await.release());
     let clerk = clerk(vault.clone());
     assert_eq!(clerk.delete("t").await.unwrap_err().code, "store_failed");
     say(&path, "DROP TRIGGER refuse");

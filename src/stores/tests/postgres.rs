@@ -228,11 +228,12 @@ mod answers_that_are_lost {
         proxy.cut();
         let other = schema.open();
         while other.head("t").await.unwrap().is_some() {}
-        other.claim("t", "you", TERM).await.unwrap();
-        other.release("t", "you").await.unwrap();
+        other.claim("t", "me", TERM).await.unwrap();
+        other.append(batch("t", 0)).await.unwrap();
+        other.release("t", "me").await.unwrap();
         proxy.open();
         assert!(deleted.await.unwrap());
-        assert_eq!(other.head("t").await.unwrap(), Some(Head::default()));
+        assert_eq!(seqs(&other, "t").await, [1]);
     }
 
     /// A store behind a proxy, with a thread of one entry.

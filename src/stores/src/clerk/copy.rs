@@ -65,10 +65,6 @@ impl Clerk {
             Err(fault) => Err(fault),
         };
         self.release(to).await?;
-        if copied.is_err() {
-            // Only its name is there, and whoever has it by now keeps it.
-            let _ = self.store().delete(to).await;
-        }
         copied
     }
 

@@ -68,8 +68,14 @@ pub(super) async fn claim(link: &Link, thread: &str, owner: &str, term: Duration
 }
 
 pub(super) async fn release(link: &Link, thread: &str, owner: &str) -> Done<()> {
-    let release = "UPDATE @.thread SET owner = NULL, until = NULL
-        WHERE sha256(name) = sha256($1) AND owner = $2";
+    let release = "WITH held AS (
+            SELECT id, last > 0 OR EXISTS (SELECT 1 FROM @.entry WHERE thread = held.id) AS stays
+            FROM @.thread AS held WHERE sha256(name) = sha256($1) AND owner = $2 FOR UPDATE
+        ), ended AS (
+            DELETE FROM @.thread USING held WHERE thread.id = held.id AND NOT stays
+        )
+        UPDATE @.thread SET owner = NULL, until = NULL FROM held
+        WHERE thread.id = held.id AND stays";
     let (thread, owner) = (thread.as_bytes(), owner.as_bytes());
     link.change(release, &[(&thread, Type::BYTEA), (&owner, Type::BYTEA)]).await?;
     Ok(())

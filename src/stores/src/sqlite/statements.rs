@@ -83,8 +83,16 @@ pub(super) fn claim(
 }
 
 pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> {
-    let release = "UPDATE thread SET owner = NULL, until = NULL WHERE name = ?1 AND owner = ?2";
-    asked(file.prepare_cached(release).and_then(|mut release| release.execute([thread, owner])))?;
+    let release = "UPDATE thread SET owner = NULL, until = NULL WHERE name = ?1 AND owner = ?2
+        RETURNING last";
+    let mut release = asked(file.prepare_cached(release))?;
+    let last = release.query_row([thread, owner], |row| row.get::<_, i64>(0)).optional();
+    if asked(last)? == Some(0) {
+        // Nobody has taken it since, and nothing of it is there.
+        let end = "DELETE FROM thread WHERE name = ?1 AND owner IS NULL AND last = 0
+            AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.thread = thread.id)";
+        asked(file.prepare_cached(end).and_then(|mut end| end.execute([thread])))?;
+    }
     Ok(())
 }
 
