@@ -261,6 +261,11 @@ class Context:
         """
         The names of the nodes that lead here, the node's own last.
         """
+    def pause(self, /, question: Any, asker: str | None = None) -> BaseException:
+        """
+        What carries a question out of the node, to be raised; one of a run that the node has
+        started has its id there. The node pauses for it, and begins again once it is answered.
+        """
     def progress(self, /) -> None:
         """
         Says that the node gets on with its work, which puts its idle time-out off
@@ -271,10 +276,10 @@ class Context:
         """
         The streams that show tokens of graphs that the node invokes.
         """
-    def relay(self, /, id: str, question: Any) -> Any:
+    def relayed(self, /, id: str) -> tuple[Any] | None:
         """
         The answer to a question of a run that the node has started, by the question's id
-        there. Without one the node's own run pauses for it.
+        there, in a tuple; none if there is no answer yet.
         """
     def request(self, /, kind: str) -> None:
         """
@@ -318,6 +323,11 @@ class Effect:
         """
         `wait`, awaited.
         """
+    def asked(self, /, context: Context, question: Any, asker: str | None = None) -> None:
+        """
+        Part of the call has asked a question, which has no answer yet, for the node that
+        `context` is of.
+        """
     @property
     def key(self, /) -> str:
         """
@@ -345,7 +355,8 @@ class Effect:
         """
     def returned(self, /, value: Any) -> None:
         """
-        The call has returned a value.
+        The call has returned a value. If part of it has asked, the question is raised
+        instead, and the call is made again once that is answered.
 
         Raises the `antiphon.errors` class of `value_unstorable` if it cannot be stored and
         the run is kept.

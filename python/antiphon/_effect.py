@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from antiphon._pause import CallScope
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -69,7 +71,8 @@ def perform(
         return made.result()
     made.wait()
     try:
-        value = effect(made.key)
+        with CallScope(made):
+            value = effect(made.key)
     except BaseException as error:
         made.raised(error)
         made.wait()
@@ -89,7 +92,8 @@ async def perform_async(
     if made.pending:
         await made.arrive()
     try:
-        value = await effect(made.key)
+        with CallScope(made):
+            value = await effect(made.key)
     except BaseException as error:
         made.raised(error)
         if made.pending:

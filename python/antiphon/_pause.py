@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, TypeVar
+from weakref import ref
+
+if TYPE_CHECKING:
+    from contextvars import Token
+    from weakref import ReferenceType
+
+    from antiphon._antiphon import Context, Effect
+
+_CALLS: ContextVar[tuple[ReferenceType[Effect], ...]] = ContextVar("antiphon_calls", default=())
+"""The calls of nodes that whatever runs here is part of; weak, as a task may outlive them."""
 
 _Pause = TypeVar("_Pause", bound=BaseException)
 
@@ -37,6 +49,42 @@ class Asked(Exception):
         super().__init__("the run pauses for an answer")
         self.__antiphon_question__ = pause.__antiphon_question__
         self.__antiphon_asker__ = pause.__antiphon_asker__
+
+
+class CallScope:
+    """A call tells its own questions from those beside it by what is asked within this.
+
+    Args:
+        effect: the call.
+    """
+
+    __slots__ = ("_effect", "_token")
+
+    def __init__(self, effect: Effect) -> None:
+        self._effect = ref(effect)
+        self._token: Token[tuple[ReferenceType[Effect], ...]]
+
+    def __enter__(self) -> None:
+        self._token = _CALLS.set((*_CALLS.get(), self._effect))
+
+    def __exit__(self, *_raised: object) -> None:
+        # A node that is closed from outside ends among other variables.
+        with suppress(ValueError):
+            _CALLS.reset(self._token)
+
+
+def asked(ctx: Context, question: object, asker: str | None) -> None:
+    """Tells the calls around here that they ask.
+
+    Args:
+        ctx: of the node that is to pause.
+        question: what is asked.
+        asker: as that of `Interrupted`.
+    """
+    for reference in _CALLS.get():
+        call = reference()
+        if call is not None:
+            call.asked(ctx, question, asker)
 
 
 def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:

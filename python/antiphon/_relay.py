@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from antiphon._antiphon import check_enclosing_node
-from antiphon._pause import Interrupted
 
 if TYPE_CHECKING:
     from antiphon._antiphon import Run
@@ -35,16 +34,16 @@ def relay_questions(run: Run) -> bool:
         # A task that has outlived its node may have started it: nobody would answer.
         check_enclosing_node()
         return False
-    unanswered: Interrupted | None = None
+    questions = run.questions
     answered = False
-    for key, _, value in run.questions:
-        try:
-            run.answer(key, caller.relay(key, value))
+    for key, _, _ in questions:
+        answer = caller.relayed(key)
+        if answer is not None:
+            run.answer(key, answer[0])
             answered = True
-        except Interrupted as pause:
-            unanswered = unanswered or pause
-    if unanswered is not None and not answered:
-        raise unanswered
+    if not answered:
+        key, _, value = questions[0]
+        raise caller.pause(value, key)
     return True
 
 

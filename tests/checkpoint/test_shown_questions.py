@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableLambda
 
 from antiphon import Agent, AgentContext, Orchestrator, tool
 from antiphon.checkpoint import MemorySaver, SqliteSaver
 from antiphon.errors import StateError
-from antiphon.graph import START, RunnableConfig, StateGraph, interrupt
+from antiphon.graph import START, GraphInterrupt, RunnableConfig, StateGraph, interrupt
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t"}}
 QUESTION = "shall I send it?"
@@ -109,6 +111,72 @@ def test_a_graph_on_an_event_loop_shows_a_question_that_is_stored(
         return seen
 
     assert asyncio.run(main()) >= 3
+
+
+class Listener(BaseCallbackHandler):
+    """Notes which questions are stored when it is told of one.
+
+    Args:
+        reader: a graph that looks into the same store.
+    """
+
+    def __init__(self, reader: Any) -> None:
+        self.reader = reader
+        self.stored: list[list[str]] = []
+
+    def on_chain_error(self, error: BaseException, **about: Any) -> None:
+        self.note(error, about)
+
+    def on_chain_end(self, outputs: Any, **about: Any) -> None:
+        self.note(outputs, about)
+
+    def on_tool_error(self, error: BaseException, **about: Any) -> None:
+        self.note(error, about)
+
+    def note(self, *told: Any) -> None:
+        carried = [one for one in told if isinstance(one, GraphInterrupt) and one.args != ((),)]
+        if carried or QUESTION in repr(told):
+            found = self.reader.get_state(CONFIG).interrupts
+            self.stored.append([one.value for one in found])
+
+
+def runnable(_: State, config: RunnableConfig) -> State:
+    """Asks in a part of LangChain's."""
+    return RunnableLambda(asks).invoke({}, cast("Any", config))
+
+
+def calling(called: Any) -> Any:
+    """A graph whose node calls another."""
+    builder = StateGraph(State).add_node("calls", lambda _: {"out": called.invoke({})["out"][-1:]})
+    return builder.add_edge(START, "calls").compile()
+
+
+CALLED = StateGraph(State).add_node("asks", asks).add_edge(START, "asks").compile()
+ASKERS: dict[str, Any] = {
+    "node": asks,
+    "nested graph": CALLED,
+    "called graph": lambda _: {"out": CALLED.invoke({})["out"][-1:]},
+    "graph called in a graph": lambda _: {"out": calling(CALLED).invoke({})["out"][-1:]},
+    "runnable": runnable,
+}
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("asker", ASKERS)
+def test_a_callback_is_told_of_a_question_that_is_stored(
+    stores: tuple[Any, Any], durability: Any, asker: str
+) -> None:
+    mine, others = stores
+
+    def outer(checkpointer: Any) -> Any:
+        builder = StateGraph(State).add_node("n", ASKERS[asker]).add_edge(START, "n")
+        return builder.compile(checkpointer)
+
+    listener = Listener(outer(others))
+    config = {**CONFIG, "callbacks": [listener]}
+    assert outer(mine).invoke({}, config, durability=durability)["__interrupt__"]
+    assert listener.stored
+    assert all(stored == [QUESTION] for stored in listener.stored), listener.stored
 
 
 @tool(approval=True)

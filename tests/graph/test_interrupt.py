@@ -88,18 +88,6 @@ def test_each_packet_asks_its_own_question(impl: Impl, run: Run) -> None:
     assert sorted(interrupt.value for interrupt in interrupts) == [0, 1, 2]
 
 
-def test_it_is_an_exception_that_user_code_can_swallow(impl: Impl, run: Run) -> None:
-    def ask(state: Log) -> Update:
-        try:
-            impl.interrupt("?")
-        except Exception as error:  # noqa: BLE001 - what users write
-            return {"log": [type(error).__name__]}
-        return {}
-
-    assert issubclass(impl.GraphInterrupt, Exception)
-    assert run(impl.sequence(Log, ask), {}) == {"log": ["GraphInterrupt"]}
-
-
 def test_it_needs_a_running_node(impl: Impl) -> None:
     with pytest.raises(RuntimeError):
         impl.interrupt("?")

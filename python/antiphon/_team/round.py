@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._effect import Call, perform, perform_async
-from antiphon._pause import Interrupted
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class Round:
             found = self._take(proposal) or self._take_made(proposal, known, made)
             if found is None:
                 self._paused = proposal.question
-                raise Interrupted(proposal.question)
+                raise self._ctx.pause(proposal.question)
             return found
 
         decided = self._known(perform(self._ctx, call, find))
@@ -122,7 +121,7 @@ class Round:
             if found is not None:
                 return found
             await self.settle_async(proposal.question)
-            raise Interrupted(proposal.question)
+            raise self._ctx.pause(proposal.question)
 
         decided = self._known(await perform_async(self._ctx, call, find))
         return decided, made[0] if made else None
@@ -157,7 +156,7 @@ class Round:
         done: Future[None] = Future()
         with self._lock:
             if self._paused is not None:
-                raise Interrupted(self._paused)
+                raise self._ctx.pause(self._paused)
             self._open.add(done)
         within = _WITHIN.set((*_WITHIN.get(), done))
         try:

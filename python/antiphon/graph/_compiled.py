@@ -324,12 +324,14 @@ class CompiledGraph(Batches, Threads):
             readers.append(shape.tokens)
         for tokens in readers:
             tokens.begin(settings["metadata"])
-        trace = None
-        if is_traced(settings):
-            trace = Trace(settings, run_name or self.name, run_id, start)
-            run_id = trace.id if run_id is None else run_id
         limit = limit_of(settings)
         place = place_of((self.checkpointer, plan), settings, outer, durability)
+        trace = None
+        if is_traced(settings):
+            asks_above = outer is not None and place is None
+            name = run_name or self.name
+            trace = Trace(settings, name, run_id, start, asks_above=asks_above)
+            run_id = trace.id if run_id is None else run_id
         run = self._engine.start(
             entry(start, plan.input, kept=place is not None),
             config=settings,

@@ -49,12 +49,26 @@ class GraphInterrupt(GraphBubbleUp):
 
     def __init__(self, interrupts: Sequence[Any] = ()) -> None:
         super().__init__(tuple(interrupts))
+        self._carried: tuple[Any, ...] = ()
+
+    @classmethod
+    def carrying(cls, interrupt: Any) -> GraphInterrupt:
+        """One that leaves a node, and does not show its question.
+
+        Callbacks of what the node calls see it before the question is stored.
+
+        Args:
+            interrupt: the question.
+        """
+        made = cls()
+        made._carried = (interrupt,)
+        return made
 
     @property
     def interrupts(self) -> tuple[Any, ...]:
         """The questions, in the order asked."""
         questions: tuple[Any, ...] = self.args[0]
-        return questions
+        return self._carried or questions
 
     @property
     def __antiphon_question__(self) -> Any:

@@ -254,7 +254,7 @@ def pausing() -> Iterator[None]:
         yield
     except Interrupted as pause:
         asked = Interrupt(pause.__antiphon_question__, pause.__antiphon_asker__ or "")
-        raise GraphInterrupt((asked,)) from None
+        raise GraphInterrupt.carrying(asked) from None
 
 
 def get_runtime(context_schema: type[_ContextT] | None = None) -> Runtime[_ContextT]:

@@ -13,6 +13,7 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from antiphon._relay import asks
 from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._flight import Flight
 
@@ -48,14 +49,25 @@ class Trace:
         name: what the run is called.
         run_id: the run's id. Default: a new one.
         given: the input.
+        asks_above: whether a node has started it whose own run asks its questions. Callbacks
+            are told of these there, once they are stored.
     """
 
-    def __init__(self, settings: Mapping[str, Any], name: str, run_id: Any, given: Any) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        name: str,
+        run_id: Any,
+        given: Any,
+        *,
+        asks_above: bool = False,
+    ) -> None:
         self.id = _uuid(run_id)
         self._next: uuid.UUID | None = self.id
         self._settings = settings
         self._name = name
         self._given = given
+        self._asks_above = asks_above
         self._run: Any = None
         self._tasks: dict[str, Any] = {}
 
@@ -76,6 +88,8 @@ class Trace:
 
     def fail(self, error: BaseException) -> None:
         """Tells what a run failed with."""
+        if self._asks_above and asks(error):
+            error = GraphInterrupt()
         self._close(error)
         self._run.on_chain_error(error)
 
@@ -103,7 +117,7 @@ class Trace:
         if news["error"] is not None:
             run.on_chain_error(news["error"])
         elif news["interrupts"]:
-            run.on_chain_error(GraphInterrupt(news["interrupts"]))
+            run.on_chain_error(GraphInterrupt(() if self._asks_above else news["interrupts"]))
         else:
             run.on_chain_end(news["result"] or None)
 

@@ -140,10 +140,8 @@ fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
     let (py, this) = (run.py(), run.get());
     while let Some(mut call) = this.calls.take(run, |call| call.kind != Kind::Timed) {
         let opened = open(run);
-        let answer = match call.make(py) {
-            Ok(value) => Answer::Returned(value.unbind()),
-            Err(error) => Answer::Raised(error),
-        };
+        let made = call.make(py);
+        let answer = call.answer(py, made);
         let id = call.errand.id;
         // Whoever reads the answer finds nothing held any more that the call held.
         call.finish(py);
@@ -208,19 +206,18 @@ fn make(
     let id = call.errand.id;
     let made = call.make(py);
     let undisturbed = opened.map_or(Ok(true), |opened| close(run, opened))?;
-    let answer = match made {
-        Ok(value) if is_awaitable(&value) => {
-            if undisturbed || is_wanted(run, &call)? {
-                await_elsewhere(run, call, &value)?;
-            } else {
-                // A coroutine that was never begun says so unless it is closed.
-                let _ = value.call_method0(intern!(py, "close"));
-            }
-            return Ok((None, undisturbed));
+    if let Ok(value) = made.as_ref()
+        && is_awaitable(value)
+    {
+        if undisturbed || is_wanted(run, &call)? {
+            await_elsewhere(run, call, value)?;
+        } else {
+            // A coroutine that was never begun says so unless it is closed.
+            let _ = value.call_method0(intern!(py, "close"));
         }
-        Ok(value) => Answer::Returned(value.unbind()),
-        Err(error) => Answer::Raised(error),
-    };
+        return Ok((None, undisturbed));
+    }
+    let answer = call.answer(py, made);
     call.finish(py);
     Ok((Some((id, answer)), undisturbed))
 }

@@ -12,6 +12,7 @@ use crate::context::{Context, Errand};
 use crate::core::Core;
 use crate::engine::Engine;
 use crate::ffi;
+use crate::inbox::Answer;
 use crate::node_variables::{self, NodeVariables};
 use crate::object::Object;
 use crate::run::Run;
@@ -113,6 +114,14 @@ impl Call {
         [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
     ) -> PyResult<Bound<'py, PyAny>> {
         ffi::call(node_variables::run(py)?, [self.variables(py), callable, one, two, three, four])
+    }
+
+    /// What the node's code has come to: a question that it has caught stays one.
+    pub(crate) fn answer(&self, py: Python<'_>, came: PyResult<Bound<'_, PyAny>>) -> Answer {
+        match came {
+            Ok(value) => self.errand.question.or_returned(py, value.unbind()),
+            Err(error) => Answer::Raised(error),
+        }
     }
 
     /// The call is over.

@@ -7,8 +7,7 @@ use antiphon_core::graph::Sign;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault, Time, Usage};
 use antiphon_runtime::Chunk;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::intern;
+use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
@@ -20,6 +19,7 @@ use crate::ffi;
 use crate::inbox::{Emitted, Told};
 use crate::node_variables;
 use crate::object::Object;
+use crate::question::{Question, UnansweredQuestion};
 use crate::run::Run;
 
 /// One task under way, as the code that runs for it sees it.
@@ -34,6 +34,7 @@ pub(crate) struct Errand {
     pub(crate) deadline: Option<Time>,
     pub(crate) answers: Vec<Object>,
     pub(crate) handled: Option<(Arc<str>, Fault)>,
+    pub(crate) question: UnansweredQuestion,
     asked: AtomicUsize,
 }
 
@@ -49,6 +50,7 @@ impl Errand {
             deadline: None,
             answers: Vec::new(),
             handled: None,
+            question: UnansweredQuestion::default(),
             asked: AtomicUsize::new(0),
         }
     }
@@ -195,16 +197,15 @@ impl Context {
         Bound::new(py, Self { errand: Arc::clone(errand) })
     }
 
-    /// What carries a question out of the node, or says that nobody would see it.
-    fn pause(&self, py: Python<'_>, question: (Py<PyAny>, Option<&str>)) -> PyErr {
-        if !self.errand.is_under_way() {
-            return to_exception(py, &node_ended(&self.errand.name));
+    /// What carries a question out of the node, or says that nobody would see it. The node
+    /// pauses for it even if its code catches that.
+    pub(crate) fn raised(slf: &Bound<'_, Self>, question: &Question) -> PyErr {
+        let (py, errand) = (slf.py(), &slf.get().errand);
+        if !errand.is_under_way() {
+            return to_exception(py, &node_ended(&errand.name));
         }
-        let interrupted = || {
-            let pause = py.import(intern!(py, "antiphon._pause"))?;
-            pause.getattr(intern!(py, "Interrupted"))?.call1(question)
-        };
-        interrupted().map_or_else(|error| error, PyErr::from_value)
+        errand.question.keep(py, question);
+        question.raised_in(slf).unwrap_or_else(|error| error)
     }
 
     fn sign(&self, py: Python<'_>, sign: Sign) {
@@ -298,22 +299,32 @@ impl Context {
 
     /// Asks whoever runs the graph. Gives the answer if there is one; else the
     /// run pauses, and the node begins again once it is answered.
-    fn ask(&self, py: Python<'_>, question: Py<PyAny>) -> PyResult<Py<PyAny>> {
-        if let Some(answer) = self.next_answer(py) {
+    fn ask(slf: &Bound<'_, Self>, question: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        if let Some(answer) = slf.get().next_answer(slf.py()) {
             return Ok(answer);
         }
-        Err(self.pause(py, (question, None)))
+        Err(Self::raised(slf, &Question { value: question, asker: None }))
+    }
+
+    /// What carries a question out of the node, to be raised; one of a run that the node has
+    /// started has its id there. The node pauses for it, and begins again once it is answered.
+    #[pyo3(signature = (question, asker=None))]
+    fn pause(
+        slf: &Bound<'_, Self>,
+        question: Py<PyAny>,
+        asker: Option<String>,
+    ) -> Py<PyBaseException> {
+        Self::raised(slf, &Question { value: question, asker }).into_value(slf.py())
     }
 
     /// The answer to a question of a run that the node has started, by the question's id
-    /// there. Without one the node's own run pauses for it.
-    fn relay(&self, py: Python<'_>, id: &str, question: Py<PyAny>) -> PyResult<Py<PyAny>> {
+    /// there, in a tuple; none if there is no answer yet.
+    fn relayed(&self, py: Python<'_>, id: &str) -> PyResult<Option<(Py<PyAny>,)>> {
         let errand = &self.errand;
-        let answer = errand.run.get().with(|core| {
+        errand.run.get().with(|core| {
             let answer = core.machine.relayed_answer(errand.id, id);
-            Ok(answer.map(|answer| answer.0.clone_ref(py)))
-        })?;
-        answer.map_or_else(|| Err(self.pause(py, (question, Some(id)))), Ok)
+            Ok(answer.map(|answer| (answer.0.clone_ref(py),)))
+        })
     }
 
     /// Tells whoever watches the run.

@@ -11,7 +11,6 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::call::Call;
 use crate::ffi::{self, Step};
-use crate::inbox::Answer;
 use crate::stranded::Home;
 
 /// Steps a node's coroutine for an asyncio task.
@@ -95,18 +94,18 @@ impl NodeCoroutine {
         }
         match stepped {
             Ok(Step::Yield(value)) => Some(value.unbind()),
-            Ok(Step::Return(value)) => self.answer(py, Answer::Returned(value.unbind())),
-            Err(error) => self.answer(py, Answer::Raised(error)),
+            Ok(Step::Return(value)) => self.ended(py, Ok(value)),
+            Err(error) => self.ended(py, Err(error)),
         }
     }
 
-    fn answer(&self, py: Python<'_>, answer: Answer) -> Option<Py<PyAny>> {
+    fn ended(&self, py: Python<'_>, came: PyResult<Bound<'_, PyAny>>) -> Option<Py<PyAny>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.task = None;
         let first = !std::mem::replace(&mut state.answered, true);
         drop(state);
         if first {
-            let errand = &self.call.errand;
+            let (errand, answer) = (&self.call.errand, self.call.answer(py, came));
             errand.run.get().inbox.put(py, |letters| letters.answers.push((errand.id, answer)));
         }
         None
@@ -137,8 +136,8 @@ impl NodeCoroutine {
         let over = match thrown {
             Ok(value) => return Ok(value.unbind()),
             Err(error) => match returned(py, &error) {
-                Some(value) => self.answer(py, Answer::Returned(value)),
-                None => self.answer(py, Answer::Raised(error)),
+                Some(value) => self.ended(py, Ok(value.into_bound(py))),
+                None => self.ended(py, Err(error)),
             },
         };
         over.ok_or_else(|| PyStopIteration::new_err(()))

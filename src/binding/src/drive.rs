@@ -223,7 +223,7 @@ impl Turn<'_> {
                 self.state.current = Current::Node(call, inner.unbind());
                 return Came::Waits(value.unbind());
             }
-            Ok(Stepped::Done(value)) => Answer::Returned(value.unbind()),
+            Ok(Stepped::Done(value)) => call.answer(py, Ok(value)),
             Err(error) => {
                 if self.state.leaving && is_callers(py, &error) {
                     self.leave(py, error.clone_ref(py));
@@ -313,14 +313,14 @@ impl Turn<'_> {
 
     fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
         let id = call.errand.id;
-        let answer = match call.make(py) {
-            Ok(value) if is_awaitable(&value) => {
-                let inner = crate::call::steppable(&value)?;
-                return self.spawn_begun(py, call, inner);
-            }
-            Ok(value) => Answer::Returned(value.unbind()),
-            Err(error) => Answer::Raised(error),
-        };
+        let made = call.make(py);
+        if let Ok(value) = made.as_ref()
+            && is_awaitable(value)
+        {
+            let inner = crate::call::steppable(value)?;
+            return self.spawn_begun(py, call, inner);
+        }
+        let answer = call.answer(py, made);
         call.finish(py);
         Ok(Came::Done(id, answer))
     }

@@ -1,7 +1,7 @@
 //! Calls of a node: what is known of them, and what is stored around them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::checkpoint::{Call, Callee, Came};
 use antiphon_core::event::EventKind;
@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::core::Core;
 use crate::fault::{known, to_exception};
 use crate::object::Object;
+use crate::question::{Question, UnansweredQuestion};
 use crate::role_effect::Asking;
 use crate::stored::{awaited, waited};
 
@@ -29,7 +30,7 @@ use crate::stored::{awaited, waited};
 /// to be made is begun here, and says with `returned`, `raised` or `left` how it
 /// came out. Before it is made, and after, what is stored of it may have to be
 /// waited for.
-#[pyclass(module = "antiphon._antiphon", frozen)]
+#[pyclass(module = "antiphon._antiphon", frozen, weakref)]
 #[derive(Debug)]
 pub(crate) struct Effect {
     owner: Owner,
@@ -38,6 +39,7 @@ pub(crate) struct Effect {
     waits: Waits,
     /// It was said what came of it, or that nobody knows.
     settled: AtomicBool,
+    question: UnansweredQuestion,
 }
 
 /// Whose call it is.
@@ -123,7 +125,7 @@ impl Effect {
 
     fn of((owner, call): (Owner, Call), stage: Stage, waits: Waits) -> Self {
         let settled = AtomicBool::new(matches!(stage, Stage::Known(_)));
-        Self { owner, call, stage, waits, settled }
+        Self { owner, call, stage, waits, settled, question: UnansweredQuestion::default() }
     }
 
     /// What is called, by its name.
@@ -247,11 +249,27 @@ impl Effect {
         awaited(py, answer, |py, ()| Ok(py.None()))
     }
 
-    /// The call has returned a value.
+    /// Part of the call has asked a question, which has no answer yet, for the node that
+    /// `context` is of.
+    #[pyo3(signature = (context, question, asker=None))]
+    fn asked(&self, py: Python<'_>, context: &Context, question: Py<PyAny>, asker: Option<String>) {
+        if let Owner::Node(own) = &self.owner
+            && Arc::ptr_eq(&own.get().errand, &context.errand)
+        {
+            self.question.keep(py, &Question { value: question, asker });
+        }
+    }
+
+    /// The call has returned a value. If part of it has asked, the question is raised
+    /// instead, and the call is made again once that is answered.
     ///
     /// Raises the `antiphon.errors` class of `value_unstorable` if it cannot be stored and
     /// the run is kept.
     fn returned(&self, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
+        if let (Owner::Node(context), Some(question)) = (&self.owner, self.question.get()) {
+            self.end(py, Came::Left)?;
+            return Err(Context::raised(context.bind(py), question));
+        }
         let value = Object(value).fresh();
         if let Some(problem) = self.problem(py, &value)? {
             let fault = unstorable(&self.call.name, &problem);
@@ -269,7 +287,7 @@ impl Effect {
         match known(error).map(|(category, _)| category) {
             // It was to ask, or had no budget left: it is made again.
             Some(Category::Budget) => return self.end(py, Came::Left),
-            _ if asks => return self.end(py, Came::Left),
+            _ if asks || self.question.get().is_some() => return self.end(py, Came::Left),
             Some(Category::Cancelled) => {
                 self.abandon(py);
                 return Ok(());

@@ -53,6 +53,7 @@ mod ported;
 mod ported_sandbox;
 mod proposal;
 mod put;
+mod question;
 mod review_loop;
 mod role;
 mod role_call;

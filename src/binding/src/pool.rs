@@ -13,7 +13,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyWeakrefReference};
 
 use crate::call::Call;
-use crate::inbox::Answer;
 use crate::run::Run;
 use crate::standby::DRIVERS;
 use crate::stranded::Home;
@@ -125,10 +124,8 @@ fn work(run: &Bound<'_, Run>) {
     }
     while let Some(mut call) = this.calls.take(run, |_| true) {
         let home = Home::here();
-        let answer = match call.make(py) {
-            Ok(value) => Answer::Returned(value.unbind()),
-            Err(error) => Answer::Raised(error),
-        };
+        let made = call.make(py);
+        let answer = call.answer(py, made);
         home.check(py, answer.raised());
         let id = call.errand.id;
         // Whoever reads the answer finds nothing held any more that the call held.
