@@ -48,11 +48,11 @@ impl Vault {
     /// keys the first is from now on that of the store.
     ///
     /// # Errors
-    /// Those of [`Seal::check_store`], and of the store.
+    /// Those of [`Seal::open_store`], and of the store.
     pub async fn unlock(store: Arc<dyn Store>, seal: Arc<Seal>) -> Result<Self, Fault> {
-        let found = store.protection(seal.close_store()?).await?;
-        seal.check_store(store.name(), &found)?;
-        if !seal.is_current(&found) {
+        let found = store.protection(seal.new_store()?).await?;
+        let seal = Arc::new(seal.open_store(store.name(), &found)?);
+        if !seal.is_current_store(&found) {
             match store.protect(seal.close_store()?).await {
                 // It is only looked at.
                 Err(fault) if fault.code == "store_read_only" => {}

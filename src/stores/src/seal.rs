@@ -4,7 +4,9 @@
 //! time and size, so that lists can trust what they read without any body. The other
 //! is about the body, which the first covers too: neither can be taken from another
 //! entry. A thread has a tag of its own, about how far it has come: without it nobody
-//! would notice that its last entries were cut off.
+//! would notice that its last entries were cut off. All of them name the store by its
+//! random id, which the store's own tag holds: what was written into another one under
+//! the same key belongs there.
 //!
 //! Checksums (XXH3) show what disks and tools do to bytes, and anybody can make them.
 //! Against those who forge there are keys. What was true once stays true under them:
@@ -17,6 +19,9 @@ use twox_hash::XxHash3_64;
 mod key;
 
 use key::{Key, Opened};
+
+/// Tells a store from all others.
+type StoreId = [u64; 2];
 
 /// Where an entry belongs; one that is moved elsewhere does not open.
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +47,14 @@ pub struct Place<'a> {
 pub struct Seal {
     /// The first one closes.
     keys: Box<[Key]>,
+    /// The store that all of it belongs to.
+    store: StoreId,
 }
 
 impl Seal {
     /// Damage is noticed; whoever can read the store can read the entries.
     pub fn tagged() -> Self {
-        Self { keys: Box::default() }
+        Self::with_keys([])
     }
 
     /// Entries are encrypted and authenticated with `key` (XChaCha20-Poly1305).
@@ -58,7 +65,7 @@ impl Seal {
     /// The same with the first of several keys; entries that were closed with one of
     /// the others open too.
     pub fn with_keys<'a>(keys: impl IntoIterator<Item = &'a [u8; 32]>) -> Self {
-        Self { keys: keys.into_iter().map(Key::new).collect() }
+        Self { keys: keys.into_iter().map(Key::new).collect(), store: StoreId::default() }
     }
 
     /// Closes a body.
@@ -66,7 +73,7 @@ impl Seal {
     /// # Errors
     /// `store_failed` if the operating system gives no random numbers.
     pub fn close(&self, place: Place<'_>, body: &mut [u8]) -> Result<Tag, Fault> {
-        let about = place.about(body.len() as u64);
+        let about = self.about(place, body.len() as u64);
         match self.keys.first() {
             Some(key) => key.close((place.thread, &about), body),
             None => Ok(checksum((place.thread, &about), XxHash3_64::oneshot(body))),
@@ -78,7 +85,7 @@ impl Seal {
     /// # Errors
     /// Those of [`Seal::check`].
     pub fn open(&self, place: Place<'_>, tag: &Tag, mut body: Vec<u8>) -> Result<Vec<u8>, Fault> {
-        let about = (place.thread, &place.about(body.len() as u64));
+        let about = (place.thread, &self.about(place, body.len() as u64));
         if !place.is_possible() {
             return Err(damaged(place));
         }
@@ -101,7 +108,7 @@ impl Seal {
     /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or too much.
     pub fn check(&self, thread: &str, mark: &Mark, tag: &Tag) -> Result<(), Fault> {
         let place = Place::of(thread, mark);
-        let about = (thread, &place.about(mark.size));
+        let about = (thread, &self.about(place, mark.size));
         if !place.is_possible() {
             return Err(damaged(place));
         }
@@ -130,7 +137,7 @@ impl Seal {
     /// # Errors
     /// As [`Seal::close`].
     pub fn close_head(&self, thread: &str, last: u64) -> Result<Tag, Fault> {
-        let about = head(last);
+        let about = self.head(last);
         match self.keys.first() {
             Some(key) => key.close((thread, &about), &mut []),
             None => Ok(checksum((thread, &about), 0)),
@@ -149,7 +156,7 @@ impl Seal {
         if found.last == 0 && found.tag.as_bytes().is_empty() {
             return Ok(());
         }
-        let about = head(found.last);
+        let about = self.head(found.last);
         let place = Place::head(thread, found.last);
         match (&*self.keys, &found.tag) {
             ([], Tag::Short(_)) => {
@@ -167,29 +174,55 @@ impl Seal {
 
 /// How a whole store is protected.
 impl Seal {
-    /// What is written into a store that was made with this.
+    /// What is written into a store that begins with this.
+    ///
+    /// # Errors
+    /// As [`Seal::close`].
+    pub fn new_store(&self) -> Result<Tag, Fault> {
+        self.of_store(key::random_id()?).close_store()
+    }
+
+    /// The same for the store that this belongs to.
     ///
     /// # Errors
     /// As [`Seal::close`].
     pub fn close_store(&self) -> Result<Tag, Fault> {
-        match self.keys.first() {
-            Some(key) => key.close(STORE, &mut []),
-            None => Ok(checksum(STORE, 0)),
-        }
+        let about = about(STORE, self.store);
+        let tag = match self.keys.first() {
+            Some(key) => key.close(("", &about), &mut [])?,
+            None => checksum(("", &about), 0),
+        };
+        let [high, low] = self.store.map(u64::to_be_bytes);
+        Ok(Tag::new(&[tag.as_bytes(), &high, &low].concat()))
     }
 
-    /// Refuses a store that was made without any of these keys, or with one if there
-    /// are none.
+    /// The same seal for what belongs to a store, by the tag that is found there. Refuses
+    /// one that was made without any of these keys, or with one if there are none.
     ///
     /// # Errors
     /// `checkpoint_encrypted`, `checkpoint_plain`, and `store_corrupt`.
-    pub fn check_store(&self, name: &str, tag: &Tag) -> Result<(), Fault> {
+    pub fn open_store(&self, name: &str, found: &Tag) -> Result<Self, Fault> {
+        let (tag, store) = split(found);
+        let about = about(STORE, store);
+        self.check_store(name, (&tag, &about)).map(|()| self.of_store(store))
+    }
+
+    /// Whether a store's tag was closed with the key that closes now.
+    pub fn is_current_store(&self, found: &Tag) -> bool {
+        self.is_current(&split(found).0)
+    }
+
+    fn of_store(&self, store: StoreId) -> Self {
+        Self { keys: self.keys.clone(), store }
+    }
+
+    fn check_store(&self, name: &str, (tag, about): (&Tag, &About)) -> Result<(), Fault> {
         let refused = |code, problem: &str, hint: &str| {
             Err(Fault::new(Category::State, code, format!("{problem}: {name}")).hint(hint))
         };
         match (&*self.keys, key::find(&self.keys, tag)) {
-            ([], Opened::Plain) if checksum(STORE, 0) == *tag => Ok(()),
-            (_, Opened::With(key, sealed)) if key.check(STORE, sealed) => Ok(()),
+            ([], Opened::Plain) if checksum(("", about), 0) == *tag => Ok(()),
+            (_, Opened::With(key, sealed)) if key.check(("", about), sealed) => Ok(()),
             (_, Opened::Locked) => {
                 refused("checkpoint_encrypted", "the store is encrypted", "open it with its key")
             }
@@ -212,8 +245,18 @@ impl Seal {
     }
 }
 
-/// What the tag of a store is about.
-const STORE: (&str, &About) = ("", &[0xff; 56]);
+/// What the tag of a store is about, beside its id: no entry and no thread.
+const STORE: [u64; 7] = [u64::MAX; 7];
+
+/// The tag of a store without its id, and that.
+fn split(found: &Tag) -> (Tag, StoreId) {
+    let bytes = found.as_bytes();
+    let low = bytes.split_last_chunk();
+    let high = low.and_then(|(bytes, low)| Some((bytes.split_last_chunk()?, low)));
+    high.map_or_else(Default::default, |((tag, high), low)| {
+        (Tag::new(tag), [*high, *low].map(u64::from_be_bytes))
+    })
+}
 
 impl<'a> Place<'a> {
     /// The place that a mark tells of.
@@ -232,31 +275,34 @@ impl<'a> Place<'a> {
         self.parent < self.seq && self.base <= self.seq
     }
 
-    fn about(&self, size: u64) -> About {
-        // Those of threads have none.
-        let kind = 1 + EntryKind::ALL.iter().take_while(|kind| **kind != self.kind).count() as u64;
-        let Self { seq, parent, base, step, at, .. } = *self;
-        about([kind, seq, parent, base, step, at.as_micros(), size])
-    }
-
     fn told(&self, problem: &str) -> String {
         format!("{problem}: entry {} of the thread {}", self.seq, self.thread)
     }
 }
 
 /// What a tag is about, beside the name of the thread.
-type About = [u8; 56];
+type About = [u8; 72];
 
-fn about(numbers: [u64; 7]) -> About {
-    let mut about = [0; 56];
-    for (bytes, number) in about.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+impl Seal {
+    fn about(&self, place: Place<'_>, size: u64) -> About {
+        let Place { seq, parent, base, kind, step, at, .. } = place;
+        // Those of threads have none.
+        let kind = 1 + EntryKind::ALL.iter().take_while(|other| **other != kind).count() as u64;
+        about([kind, seq, parent, base, step, at.as_micros(), size], self.store)
+    }
+
+    fn head(&self, last: u64) -> About {
+        about([0, last, 0, 0, 0, 0, 0], self.store)
+    }
+}
+
+fn about(numbers: [u64; 7], store: StoreId) -> About {
+    let mut about = [0; 72];
+    let numbers = numbers.into_iter().chain(store);
+    for (bytes, number) in about.as_chunks_mut().0.iter_mut().zip(numbers) {
         *bytes = number.to_be_bytes();
     }
     about
-}
-
-fn head(last: u64) -> About {
-    about([0, last, 0, 0, 0, 0, 0])
 }
 
 /// The tag of what is not encrypted, by the checksum of its body.

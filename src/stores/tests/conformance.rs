@@ -366,9 +366,7 @@ async fn claiming_is_not_writing(Subject { store, clock, .. }: Subject) {
     assert_eq!(store.threads("", 9).await.unwrap()[0].at, before);
 }
 
-async fn a_thread_to_which_nothing_was_added_ends_with_its_release(
-    Subject { store, .. }: Subject,
-) {
+async fn a_thread_to_which_nothing_was_added_ends_with_its_release(Subject { store, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.release("t", "you").await.unwrap();
     assert_eq!(store.head("t").await.unwrap(), Some(Head::default()), "it is held by another");

@@ -256,3 +256,52 @@ async fn an_entry_that_is_missing_is_noticed() {
     vault.store().append(batch).await.unwrap();
     assert_eq!(vault.way_to("t", None).await.unwrap_err().code, "checkpoint_corrupt");
 }
+
+/// A store with a thread of three entries, unlocked as it is when it is opened.
+async fn opened(seal: Seal, bodies: [&str; 3]) -> Vault {
+    let store = MemoryStore::new(Arc::new(ManualClock::default()));
+    let vault = Vault::unlock(Arc::new(store), Arc::new(seal)).await.unwrap();
+    let (mut log, _) = Log::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    for body in bodies {
+        log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
+    }
+    vault
+}
+
+#[tokio::test]
+async fn what_belongs_to_another_store_of_the_same_key_is_refused() {
+    let all = Span { from: 1, to: 3 };
+    for seal in [Seal::tagged, || Seal::keyed(&[7; 32])] {
+        for place in 0..3 {
+            let mine = opened(seal(), ["one", "two", "three"]).await;
+            let theirs = opened(seal(), ["uno", "due", "tre"]).await;
+            let entries = theirs.store().read("t", all).await.unwrap();
+            let tag = mine.store().head("t").await.unwrap().unwrap().tag;
+            let (thread, owner) = ("t".into(), "me".into());
+            let entries = vec![entries[place].clone()];
+            let swapped = Batch { thread, owner, after: 3, expected: None, entries, tag };
+            mine.store().replace(swapped).await.unwrap();
+            let fault = mine.way_to("t", None).await.unwrap_err();
+            assert_eq!(
+                (&*fault.code, &fault.details["entry"]),
+                ("checkpoint_corrupt", &(place + 1).into())
+            );
+            assert!(mine.marks("t", all, None).await.is_err());
+            let head = theirs.store().head("t").await.unwrap().unwrap();
+            assert!(mine.checked("t", &head).is_err(), "its end");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_is_the_same_whenever_it_is_opened() {
+    let (old, new) = ([7; 32], [8; 32]);
+    let vault = opened(Seal::keyed(&old), ["one", "two", "three"]).await;
+    for keys in [vec![&old], vec![&new, &old], vec![&new, &old]] {
+        let seal = Arc::new(Seal::with_keys(keys));
+        let again = Vault::unlock(Arc::clone(vault.store()), seal).await.unwrap();
+        assert_eq!(bodies(&again.way_to("t", None).await.unwrap()), ["one", "two", "three"]);
+    }
+    let seal = Arc::new(Seal::keyed(&old));
+    assert!(Vault::unlock(Arc::clone(vault.store()), seal).await.is_err(), "it has a new key");
+}

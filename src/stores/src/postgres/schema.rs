@@ -9,7 +9,7 @@ use super::link::Link;
 
 /// The version that the first step makes. What is older was written before the
 /// first release, and protects too little of what it holds.
-const FIRST: i64 = 2;
+const FIRST: i64 = 3;
 
 /// One step for each version; the last is the present one. Names are bytes,
 /// because a text of Postgres's cannot hold every name, and are found by

@@ -5,7 +5,7 @@ use antiphon_runtime::store::Tag;
 use chacha20poly1305::aead::{AeadInOut, Generate, KeyInit};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-use super::About;
+use super::{About, StoreId};
 
 const ID: usize = 4;
 const NONCE: usize = 24;
@@ -16,6 +16,7 @@ const LENGTH: usize = ID + NONCE + MAC + MAC;
 /// Told apart from the nonces of entries by what it is for alone: those are random.
 const DERIVING: [u8; NONCE] = *b"antiphon: keys of a seal";
 
+#[derive(Clone)]
 pub(super) struct Key {
     /// Tells it from others, and nothing of it.
     id: [u8; ID],
@@ -116,6 +117,16 @@ impl Key {
         let (nonce, mac) = (sealed.nonce.into(), sealed.about.into());
         self.about.decrypt_inout_detached(&nonce, &told, (&mut [][..]).into(), &mac).is_ok()
     }
+}
+
+/// An id that nobody can foresee.
+pub(super) fn random_id() -> Result<StoreId, Fault> {
+    let random = XNonce::try_generate().map_err(|_| failed())?;
+    let mut id = StoreId::default();
+    for (number, bytes) in id.iter_mut().zip(random.as_chunks().0) {
+        *number = u64::from_be_bytes(*bytes);
+    }
+    Ok(id)
 }
 
 fn failed() -> Fault {

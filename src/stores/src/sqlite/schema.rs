@@ -12,7 +12,7 @@ const APPLICATION: i64 = 0x616e_7469;
 
 /// The version that the first step makes. What is older was written before the
 /// first release, and protects too little of what it holds.
-const FIRST: i64 = 2;
+const FIRST: i64 = 3;
 
 /// One step for each version; the last is the present one. Entries have a rowid
 /// because without one `SQLite` gives each that is larger than a kilobyte pages
