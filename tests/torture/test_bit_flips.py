@@ -2,82 +2,33 @@
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
-import io
 import json
-import operator
 import random
-import shutil
 import sqlite3
-import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING
 
 import pytest
 
 from antiphon.checkpoint import SqliteSaver
 from antiphon.cli import main
 from antiphon.errors import AntiphonError
-from antiphon.graph import END, START, StateGraph
 from support.torture import rounds
+from torture.damaged_files import StoreFile, columns, flip, names
+from torture.stored_runs import (
+    FACES,
+    KEY,
+    NEEDS,
+    World,
+    check_face,
+    config,
+    listed,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from antiphon.checkpoint import Saver
-    from antiphon.graph import CompiledGraph
-
-KEY = bytes(range(32))
-LIMIT = 5.0
-"""Seconds in which anything is read, on a machine that others use too."""
-REFUSALS = {
-    "checkpoint_corrupt",
-    "checkpoint_encrypted",
-    "checkpoint_plain",
-    "checkpoint_unknown",
-    "store_corrupt",
-    "store_version",
-    "thread_busy",
-    "thread_empty",
-}
-"""How it is refused; a thread of another name is empty, and one that is held is busy."""
-EXTREMES = (0, 1, -1, 2**31, 2**62, -(2**63))
-
-
-class State(TypedDict, total=False):
-    log: Annotated[list[int], operator.add]
-
-
-class World:
-    """A graph that pays at each step, and fails at the seventh until it is mended."""
-
-    def __init__(self, *, broken: bool) -> None:
-        self.broken = broken
-        self.paid: list[int] = []
-
-    def build(self, saver: Saver) -> CompiledGraph:
-        """The graph, kept in a store."""
-
-        def pay(state: State) -> State:
-            number = len(state.get("log", []))
-            if number == 6 and self.broken:
-                raise RuntimeError("the bank is closed")
-            self.paid.append(number)
-            return {"log": [number]}
-
-        def route(state: State) -> str:
-            return "pay" if len(state["log"]) < 9 else END
-
-        builder = StateGraph(State).add_node(pay).add_edge(START, "pay")
-        builder.add_conditional_edges("pay", route)
-        return builder.compile(checkpointer=saver)
-
-
-def config(thread: str) -> Any:
-    """How a thread is named."""
-    return {"configurable": {"thread_id": thread}}
 
 
 class Victim:
@@ -92,102 +43,11 @@ class Victim:
                 World(broken=True).build(saver).invoke({"log": []}, config("failed"))
             World(broken=False).build(saver).invoke({"log": []}, config("ended"))
         self.truth = {name: face(self.copy(path.with_name("truth.db"))) for name, face in FACES}
-        self.tables = self._tables()
+        self.tables = columns(path)
 
-    def copy(self, path: Path) -> Copy:
+    def copy(self, path: Path) -> StoreFile:
         """The same file once more."""
-        shutil.copy(self.path, path)
-        for rest in ("-wal", "-shm"):
-            path.with_name(path.name + rest).unlink(missing_ok=True)
-        return Copy(path, self.key)
-
-    def _tables(self) -> dict[str, list[str]]:
-        """All columns by their tables, those of later versions too."""
-        with closing(sqlite3.connect(self.path)) as file:
-            names = "SELECT name FROM sqlite_schema WHERE type = 'table'"
-            tables = [name for (name,) in file.execute(names)]
-            columns = {table: file.execute(f"PRAGMA table_info({table})") for table in tables}
-            return {table: [column[1] for column in found] for table, found in columns.items()}
-
-
-class Copy:
-    """A file that may be damaged."""
-
-    def __init__(self, path: Path, key: bytes | None) -> None:
-        self.path, self.key = path, key
-
-    def open(self) -> SqliteSaver:
-        """The store in it."""
-        return SqliteSaver.open(self.path, key=self.key)
-
-
-def told(saver: Saver, thread: str) -> Any:
-    """A state and its past, as anybody reads them."""
-    graph = World(broken=False).build(saver)
-    shots = [graph.get_state(config(thread)), *graph.get_state_history(config(thread))]
-    return [(shot.values, shot.next, shot.metadata, shot.created_at) for shot in shots]
-
-
-def state(copy: Copy) -> Any:
-    """What threads hold."""
-    with copy.open() as saver:
-        return told(saver, "failed")
-
-
-def state_of_another(copy: Copy) -> Any:
-    """What the other thread holds."""
-    with copy.open() as saver:
-        return told(saver, "ended")
-
-
-def listed(copy: Copy) -> Any:
-    """What lists say; one that says it cannot be read says nothing untrue."""
-    with copy.open() as saver:
-        return {
-            one.thread: (one.status, one.run_id, one.graph, one.steps, one.began, one.at)
-            for one in saver.threads()
-            if one.status not in {"unreadable", "running"}
-        }
-
-
-def detail(copy: Copy) -> Any:
-    """What is said of a thread by itself."""
-    with copy.open() as saver:
-        shown = saver.thread("failed")
-        if shown.summary.status in {"unreadable", "running"}:
-            raise AntiphonError("it says so", code="checkpoint_corrupt")
-        return repr((shown.summary.status, shown.runs, shown.checkpoints, shown.written))
-
-
-def shown(copy: Copy) -> Any:
-    """The same on the command line."""
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        code = main(["runs", "show", "ended", "--store", f"sqlite:{copy.path}", "--json"])
-    out.seek(0)
-    said = json.loads(out.read() or "{}")
-    if code != 0 or said["status"] in {"unreadable", "running"}:
-        raise AntiphonError("the command said so", code="checkpoint_corrupt")
-    said.pop("size")
-    return said
-
-
-def resumed(copy: Copy) -> Any:
-    """What is paid when a run goes on, and what there is then."""
-    world = World(broken=False)
-    with copy.open() as saver:
-        done = world.build(saver).invoke(None, config("failed"))
-    return done, world.paid
-
-
-FACES: list[tuple[str, Callable[[Copy], Any]]] = [
-    ("state", state),
-    ("state of another", state_of_another),
-    ("threads()", listed),
-    ("thread()", detail),
-    ("runs show", shown),
-    ("invoke(None)", resumed),
-]
+        return StoreFile(self.path, self.key).copy(path)
 
 
 @pytest.fixture(params=[None, KEY], ids=["plain", "encrypted"])
@@ -200,7 +60,7 @@ def victim(
     faulthandler.cancel_dump_traceback_later()
 
 
-def check(victim: Victim, copy: Copy, what: str) -> None:
+def check(victim: Victim, copy: StoreFile, what: str) -> None:
     """Reads a damaged file in every way."""
     there = names(copy.path)
     for name, face in FACES:
@@ -208,25 +68,8 @@ def check(victim: Victim, copy: Copy, what: str) -> None:
         if not there >= NEEDS.get(name, set()):
             continue
         # Whoever goes on writes, and what is shown after that is what it wrote.
-        one = Copy(copy.path.with_suffix(".one.db"), copy.key)
-        shutil.copy(copy.path, one.path)
-        for rest in ("-wal", "-shm"):
-            one.path.with_name(one.path.name + rest).unlink(missing_ok=True)
-        began, refused = time.monotonic(), "thread_busy"
-        try:
-            found = face(one)
-        except AntiphonError as error:
-            found, refused = None, error.code
-        took = time.monotonic() - began
-        assert refused in REFUSALS, f"{name}, {what}: {refused}"
-        assert took < LIMIT, f"{name}, {what}: {took:.1f} s"
-        if found is None:
-            continue
-        if name == "threads()":
-            # One that lost its name is listed under another, or not at all.
-            assert found.items() <= victim.truth[name].items(), f"{name}, {what}: {found}"
-        else:
-            assert found == victim.truth[name], f"{name}, {what}: {found}"
+        one = copy.copy(copy.path.with_suffix(".one.db"))
+        check_face(name, (face, one), victim.truth[name], what)
 
 
 def test_a_flip_anywhere_is_refused_or_changes_nothing(victim: Victim, tmp_path: Path) -> None:
@@ -240,59 +83,6 @@ def test_a_flip_anywhere_is_refused_or_changes_nothing(victim: Victim, tmp_path:
         copy = victim.copy(tmp_path / "flipped.db")
         what = flip(copy.path, table, column, chance)
         check(victim, copy, f"round {number}: {what}")
-
-
-NEEDS = {
-    "state": {"failed"},
-    "state of another": {"ended"},
-    "thread()": {"failed"},
-    "runs show": {"ended"},
-    "invoke(None)": {"failed"},
-}
-"""The threads that are read."""
-
-
-def names(path: Path) -> set[Any]:
-    """The threads that a file has a row of."""
-    with closing(sqlite3.connect(path)) as file:
-        file.text_factory = lambda text: text.decode(errors="replace")
-        return {name for (name,) in file.execute("SELECT name FROM thread")}
-
-
-def flip(path: Path, table: str, column: str, chance: random.Random) -> str:
-    """Changes one value, and says how."""
-    with closing(sqlite3.connect(path)) as file:
-        values = dict(file.execute(f"SELECT rowid, {column} FROM {table}").fetchall())
-        if not values:
-            return f"{table} is empty"
-        row = chance.choice(list(values))
-        before = values[row]
-        after = changed(before, list(values.values()), chance)
-        try:
-            with file:
-                change = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"
-                file.execute(change, (after, row))
-        except (sqlite3.IntegrityError, OverflowError):
-            return "nothing: it cannot be written"
-        return f"{table}.{column} of {row} from {before!r} to {after!r}"
-
-
-def changed(value: Any, others: list[Any], chance: random.Random) -> Any:
-    """Another value in the place of one."""
-    if chance.random() < 0.2:
-        return chance.choice(others)
-    if value is None:
-        return chance.choice(["x", 1, 2**60, b"x"])
-    if isinstance(value, int):
-        near = (value - 1, value + 1, value ^ 1 << chance.randrange(48))
-        return chance.choice([*near, *EXTREMES])
-    if isinstance(value, str):
-        place = chance.randrange(len(value) or 1)
-        return chance.choice(["", value + "x", value[:place] + "\u00e9" + value[place + 1 :]])
-    place = chance.randrange(len(value) or 1)
-    bent = bytearray(value or b"\0")
-    bent[place] ^= 1 << chance.randrange(8)
-    return chance.choice([bytes(bent), bytes(bent), value[:place], value + b"\0", b""])
 
 
 _BEFORE = "FROM entry AS e WHERE e.seq = entry.seq - 1 AND e.thread = entry.thread"
