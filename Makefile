@@ -77,7 +77,7 @@ KILLS ?= 500
 test-kills: setup ## Kill processes at random instants, KILLS times (500), and see that nothing is lost
 	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
 
-test-torture: setup ## Run the long sizes of tests/torture: faults, kills, forgeries, races, hostile replies
+test-torture: setup ## Run the long sizes of tests/torture: faults, kills, lost power, forgeries, races, hostile replies
 	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest tests/torture $(ARGS)
 
 RUNS ?= 10000
