@@ -167,7 +167,7 @@ def test_what_is_durable_survives_a_loss_of_power_at_any_call(
 ) -> None:
     recording = Recording(tmp_path, sync, durability, key)
     recording.make()
-    recording.lose_power(rounds(12, 800))
+    recording.lose_power(rounds(12, 300))
 
 
 @pytest.mark.parametrize("sync", ["power", "process"])

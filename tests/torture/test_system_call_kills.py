@@ -444,25 +444,25 @@ class Trial:
             file.write(f"{text}\n")
 
 
-ENOUGH = 250
-"""Kills of one test, which has five minutes; a kill and its check take up to a second."""
+IN_A_FILE, IN_A_DATABASE = 250, 80
+"""Kills of one test, which has five minutes: on a busy machine one takes a second, and three."""
 
 
-def kill_at_calls(trial: Trial, smoke: int) -> None:
-    """Kill at every call, in one manner or another; in the ordinary run at some of them."""
-    count = trial.run(Kill())
-    assert count
-    chance = random.Random(count)
-    kills = [Kill(at, chance.choice(MANNERS)) for at in range(1, count + 1)]
-    chosen = chance.sample(kills, min(rounds(smoke, ENOUGH), count))
+def kill_at_calls(trial: Trial, count: int) -> None:
+    """Kill at so many of the calls, in one manner or another."""
+    calls = trial.run(Kill())
+    assert calls
+    chance = random.Random(calls)
+    kills = [Kill(at, chance.choice(MANNERS)) for at in range(1, calls + 1)]
+    chosen = chance.sample(kills, min(count, calls))
     survived = 0
     for kill in chosen:
         try:
             survived += trial.run(kill) is not None
         except BaseException as error:
-            error.add_note(f"{kill} of {count}")
+            error.add_note(f"{kill} of {calls}")
             raise
-    print(f"{len(chosen)} kills at {count} calls, {survived} not reached")
+    print(f"{len(chosen)} kills at {calls} calls, {survived} not reached")
     assert survived <= len(chosen) / 2, "most processes were not killed"
 
 
@@ -475,12 +475,14 @@ def encrypted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def in_files(killer: Killer, folder: Path, name: str, keys: list[str]) -> None:
     """Kill at calls that change files."""
-    kill_at_calls(Trial(killer, Files(folder), name, folder, keys=keys), 3)
+    kill_at_calls(Trial(killer, Files(folder), name, folder, keys=keys), rounds(3, IN_A_FILE))
 
 
 def in_databases(killer: Killer, folder: Path, server: Server, name: str, keys: list[str]) -> None:
     """Kill at messages to a server."""
-    kill_at_calls(Trial(killer, Databases(server), name, folder, keys=keys), 2)
+    kill_at_calls(
+        Trial(killer, Databases(server), name, folder, keys=keys), rounds(2, IN_A_DATABASE)
+    )
 
 
 @pytest.mark.parametrize("name", PLAIN)
