@@ -444,17 +444,24 @@ class Trial:
             file.write(f"{text}\n")
 
 
-IN_A_FILE, IN_A_DATABASE = 250, 80
-"""Kills of one test, which has five minutes: on a busy machine one takes a second, and three."""
+PARTS = rounds(1, 3)
+"""Of the calls, each a test: on a busy machine a kill takes a second or three."""
 
 
-def kill_at_calls(trial: Trial, count: int) -> None:
-    """Kill at so many of the calls, in one manner or another."""
+@pytest.fixture(params=range(PARTS))
+def part(request: pytest.FixtureRequest) -> int:
+    """Which of them."""
+    number: int = request.param
+    return number
+
+
+def kill_at_calls(trial: Trial, part: int, smoke: int) -> None:
+    """Kill at a part of the calls, in one manner or another; in the ordinary run at some of it."""
     calls = trial.run(Kill())
     assert calls
-    chance = random.Random(calls)
-    kills = [Kill(at, chance.choice(MANNERS)) for at in range(1, calls + 1)]
-    chosen = chance.sample(kills, min(count, calls))
+    chance = random.Random(0)
+    kills = [Kill(at, chance.choice(MANNERS)) for at in range(part + 1, calls + 1, PARTS)]
+    chosen = chance.sample(kills, rounds(smoke, len(kills)))
     survived = 0
     for kill in chosen:
         try:
@@ -473,64 +480,66 @@ def encrypted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [NEW]
 
 
-def in_files(killer: Killer, folder: Path, name: str, keys: list[str]) -> None:
-    """Kill at calls that change files."""
-    kill_at_calls(Trial(killer, Files(folder), name, folder, keys=keys), rounds(3, IN_A_FILE))
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    """Stores in files."""
+    return Files(tmp_path)
 
 
-def in_databases(killer: Killer, folder: Path, server: Server, name: str, keys: list[str]) -> None:
-    """Kill at messages to a server."""
-    kill_at_calls(
-        Trial(killer, Databases(server), name, folder, keys=keys), rounds(2, IN_A_DATABASE)
-    )
+@pytest.fixture
+def databases(postgres: Server) -> Databases:
+    """Stores in databases."""
+    return Databases(postgres)
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_file_is_whole_after_a_kill_at_any_call(
-    killer: Killer, tmp_path: Path, name: str
+    killer: Killer, files: Files, tmp_path: Path, part: int, name: str
 ) -> None:
-    in_files(killer, tmp_path, name, [])
+    kill_at_calls(Trial(killer, files, name, tmp_path, keys=[]), part, 3)
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_an_encrypted_file_is_whole_after_a_kill_at_any_call(
-    killer: Killer, tmp_path: Path, encrypted: list[str], name: str
+    killer: Killer, files: Files, tmp_path: Path, encrypted: list[str], part: int, name: str
 ) -> None:
-    in_files(killer, tmp_path, name, encrypted)
+    kill_at_calls(Trial(killer, files, name, tmp_path, keys=encrypted), part, 3)
 
 
 def test_a_file_is_whole_after_a_kill_at_any_call_that_changes_its_key(
-    killer: Killer, tmp_path: Path, encrypted: list[str]
+    killer: Killer, files: Files, tmp_path: Path, encrypted: list[str], part: int
 ) -> None:
-    in_files(killer, tmp_path, "rekey", [*encrypted, OLD])
+    keys = [*encrypted, OLD]
+    kill_at_calls(Trial(killer, files, "rekey", tmp_path, keys=keys), part, 3)
 
 
 @pytest.mark.parametrize("name", IN_POSTGRES[: rounds(3, len(IN_POSTGRES))])
 def test_a_database_is_whole_after_a_kill_at_any_message(
-    killer: Killer, tmp_path: Path, postgres: Server, name: str
+    killer: Killer, databases: Databases, tmp_path: Path, part: int, name: str
 ) -> None:
-    in_databases(killer, tmp_path, postgres, name, [])
+    kill_at_calls(Trial(killer, databases, name, tmp_path, keys=[]), part, 2)
 
 
 def test_a_database_is_whole_after_a_kill_at_any_message_that_changes_its_key(
-    killer: Killer, tmp_path: Path, postgres: Server, encrypted: list[str]
+    killer: Killer, databases: Databases, tmp_path: Path, encrypted: list[str], part: int
 ) -> None:
-    in_databases(killer, tmp_path, postgres, "rekey", [*encrypted, OLD])
+    keys = [*encrypted, OLD]
+    kill_at_calls(Trial(killer, databases, "rekey", tmp_path, keys=keys), part, 2)
 
 
 def test_what_langgraph_puts_in_a_file_is_there_after_a_kill(
-    langgraph_killer: Killer, tmp_path: Path
+    langgraph_killer: Killer, files: Files, tmp_path: Path, part: int
 ) -> None:
-    in_files(langgraph_killer, tmp_path, LANGGRAPH, [])
+    kill_at_calls(Trial(langgraph_killer, files, LANGGRAPH, tmp_path, keys=[]), part, 3)
 
 
 def test_what_langgraph_puts_in_an_encrypted_file_is_there_after_a_kill(
-    langgraph_killer: Killer, tmp_path: Path, encrypted: list[str]
+    langgraph_killer: Killer, files: Files, tmp_path: Path, encrypted: list[str], part: int
 ) -> None:
-    in_files(langgraph_killer, tmp_path, LANGGRAPH, encrypted)
+    kill_at_calls(Trial(langgraph_killer, files, LANGGRAPH, tmp_path, keys=encrypted), part, 3)
 
 
 def test_what_langgraph_puts_in_a_database_is_there_after_a_kill(
-    langgraph_killer: Killer, tmp_path: Path, postgres: Server
+    langgraph_killer: Killer, databases: Databases, tmp_path: Path, part: int
 ) -> None:
-    in_databases(langgraph_killer, tmp_path, postgres, LANGGRAPH, [])
+    kill_at_calls(Trial(langgraph_killer, databases, LANGGRAPH, tmp_path, keys=[]), part, 2)
