@@ -26,6 +26,7 @@ mod pool;
 mod protection;
 mod query;
 mod retry;
+mod row;
 mod schema;
 mod statements;
 mod tls;

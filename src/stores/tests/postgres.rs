@@ -514,6 +514,38 @@ mod questions_that_wait_together {
     }
 }
 
+mod tables_that_a_hand_has_changed {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_holder_without_a_term_holds_nothing() {
+        let schema = Schema::new();
+        let store = schema.open();
+        store.claim("t", "me", TERM).await.unwrap();
+        schema.ask("UPDATE @.thread SET until = NULL").await;
+        store.claim("t", "you", TERM).await.unwrap();
+        assert_eq!(store.append(batch("t", 0)).await.unwrap_err().code, "thread_conflict");
+    }
+
+    #[tokio::test]
+    async fn times_that_are_none_are_told_as_the_first_or_the_last() {
+        let schema = Schema::new();
+        let store = schema.open();
+        store.claim("t", "me", TERM).await.unwrap();
+        for (time, is_held) in [("infinity", true), ("-infinity", false)] {
+            schema.ask(&format!("UPDATE @.thread SET at = '{time}', until = '{time}'")).await;
+            let listed = store.threads("", 9).await.unwrap();
+            assert_eq!(listed[0].held.is_some(), is_held, "{time}");
+            assert_eq!(store.recent("t").await.unwrap()[0].1, listed[0].at);
+            let claimed = store.claim("t", "you", TERM).await;
+            assert_eq!(
+                claimed.err().map(|fault| fault.code.clone()),
+                is_held.then(|| "thread_busy".into())
+            );
+        }
+    }
+}
+
 mod opening {
     use super::*;
 

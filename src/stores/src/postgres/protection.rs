@@ -5,7 +5,8 @@ use tokio_postgres::types::Type;
 
 use super::fault::{self, Done};
 use super::link::{Bound, Link};
-use super::statements::{number, tag_of};
+use super::row::tag_of;
+use super::statements::number;
 
 /// How the store is protected, or `proposed` if nobody has said it yet.
 pub(super) async fn of(link: &Link, proposed: &Tag) -> Done<Tag> {

@@ -7,12 +7,12 @@ use antiphon_runtime::store::{
     Batch, Entry, EntryKind, Head, Mark, Span, Tag, Thread, busy, conflict,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::types::Type;
 
-use super::fault::{self, Done};
+use super::fault::Done;
 use super::link::{Bound, Link};
 use super::query::{DeleteQuery, MarksQuery, ReadQuery};
-use crate::codec::corrupt;
+use super::row::{at, count, entry_of, head_of, mark_of, text, thread_of};
 
 /// The columns that `head_of` reads.
 macro_rules! head {
@@ -25,16 +25,29 @@ macro_rules! head {
     };
 }
 
+/// An instant as microseconds. One that only a hand can have put there, before all
+/// time or after it, is the first or the last that can be told.
+macro_rules! micros {
+    ($instant:literal) => {
+        concat!(
+            "(extract(epoch FROM least(greatest(",
+            $instant,
+            ", 'epoch'::timestamptz), '9999-12-31'::timestamptz)) * 1000000)::bigint"
+        )
+    };
+}
+
 /// The columns that `thread_of` reads.
 macro_rules! listed {
     () => {
         concat!(
             "SELECT ",
             head!("thread"),
-            ", name, (extract(epoch FROM at) * 1000000)::bigint,
-            CASE WHEN until > clock_timestamp() THEN owner END,
-            (extract(epoch FROM until) * 1000000)::bigint,
-            (SELECT coalesce(sum(length(body)), 0)::bigint
+            ", name, ",
+            micros!("at"),
+            ", CASE WHEN until > clock_timestamp() THEN owner END, ",
+            micros!("until"),
+            ", (SELECT coalesce(sum(length(body)), 0)::bigint
                 FROM @.entry AS entry WHERE entry.thread = thread.id)
             FROM @.thread AS thread"
         )
@@ -48,7 +61,8 @@ pub(super) async fn claim(link: &Link, thread: &str, owner: &str, term: Duration
         VALUES ($1, 0, '', clock_timestamp(), $2, clock_timestamp() + $3 * interval '1 microsecond')
         ON CONFLICT (sha256(name)) DO UPDATE
         SET owner = $2, until = clock_timestamp() + $3 * interval '1 microsecond'
-        WHERE held.owner IS NULL OR held.owner = $2 OR held.until <= clock_timestamp()
+        WHERE held.owner IS NULL OR held.owner = $2
+            OR (held.until > clock_timestamp()) IS NOT TRUE
         RETURNING ",
         head!("held")
     );
@@ -287,9 +301,13 @@ pub(super) async fn threads(link: &Link, after: &str, limit: u32) -> Done<Vec<Th
 
 pub(super) async fn recent(link: &Link, prefix: &str) -> Done<Vec<(String, Time)>> {
     // Names are text, of which no byte is the last one.
-    let list = "SELECT name, (extract(epoch FROM at) * 1000000)::bigint FROM @.thread
+    let list = concat!(
+        "SELECT name, ",
+        micros!("at"),
+        " FROM @.thread
         WHERE substr(name, 1, 500) >= $1 AND substr(name, 1, 500) < $1 || '\\xff'::bytea
-        ORDER BY at DESC";
+        ORDER BY at DESC"
+    );
     let rows = link.rows(list, &[(&prefix.as_bytes(), Type::BYTEA)]).await?;
     rows.iter().map(|row| Ok((text(row, 0)?, Time::from_micros(count(row, 1)?)))).collect()
 }
@@ -314,12 +332,14 @@ pub(super) async fn delete_all(
     queries: &mut [DeleteQuery],
 ) -> Done<Vec<Result<bool, Fault>>> {
     // In the order of their numbers: two that do the same never wait for each other.
-    let lock = "SELECT place, id, CASE WHEN until > clock_timestamp() THEN owner END,
-            (extract(epoch FROM until) * 1000000)::bigint
-        FROM @.thread AS thread
+    let lock = concat!(
+        "SELECT place, id, CASE WHEN until > clock_timestamp() THEN owner END, ",
+        micros!("until"),
+        " FROM @.thread AS thread
             JOIN unnest($1::bytea[]) WITH ORDINALITY AS asked (name, place)
             ON sha256(thread.name) = sha256(asked.name)
-        ORDER BY id FOR UPDATE OF thread";
+        ORDER BY id FOR UPDATE OF thread"
+    );
     let names: Vec<_> = queries.iter().map(|query| query.thread.as_bytes()).collect();
     let rows = link.rows_of(lock, &[(&names, Type::BYTEA_ARRAY)]).await?;
     let mut answers: Vec<_> = queries.iter().map(|query| Ok(query.removed)).collect();
@@ -352,67 +372,17 @@ pub(super) async fn delete_all(
 
 /// That somebody holds a thread, and who.
 async fn held(link: &Link, thread: &str) -> Done<Option<Fault>> {
-    let held = "SELECT owner, (extract(epoch FROM until) * 1000000)::bigint FROM @.thread
-        WHERE sha256(name) = sha256($1) AND owner IS NOT NULL AND until > clock_timestamp()";
+    let held = concat!(
+        "SELECT owner, ",
+        micros!("until"),
+        " FROM @.thread
+        WHERE sha256(name) = sha256($1) AND owner IS NOT NULL AND until > clock_timestamp()"
+    );
     let Some(row) = link.row(held, &[(&thread.as_bytes(), Type::BYTEA)]).await? else {
         return Ok(None);
     };
     let until = Time::from_micros(count(&row, 1)?);
     Ok(Some(busy(thread, until).with("owner", text(&row, 0)?)))
-}
-
-fn head_of(row: &Row) -> Done<Head> {
-    Ok(Head { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
-}
-
-fn entry_of(row: &Row) -> Done<Entry> {
-    Ok(Entry {
-        seq: count(row, 0)?,
-        parent: count(row, 1)?,
-        base: count(row, 2)?,
-        kind: kind_of(row)?,
-        step: count(row, 4)?,
-        at: Time::from_micros(count(row, 5)?),
-        tag: tag_of(row, 6)?,
-        body: at(row, 7)?,
-    })
-}
-
-fn mark_of(row: &Row) -> Done<(Mark, Tag)> {
-    let mark = Mark {
-        seq: count(row, 0)?,
-        parent: count(row, 1)?,
-        base: count(row, 2)?,
-        kind: kind_of(row)?,
-        step: count(row, 4)?,
-        at: Time::from_micros(count(row, 5)?),
-        size: count(row, 7)?,
-    };
-    Ok((mark, tag_of(row, 6)?))
-}
-
-pub(super) fn tag_of(row: &Row, column: usize) -> Done<Tag> {
-    at::<&[u8]>(row, column).map(Tag::new)
-}
-
-fn kind_of(row: &Row) -> Done<EntryKind> {
-    let kind: &str = at(row, 3)?;
-    let seq = count(row, 0)?;
-    let unknown = || corrupt(&format!("entry {seq} is of an unknown kind: {kind}"));
-    EntryKind::named(kind).ok_or_else(|| unknown().into())
-}
-
-fn thread_of(row: &Row) -> Done<Thread> {
-    let is_held = at::<Option<&[u8]>>(row, 5)?.is_some();
-    let held =
-        if is_held { Some((text(row, 5)?, Time::from_micros(count(row, 6)?))) } else { None };
-    Ok(Thread {
-        head: head_of(row)?,
-        name: text(row, 3)?,
-        at: Time::from_micros(count(row, 4)?),
-        held,
-        size: count(row, 7)?,
-    })
 }
 
 fn expected(batch: &Batch) -> Option<&[u8]> {
@@ -475,19 +445,4 @@ fn of_each<'a, T, U>(all: &[&'a T], part: impl Fn(&'a T) -> U) -> Vec<U> {
 /// Postgres counts with a sign; nothing of ours is ever so large.
 pub(super) fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// What is below zero was changed by somebody: it becomes a count that no tag fits.
-fn count(row: &Row, column: usize) -> Done<u64> {
-    at(row, column).map(i64::cast_unsigned)
-}
-
-fn text(row: &Row, column: usize) -> Done<String> {
-    let bytes: &[u8] = at(row, column)?;
-    let text = String::from_utf8(bytes.to_vec());
-    text.map_err(|_| fault::corrupt(&format!("a name that is no text: {bytes:?}")).into())
-}
-
-fn at<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Done<T> {
-    row.try_get(column).map_err(|error| fault::corrupt(&error.to_string()).into())
 }

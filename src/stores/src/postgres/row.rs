@@ -1,0 +1,78 @@
+//! What rows of Postgres say.
+
+use antiphon_core::Time;
+use antiphon_runtime::store::{Entry, EntryKind, Head, Mark, Tag, Thread};
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+
+use super::fault::{self, Done};
+use crate::codec::corrupt;
+
+pub(super) fn head_of(row: &Row) -> Done<Head> {
+    Ok(Head { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
+}
+
+pub(super) fn entry_of(row: &Row) -> Done<Entry> {
+    Ok(Entry {
+        seq: count(row, 0)?,
+        parent: count(row, 1)?,
+        base: count(row, 2)?,
+        kind: kind_of(row)?,
+        step: count(row, 4)?,
+        at: Time::from_micros(count(row, 5)?),
+        tag: tag_of(row, 6)?,
+        body: at(row, 7)?,
+    })
+}
+
+pub(super) fn mark_of(row: &Row) -> Done<(Mark, Tag)> {
+    let mark = Mark {
+        seq: count(row, 0)?,
+        parent: count(row, 1)?,
+        base: count(row, 2)?,
+        kind: kind_of(row)?,
+        step: count(row, 4)?,
+        at: Time::from_micros(count(row, 5)?),
+        size: count(row, 7)?,
+    };
+    Ok((mark, tag_of(row, 6)?))
+}
+
+pub(super) fn tag_of(row: &Row, column: usize) -> Done<Tag> {
+    at::<&[u8]>(row, column).map(Tag::new)
+}
+
+fn kind_of(row: &Row) -> Done<EntryKind> {
+    let kind: &str = at(row, 3)?;
+    let seq = count(row, 0)?;
+    let unknown = || corrupt(&format!("entry {seq} is of an unknown kind: {kind}"));
+    EntryKind::named(kind).ok_or_else(|| unknown().into())
+}
+
+pub(super) fn thread_of(row: &Row) -> Done<Thread> {
+    let is_held = at::<Option<&[u8]>>(row, 5)?.is_some();
+    let held =
+        if is_held { Some((text(row, 5)?, Time::from_micros(count(row, 6)?))) } else { None };
+    Ok(Thread {
+        head: head_of(row)?,
+        name: text(row, 3)?,
+        at: Time::from_micros(count(row, 4)?),
+        held,
+        size: count(row, 7)?,
+    })
+}
+
+/// What is below zero was changed by somebody: it becomes a count that no tag fits.
+pub(super) fn count(row: &Row, column: usize) -> Done<u64> {
+    at(row, column).map(i64::cast_unsigned)
+}
+
+pub(super) fn text(row: &Row, column: usize) -> Done<String> {
+    let bytes: &[u8] = at(row, column)?;
+    let text = String::from_utf8(bytes.to_vec());
+    text.map_err(|_| fault::corrupt(&format!("a name that is no text: {bytes:?}")).into())
+}
+
+pub(super) fn at<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Done<T> {
+    row.try_get(column).map_err(|error| fault::corrupt(&error.to_string()).into())
+}
