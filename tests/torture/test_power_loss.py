@@ -73,9 +73,9 @@ class Recording:
         self.calls = read_record(record)
         assert self.calls[-1].kind == "unlink"
 
-    def lose_power(self, count: int) -> None:
+    def lose_power(self, count: int, part: int = 0) -> None:
         """Lose power at so many points, and look at what is there."""
-        chance = random.Random(f"{self.sync} {self.durability} {self.keys}")
+        chance = random.Random(f"{self.sync} {self.durability} {self.keys} {part}")
         cuts = sorted(chance.choices(range(len(self.calls) + 1), k=count))
         disk, applied, told = Disk(), 0, list[str]()
         for cut in cuts:
@@ -161,13 +161,14 @@ class Round:
             assert self._read("gone") == []
 
 
+@pytest.mark.parametrize("part", range(rounds(1, 3)))
 @pytest.mark.parametrize(("sync", "durability", "key"), CASES)
 def test_what_is_durable_survives_a_loss_of_power_at_any_call(
-    tmp_path: Path, sync: Any, durability: Any, key: str | None
+    tmp_path: Path, sync: Any, durability: Any, key: str | None, part: int
 ) -> None:
     recording = Recording(tmp_path, sync, durability, key)
     recording.make()
-    recording.lose_power(rounds(12, 300))
+    recording.lose_power(rounds(12, 100), part)
 
 
 @pytest.mark.parametrize("sync", ["power", "process"])
@@ -175,7 +176,7 @@ def test_a_log_that_is_moved_while_it_grows_survives_it_too(tmp_path: Path, sync
     recording = Recording(tmp_path, sync, "async", None)
     recording.payments, recording.size, recording.rounds = 40, LARGE, 1
     recording.make()
-    recording.lose_power(rounds(3, 60))
+    recording.lose_power(rounds(3, 30))
 
 
 def test_the_disk_keeps_what_was_synced_and_loses_some_of_the_rest(tmp_path: Path) -> None:
