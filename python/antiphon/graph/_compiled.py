@@ -14,6 +14,7 @@ from antiphon.graph._langchain import entering, handed_on, without_tokens
 from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused, by_id
 from antiphon.graph._place import place_of
+from antiphon.graph._runnable import RunnableFace
 from antiphon.graph._stream import check_version, pauses, read_shape
 from antiphon.graph._threads import Threads
 from antiphon.graph._trace import Trace, is_traced
@@ -33,7 +34,7 @@ __all__ = ["CompiledGraph"]
 _SETTINGS = ("checkpointer", "name", "step_timeout", "stream_mode")
 
 
-class CompiledGraph(Batches, Threads):
+class CompiledGraph(RunnableFace, Batches, Threads):
     """A graph that runs; made by `StateGraph.compile`. Immutable but for its attributes.
 
     Each method of a pair does the same, once by a plain call and once by ``await``. Both take

@@ -1,7 +1,7 @@
 """A run as LangChain's callbacks see it: the graph, and its nodes within it.
 
-Nothing here imports LangChain: a run is traced only where somebody has given it callbacks, or has
-turned tracing on for LangChain.
+LangChain is imported only for a run that is traced: somebody has given it callbacks, or tracing is
+turned on by the environment of a program that uses LangChain.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._relay import asks
 from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._flight import Flight
+from antiphon.graph._runnable import load_runnables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,9 +31,10 @@ _SWITCHES = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 
 def is_traced(settings: Mapping[str, Any]) -> bool:
     """Whether somebody wants to hear of a run."""
-    if "langchain_core.runnables" not in sys.modules:
-        return False
-    return bool(settings.get("callbacks")) or _is_switched_on()
+    if settings.get("callbacks"):
+        return True
+    # A program that never imports LangChain may have it, and the switch, for another's sake.
+    return "langchain_core" in sys.modules and _is_switched_on()
 
 
 @functools.cache
@@ -51,6 +53,9 @@ class Trace:
         given: the input.
         asks_above: whether a node has started it whose own run asks its questions. Callbacks
             are told of these there, once they are stored.
+
+    Raises:
+        ImportError: LangChain is not installed.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Trace:
         *,
         asks_above: bool = False,
     ) -> None:
+        load_runnables("`callbacks`")
         self.id = _uuid(run_id)
         self._next: uuid.UUID | None = self.id
         self._settings = settings
