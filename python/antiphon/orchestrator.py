@@ -62,8 +62,9 @@ class Orchestrator(Resumes):
         checkpointer: where its threads are kept: a saver of `antiphon.checkpoint`, or the URL
             of one: ``memory:``, or ``sqlite:`` and a file. Default: nowhere.
         durability: when a step is durable. ``sync``: before the next begins; ``async``: while
-            the next runs, in order, and before the run ends or pauses; ``exit``: only when it
-            ends, fails or pauses. Default: ``async``.
+            the next runs, in order, and before the run ends or pauses (a process that is
+            killed loses what is on its way then: about 1,024 commits or 16 MiB at most);
+            ``exit``: only when it ends, fails or pauses. Default: ``async``.
 
     Raises:
         ValidationError: something in it is wrong: an agent or one of its options

@@ -64,8 +64,9 @@ class ReviewLoop(FileBatches):
             go on: a saver of `antiphon.checkpoint`, or a URL such as ``sqlite:runs.db``.
             Default: nowhere.
         durability: when what happened is safe: ``sync``, before the question goes on;
-            ``async``, while it goes on and before its end is shown; ``exit``, at its end alone.
-            Default: ``async``.
+            ``async``, while it goes on and before its end is shown (a process that is killed
+            loses what is on its way then: about 1,024 commits or 16 MiB at most); ``exit``, at
+            its end alone. Default: ``async``.
         **settings: ``retry_limit`` (5), ``question_timeout_s`` (600), ``max_reasks`` (1),
             ``temperature`` (each model's own), ``tool_timeout_s`` (30), ``research_mode``
             (``sequential`` or ``parallel``), ``answer_format`` (``plain`` or ``gaia``), and those

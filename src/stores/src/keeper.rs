@@ -26,7 +26,9 @@ pub enum Durability {
     Sync,
     /// While the run goes on, in order, and before it ends or pauses. A call
     /// that may not be made twice waits until it is known that it begins, and the
-    /// run waits until a question is durable.
+    /// run waits until a question is durable. It also waits for the oldest commit
+    /// once more than 1,024 of them, or more than 16 MiB, are on their way: about
+    /// that is what the death of the process may cost.
     #[default]
     Async,
     /// Only when the run ends, fails or asks. Calls are not known again if the
