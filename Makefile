@@ -77,8 +77,10 @@ KILLS ?= 500
 test-kills: setup ## Kill processes at random instants, KILLS times (500), and see that nothing is lost
 	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
 
-test-torture: setup ## Run the long sizes of tests/torture: faults, kills, lost power, forgeries, races, hostile replies
-	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest tests/torture $(ARGS)
+# More than two hours in all; ARGS selects: `make test-torture ARGS='-k bit_flips'`.
+TORTURED := tests/torture tests/sandbox/face/test_packages.py
+test-torture: setup ## Run the long sizes of tests: faults, kills, lost power, forgeries, races, hostile replies
+	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest $(TORTURED) $(ARGS)
 
 RUNS ?= 10000
 test-runs: setup ## Run RUNS jobs (10,000) of all kinds in one sandbox, and see that nothing is left behind

@@ -1,4 +1,4 @@
-"""How long the tests in `tests/torture` go on."""
+"""How much of themselves tests do: a smoke test, or all under `make test-torture`."""
 
 import os
 import random

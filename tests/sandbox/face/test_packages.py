@@ -1,7 +1,7 @@
 """Packages that users bring along, in the versions that they have: installed beside the tests' own.
 
-They come from the index that pip knows, once for each environment; without one these tests are
-skipped.
+They come from the index that pip knows, once for each environment. These tests are skipped only
+where that index cannot be reached; they fail if it can, and pip fails all the same.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +53,66 @@ def _beside(wanted: str) -> Path:
             check=False,
         )
         if done.returncode:
-            pytest.skip(f"pip cannot install {wanted}: {done.stderr.strip()[-300:]}")
+            told = f"pip cannot install {wanted}: {done.stderr.strip()[-300:]}"
+            pytest.fail(told) if _reaches_index() else pytest.skip(told)
         unfinished.rename(home)
     return home
+
+
+def _reaches_index() -> bool:
+    """Whether pip finds there what every index has: pip."""
+    asked = subprocess.run(
+        [sys.executable, "-m", "pip", "index", "versions", "pip"],
+        capture_output=True,
+        timeout=_PATIENCE,
+        env={**os.environ, "PIP_FIND_LINKS": ""},
+        check=False,
+    )
+    return asked.returncode == 0
+
+
+class _Index(BaseHTTPRequestHandler):
+    """An index that has pip, and nothing else."""
+
+    def do_GET(self) -> None:
+        """Names one file of pip."""
+        known = self.path == "/simple/pip/"
+        self.send_response(200 if known else 404)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b'<a href="/pip-1.0-py3-none-any.whl">pip</a>')
+
+    def log_message(self, *_: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.mark.parametrize(
+    ("serves", "outcome"), [(True, pytest.fail.Exception), (False, pytest.skip.Exception)]
+)
+def test_only_an_index_that_cannot_be_reached_excuses_a_test(
+    serves: bool, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Index)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    try:
+        if not serves:
+            _close(server)
+        # A test that is skipped would not tell that it should have failed.
+        with pytest.raises((pytest.fail.Exception, pytest.skip.Exception)) as raised:
+            _beside("no-such-package==1.0")
+        assert raised.type is outcome
+        assert "no-such-package" in str(raised.value)
+    finally:
+        _close(server)
+        thread.join()
+
+
+def _close(server: ThreadingHTTPServer) -> None:
+    server.shutdown()
+    server.server_close()
 
 
 def _told(packages: list[str], code: str, beside: str | None = None, **limits: Any) -> list[Any]:
