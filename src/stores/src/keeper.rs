@@ -26,9 +26,9 @@ pub enum Durability {
     Sync,
     /// While the run goes on, in order, and before it ends or pauses. A call
     /// that may not be made twice waits until it is known that it begins, and the
-    /// run waits until a question is durable. It also waits for the oldest commit
-    /// once more than 1,024 of them, or more than 16 MiB, are on their way: about
-    /// that is what the death of the process may cost.
+    /// run waits until a question is durable. It also waits for the oldest commits
+    /// while more than 1,024 of them, or more than 16 MiB, are on their way: no more
+    /// than that is what the death of the process may cost.
     #[default]
     Async,
     /// Only when the run ends, fails or asks. Calls are not known again if the
@@ -226,8 +226,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         self.weight += weight;
         self.under_way.push_back((weight, answer));
         self.clear()?;
-        let full = self.under_way.len() > Self::UNDER_WAY || self.weight > Self::WEIGHT;
-        Ok(full.then(|| self.first_under_way()).flatten())
+        Ok(self.too_much())
     }
 
     /// Everything that was kept, once it is durable: to be waited for before
@@ -349,6 +348,23 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             answer?;
         }
         Ok(())
+    }
+
+    /// The first of what is on its way, as far as that is more than may be.
+    fn too_much(&mut self) -> Option<Answer<()>> {
+        let mut first = Vec::new();
+        while self.under_way.len() > Self::UNDER_WAY || self.weight > Self::WEIGHT {
+            first.extend(self.first_under_way());
+        }
+        if first.len() <= 1 {
+            return first.pop();
+        }
+        Some(Box::pin(async move {
+            for answer in first {
+                answer.await?;
+            }
+            Ok(())
+        }))
     }
 
     fn first_under_way(&mut self) -> Option<Answer<()>> {

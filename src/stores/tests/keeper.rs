@@ -273,21 +273,18 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
         let change = Change::Answered(task, text.into());
         Commit { id: 1, within: Vec::new(), spent: Spent::default(), events: 0, change }
     };
-    let mut keep = |bytes: usize| {
-        let commit = answered("x".repeat(bytes));
-        keeper.keep(&commit, || None, Time::default()).unwrap()
-    };
-    assert!(keep(10).is_none());
     // Nothing is written for as long as another program has the file.
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let waits = keep(17_000_000).expect("more than 16 MB are on their way");
+    let mut keep = |megabytes: usize| {
+        let commit = answered("x".repeat(megabytes * 1_000_000));
+        keeper.keep(&commit, || None, Time::default()).unwrap()
+    };
+    assert!((0..16).all(|_| keep(1).is_none()));
+    let waits = keep(9).expect("more than 16 MB are on their way");
+    assert!(keep(0).is_none(), "beside what is waited for there is no more than that");
     other.execute_batch("COMMIT").unwrap();
     waits.await.unwrap();
-    // What came first was waited for; the rest may still be on its way.
-    while let Some(waits) = keep(10) {
-        waits.await.unwrap();
-    }
     keeper.settle().await.unwrap();
 }
 
