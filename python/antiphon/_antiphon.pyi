@@ -191,11 +191,13 @@ class Context:
         """
         1 for the first attempt.
         """
-    def begin_call(self, /, kind: str, name: str, given: Any, repeatable: bool) -> Effect:
+    def begin_call(self, /, callee: tuple[str, str], given: Any, repeatable: bool, within: str | None = None) -> Effect:
         """
-        Begins a call of a `tool`, a `model` or a `step`, unless it is known what came of it.
+        Begins a call unless it is known what came of it: of a `tool`, a `model` or a `step`,
+        and its name.
         `given` is what it is given: a node that begins again gives it the same. It counts
-        against the budgets when it is made. `repeatable` says that it may be made twice.
+        against the budgets when it is made. `repeatable` says that it may be made twice, and
+        `within` is the key of the call of the node that it is part of.
 
         Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
         nobody knows what came of it; of `replay_diverged` if the node does something else than
@@ -242,7 +244,7 @@ class Context:
         """
         Says that the node is alive, which puts its idle time-out off.
         """
-    def known_call(self, /, kind: str, name: str, given: Any, repeatable: bool) -> Effect | None:
+    def known_call(self, /, callee: tuple[str, str], given: Any, repeatable: bool, within: str | None = None) -> Effect | None:
         """
         A call that was made before this node began again, as `begin_call` finds it, which must
         not look for it again; none if it is to be made. Nothing begins, and nothing counts.
@@ -323,10 +325,13 @@ class Effect:
         """
         `wait`, awaited.
         """
-    def asked(self, /, context: Context, question: Any, asker: str | None = None) -> None:
+    def is_of(self, /, context: Context) -> bool:
         """
-        Part of the call has asked a question, which has no answer yet, for the node that
-        `context` is of.
+        Whether it is a call of the node that `context` is of.
+        """
+    def keep_question(self, /, question: Any, asker: str | None = None) -> None:
+        """
+        Keeps a question without an answer that part of the call has asked.
         """
     @property
     def key(self, /) -> str:

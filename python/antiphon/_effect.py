@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon._pause import CallScope
+from antiphon._pause import CallScope, scope_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractContextManager
 
     from antiphon._antiphon import Context, Effect
     from antiphon.tools import Tool
@@ -25,12 +27,25 @@ class Call:
         name: of what is called.
         given: what it is given: the same each time the node makes the call.
         repeatable: whether it does no harm to make it twice.
+        is_inner: whether it belongs to the call that it is made within, if there is one.
+        is_scope: whether what it calls and asks belongs to it.
     """
 
     kind: str
     name: str
     given: Any
     repeatable: bool
+    is_inner: bool = True
+    is_scope: bool = True
+
+    def about(self, ctx: Context) -> tuple[tuple[str, str], Any, bool, str | None]:
+        """What the node is told of it."""
+        within = scope_key(ctx) if self.is_inner else None
+        return (self.kind, self.name), self.given, self.repeatable, within
+
+    def scope(self, effect: Effect) -> AbstractContextManager[None]:
+        """What it does is done within this."""
+        return CallScope(effect) if self.is_scope else nullcontext()
 
 
 def call_of(tool: Tool, arguments: dict[str, Any]) -> Call:
@@ -46,7 +61,7 @@ def look_up(ctx: Context, call: Call) -> Effect | None:
         ToolError: it was begun, and nobody knows what came of it (``unknown_outcome``).
         StateError: the node had called something else (``replay_diverged``).
     """
-    return ctx.known_call(call.kind, call.name, call.given, call.repeatable)
+    return ctx.known_call(*call.about(ctx))
 
 
 def perform(
@@ -66,12 +81,12 @@ def perform(
             cannot be stored (``value_unstorable``).
         BudgetError: the run may not make it (``budget_exhausted``).
     """
-    made = found or ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
+    made = found or ctx.begin_call(*call.about(ctx))
     if made.known:
         return made.result()
     made.wait()
     try:
-        with CallScope(made):
+        with call.scope(made):
             value = effect(made.key)
     except BaseException as error:
         made.raised(error)
@@ -86,13 +101,13 @@ async def perform_async(
     ctx: Context, call: Call, effect: Callable[[str], Awaitable[Any]], found: Effect | None = None
 ) -> Any:
     """`perform` on the caller's event loop."""
-    made = found or ctx.begin_call(call.kind, call.name, call.given, call.repeatable)
+    made = found or ctx.begin_call(*call.about(ctx))
     if made.known:
         return made.result()
     if made.pending:
         await made.arrive()
     try:
-        with CallScope(made):
+        with call.scope(made):
             value = await effect(made.key)
     except BaseException as error:
         made.raised(error)

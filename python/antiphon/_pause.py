@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from contextvars import ContextVar
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 from weakref import ref
 
 if TYPE_CHECKING:
     from contextvars import Token
-    from weakref import ReferenceType
 
     from antiphon._antiphon import Context, Effect
 
-_CALLS: ContextVar[tuple[ReferenceType[Effect], ...]] = ContextVar("antiphon_calls", default=())
-"""The calls of nodes that whatever runs here is part of; weak, as a task may outlive them."""
+_SCOPES: ContextVar[tuple[CallScope, ...]] = ContextVar("antiphon_calls", default=())
+"""The calls of nodes that whatever runs here is part of."""
 
 _Pause = TypeVar("_Pause", bound=BaseException)
 
@@ -52,39 +52,66 @@ class Asked(Exception):
 
 
 class CallScope:
-    """A call tells its own questions from those beside it by what is asked within this.
+    """What a call of a node asks and calls by itself is told from what is beside it by this.
 
     Args:
-        effect: the call.
+        effect: the call. It is held weakly: a task may outlive the node with its variables.
     """
 
-    __slots__ = ("_effect", "_token")
+    __slots__ = ("_effect", "_numbers", "_token", "key")
 
     def __init__(self, effect: Effect) -> None:
+        self.key = effect.key
         self._effect = ref(effect)
-        self._token: Token[tuple[ReferenceType[Effect], ...]]
+        self._numbers = count()
+        self._token: Token[tuple[CallScope, ...]]
 
     def __enter__(self) -> None:
-        self._token = _CALLS.set((*_CALLS.get(), self._effect))
+        self._token = _SCOPES.set((*_SCOPES.get(), self))
 
     def __exit__(self, *_raised: object) -> None:
         # A node that is closed from outside ends among other variables.
         with suppress(ValueError):
-            _CALLS.reset(self._token)
+            _SCOPES.reset(self._token)
+
+    def is_of(self, ctx: Context) -> bool:
+        """Whether the call is one of that node, and under way."""
+        effect = self._effect()
+        return effect is not None and effect.is_of(ctx)
+
+    def keep(self, question: object, asker: str | None) -> None:
+        """Keeps what is asked within the call."""
+        effect = self._effect()
+        if effect is not None:
+            effect.keep_question(question, asker)
+
+    def next_id(self) -> str:
+        """The id of the next question that is asked within the call."""
+        return f"{self.key}-{next(self._numbers)}"
 
 
-def asked(ctx: Context, question: object, asker: str | None) -> None:
-    """Tells the calls around here that they ask.
+def scope_of(ctx: Context) -> CallScope | None:
+    """The innermost call of a node that whatever runs here is part of, if there is one."""
+    return next((scope for scope in reversed(_SCOPES.get()) if scope.is_of(ctx)), None)
+
+
+def scope_key(ctx: Context) -> str | None:
+    """The idempotency key of that call."""
+    scope = scope_of(ctx) if _SCOPES.get() else None
+    return None if scope is None else scope.key
+
+
+def keep_question(ctx: Context, question: object, asker: str | None) -> None:
+    """Has the calls around here keep a question that has no answer.
 
     Args:
         ctx: of the node that is to pause.
         question: what is asked.
         asker: as that of `Interrupted`.
     """
-    for reference in _CALLS.get():
-        call = reference()
-        if call is not None:
-            call.asked(ctx, question, asker)
+    for scope in _SCOPES.get():
+        if scope.is_of(ctx):
+            scope.keep(question, asker)
 
 
 def pause_in(left: BaseException, kind: type[_Pause]) -> _Pause | None:

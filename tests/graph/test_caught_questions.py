@@ -1,10 +1,14 @@
 """A question that the code of a node catches: the node pauses for it all the same."""
 
 import asyncio
+import gc
 import operator
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -138,6 +142,138 @@ def test_questions_gathered_as_results_are_asked_one_by_one(impl: Impl, style: s
     second = run(Command(resume="a"))
     assert [question.value for question in second["__interrupt__"]] == ["b?"]
     assert run(Command(resume="b"))["log"] == ["a", "b"]
+
+
+def drive(graph: Any, answers: Any = lambda value: f"to {value}") -> tuple[list[Any], Any]:
+    """Every question that is asked, one after the other, and what comes of it."""
+    asked, came = [], graph.invoke({}, CONFIG)
+    while "__interrupt__" in came:
+        (question,) = came["__interrupt__"]
+        asked.append(question.value)
+        came = graph.invoke(Command(resume=answers(question.value)), CONFIG)
+    return asked, came["log"]
+
+
+def passed(ask: Callable[[], Any]) -> Any:
+    """Ask, and let the question pass."""
+    return ask()
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("way", [passed, excepted], ids=lambda way: str(way.__name__))
+@pytest.mark.parametrize("url", ["memory:", "sqlite:{}/runs.db"])
+def test_each_question_gets_its_own_answer(impl: Impl, tmp_path: Path, url: str, way: Any) -> None:
+    del impl
+
+    def inner_step(runtime: Runtime[None]) -> Any:
+        first = runtime.step("inner", lambda: way(lambda: interrupt("3")))
+        return f"{first} {way(lambda: interrupt('4'))}"
+
+    def node(state: State, runtime: Runtime[None]) -> State:
+        one = way(lambda: interrupt("1"))
+        two = runtime.step("two", lambda: way(lambda: interrupt("2")))
+        more = runtime.step("more", lambda: inner_step(runtime))
+        five = interrupt("5")
+        six = runtime.step("six", lambda: [way(partial(interrupt, n)) for n in ("6", "7")])
+        return {"log": [one, two, more, five, *six]}
+
+    graph = single(node, checkpointer=url.format(tmp_path))
+    asked, log = drive(graph)
+    assert asked == ["1", "2", "3", "4", "5", "6", "7"]
+    assert log == ["to 1", "to 2", "to 3 to 4", "to 5", "to 6", "to 7"]
+
+
+@pytest.mark.only("antiphon")
+def test_the_first_question_is_asked_first_whichever_leaves_the_node(impl: Impl) -> None:
+    del impl
+
+    async def asks(question: str) -> Any:
+        return interrupt(question)
+
+    async def node(state: State) -> State:
+        came = await asyncio.gather(asks("drop it?"), return_exceptions=True)
+        return {"log": [str(came[0]), interrupt("your name?")]}
+
+    asked, log = drive(single(node, checkpointer="memory:"))
+    assert asked == ["drop it?", "your name?"]
+    assert log == ["to drop it?", "to your name?"]
+
+
+@pytest.mark.only("antiphon")
+def test_an_exception_made_anew_of_one_that_carries_a_question_is_that_question(
+    impl: Impl,
+) -> None:
+    def node(state: State) -> State:
+        try:
+            return {"log": [interrupt("may I?")]}
+        except impl.GraphInterrupt as pause:
+            raise impl.GraphInterrupt(pause.args[0]) from None
+
+    assert drive(single(node, checkpointer="memory:")) == (["may I?"], ["to may I?"])
+
+
+@pytest.mark.only("antiphon")
+@pytest.mark.parametrize("way", [passed, excepted], ids=lambda way: str(way.__name__))
+def test_a_call_within_a_step_is_not_the_same_call_beside_it(impl: Impl, way: Any) -> None:
+    del impl
+    paid: list[int] = []
+
+    @tool(approval=True)
+    def spend(euros: int) -> str:
+        """Pays a sum."""
+        paid.append(euros)
+        return f"paid {len(paid)}"
+
+    def node(state: State, runtime: Runtime[None]) -> State:
+        within = runtime.step("within", lambda: way(lambda: runtime.call(spend, euros=5)))
+        between = interrupt("go on?")
+        return {"log": [within, between, way(lambda: runtime.call(spend, euros=5))]}
+
+    graph = single(node, checkpointer="memory:")
+    asked, log = drive(graph, lambda value: True if isinstance(value, dict) else "yes")
+    assert [value if isinstance(value, str) else value["tool"] for value in asked] == [
+        "spend",
+        "go on?",
+        "spend",
+    ]
+    assert (log, paid) == (["paid 1", "yes", "paid 2"], [5, 5])
+
+
+@pytest.mark.only("antiphon")
+def test_a_graph_within_a_step_is_not_the_same_graph_beside_it(impl: Impl) -> None:
+    del impl
+
+    def node(state: State, runtime: Runtime[None]) -> State:
+        within = runtime.step("within", lambda: INNER.invoke({})["log"][0])
+        return {"log": [within, INNER.invoke({})["log"][0]]}
+
+    answers = iter(["first", "second"])
+    graph = single(node, checkpointer="memory:")
+    assert drive(graph, lambda _: next(answers)) == (["may I?"] * 2, ["first", "second"])
+
+
+class Question:
+    """A question that leads to whoever asks it."""
+
+    runtime: Any = None
+
+
+@pytest.mark.only("antiphon")
+def test_a_question_does_not_keep_itself_alive(impl: Impl) -> None:
+    del impl
+    alive: list[Any] = []
+
+    def node(state: State, runtime: Runtime[None]) -> State:
+        question = Question()
+        question.runtime = runtime
+        alive.append(weakref.ref(question))
+        return {"log": [interrupt(question)]}
+
+    graph = single(node)
+    assert graph.resume(graph.invoke({}), "yes")["log"] == ["yes"]
+    del graph
+    gc.collect()
+    assert [reference() for reference in alive] == [None, None]
 
 
 class Gathers(Agent):

@@ -154,4 +154,6 @@ class Approving:
         # In its name, since what steps are given tells them apart on threads alone.
         text = json.dumps(self._arguments, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        return Call("step", f"approve {self._tool.name} {digest}", self._arguments, repeatable=True)
+        name = f"approve {self._tool.name} {digest}"
+        # What it looks up is a call beside it.
+        return Call("step", name, self._arguments, repeatable=True, is_scope=False)

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._effect import Call, perform, perform_async
+from antiphon._pause import scope_of
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ Decided: TypeAlias = tuple[bool, Any | None, str | None]
 _PRESENT: ContextVar[tuple[object, Round] | None] = ContextVar("antiphon_round", default=None)
 _WITHIN: ContextVar[tuple[Future[None], ...]] = ContextVar("antiphon_within", default=())
 """The calls that whatever runs here is part of."""
+_NOWHERE = -1
+"""The place of an answer that is not among those of the node."""
 _HASTE = 0.2
 """Seconds before its time-out in which a node that asks waits for nothing else."""
 _BEAT = 0.05
@@ -41,9 +44,17 @@ def ask(ctx: Context, question: Any) -> Any:
     Raises:
         Interrupted: there is none yet.
     """
-    while _is_of_call(answer := ctx.ask(question)):
-        pass
-    return answer
+    scope = scope_of(ctx)
+    if scope is None:
+        while _is_of_call(answer := ctx.ask(question)):
+            pass
+        return answer
+    # Once the call is known, nobody asks within it: its answers go by ids of their own.
+    asker = scope.next_id()
+    relayed = ctx.relayed(asker)
+    if relayed is None:
+        raise ctx.pause(question, asker)
+    return relayed[0]
 
 
 class Round:
@@ -93,13 +104,14 @@ class Round:
         """
         made: list[Effect] = []
 
-        def find(_key: str) -> tuple[int, Decided]:
-            if self._since is None:
+        def find(key: str) -> tuple[int, Decided]:
+            asker = self._asker(key)
+            if asker is None and self._since is None:
                 self._begin(perform(self._ctx, _SINCE, lambda _key: len(self._ctx.answers)))
-            found = self._take(proposal) or self._take_made(proposal, known, made)
+            found = self._find(proposal, asker, known, made)
             if found is None:
                 self._paused = proposal.question
-                raise self._ctx.pause(proposal.question)
+                raise self._ctx.pause(proposal.question, asker)
             return found
 
         decided = self._known(perform(self._ctx, call, find))
@@ -114,14 +126,15 @@ class Round:
         async def count(_key: str) -> int:
             return len(self._ctx.answers)
 
-        async def find(_key: str) -> tuple[int, Decided]:
-            if self._since is None:
+        async def find(key: str) -> tuple[int, Decided]:
+            asker = self._asker(key)
+            if asker is None and self._since is None:
                 self._begin(await perform_async(self._ctx, _SINCE, count))
-            found = self._take(proposal) or self._take_made(proposal, known, made)
+            found = self._find(proposal, asker, known, made)
             if found is not None:
                 return found
             await self.settle_async(proposal.question)
-            raise self._ctx.pause(proposal.question)
+            raise self._ctx.pause(proposal.question, asker)
 
         decided = self._known(await perform_async(self._ctx, call, find))
         return decided, made[0] if made else None
@@ -174,6 +187,22 @@ class Round:
             if self._since is None:
                 self._since = since
                 self._answers = self._ctx.answers
+
+    def _asker(self, key: str) -> str | None:
+        """The id of a question about a call that is part of another one.
+
+        Once that one is known, nobody comes to this call, and its answer is for no other.
+        """
+        return None if scope_of(self._ctx) is None else key
+
+    def _find(
+        self, proposal: Proposal, asker: str | None, known: _LookUp, made: list[Effect]
+    ) -> tuple[int, Decided] | None:
+        if asker is None:
+            return self._take(proposal) or self._take_made(proposal, known, made)
+        relayed = self._ctx.relayed(asker)
+        decided = None if relayed is None else _recalled(proposal, relayed[0])
+        return None if decided is None else (_NOWHERE, decided)
 
     def _take(self, proposal: Proposal) -> tuple[int, Decided] | None:
         """The first answer about this very call that this attempt got and has not used."""
@@ -234,7 +263,7 @@ class Round:
             return others
 
 
-_SINCE = Call("step", "approvals", None, repeatable=True)
+_SINCE = Call("step", "approvals", None, repeatable=True, is_inner=False, is_scope=False)
 """How many answers there were when the attempt began: what was approved before is done with."""
 
 

@@ -118,10 +118,7 @@ impl Call {
 
     /// What the node's code has come to: a question that it has caught stays one.
     pub(crate) fn answer(&self, py: Python<'_>, came: PyResult<Bound<'_, PyAny>>) -> Answer {
-        match came {
-            Ok(value) => self.errand.question.or_returned(py, value.unbind()),
-            Err(error) => Answer::Raised(error),
-        }
+        self.errand.question.first_of(py, came.map(Bound::unbind))
     }
 
     /// The call is over.

@@ -379,33 +379,37 @@ impl Context {
         })
     }
 
-    /// Begins a call of a `tool`, a `model` or a `step`, unless it is known what came of it.
+    /// Begins a call unless it is known what came of it: of a `tool`, a `model` or a `step`,
+    /// and its name.
     /// `given` is what it is given: a node that begins again gives it the same. It counts
-    /// against the budgets when it is made. `repeatable` says that it may be made twice.
+    /// against the budgets when it is made. `repeatable` says that it may be made twice, and
+    /// `within` is the key of the call of the node that it is part of.
     ///
     /// Raises the `antiphon.errors` class of `unknown_outcome` if it was begun before and
     /// nobody knows what came of it; of `replay_diverged` if the node does something else than
     /// it had; and as `request`.
+    #[pyo3(signature = (callee, given, repeatable, within=None))]
     fn begin_call(
         slf: &Bound<'_, Self>,
-        kind: &str,
-        name: String,
+        callee: (String, String),
         given: &Bound<'_, PyAny>,
         repeatable: bool,
+        within: Option<&str>,
     ) -> PyResult<Effect> {
-        Effect::begin(slf, Effect::call(slf, (kind, name), given, repeatable)?)
+        Effect::begin(slf, Effect::call(slf, callee, (given, within), repeatable)?)
     }
 
     /// A call that was made before this node began again, as `begin_call` finds it, which must
     /// not look for it again; none if it is to be made. Nothing begins, and nothing counts.
+    #[pyo3(signature = (callee, given, repeatable, within=None))]
     fn known_call(
         slf: &Bound<'_, Self>,
-        kind: &str,
-        name: String,
+        callee: (String, String),
         given: &Bound<'_, PyAny>,
         repeatable: bool,
+        within: Option<&str>,
     ) -> PyResult<Option<Effect>> {
-        Effect::look_up(slf, Effect::call(slf, (kind, name), given, repeatable)?)
+        Effect::look_up(slf, Effect::call(slf, callee, (given, within), repeatable)?)
     }
 
     /// Counts a call of a model or tool against the budgets.
@@ -424,6 +428,7 @@ impl Context {
             return Ok(());
         }
         visit.call(&self.errand.run)?;
+        self.errand.question.traverse(&visit)?;
         self.errand.answers.iter().try_for_each(|answer| visit.call(&answer.0))
     }
 }

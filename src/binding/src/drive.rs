@@ -228,7 +228,7 @@ impl Turn<'_> {
                 if self.state.leaving && is_callers(py, &error) {
                     self.leave(py, error.clone_ref(py));
                 }
-                Answer::Raised(error)
+                call.answer(py, Err(error))
             }
         };
         self.state.leaving = false;
@@ -294,7 +294,7 @@ impl Turn<'_> {
     fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
         match call.begin(py) {
             Ok(inner) => self.spawn_begun(py, call, inner),
-            Err(error) => Ok(Came::Done(call.errand.id, Answer::Raised(error))),
+            Err(error) => Ok(Came::Done(call.errand.id, call.answer(py, Err(error)))),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::checkpoint::{Call, Callee, Came};
+use antiphon_core::checkpoint::{self, Call, Callee, Came};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::Begun;
 use antiphon_core::task::TaskId;
@@ -94,12 +94,12 @@ impl Effect {
     /// A call of a node: of what `kind` says; `given` is what it is given.
     pub(crate) fn call(
         context: &Bound<'_, Context>,
-        (kind, name): (&str, String),
-        given: &Bound<'_, PyAny>,
+        (kind, name): (String, String),
+        (given, within): (&Bound<'_, PyAny>, Option<&str>),
         repeatable: bool,
     ) -> PyResult<Call> {
         let py = given.py();
-        let callee = Self::callee(kind)?;
+        let callee = Self::callee(&kind)?;
         let run = context.get().errand.run.get();
         let values = run.with(|core| Ok(core.values_codec().cloned()))?;
         let digest = match (values, callee) {
@@ -108,7 +108,7 @@ impl Effect {
             (None, Callee::Step | Callee::Graph) => 0,
             (None, Callee::Model | Callee::Tool) => ObjectCodec::shared(py)?.digest(given),
         };
-        Ok(Call { callee, name, digest, repeatable })
+        Ok(Call { callee, name, digest: digest_within(digest, within), repeatable })
     }
 
     /// A call of a role that was made before.
@@ -249,15 +249,15 @@ impl Effect {
         awaited(py, answer, |py, ()| Ok(py.None()))
     }
 
-    /// Part of the call has asked a question, which has no answer yet, for the node that
-    /// `context` is of.
-    #[pyo3(signature = (context, question, asker=None))]
-    fn asked(&self, py: Python<'_>, context: &Context, question: Py<PyAny>, asker: Option<String>) {
-        if let Owner::Node(own) = &self.owner
-            && Arc::ptr_eq(&own.get().errand, &context.errand)
-        {
-            self.question.keep(py, &Question { value: question, asker });
-        }
+    /// Whether it is a call of the node that `context` is of.
+    fn is_of(&self, context: &Context) -> bool {
+        matches!(&self.owner, Owner::Node(own) if Arc::ptr_eq(&own.get().errand, &context.errand))
+    }
+
+    /// Keeps a question without an answer that part of the call has asked.
+    #[pyo3(signature = (question, asker=None))]
+    fn keep_question(&self, py: Python<'_>, question: Py<PyAny>, asker: Option<String>) {
+        self.question.keep(py, &Question { value: question, asker });
     }
 
     /// The call has returned a value. If part of it has asked, the question is raised
@@ -267,8 +267,9 @@ impl Effect {
     /// the run is kept.
     fn returned(&self, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
         if let (Owner::Node(context), Some(question)) = (&self.owner, self.question.get()) {
+            let raised = Context::raised(context.bind(py), question);
             self.end(py, Came::Left)?;
-            return Err(Context::raised(context.bind(py), question));
+            return Err(raised);
         }
         let value = Object(value).fresh();
         if let Some(problem) = self.problem(py, &value)? {
@@ -287,7 +288,7 @@ impl Effect {
         match known(error).map(|(category, _)| category) {
             // It was to ask, or had no budget left: it is made again.
             Some(Category::Budget) => return self.end(py, Came::Left),
-            _ if asks || self.question.get().is_some() => return self.end(py, Came::Left),
+            _ if asks => return self.end(py, Came::Left),
             Some(Category::Cancelled) => {
                 self.abandon(py);
                 return Ok(());
@@ -296,6 +297,7 @@ impl Effect {
                 self.abandon(py);
                 return Ok(());
             }
+            _ if self.question.get().is_some() => return self.end(py, Came::Left),
             _ => {}
         }
         let raised = Object::of(error);
@@ -314,6 +316,7 @@ impl Effect {
         if let Owner::Node(context) = &self.owner {
             visit.call(context)?;
         }
+        self.question.traverse(&visit)?;
         match &self.stage {
             Stage::Known(Came::Value(value) | Came::Raised(value)) => visit.call(&value.0),
             Stage::Known(_) | Stage::Due { .. } => Ok(()),
@@ -328,6 +331,13 @@ impl Drop for Effect {
             Python::try_attach(|py| self.abandon(py));
         }
     }
+}
+
+/// The digest of what a call is given that is part of another one: it is not taken for the
+/// same call beside that one, which does not make it once what came of it is known.
+pub(crate) fn digest_within(digest: u64, within: Option<&str>) -> u64 {
+    within
+        .map_or(digest, |key| checkpoint::digest(&[&digest.to_be_bytes(), key.as_bytes()].concat()))
 }
 
 /// An exception that has no stored form of its own.

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::context::Context;
 use crate::inbox::Answer;
@@ -35,10 +36,27 @@ impl Question {
     /// The same, known to the call of the node that the code around here is part of.
     pub(crate) fn raised_in(&self, context: &Bound<'_, Context>) -> PyResult<PyErr> {
         let py = context.py();
-        let asked = py.import(intern!(py, "antiphon._pause"))?.getattr(intern!(py, "asked"))?;
-        asked.call1((context, &self.value, self.asker.as_deref()))?;
+        let pause = py.import(intern!(py, "antiphon._pause"))?;
+        let about = (context, &self.value, self.asker.as_deref());
+        pause.call_method1(intern!(py, "keep_question"), about)?;
         self.raised(py)
     }
+}
+
+/// The idempotency key of the call of the node that whatever runs here is part of.
+pub(crate) fn scope_key(context: &Bound<'_, Context>) -> PyResult<Option<String>> {
+    let pause = context.py().import(intern!(context.py(), "antiphon._pause"))?;
+    pause.call_method1(intern!(context.py(), "scope_key"), (context,))?.extract()
+}
+
+/// Whether an exception only carries a question, or a group of them nothing else.
+fn carries_question(py: Python<'_>, error: &PyErr) -> bool {
+    let carried = || {
+        let pause = py.import(intern!(py, "antiphon._pause"))?;
+        let found = pause.call_method1(intern!(py, "question_in"), (error.value(py),))?;
+        found.hasattr(intern!(py, "__antiphon_asker__"))
+    };
+    carried().unwrap_or(false)
 }
 
 impl UnansweredQuestion {
@@ -52,11 +70,22 @@ impl UnansweredQuestion {
         self.0.get()
     }
 
-    /// What code that has returned a value has come to.
-    pub(crate) fn or_returned(&self, py: Python<'_>, value: Py<PyAny>) -> Answer {
-        match self.get() {
-            None => Answer::Returned(value),
-            Some(question) => Answer::Raised(question.raised(py).unwrap_or_else(|error| error)),
+    /// What code has come to: one that returns a value, or carries a later question out,
+    /// pauses for the first one.
+    pub(crate) fn first_of(&self, py: Python<'_>, came: PyResult<Py<PyAny>>) -> Answer {
+        match (self.get(), came) {
+            (Some(question), Ok(_)) => {
+                Answer::Raised(question.raised(py).unwrap_or_else(|error| error))
+            }
+            (Some(question), Err(error)) if carries_question(py, &error) => {
+                Answer::Raised(question.raised(py).unwrap_or_else(|error| error))
+            }
+            (_, Ok(value)) => Answer::Returned(value),
+            (_, Err(error)) => Answer::Raised(error),
         }
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.get().map_or(Ok(()), |question| visit.call(&question.value))
     }
 }

@@ -14,12 +14,14 @@ use antiphon_stores::codec::Codec;
 use pyo3::prelude::*;
 
 use crate::codec::ObjectCodec;
-use crate::context::Errand;
+use crate::context::{Context, Errand};
 use crate::core::{Core, Phase};
+use crate::effect::digest_within;
 use crate::engine::Engine;
 use crate::fault::to_exception;
 use crate::kept::Awaited;
 use crate::object::Object;
+use crate::question::scope_key;
 use crate::run::Run;
 
 /// A run's place in the node that has started it.
@@ -57,6 +59,8 @@ impl Subrun {
             (Some(input), Some(values)) => values.digest(input),
             (Some(input), None) => ObjectCodec::shared(py)?.digest(input),
         };
+        let within = scope_key(&Context::of(py, errand)?)?;
+        let digest = digest_within(digest, within.as_deref());
         let name = engine.get().graph.name();
         let begun = run.with(|core| Ok(core.machine.begin_subrun(id, name, digest)))?;
         let begun = begun.map_err(|fault| to_exception(py, &fault))?;

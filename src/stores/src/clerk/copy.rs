@@ -65,6 +65,10 @@ impl Clerk {
             Err(fault) => Err(fault),
         };
         self.release(to).await?;
+        if copied.is_err() {
+            // It may be there although nobody was told; whoever has it by now keeps it.
+            let _ = self.store().delete(to).await;
+        }
         copied
     }
 
