@@ -128,13 +128,21 @@ impl Rejected {
 }
 
 /// The last fenced blocks of `text`. When the reply itself starts as JSON, a
-/// fence in that JSON is part of a string.
+/// fence in that JSON is part of a string, and so is one in the middle of a line of
+/// JSON that prose stands before.
 fn blocks<'a>(text: &'a str, passages: &[Passage<'_>]) -> Vec<Body<'a>> {
     let whole = passages.first().filter(|passage| passage.start == 0);
     let from = whole.map_or(0, |passage| passage.text.len());
     let mut bodies = fence::bodies(text);
-    bodies.retain(|body| body.start >= from);
+    bodies.retain(|body| body.start >= from && !(body.inline && is_inside(passages, body.start)));
     bodies.split_off(bodies.len().saturating_sub(BLOCKS))
+}
+
+/// Whether a place is inside of a passage that has an end.
+fn is_inside(passages: &[Passage<'_>], at: usize) -> bool {
+    let before = passages.partition_point(|passage| passage.start < at);
+    let last = passages.get(..before).and_then(<[_]>::last);
+    last.is_some_and(|passage| passage.closed && at < passage.start + passage.text.len())
 }
 
 fn broken(text: &str, flaw: Flaw) -> Violation {

@@ -8,6 +8,8 @@ pub(super) struct Body<'a> {
     pub(super) start: usize,
     /// False when the reply ends before the fence does.
     pub(super) closed: bool,
+    /// Whether something stands before the fence on its line.
+    pub(super) inline: bool,
 }
 
 /// The fenced blocks of `text` in their order, whatever their language tag.
@@ -22,7 +24,8 @@ pub(super) fn bodies(text: &str) -> Vec<Body<'_>> {
         let end = closing.map_or(text.len(), |fence| fence.start);
         // A fence that closes on the line it opens has its body's start behind its end.
         let inside = text.get(start..end).unwrap_or_default();
-        bodies.push(Body { text: inside, start, closed: closing.is_some() });
+        let inline = !opening.is_first(text);
+        bodies.push(Body { text: inside, start, closed: closing.is_some(), inline });
     }
     bodies
 }
@@ -45,10 +48,14 @@ impl Fence {
         if after.starts_with(['{', '[']) {
             return Some(text.len() - after.len());
         }
-        let before = text.get(..self.start)?.trim_end_matches(SPACES);
-        let first = before.is_empty() || before.ends_with('\n');
-        let opens = first || after.is_empty() || after.starts_with('\n');
+        let opens = self.is_first(text) || after.is_empty() || after.starts_with('\n');
         opens.then(|| text.len() - after.len() + after.find('\n').map_or(after.len(), |at| at + 1))
+    }
+
+    /// Whether nothing stands before it on its line.
+    fn is_first(self, text: &str) -> bool {
+        let before = text.get(..self.start).unwrap_or_default().trim_end_matches(SPACES);
+        before.is_empty() || before.ends_with('\n')
     }
 
     fn closes(self, opening: Self, text: &str) -> bool {

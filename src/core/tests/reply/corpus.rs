@@ -151,6 +151,7 @@ fn strings() -> Vec<Case> {
         (r#"{"a": "\u00e9\t\/",}"#, Repaired, json!({"a": "é\t/"})),
         (r#"{"a": "\u12",}"#, Repaired, json!({"a": "\\u12"})),
         ("{\"md\": \"x\n```json\n{}\n```\n\"}", Repaired, json!({"md": "x\n```json\n{}\n```\n"})),
+        ("Well: {\"```{`\": {\"b\": 1},}", Repaired, json!({"```{`": {"b": 1}})),
     ]
 }
 
