@@ -340,7 +340,7 @@ async fn an_empty_thread_has_nothing_to_go_on_from() {
     let refused = system.go_on(place, outside()).await.unwrap_err();
     assert_eq!(refused.code, "thread_empty");
     assert!(model.requests().is_empty());
-    assert_eq!(store.threads("", 1).await.unwrap().pop().unwrap().held, None);
+    assert_eq!(store.threads("", 1).await.unwrap(), [], "nothing is left of it");
 }
 
 #[tokio::test]
