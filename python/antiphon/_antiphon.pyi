@@ -325,7 +325,7 @@ class Effect:
         """
         `wait`, awaited.
         """
-    def is_of(self, /, context: Context) -> bool:
+    def is_of(self, /, context: Any) -> bool:
         """
         Whether it is a call of the node that `context` is of.
         """
@@ -952,9 +952,10 @@ class RoleCall:
         """
         1 for the first attempt.
         """
-    def begin_call(self, /, kind: str, name: str, given: Any, repeatable: bool) -> Effect:
+    def begin_call(self, /, callee: tuple[str, str], given: Any, repeatable: bool, _within: str | None = None) -> Effect:
         """
-        Begins a call, unless it is known what came of it; as `Context.begin_call`.
+        Begins a call, unless it is known what came of it; as `Context.begin_call`. A role's
+        calls are not told from those within them.
         """
     def charge(self, /, input_tokens: int, output_tokens: int) -> None:
         """

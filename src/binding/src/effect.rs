@@ -250,8 +250,11 @@ impl Effect {
     }
 
     /// Whether it is a call of the node that `context` is of.
-    fn is_of(&self, context: &Context) -> bool {
-        matches!(&self.owner, Owner::Node(own) if Arc::ptr_eq(&own.get().errand, &context.errand))
+    fn is_of(&self, context: &Bound<'_, PyAny>) -> bool {
+        // A role has another kind of context.
+        let Ok(context) = context.cast::<Context>() else { return false };
+        let errand = &context.get().errand;
+        matches!(&self.owner, Owner::Node(own) if Arc::ptr_eq(&own.get().errand, errand))
     }
 
     /// Keeps a question without an answer that part of the call has asked.

@@ -143,15 +143,18 @@ impl RoleCall {
         self.cx.notes.charge(Usage { input_tokens, output_tokens });
     }
 
-    /// Begins a call, unless it is known what came of it; as `Context.begin_call`.
+    /// Begins a call, unless it is known what came of it; as `Context.begin_call`. A role's
+    /// calls are not told from those within them.
+    #[pyo3(signature = (callee, given, repeatable, _within=None))]
     fn begin_call(
         &self,
-        kind: &str,
-        name: String,
+        callee: (String, String),
         given: &Bound<'_, PyAny>,
         repeatable: bool,
+        _within: Option<&str>,
     ) -> PyResult<Effect> {
-        Asking::begin(&self.cx.notes, (kind, name), given, repeatable)
+        let (kind, name) = callee;
+        Asking::begin(&self.cx.notes, (&kind, name), given, repeatable)
     }
 
     /// Counts a call of a model or tool against the budgets.
