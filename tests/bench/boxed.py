@@ -11,15 +11,14 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from bench.forked import CODE, REST
+
 if TYPE_CHECKING:
     from antiphon.sandbox import Sandbox
 
 Run = Callable[[str], Any]
 MONTY, SMOLAGENTS = "pydantic-monty", "smolagents"
-CODE = "1 + 1"
 AT_ONCE = 8
-_REST = 0.03
-"""Seconds in which spares are made again, and whatever the last run left is gone."""
 
 
 def sandbox(*packages: str, spares: bool = True, tools: tuple[Any, ...] = ()) -> "Sandbox | None":
@@ -50,7 +49,7 @@ def rested(box: "Sandbox", start: str) -> float:
         start: how its worker has to have come to be; other runs do not count.
     """
     while True:
-        sleep(_REST)
+        sleep(REST)
         began = perf_counter()
         result = box.run(CODE)
         seconds = perf_counter() - began
@@ -111,7 +110,7 @@ def spare_memory(*packages: str) -> float | None:
     box = sandbox(*packages)
     if box is None:
         return None
-    sleep(_REST * 10)
+    sleep(REST * 10)
     [zygote] = set(_children(os.getpid())) - set(before)
     sizes = [private(pid) for pid in _leaves(zygote)]
     box.close()

@@ -9,10 +9,12 @@ import pytest
 
 from bench import command, rows, thread
 from bench.engine import OURS, THEIRS, Engine
+from bench.forked import RUNS
 from bench.measure import FLOOR, Result, measure
 from bench.report import document, table_line
 from bench.row import Goal, Row, awaited, sync
 from bench.rows import kept, sandbox
+from bench.rows.process import printed
 from bench.thread import Grown, steps_around
 from bench.verdict import EXCELLENT, FAILED, PASSED, judge, verdicts
 from sandbox.snippets.snippets import load
@@ -144,6 +146,16 @@ def test_runs_at_once_are_timed_together(threads: int) -> None:
     assert sample(1) > 0
     # Each thread has begun before the clock does.
     assert len(ran) == sandbox.JOBS + threads
+
+
+def test_a_few_long_runs_are_not_typical() -> None:
+    seconds = iter([9.0, *[1.0] * RUNS])
+    assert sandbox.typical(lambda: next(seconds))(1) == 1
+
+
+@pytest.mark.parametrize("start", ["fork", "spare"])
+def test_a_bare_fork_runs_the_code(start: str) -> None:
+    assert 0 < printed("-m", "bench.forked", start, "json") < 1
 
 
 def test_a_snippet_that_fails_in_any_way_does_not_come_out() -> None:
