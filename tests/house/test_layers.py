@@ -16,6 +16,8 @@ _SQL = frozenset({"rusqlite", "sqlx-core", "tokio-postgres", "libsqlite3-sys"})
 _WAITING = frozenset({"tokio", "mio", "async-std", "smol"})
 _ADAPTERS = frozenset({"net", "models", "tools", "mcp", "stores", "sandbox", "queue"})
 _PORTS = frozenset({"core", "runtime"})
+_CLOSURE = 25
+"""Packages that the engine may need in all, itself included."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Room:
 
 HOUSE = {
     "core": Room(frozenset(), _PYTHON | _HTTP | _SQL | _WAITING | {"tracing"}),
+    "reply": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL | _WAITING),
     "runtime": Room(frozenset({"core"}), _PYTHON | _HTTP | _SQL),
     "net": Room(),
     "models": Room(_PORTS | {"net"}),
@@ -36,9 +39,9 @@ HOUSE = {
     "stores": Room(),
     "sandbox": Room(),
     "queue": Room(),
-    "systems": Room(_PORTS, _PYTHON | _HTTP | _SQL),
-    "server": Room(_PORTS | _ADAPTERS | {"systems"}),
-    "binding": Room(_PORTS | _ADAPTERS | {"systems", "server"}, frozenset()),
+    "systems": Room(_PORTS | {"reply"}, _PYTHON | _HTTP | _SQL),
+    "server": Room(_PORTS | _ADAPTERS | {"reply", "systems"}),
+    "binding": Room(_PORTS | _ADAPTERS | {"reply", "systems", "server"}, frozenset()),
 }
 CRATES = sorted(path.parent.name for path in ROOT.glob("src/*/Cargo.toml"))
 
@@ -64,6 +67,11 @@ def test_a_crate_that_reaches_past_its_layer_is_found() -> None:
         "src/stores/Cargo.toml:1: stores may not depend on: antiphon-models"
     ]
     assert misfits("models", {"antiphon-net", "reqwest"}) == []
+
+
+def test_the_engine_needs_few_packages() -> None:
+    needed = dependencies("core")
+    assert len(needed) <= _CLOSURE, f"core needs {len(needed)} packages: {sorted(needed)}"
 
 
 def misfits(crate: str, known: set[str]) -> list[str]:

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use antiphon_core::agent::{AgentSpec, AgentTool, Conclusion};
 use antiphon_core::approval::Judgement;
-use antiphon_core::reply::Shape;
+use antiphon_core::reply::{ReplyParser, SchemaCompiler};
 use antiphon_core::task::{Invocation, Outcome};
 use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
+use antiphon_reply::JsonSchemas;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -153,12 +154,11 @@ fn model_entry(model: &Bound<'_, PyAny>) -> PyResult<ModelEntry> {
     Ok(ModelEntry::Callable(Callable { call, asynchronous }))
 }
 
-fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<Shape>>> {
+fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<dyn ReplyParser>>> {
     let Some(given) = options.get::<Bound<'_, PyDict>>("output")? else { return Ok(None) };
     let json = json::read(given.as_any())?;
-    let shape = Shape::compile(&Schema::new("answer", json));
-    let shape = shape.map_err(|fault| to_exception(given.py(), &fault))?;
-    Ok(Some(Arc::new(shape)))
+    let parser = JsonSchemas.compile(&Schema::new("answer", json));
+    parser.map(Some).map_err(|fault| to_exception(given.py(), &fault))
 }
 
 /// A callable as Python gives it, and whether it is async.
@@ -171,11 +171,11 @@ fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
         given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool, Option<Given>)>()?;
     let made = tool_spec(&spec)?;
     let name = made.name.clone();
-    let arguments = Shape::compile(&Schema::new(&name, made.parameters.clone()));
+    let arguments = JsonSchemas.compile(&Schema::new(&name, made.parameters.clone()));
     let arguments = arguments.map_err(|fault| to_exception(given.py(), &fault))?;
     let approve = approve.map(|(call, asynchronous)| Callable { call, asynchronous });
     let entry = ToolEntry { name, callable: Callable { call, asynchronous }, approve };
-    Ok((entry, AgentTool { spec: made, arguments: Arc::new(arguments) }))
+    Ok((entry, AgentTool { spec: made, arguments }))
 }
 
 /// A tool's spec as Python writes it.

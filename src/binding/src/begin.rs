@@ -1,6 +1,7 @@
 //! How a run begins on a thread: with more input, where an earlier run has
 //! stopped, or as an edit of what is there.
 
+use antiphon_core::approval::Schemas;
 use antiphon_core::checkpoint::{Change, Commit, Image, KeptState, Memory};
 use antiphon_core::command::Update;
 use antiphon_core::graph::{END, NodeId};
@@ -152,7 +153,10 @@ impl Going<'_> {
         }
         keeper.begin(&header(engine, &options));
         let mut answered = Vec::new();
-        for commit in answers.map_or_else(|| Ok(Vec::new()), |given| commits(&memory, given))? {
+        let schemas = options.schemas;
+        for commit in
+            answers.map_or_else(|| Ok(Vec::new()), |given| commits(&memory, given, schemas))?
+        {
             answered.extend(keeper.keep(&commit, || None, now)?);
             memory.fold(&engine.graph, commit)?;
         }
@@ -168,7 +172,11 @@ impl Going<'_> {
 }
 
 /// The answers that were given, each to the question it is for.
-fn commits(memory: &Memory<Object>, given: &Object) -> Result<Vec<Commit<Object>>, Fault> {
+fn commits(
+    memory: &Memory<Object>,
+    given: &Object,
+    schemas: Schemas,
+) -> Result<Vec<Commit<Object>>, Fault> {
     let asking = memory.tasks.values().filter_map(|kept| match &kept.state {
         Some(KeptState::Asked(question)) => Some((question, kept)),
         _ => None,
@@ -185,7 +193,7 @@ fn commits(memory: &Memory<Object>, given: &Object) -> Result<Vec<Commit<Object>
     let commit = |(place, value): (usize, Object)| {
         let (question, kept) = asking.get(place)?;
         let (spent, events) = (memory.spent, memory.events);
-        Some(question.taken(value).map(|value| {
+        Some(question.taken(value, schemas).map(|value| {
             let change = Change::Answered(kept.task, value);
             Commit { id: 0, within: kept.within.clone(), spent, events, change }
         }))

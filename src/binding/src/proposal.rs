@@ -3,6 +3,7 @@
 use antiphon_core::Fault;
 use antiphon_core::approval::{Decision, Proposal as Proposed};
 use antiphon_core::value::Value;
+use antiphon_reply::JsonSchemas;
 use pyo3::prelude::*;
 
 use crate::fault::to_exception;
@@ -41,7 +42,7 @@ impl Proposal {
     fn decide<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<Decided<'py>> {
         let shown = answer.bind(py).get_type().to_string();
         let decided = match Object(answer).to_json() {
-            Some(answer) => self.0.decide(&answer),
+            Some(answer) => self.0.decide(&answer, Some(&JsonSchemas)),
             None => Err(self.0.unclear(&shown)),
         };
         told(py, decided)
@@ -51,7 +52,8 @@ impl Proposal {
     ///
     /// Raises the `antiphon.errors` class of `replay_diverged` if it is about another call.
     fn recall<'py>(&self, py: Python<'py>, answer: Py<PyAny>) -> PyResult<Decided<'py>> {
-        told(py, self.0.recall(&Object(answer).to_json().unwrap_or_default()))
+        let answer = Object(answer).to_json().unwrap_or_default();
+        told(py, self.0.recall(&answer, Some(&JsonSchemas)))
     }
 
     fn __repr__(&self) -> String {

@@ -9,6 +9,7 @@ use antiphon_core::budget::Limits;
 use antiphon_core::checkpoint::mark;
 use antiphon_core::command::Update;
 use antiphon_core::run::{Options, Run as Machine};
+use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::prelude::*;
 
@@ -97,6 +98,7 @@ impl Request {
             events,
             shows: stream.notices(),
             step_timeout: self.step_timeout,
+            schemas: Some(&JsonSchemas),
         };
         let parts = Parts { clock, now, stream, settings, around, id };
         match (self.place, self.above) {

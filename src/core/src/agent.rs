@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use crate::message::Message;
 use crate::model::Usage;
-use crate::reply::{Level, Shape};
+use crate::reply::{ParseLevel, ReplyParser};
 use crate::tool::ToolSpec;
 
 mod dialogue;
@@ -25,8 +25,8 @@ pub use pending::Action;
 pub struct AgentSpec {
     /// The tools it may call.
     pub tools: Vec<AgentTool>,
-    /// The shape of what it delivers; none for free text.
-    pub output: Option<Arc<Shape>>,
+    /// Parses what it delivers; none for free text.
+    pub output: Option<Arc<dyn ReplyParser>>,
     /// 0 is the least random; none leaves it to the model.
     pub temperature: Option<f64>,
     /// Where each reply is cut off, in tokens.
@@ -71,8 +71,8 @@ impl Default for AgentSpec {
 pub struct AgentTool {
     /// What models see.
     pub spec: ToolSpec,
-    /// Checks and coerces arguments.
-    pub arguments: Arc<Shape>,
+    /// Validates and coerces arguments.
+    pub arguments: Arc<dyn ReplyParser>,
 }
 
 /// What an agent has come to.
@@ -109,7 +109,7 @@ pub struct ToolUse {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Repair {
     /// How it could be read.
-    pub level: Level,
+    pub level: ParseLevel,
     /// Where values were brought to the type the schema asks for.
     pub coerced: Vec<String>,
 }

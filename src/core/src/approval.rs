@@ -2,22 +2,35 @@
 //!
 //! ```
 //! use antiphon_core::approval::{Decision, Proposal};
+//! use antiphon_reply::JsonSchemas;
 //! use serde_json::json;
 //!
 //! let schema = json!({"type": "object", "properties": {"euros": {"type": "integer"}}});
 //! let proposal = Proposal::new("pay", json!({"euros": 70}), schema);
-//! let decided = proposal.decide(&json!({"approve": true, "args": {"euros": 7}}))?;
+//! let answer = json!({"approve": true, "args": {"euros": 7}});
+//! let decided = proposal.decide(&answer, Some(&JsonSchemas))?;
 //! assert_eq!(decided, Decision::Change(json!({"euros": 7})));
-//! assert_eq!(proposal.decide(&json!("perhaps")).unwrap_err().code, "approval_invalid");
+//! let unclear = proposal.decide(&json!("perhaps"), Some(&JsonSchemas));
+//! assert_eq!(unclear.unwrap_err().code, "approval_invalid");
 //! # Ok::<(), antiphon_core::Fault>(())
 //! ```
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
+use crate::excerpt::short;
 use crate::fault::{Category, Fault};
-use crate::reply::Shape;
+use crate::reply::{ReplyParser, SchemaCompiler};
 use crate::schema::Schema;
+
+/// Compiles the schemas of arguments that a person has changed. Without one, an
+/// answer that changes them is refused.
+pub type Schemas = Option<&'static dyn SchemaCompiler>;
+
+/// Characters of an answer that an error shows.
+const SHOWN: usize = 120;
 
 /// Who approves of the calls of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,13 +128,13 @@ impl Proposal {
     ///
     /// # Errors
     /// `approval_invalid` if it is none of these, or the arguments do not fit.
-    pub fn decide(&self, answer: &Json) -> Result<Decision, Fault> {
+    pub fn decide(&self, answer: &Json, schemas: Schemas) -> Result<Decision, Fault> {
         match answer {
             Json::Bool(true) => Ok(Decision::Approve),
             Json::String(word) if word == "approve" => Ok(Decision::Approve),
             Json::Bool(false) => Ok(Decision::Refuse(None)),
-            Json::Object(fields) => self.decide_by(fields),
-            other => Err(self.unclear(&short(&other.to_string()))),
+            Json::Object(fields) => self.decide_by(fields, schemas),
+            other => Err(self.unclear(&short(&other.to_string(), SHOWN))),
         }
     }
 
@@ -129,8 +142,8 @@ impl Proposal {
     ///
     /// # Errors
     /// As [`Proposal::decide`].
-    pub fn seal(&self, answer: &Json) -> Result<Json, Fault> {
-        Ok(match self.decide(answer)? {
+    pub fn seal(&self, answer: &Json, schemas: Schemas) -> Result<Json, Fault> {
+        Ok(match self.decide(answer, schemas)? {
             Decision::Approve => json!({"approve": true, "of": self.call()}),
             Decision::Change(args) => json!({"approve": true, "args": args, "of": self.call()}),
             Decision::Refuse(why) => json!({"approve": false, "reason": why, "of": self.call()}),
@@ -142,7 +155,7 @@ impl Proposal {
     /// # Errors
     /// `replay_diverged` if it is about something else, `approval_invalid` if the
     /// arguments that were put in its place do not fit, as the schema is now.
-    pub fn recall(&self, kept: &Json) -> Result<Decision, Fault> {
+    pub fn recall(&self, kept: &Json, schemas: Schemas) -> Result<Decision, Fault> {
         let fields = kept.as_object().filter(|fields| fields.get("of") == Some(&self.call()));
         let Some(fields) = fields else {
             let message = format!(
@@ -158,7 +171,7 @@ impl Proposal {
             return Ok(Decision::Refuse(reason.map(str::to_owned)));
         }
         let Some(args) = fields.get("args") else { return Ok(Decision::Approve) };
-        self.check(args)?;
+        self.check(args, schemas)?;
         Ok(Decision::Change(args.clone()))
     }
 
@@ -179,21 +192,22 @@ impl Proposal {
         )
     }
 
-    fn decide_by(&self, fields: &Map<String, Json>) -> Result<Decision, Fault> {
+    fn decide_by(&self, fields: &Map<String, Json>, schemas: Schemas) -> Result<Decision, Fault> {
         let other =
             if fields.get("approve") == Some(&Json::Bool(true)) { "args" } else { "reason" };
         // What was kept of an answer to this very call is one too: a run that a node has
         // started gets it from the run around.
         let is_own = fields.get("of") == Some(&self.call());
         let known = |key: &String| key == "approve" || key == other || (is_own && key == "of");
-        let unclear = || Err(self.unclear(&short(&Json::Object(fields.clone()).to_string())));
+        let unclear =
+            || Err(self.unclear(&short(&Json::Object(fields.clone()).to_string(), SHOWN)));
         if !fields.keys().all(known) {
             return unclear();
         }
         match (fields.get("approve"), fields.get(other)) {
             (Some(Json::Bool(true)), None) => Ok(Decision::Approve),
             (Some(Json::Bool(true)), Some(given @ Json::Object(_))) => {
-                self.changed(given).map(Decision::Change)
+                self.changed(given, schemas).map(Decision::Change)
             }
             (Some(Json::Bool(false)), None | Some(Json::Null)) => Ok(Decision::Refuse(None)),
             (Some(Json::Bool(false)), Some(Json::String(why))) => {
@@ -204,16 +218,23 @@ impl Proposal {
     }
 
     /// Arguments that a person has changed: they have to fit as they are.
-    fn changed(&self, given: &Json) -> Result<Json, Fault> {
-        let shape = self.check(given)?;
+    fn changed(&self, given: &Json, schemas: Schemas) -> Result<Json, Fault> {
+        let parser = self.check(given, schemas)?;
         // What the schema gives by default is added, as to a model's arguments.
-        let read = shape.read_arguments(&given.to_string());
-        Ok(read.map_or_else(|_| given.clone(), |reading| reading.value))
+        let parsed = parser.parse_arguments(&given.to_string());
+        Ok(parsed.map_or_else(|_| given.clone(), |parsed| parsed.value))
     }
 
-    fn check(&self, given: &Json) -> Result<Shape, Fault> {
-        let shape = Shape::compile(&Schema::new(&self.tool, self.parameters.clone()))?;
-        let Err(wrong) = shape.check(given) else { return Ok(shape) };
+    fn check(&self, given: &Json, schemas: Schemas) -> Result<Arc<dyn ReplyParser>, Fault> {
+        let Some(schemas) = schemas else {
+            let tool = &self.tool;
+            return Err(self.invalid(format!(
+                "the `args` of an approval cannot be validated, and are not passed to the tool \
+                 `{tool}`: the run has no schema compiler"
+            )));
+        };
+        let parser = schemas.compile(&Schema::new(&self.tool, self.parameters.clone()))?;
+        let Err(wrong) = parser.validate(given) else { return Ok(parser) };
         let wrong: Vec<String> = wrong.iter().take(8).map(ToString::to_string).collect();
         let message = format!(
             "the `args` of an approval do not fit the tool `{}`: {}",
@@ -246,11 +267,4 @@ pub fn refused(tool: &str, reason: Option<&str>) -> Fault {
 pub(crate) fn refusal(fault: &Fault) -> Option<Decision> {
     let reason = fault.details.get("reason").and_then(Json::as_str);
     (fault.code == "tool_refused").then(|| Decision::Refuse(reason.map(str::to_owned)))
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(120) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }

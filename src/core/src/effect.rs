@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::approval::Proposal;
+use crate::approval::{Proposal, Schemas};
 use crate::budget::Dimension;
 use crate::checkpoint::Commit;
 use crate::fault::Fault;
@@ -71,10 +71,10 @@ impl<V: Value> Question<V> {
     ///
     /// # Errors
     /// As [`Question::accepts`].
-    pub fn taken(&self, answer: V) -> Result<V, Fault> {
+    pub fn taken(&self, answer: V, schemas: Schemas) -> Result<V, Fault> {
         let Some(proposal) = self.proposal() else { return Ok(answer) };
         let json = answer.to_json().ok_or_else(|| formless(&proposal))?;
-        proposal.seal(&json).map(V::from_json)
+        proposal.seal(&json, schemas).map(V::from_json)
     }
 
     /// Whether this can be its answer: anything, but that a call which needs
@@ -82,10 +82,10 @@ impl<V: Value> Question<V> {
     ///
     /// # Errors
     /// As [`Proposal::decide`].
-    pub fn accepts(&self, answer: &V) -> Result<(), Fault> {
+    pub fn accepts(&self, answer: &V, schemas: Schemas) -> Result<(), Fault> {
         let Some(proposal) = self.proposal() else { return Ok(()) };
         let json = answer.to_json().ok_or_else(|| formless(&proposal))?;
-        proposal.decide(&json).map(drop)
+        proposal.decide(&json, schemas).map(drop)
     }
 
     fn proposal(&self) -> Option<Proposal> {

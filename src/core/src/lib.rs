@@ -15,8 +15,9 @@
 //! | [`event`], [`notice`] | what a watcher sees; what a host can show with values |
 //! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
 //! | [`approval`] | calls of tools that somebody has to approve of |
-//! | [`reply`] | from what a model wrote to a value that fits a schema |
+//! | [`reply`] | the port to structured output: parsers of replies, one for each schema |
 //! | [`fault`], [`incident`], [`time`] | how something fails, and where; instants |
+//! | [`excerpt`] | shortened texts and values for errors and prompts |
 
 pub mod agent;
 pub mod approval;
@@ -26,6 +27,7 @@ pub mod checkpoint;
 pub mod command;
 pub mod effect;
 pub mod event;
+pub mod excerpt;
 pub mod fault;
 pub mod graph;
 pub mod incident;
@@ -48,7 +50,6 @@ pub use fault::{Category, Fault};
 pub use incident::Incident;
 pub use message::{Message, Role, ToolCall};
 pub use model::{FinishReason, ModelReply, ModelRequest, Usage};
-pub use reply::{Reading, Shape, Unreadable, Violation};
 pub use retry::{Jitter, RetryPolicy};
 pub use schema::Schema;
 pub use seed::{KeySeed, Seed};

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::approval::Schemas;
 use crate::budget::{Budget, Dimension, Intent, Limits, exhausted};
 use crate::checkpoint::{Change, Source};
 use crate::command::Update;
@@ -77,6 +78,8 @@ pub struct Options {
     pub step_timeout: Option<Duration>,
     /// What [`Run::take_notices`] tells.
     pub shows: Shows,
+    /// Compiles the schemas of tools whose arguments a person changes.
+    pub schemas: Schemas,
 }
 
 /// One run of one graph, from the first superstep to the last.
@@ -121,6 +124,7 @@ impl<V: Value> Run<V> {
         desk.log.recording = options.events;
         desk.step_timeout = options.step_timeout;
         desk.shows = options.shows;
+        desk.schemas = options.schemas;
         desk.log.now = now;
         desk.log.seq = events;
         desk.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));

@@ -16,6 +16,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Options;
 use antiphon_core::{Category, Fault};
+use antiphon_reply::JsonSchemas;
 use antiphon_runtime::sandbox::Sandbox;
 use antiphon_runtime::{Begun, Driver, Model, Recorder, Rest, Snapshot};
 use serde_json::Value as Json;
@@ -83,6 +84,7 @@ impl Computation {
             seed: session.seed,
             limits: self.config.limits(&session.limits),
             events: true,
+            schemas: Some(&JsonSchemas),
             ..Options::default()
         };
         let desk = Arc::new(Desk {

@@ -9,7 +9,7 @@ use crate::checkpoint::{Call, Callee, digest, key};
 use crate::fault::{Category, Fault};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
-use crate::reply::Level;
+use crate::reply::ParseLevel;
 use crate::seed::KeySeed;
 use crate::task::Invocation;
 use crate::tool::{SideEffect, ToolOutcome, succeeded};
@@ -250,7 +250,7 @@ impl Dialogue {
         ModelRequest {
             messages: self.messages.clone(),
             tools: tools.iter().map(|tool| tool.spec.clone()).collect(),
-            schema: schema.map(|shape| shape.schema().clone()),
+            schema: schema.map(|parser| parser.schema().clone()),
             temperature: self.spec.temperature,
             max_output_tokens: self.spec.max_output_tokens,
             timeout: self.spec.model_timeout,
@@ -259,15 +259,15 @@ impl Dialogue {
     }
 
     fn conclude(&mut self, reply: &ModelReply) {
-        let Some(shape) = self.spec.output.clone() else {
+        let Some(parser) = self.spec.output.clone() else {
             return self.conclude_text(reply);
         };
-        match shape.read_reply(reply) {
-            Ok(reading) => {
-                if reading.level != Level::Strict || !reading.coerced.is_empty() {
-                    self.repair = Some(Repair { level: reading.level, coerced: reading.coerced });
+        match parser.parse_reply(reply) {
+            Ok(parsed) => {
+                if parsed.level != ParseLevel::Strict || !parsed.coerced.is_empty() {
+                    self.repair = Some(Repair { level: parsed.level, coerced: parsed.coerced });
                 }
-                self.close(reply, Some(reading.value));
+                self.close(reply, Some(parsed.value));
             }
             Err(unreadable) if self.may_reask() => self.reask(reply, unreadable.feedback()),
             Err(unreadable) => self.end = Some(Err(unreadable.into_fault())),
@@ -335,12 +335,12 @@ impl Dialogue {
             Approval::None => CallState::Ready,
             Approval::Person | Approval::Host => CallState::Proposed,
         };
-        match tool.arguments.read_arguments(&call.arguments) {
+        match tool.arguments.parse_arguments(&call.arguments) {
             // What was cut off may still have become a valid text by repair.
-            Ok(reading) if cut && reading.repaired() => denied(feedback::cut_off(&call.name)),
-            Ok(reading) => admitted(Box::new(Invocation {
+            Ok(parsed) if cut && parsed.repaired() => denied(feedback::cut_off(&call.name)),
+            Ok(parsed) => admitted(Box::new(Invocation {
                 call: call.clone(),
-                arguments: reading.value,
+                arguments: parsed.value,
                 idempotency_key: self.key(position, call),
             })),
             Err(unreadable) => denied(feedback::bad_arguments(&call.name, &unreadable.feedback())),

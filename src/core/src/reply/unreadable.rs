@@ -7,21 +7,20 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::fault::{Category, Fault};
-
-use super::excerpt::{count, short};
 use super::violation::Violation;
+use crate::excerpt::{count, short};
+use crate::fault::{Category, Fault};
 
 /// A reply without a value that fits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unreadable {
+pub struct UnreadableReply {
     /// The reply, whole.
     pub raw: String,
     /// What is wrong with the value that came closest; at least one.
     pub errors: Vec<Violation>,
 }
 
-impl Unreadable {
+impl UnreadableReply {
     /// Errors that a model is told of, and that a fault carries.
     pub const SHOWN: usize = 12;
 
@@ -36,13 +35,13 @@ impl Unreadable {
     /// is shortened and stays on one line.
     ///
     /// ```
-    /// # use antiphon_core::{Unreadable, Violation};
+    /// # use antiphon_core::reply::{UnreadableReply, Violation};
     /// let error = Violation {
     ///     path: "/score".into(),
     ///     expected: "a whole number".into(),
     ///     found: "\"high\"".into(),
     /// };
-    /// let feedback = Unreadable { raw: String::new(), errors: vec![error] }.feedback();
+    /// let feedback = UnreadableReply { raw: String::new(), errors: vec![error] }.feedback();
     /// assert!(feedback.contains("1. `/score`: expected a whole number, found \"high\""));
     /// ```
     pub fn feedback(&self) -> String {
@@ -81,7 +80,7 @@ impl Unreadable {
     }
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for UnreadableReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errors.first() {
             Some(Violation { path, expected, found }) if path.is_empty() => {
@@ -100,4 +99,4 @@ impl fmt::Display for Unreadable {
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for UnreadableReply {}

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::gate::QuestionGates;
 use super::log::Log;
 use super::memory::Past;
+use crate::approval::Schemas;
 use crate::budget::Budget;
 use crate::checkpoint::Commit;
 use crate::effect::{Effect, Ending};
@@ -50,6 +51,7 @@ pub(super) struct Desk<V> {
     /// What of it, and of the trace, has to wait for a commit.
     pub(super) gates: QuestionGates,
     pub(super) shows: Shows,
+    pub(super) schemas: Schemas,
     /// What an earlier drive of the run has left, until it has been taken up.
     pub(super) past: Option<Box<Past<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
@@ -80,6 +82,7 @@ impl<V> Desk<V> {
             notices: Vec::new(),
             gates: QuestionGates::default(),
             shows: Shows::default(),
+            schemas: None,
             past: None,
             ended: None,
         }

@@ -106,7 +106,7 @@ impl<V: Value> Run<V> {
     pub fn answer(&mut self, id: &str, value: V, now: Time) -> Result<(), Fault> {
         self.desk.log.now = now;
         let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
-        let value = asked.taken(value)?;
+        let value = asked.taken(value, self.desk.schemas)?;
         if self.answer_agent(id, &value) {
             return Ok(());
         }
@@ -144,7 +144,8 @@ impl<V: Value> Run<V> {
     /// # Errors
     /// As [`Run::answer`].
     pub fn check_answer(&self, id: &str, value: &V) -> Result<(), Fault> {
-        self.units.find_question(0, id).ok_or_else(|| unknown(id))?.accepts(value)
+        let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
+        asked.accepts(value, self.desk.schemas)
     }
 
     /// The answers a task was given so far.

@@ -18,7 +18,7 @@ use antiphon_core::{Category, SideEffect};
 use serde_json::{Value, json};
 
 use super::model::{asks, call, graph, invocations, requests, results, says, script, tool, with};
-use crate::support::{BEGIN, Call, End, Play, Script, options, play, reply};
+use crate::support::{BEGIN, Call, End, Play, SCHEMAS, Script, options, play, reply};
 
 pub(super) type Log = Arc<Mutex<Vec<String>>>;
 
@@ -71,7 +71,7 @@ pub(super) fn resumed(
             _ => false,
         });
         let kept = kept.unwrap();
-        let answer = question.taken(answer.clone()).unwrap();
+        let answer = question.taken(answer.clone(), SCHEMAS).unwrap();
         let change = Change::Answered(kept.task, answer);
         let (within, spent) = (kept.within.clone(), memory.spent);
         Commit { id: 0, within, spent, events: memory.events, change }
@@ -300,7 +300,7 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
 pub(super) fn answered(play: &Play, question: &Question<Value>, answer: &Value) -> Commit<Value> {
     let asked = play.commits.iter().find_map(|commit| match &commit.change {
         Change::Asked(task, found) if found.id == question.id => {
-            let answer = question.taken(answer.clone()).unwrap();
+            let answer = question.taken(answer.clone(), SCHEMAS).unwrap();
             let change = Change::Answered(*task, answer);
             Some(Commit { change, ..commit.clone() })
         }
@@ -398,22 +398,22 @@ fn a_run_that_waits_for_approval_can_be_cancelled() {
 fn an_answer_is_tied_to_its_call() {
     let schema = json!({"type": "object"});
     let asked = Proposal::new("pay", json!({"euros": 70}), schema.clone());
-    let kept = asked.seal(&json!(true)).unwrap();
-    assert_eq!(asked.recall(&kept).unwrap(), Decision::Approve);
+    let kept = asked.seal(&json!(true), SCHEMAS).unwrap();
+    assert_eq!(asked.recall(&kept, SCHEMAS).unwrap(), Decision::Approve);
     for (tool, arguments) in [("pay", json!({"euros": 700})), ("send", json!({"euros": 70}))] {
         let other = Proposal::new(tool, arguments, schema.clone());
-        let refused = other.recall(&kept).unwrap_err();
+        let refused = other.recall(&kept, SCHEMAS).unwrap_err();
         assert_eq!((refused.category, &*refused.code), (Category::State, "replay_diverged"));
     }
     for never_kept in [json!(true), json!({"approve": true}), json!(null), json!("approve")] {
-        assert!(asked.recall(&never_kept).is_err());
+        assert!(asked.recall(&never_kept, SCHEMAS).is_err());
     }
     let claimed = json!({"approve": true, "of": {"tool": "pay", "arguments": {"euros": 700}}});
-    assert_eq!(asked.seal(&claimed).unwrap_err().code, "approval_invalid");
-    let no = asked.seal(&json!({"approve": false, "reason": "no"})).unwrap();
-    assert_eq!(asked.recall(&no).unwrap(), Decision::Refuse(Some("no".to_owned())));
-    let other = asked.seal(&json!({"approve": true, "args": {"euros": 7}})).unwrap();
-    assert_eq!(asked.recall(&other).unwrap(), Decision::Change(json!({"euros": 7})));
+    assert_eq!(asked.seal(&claimed, SCHEMAS).unwrap_err().code, "approval_invalid");
+    let no = asked.seal(&json!({"approve": false, "reason": "no"}), SCHEMAS).unwrap();
+    assert_eq!(asked.recall(&no, SCHEMAS).unwrap(), Decision::Refuse(Some("no".to_owned())));
+    let other = asked.seal(&json!({"approve": true, "args": {"euros": 7}}), SCHEMAS).unwrap();
+    assert_eq!(asked.recall(&other, SCHEMAS).unwrap(), Decision::Change(json!({"euros": 7})));
 }
 
 /// A host that approves of what `decides` says, and how often it was asked.

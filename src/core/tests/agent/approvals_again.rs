@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::approvals::{Log, answered, asked, folded, names, needs, resumed, stored, team};
 use super::model::{asks, call, requests, results, says, script, tool, with};
-use crate::support::{Call, Finish, Script, fault, reply};
+use crate::support::{Call, Finish, SCHEMAS, Script, fault, reply};
 
 fn for_city(place: usize, name: &str, city: &str) -> antiphon_core::ToolCall {
     call(place, name, &format!(r#"{{"city": "{city}"}}"#))
@@ -255,15 +255,24 @@ fn what_another_attempt_was_told_about_a_call_is_dropped_with_its_question() {
 fn arguments_that_a_person_has_changed_have_to_fit_when_they_are_recalled() {
     let of = |kind: &str| json!({"type": "object", "properties": {"euros": {"type": kind}}});
     let asked = Proposal::new("pay", json!({}), of("integer"));
-    let kept = asked.seal(&json!({"approve": true, "args": {"euros": 7}})).unwrap();
+    let kept = asked.seal(&json!({"approve": true, "args": {"euros": 7}}), SCHEMAS).unwrap();
     let now = Proposal::new("pay", json!({}), of("string"));
-    assert_eq!(now.recall(&kept).unwrap_err().code, "approval_invalid");
+    assert_eq!(now.recall(&kept, SCHEMAS).unwrap_err().code, "approval_invalid");
 }
 
 #[test]
 fn a_question_of_somebody_elses_about_an_approval_takes_any_answer() {
     let value = json!({"type": "approval", "tool": "pay", "arguments": {}, "parameters": {}});
     let question = Question { id: "1".into(), path: vec![], value };
-    assert_eq!(question.taken(json!("perhaps")).unwrap(), "perhaps");
-    assert!(question.accepts(&json!(3)).is_ok());
+    assert_eq!(question.taken(json!("perhaps"), SCHEMAS).unwrap(), "perhaps");
+    assert!(question.accepts(&json!(3), SCHEMAS).is_ok());
+}
+
+#[test]
+fn changed_arguments_that_nobody_can_validate_are_refused() {
+    let asked = Proposal::new("pay", json!({}), json!({"type": "object"}));
+    let changed = json!({"approve": true, "args": {"euros": 7}});
+    let refused = asked.decide(&changed, None).unwrap_err();
+    assert_eq!((&*refused.code, &refused.details["tool"]), ("approval_invalid", &json!("pay")));
+    assert!(asked.decide(&json!(true), None).is_ok());
 }

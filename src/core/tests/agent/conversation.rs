@@ -51,7 +51,7 @@ fn calls_are_made_side_by_side_only_when_none_of_them_changes_anything() {
 #[test]
 fn the_schema_waits_for_the_turn_without_tools() {
     let schema = antiphon_core::Schema::new("any", json!({"type": "object"}));
-    let shape = std::sync::Arc::new(antiphon_core::Shape::compile(&schema).unwrap());
+    let shape = std::sync::Arc::new(antiphon_reply::CompiledSchema::compile(&schema).unwrap());
     let spec = antiphon_core::agent::AgentSpec {
         output: Some(shape),
         max_tool_calls: 1,

@@ -8,7 +8,8 @@ use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy, START};
 use antiphon_core::model::{FinishReason, ModelReply};
 use antiphon_core::task::{Invocation, Outcome, Work};
 use antiphon_core::tool::ToolOutcome;
-use antiphon_core::{Message, ModelRequest, Role, Schema, Shape, SideEffect, ToolCall, ToolSpec};
+use antiphon_core::{Message, ModelRequest, Role, Schema, SideEffect, ToolCall, ToolSpec};
+use antiphon_reply::CompiledSchema;
 use serde_json::{Value, json};
 
 use crate::support::{Call, Play, Script, play, reply};
@@ -68,7 +69,7 @@ pub(crate) fn tool(name: &str, side_effect: SideEffect) -> AgentTool {
         "properties": {"city": {"type": "string"}},
         "required": ["city"],
     });
-    let arguments = Shape::compile(&Schema::new(name, parameters.clone())).unwrap();
+    let arguments = CompiledSchema::compile(&Schema::new(name, parameters.clone())).unwrap();
     let spec = ToolSpec { side_effect, ..ToolSpec::new(name, "says its name", parameters) };
     AgentTool { spec, arguments: Arc::new(arguments) }
 }

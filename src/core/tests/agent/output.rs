@@ -7,7 +7,8 @@ use antiphon_core::agent::AgentSpec;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::event::EventKind;
 use antiphon_core::model::{FinishReason, ModelReply};
-use antiphon_core::{Category, Role, Schema, Shape};
+use antiphon_core::{Category, Role, Schema};
+use antiphon_reply::CompiledSchema;
 use serde_json::json;
 
 use super::model::{agent, asks, graph, requests, says, script, tool, with};
@@ -19,7 +20,7 @@ fn typed(spec: AgentSpec) -> AgentSpec {
         "properties": {"count": {"type": "integer"}},
         "required": ["count"],
     });
-    let shape = Shape::compile(&Schema::new("answer", schema)).unwrap();
+    let shape = CompiledSchema::compile(&Schema::new("answer", schema)).unwrap();
     AgentSpec { output: Some(Arc::new(shape)), ..spec }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::approval::Schemas;
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::Write;
 use antiphon_core::checkpoint::{Change, Commit, Delta, Image, Memory};
@@ -17,6 +18,7 @@ use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, Outcome, Task, TaskId, Work};
 use antiphon_core::{Category, Fault, Seed, Time};
+use antiphon_reply::JsonSchemas;
 use serde_json::{Map, Value, json};
 
 mod call;
@@ -382,9 +384,13 @@ impl Play {
     }
 }
 
+/// Validates the arguments that a person changes.
+pub(crate) const SCHEMAS: Schemas = Some(&JsonSchemas);
+
 /// Seed 7, events on.
 pub(crate) fn options() -> Options {
-    Options { run_id: "test".into(), seed: Seed::new(7), events: true, ..Options::default() }
+    let seed = Seed::new(7);
+    Options { run_id: "test".into(), seed, events: true, schemas: SCHEMAS, ..Options::default() }
 }
 
 pub(crate) fn fault(category: Category) -> Fault {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use antiphon_core::approval::Schemas;
 use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory, mark};
 use antiphon_core::command::Update;
 use antiphon_core::graph::Graph;
@@ -88,7 +89,9 @@ impl Begun {
             (options.run_id, options.seed, options.mark) = (run_id, seed, mark);
         }
         hold.begin(&origin(&options));
-        let answered = answers.into_iter().map(|(id, answer)| answered(&memory, &id, answer));
+        let schemas = options.schemas;
+        let answered =
+            answers.into_iter().map(|(id, answer)| answered(&memory, &id, answer, schemas));
         // All of them or none: an answer that cannot be taken leaves the pause as it is.
         for commit in answered.collect::<Result<Vec<_>, _>>()? {
             if let Some(durable) = hold.keep(&commit, &|| None, now)? {
@@ -121,13 +124,18 @@ impl Begun {
 }
 
 /// The answer to an open question, as a commit.
-fn answered(memory: &Memory<Json>, id: &str, answer: Json) -> Result<Commit<Json>, Fault> {
+fn answered(
+    memory: &Memory<Json>,
+    id: &str,
+    answer: Json,
+    schemas: Schemas,
+) -> Result<Commit<Json>, Fault> {
     let asking = memory.tasks.values().find_map(|kept| match &kept.state {
         Some(KeptState::Asked(question)) if question.id == id => Some((kept, question)),
         _ => None,
     });
     let (kept, question) = asking.ok_or_else(|| unknown(id))?;
-    let answer = question.taken(answer)?;
+    let answer = question.taken(answer, schemas)?;
     Ok(Commit {
         id: 0,
         within: kept.within.clone(),

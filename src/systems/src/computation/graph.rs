@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::graph::{END, Graph, Node, NodeWork, Policy, START};
-use antiphon_core::{Category, Fault, Schema, Shape};
+use antiphon_core::{Category, Fault, Schema};
+use antiphon_reply::CompiledSchema;
 use serde_json::Value as Json;
 
 use super::config::Config;
@@ -47,7 +48,7 @@ pub(super) fn build(config: &Config) -> Result<Arc<Graph<Json>>, Fault> {
 /// A node where the model speaks.
 fn agent(name: &str, schema: &Schema, config: &Config) -> Result<Node<Json>, Fault> {
     let spec = AgentSpec {
-        output: Some(Arc::new(Shape::compile(schema)?)),
+        output: Some(Arc::new(CompiledSchema::compile(schema)?)),
         temperature: config.temperature,
         max_reasks: config.max_reasks,
         max_tool_calls: 0,

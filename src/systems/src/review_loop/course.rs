@@ -10,6 +10,7 @@ use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::run::{Options, Run};
 use antiphon_core::{Category, Fault, Time};
+use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{Begin, Begun, Driver, Past, Recorder, Rest, Snapshot};
 use serde_json::{Map, Value as Json};
 
@@ -44,6 +45,7 @@ impl ReviewLoop {
             seed: session.seed,
             limits: self.limits(&session.limits),
             events: true,
+            schemas: Some(&JsonSchemas),
             ..Options::default()
         };
         let now = session.clock.now();

@@ -6,13 +6,14 @@ use antiphon_core::agent::{AgentSpec, AgentTool};
 use antiphon_core::approval::Approval;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::graph::{END, Graph, GraphBuilder, Node, NodeWork, START};
-use antiphon_core::{Category, Fault, Schema, Shape, ToolSpec};
+use antiphon_core::{Category, Fault, Schema, ToolSpec};
+use antiphon_reply::CompiledSchema;
 use serde_json::Value as Json;
 
 use super::channels::ROWS;
 use super::config::Config;
 use super::narrow::narrowed;
-use super::reply::{schema, shape};
+use super::reply::{parser, schema};
 use super::roles::{Actor, Player, Roles, STEPS};
 use super::state::State;
 use super::step::StepName;
@@ -97,9 +98,9 @@ fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>
 }
 
 /// What a model has to reply with.
-fn output(step: StepName, config: &Config, player: &Player) -> Result<Shape, Fault> {
-    let Some(own) = &player.output else { return shape(step, config) };
-    Shape::compile(&narrowed(schema(step, config), own, node_of(step))?)
+fn output(step: StepName, config: &Config, player: &Player) -> Result<CompiledSchema, Fault> {
+    let Some(own) = &player.output else { return parser(step, config) };
+    CompiledSchema::compile(&narrowed(schema(step, config), own, node_of(step))?)
 }
 
 /// Calls of tools per attempt.
@@ -119,7 +120,7 @@ fn tool(mut spec: ToolSpec, config: &Config) -> Result<AgentTool, Fault> {
     }
     spec.timeout = spec.timeout.or_else(|| Some(config.tool_timeout()));
     let schema = Schema::new(spec.name.clone(), spec.parameters.clone());
-    Ok(AgentTool { arguments: Arc::new(Shape::compile(&schema)?), spec })
+    Ok(AgentTool { arguments: Arc::new(CompiledSchema::compile(&schema)?), spec })
 }
 
 fn nobody_to_ask(tool: &str) -> Fault {

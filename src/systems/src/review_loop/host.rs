@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use antiphon_core::agent::Conclusion;
 use antiphon_core::command::{Choice, Choices, Send, Update};
+use antiphon_core::reply::{ReplyParser, UnreadableReply, Violation};
 use antiphon_core::rules::Site;
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, Outcome};
-use antiphon_core::{Category, Fault, Message, Unreadable, Violation};
+use antiphon_core::{Category, Fault, Message};
 use antiphon_runtime::{Host, Model, NodeCall, Tool};
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -25,7 +26,7 @@ use super::message::{Pen, attempts};
 use super::opening::{Job, conversation};
 use super::orchestrate::{is_passing, pass};
 use super::prompt::instructions;
-use super::reply::shape;
+use super::reply::parser;
 use super::roles::{Actor, Roles};
 use super::state::State;
 use super::step::StepName;
@@ -62,11 +63,11 @@ impl Desk {
             return Err(no_model(call).into());
         };
         announce(call, job, &state);
-        let shape = shape(job.step, &self.config)?;
-        let brief = RoleBrief::new(job, &state, &self.roles, shape.schema().json.clone());
+        let parser = parser(job.step, &self.config)?;
+        let brief = RoleBrief::new(job, &state, &self.roles, parser.schema().json.clone());
         let cx = RoleContext::new(call, &self.run_id, self.luggage.as_ref());
         let reply = role.act(brief, cx).await?;
-        let read = shape.read(&reply.to_string());
+        let read = parser.parse(&reply.to_string());
         let value = Some(read.map_err(|unreadable| misfit(job.step, &unreadable))?.value);
         let delivery = Delivery { value, ..Delivery::default() };
         Ok(conclude(job, delivery, &state, &self.config, pen)?)
@@ -193,7 +194,7 @@ fn asked(call: &NodeCall) -> Result<Asked, Fault> {
 }
 
 /// What is wrong with a reply that code gave.
-fn misfit(step: StepName, unreadable: &Unreadable) -> Fault {
+fn misfit(step: StepName, unreadable: &UnreadableReply) -> Fault {
     let role = node_of(step);
     let wrong = unreadable.errors.first();
     let field = wrong.map_or("", |wrong| wrong.path.trim_start_matches('/'));

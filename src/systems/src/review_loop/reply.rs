@@ -1,7 +1,8 @@
 //! What each role replies: the schema that its model is given, and the type
 //! that a reply is read into. What has to be thought of first comes first.
 
-use antiphon_core::{Category, Fault, Schema, Shape};
+use antiphon_core::{Category, Fault, Schema};
+use antiphon_reply::CompiledSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
@@ -58,9 +59,9 @@ pub(super) fn schema(step: StepName, config: &Config) -> Schema {
     }
 }
 
-/// The same, ready to read with.
-pub(super) fn shape(step: StepName, config: &Config) -> Result<Shape, Fault> {
-    Shape::compile(&schema(step, config))
+/// Its parser.
+pub(super) fn parser(step: StepName, config: &Config) -> Result<CompiledSchema, Fault> {
+    CompiledSchema::compile(&schema(step, config))
 }
 
 /// A value that has passed the schema, as a type.

@@ -9,7 +9,7 @@ use super::super::Run;
 use super::super::unit::Units;
 use super::{AgentUnit, CallKind};
 use crate::agent::Dialogue;
-use crate::approval::{Decision, Judgement, refused};
+use crate::approval::{Decision, Judgement, Schemas, refused};
 use crate::checkpoint::{Change, TaskKey, digest};
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
@@ -77,14 +77,15 @@ impl<V: Value> AgentUnit<V> {
     }
 
     /// Decides by what was answered; says whether anything was decided.
-    fn decide_by_answers(&mut self, proposed: &[(usize, Seed)]) -> bool {
+    fn decide_by_answers(&mut self, proposed: &[(usize, Seed)], schemas: Schemas) -> bool {
         let Some(dialogue) = &mut self.dialogue else { return false };
         let mut decided = false;
         for &(position, seed) in proposed {
             let answer = self.approvals.given.get(&seed.number()).and_then(V::to_json);
             let word = dialogue.proposal(position).zip(answer);
             // An answer about something else, whoever has stored it, is none.
-            if let Some(decision) = word.and_then(|(asked, answer)| asked.recall(&answer).ok()) {
+            let recalled = word.and_then(|(asked, answer)| asked.recall(&answer, schemas).ok());
+            if let Some(decision) = recalled {
                 dialogue.decide(position, decision);
                 decided = true;
             }
@@ -141,7 +142,7 @@ impl<V: Value> Run<V> {
         // Those that were made before come first, should their tool have few calls left.
         proposed.sort_by_cached_key(|(position, _)| !self.was_begun(unit, *position));
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        if agent.decide_by_answers(&proposed) {
+        if agent.decide_by_answers(&proposed, self.desk.schemas) {
             for (position, _) in proposed {
                 self.tell_undone(unit, position);
             }
@@ -203,7 +204,7 @@ impl<V: Value> Run<V> {
         let answered = self.ledger_of(unit)?.answered().to_vec();
         let asked = self.units.agent(unit)?.dialogue.as_ref()?.proposal(position)?;
         let approved = answered.iter().filter_map(|(key, answer)| {
-            let decision = asked.recall(&answer.to_json()?).ok()?;
+            let decision = asked.recall(&answer.to_json()?, self.desk.schemas).ok()?;
             let is_made = !matches!(decision, Decision::Refuse(_));
             is_made.then_some((*key == seed.number(), decision))
         });

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use antiphon_core::agent::AgentTool;
 use antiphon_core::approval::{Approval, Judgement};
-use antiphon_core::reply::Shape;
 use antiphon_core::{Fault, Schema, SideEffect, ToolOutcome, ToolSpec};
+use antiphon_reply::CompiledSchema;
 use antiphon_runtime::{CallContext, Tool};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -53,7 +53,7 @@ pub(crate) fn guarded(name: &str) -> Arc<Guarded> {
 pub(crate) fn declared(tool: &Arc<impl Tool>) -> AgentTool {
     let spec = tool.spec().clone();
     let schema = Schema::new(spec.name.clone(), spec.parameters.clone());
-    AgentTool { spec, arguments: Arc::new(Shape::compile(&schema).unwrap()) }
+    AgentTool { spec, arguments: Arc::new(CompiledSchema::compile(&schema).unwrap()) }
 }
 
 #[async_trait]

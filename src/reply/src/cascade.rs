@@ -1,0 +1,169 @@
+//! The levels of the cascade, one after the other, until a value fits.
+
+use serde_json::Value as Json;
+
+use crate::compiled::CompiledSchema;
+use crate::fence::{self, Body};
+use crate::passage::{Passage, passages};
+use crate::repair::{Flaw, repair};
+use crate::strict;
+use crate::token::is_blank;
+use antiphon_core::excerpt::quoted;
+use antiphon_core::reply::{ParseLevel, ParsedReply, UnreadableReply, Violation};
+
+/// Fenced blocks that are looked at, from the last.
+const BLOCKS: usize = 64;
+
+/// Reads `raw`. With `cut`, a limit stopped the model before it was done.
+pub(crate) fn read(
+    schema: &CompiledSchema,
+    raw: &str,
+    cut: bool,
+) -> Result<ParsedReply, UnreadableReply> {
+    let text = raw.trim_matches(is_blank);
+    let mut search = Search { schema, cut, rejected: None, flaw: None };
+    match search.run(text) {
+        Some(reading) => Ok(reading),
+        None => Err(UnreadableReply { raw: raw.to_owned(), errors: search.errors(text) }),
+    }
+}
+
+/// One walk through the levels, and what to say if it finds nothing.
+struct Search<'s> {
+    schema: &'s CompiledSchema,
+    cut: bool,
+    rejected: Option<Rejected>,
+    flaw: Option<Flaw>,
+}
+
+/// A value that did not fit.
+struct Rejected {
+    /// Whether it is at least of the right type.
+    kin: bool,
+    /// Bytes of its text.
+    size: usize,
+    violations: Vec<Violation>,
+}
+
+impl Search<'_> {
+    fn run(&mut self, text: &str) -> Option<ParsedReply> {
+        if let Some(value) = strict::parse(text, self.cut) {
+            // JSON throughout: there is nothing in it for the other levels to find.
+            let whole = value.is_object() || value.is_array();
+            let reading = self.offer(value, text.len(), ParseLevel::Strict);
+            if whole || reading.is_some() {
+                return reading;
+            }
+        }
+        let passages = passages(text);
+        let bodies = blocks(text, &passages);
+        self.fenced(&bodies)
+            .or_else(|| self.balanced(&passages))
+            .or_else(|| self.repaired(&bodies, &passages))
+    }
+
+    fn fenced(&mut self, bodies: &[Body<'_>]) -> Option<ParsedReply> {
+        bodies.iter().rev().find_map(|body| {
+            let value = strict::parse(body.text.trim(), self.cut && !body.closed)?;
+            self.offer(value, body.text.len(), ParseLevel::Fenced)
+        })
+    }
+
+    fn balanced(&mut self, passages: &[Passage<'_>]) -> Option<ParsedReply> {
+        passages.iter().filter(|passage| passage.closed).find_map(|passage| {
+            let value = strict::parse(passage.text, false)?;
+            self.offer(value, passage.text.len(), ParseLevel::Balanced)
+        })
+    }
+
+    fn repaired(&mut self, bodies: &[Body<'_>], outer: &[Passage<'_>]) -> Option<ParsedReply> {
+        let inner = bodies.iter().rev().find_map(|body| {
+            let passages = passages(body.text);
+            let cut = self.cut && !body.closed;
+            passages.iter().find_map(|passage| self.repair(passage, body.start, cut))
+        });
+        inner.or_else(|| outer.iter().find_map(|passage| self.repair(passage, 0, self.cut)))
+    }
+
+    /// Repairs a passage of a text that starts at byte `offset` of the reply.
+    fn repair(&mut self, passage: &Passage<'_>, offset: usize, cut: bool) -> Option<ParsedReply> {
+        match repair(passage.text, cut) {
+            Ok(value) => self.offer(value, passage.text.len(), ParseLevel::Repaired),
+            Err(flaw) => {
+                let at = offset + passage.start + flaw.at;
+                self.flaw.get_or_insert(Flaw { at, ..flaw });
+                None
+            }
+        }
+    }
+
+    /// Takes `value` if it fits, and otherwise remembers why not when no value
+    /// came closer so far.
+    fn offer(&mut self, value: Json, size: usize, level: ParseLevel) -> Option<ParsedReply> {
+        let kin = self.schema.is_kin(&value);
+        match self.schema.fit(value) {
+            Ok((value, coerced)) => Some(ParsedReply { value, level, coerced }),
+            Err(violations) => {
+                let rejected = Rejected { kin, size, violations };
+                if self.rejected.as_ref().is_none_or(|best| rejected.rank() > best.rank()) {
+                    self.rejected = Some(rejected);
+                }
+                None
+            }
+        }
+    }
+
+    fn errors(self, text: &str) -> Vec<Violation> {
+        match (self.rejected, self.flaw) {
+            (Some(best), _) if best.kin => best.violations,
+            (_, Some(flaw)) => vec![broken(text, flaw)],
+            (Some(best), None) => best.violations,
+            (None, None) => vec![missing(self.schema, text)],
+        }
+    }
+}
+
+impl Rejected {
+    fn rank(&self) -> (bool, std::cmp::Reverse<usize>, usize) {
+        (self.kin, std::cmp::Reverse(self.violations.len()), self.size)
+    }
+}
+
+/// The last fenced blocks of `text`. When the reply itself starts as JSON, a
+/// fence in that JSON is part of a string, and so is one in the middle of a line of
+/// JSON that prose stands before.
+fn blocks<'a>(text: &'a str, passages: &[Passage<'_>]) -> Vec<Body<'a>> {
+    let whole = passages.first().filter(|passage| passage.start == 0);
+    let from = whole.map_or(0, |passage| passage.text.len());
+    let mut bodies = fence::bodies(text);
+    bodies.retain(|body| body.start >= from && !(body.inline && is_inside(passages, body.start)));
+    bodies.split_off(bodies.len().saturating_sub(BLOCKS))
+}
+
+/// Whether a place is inside of a passage that has an end.
+fn is_inside(passages: &[Passage<'_>], at: usize) -> bool {
+    let before = passages.partition_point(|passage| passage.start < at);
+    let last = passages.get(..before).and_then(<[_]>::last);
+    last.is_some_and(|passage| passage.closed && at < passage.start + passage.text.len())
+}
+
+fn broken(text: &str, flaw: Flaw) -> Violation {
+    let (before, after) = text.split_at_checked(flaw.at).unwrap_or((text, ""));
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    let found = if after.is_empty() {
+        "the end of the reply".to_owned()
+    } else {
+        let near: String = after.chars().take(24).collect();
+        format!("{} at line {line}, column {column}", quoted(&near))
+    };
+    Violation::new("", flaw.wanted, found)
+}
+
+fn missing(schema: &CompiledSchema, text: &str) -> Violation {
+    let found = match text {
+        "" => "an empty reply".to_owned(),
+        text => format!("a reply without any: {}", quoted(text)),
+    };
+    Violation::new("", schema.wanted(), found)
+}

@@ -1,0 +1,132 @@
+//! Reads text that is nearly JSON: with comments, trailing commas, single
+//! quotes, unquoted keys, Python's `None`, `True` and `False`, raw line breaks
+//! in strings, or without its tail. Anything else is a flaw, not a guess.
+
+use serde_json::{Map, Number, Value as Json};
+
+use crate::depth;
+use crate::token::{Bracket, Placed, Token, Tokens};
+use crate::unescape::unescape;
+
+/// Where a text stops being nearly JSON.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flaw {
+    /// The byte at which it stands.
+    pub(crate) at: usize,
+    /// What could have stood there.
+    pub(crate) wanted: &'static str,
+}
+
+/// The value that `text` starts with. A text that ends too early is closed:
+/// what it had begun to say of a key, a literal or an escape is dropped. With
+/// `cut`, the tail is known to be missing and a number at the very end, which
+/// may lack digits, is dropped as well.
+pub(crate) fn repair(text: &str, cut: bool) -> Result<Json, Flaw> {
+    let mut parser = Parser { tokens: Tokens::new(text, 0), end: text.len(), cut };
+    let nothing = Flaw { at: text.len(), wanted: "a JSON value" };
+    let first = parser.tokens.next().ok_or(nothing)?;
+    parser.value(first, depth::LIMIT)?.ok_or(nothing)
+}
+
+struct Parser<'a> {
+    tokens: Tokens<'a>,
+    end: usize,
+    cut: bool,
+}
+
+impl<'a> Parser<'a> {
+    /// The value that starts with `first`, or none if the text ends in it and
+    /// nothing of it can be kept. `levels` more brackets may be nested.
+    fn value(&mut self, first: Placed<'a>, levels: usize) -> Result<Option<Json>, Flaw> {
+        match first.token {
+            Token::Open(_) if levels == 0 => {
+                Err(Flaw { at: first.start, wanted: "less deeply nested JSON" })
+            }
+            Token::Open(Bracket::Brace) => self.object(levels - 1).map(Some),
+            Token::Open(Bracket::Square) => self.list(levels - 1).map(Some),
+            Token::Quoted { body, closed } => Ok(Some(unescape(body, closed).into())),
+            Token::Word(word) => self.word(word, first),
+            _ => Err(Flaw { at: first.start, wanted: "a value" }),
+        }
+    }
+
+    fn object(&mut self, levels: usize) -> Result<Json, Flaw> {
+        let mut fields = Map::new();
+        while let Some(placed) = self.tokens.next() {
+            let key = match placed.token {
+                Token::Close(Bracket::Brace) | Token::Quoted { closed: false, .. } => break,
+                Token::Quoted { body, .. } => unescape(body, true),
+                Token::Word(word) => word.to_owned(),
+                _ => return Err(Flaw { at: placed.start, wanted: "a field name or `}`" }),
+            };
+            let Some(value) = self.field(levels)? else { break };
+            fields.insert(key, value);
+            if !self.goes_on(Bracket::Brace, "a comma or `}`")? {
+                break;
+            }
+        }
+        Ok(Json::Object(fields))
+    }
+
+    /// The colon and the value of a field, or none if the text ends first.
+    fn field(&mut self, levels: usize) -> Result<Option<Json>, Flaw> {
+        match self.tokens.next() {
+            None => Ok(None),
+            Some(Placed { token: Token::Colon, .. }) => match self.tokens.next() {
+                None => Ok(None),
+                Some(first) => self.value(first, levels),
+            },
+            Some(placed) => Err(Flaw { at: placed.start, wanted: "a colon" }),
+        }
+    }
+
+    fn list(&mut self, levels: usize) -> Result<Json, Flaw> {
+        let mut items = Vec::new();
+        while let Some(first) = self.tokens.next() {
+            if first.token == Token::Close(Bracket::Square) {
+                break;
+            }
+            let Some(item) = self.value(first, levels)? else { break };
+            items.push(item);
+            if !self.goes_on(Bracket::Square, "a comma or `]`")? {
+                break;
+            }
+        }
+        Ok(Json::Array(items))
+    }
+
+    /// Whether a comma follows, rather than `closing` or the end.
+    fn goes_on(&mut self, closing: Bracket, wanted: &'static str) -> Result<bool, Flaw> {
+        match self.tokens.next() {
+            None => Ok(false),
+            Some(placed) if placed.token == Token::Close(closing) => Ok(false),
+            Some(Placed { token: Token::Comma, .. }) => Ok(true),
+            Some(placed) => Err(Flaw { at: placed.start, wanted }),
+        }
+    }
+
+    fn word(&self, word: &str, place: Placed<'_>) -> Result<Option<Json>, Flaw> {
+        let last = place.end == self.end;
+        if let Some((_, value)) = LITERALS.iter().find(|(name, _)| *name == word) {
+            return Ok(Some(value.clone()));
+        }
+        if let Ok(number) = serde_json::from_str::<Number>(word) {
+            return Ok(if last && self.cut { None } else { Some(number.into()) });
+        }
+        let begun = LITERALS.iter().any(|(name, _)| name.starts_with(word))
+            || word.starts_with(|c: char| c == '-' || c.is_ascii_digit());
+        if last && begun {
+            return Ok(None);
+        }
+        Err(Flaw { at: place.start, wanted: "a value; text needs quotes" })
+    }
+}
+
+const LITERALS: [(&str, Json); 6] = [
+    ("true", Json::Bool(true)),
+    ("false", Json::Bool(false)),
+    ("null", Json::Null),
+    ("True", Json::Bool(true)),
+    ("False", Json::Bool(false)),
+    ("None", Json::Null),
+];

@@ -1,0 +1,102 @@
+//! Acceptance numbers of `systems/common.md` and `systems/0-review-loop.md`.
+
+use antiphon_core::Category;
+use antiphon_core::reply::ParseLevel;
+use antiphon_core::reply::ReplyParser as _;
+use antiphon_reply::CompiledSchema;
+use serde_json::json;
+
+use crate::{any_object, shape};
+
+fn critic() -> CompiledSchema {
+    shape(json!({
+        "type": "object",
+        "properties": {
+            "verdict": {"enum": ["approve", "reject"]},
+            "feedback": {"type": "string"},
+        },
+        "required": ["verdict"],
+        "if": {"properties": {"verdict": {"const": "reject"}}},
+        "then": {"properties": {"feedback": {"minLength": 1}}, "required": ["feedback"]},
+    }))
+}
+
+#[test]
+fn e04_fenced_reply_with_prose_parses_without_reask() {
+    let text = "Here is what you asked for:\n\n```json\n{\"verdict\": \"approve\"}\n```\nCheers!";
+    let reading = critic().parse(text).unwrap();
+    assert_eq!(reading.value, json!({"verdict": "approve"}));
+    assert_eq!(reading.level, ParseLevel::Fenced);
+    assert_eq!(reading.level.number(), 3);
+    assert!(!reading.repaired());
+}
+
+#[test]
+fn e05_repair_keeps_urls() {
+    let reading = any_object().parse(r#"{"a": "http://x.y/z", }"#).unwrap();
+    assert_eq!(reading.value, json!({"a": "http://x.y/z"}));
+    assert_eq!(reading.level, ParseLevel::Repaired);
+}
+
+#[test]
+fn e06_a_violation_names_the_path_of_the_error() {
+    let plan = shape(json!({
+        "type": "object",
+        "properties": {"steps": {"type": "array", "items": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+        }}},
+    }));
+    let unreadable = plan.parse(r#"{"steps": [{"name": "a"}, {"name": null}]}"#).unwrap_err();
+    assert_eq!(unreadable.errors.len(), 1);
+    assert_eq!(unreadable.errors[0].path, "/steps/1/name");
+    let feedback = unreadable.feedback();
+    assert!(feedback.contains("1. `/steps/1/name`: expected text, found null\n"), "{feedback}");
+
+    let fault = unreadable.into_fault();
+    assert_eq!(fault.category, Category::ModelOutput);
+    assert_eq!(fault.code, "model_output_invalid");
+    assert_eq!(fault.details["errors"][0]["path"], "/steps/1/name");
+    assert!(fault.details["raw"].as_str().unwrap().starts_with(r#"{"steps""#));
+}
+
+#[test]
+fn a11_a_verdict_in_capitals_is_a_verdict() {
+    let reading = critic().parse(r#"{"verdict": " APPROVE "}"#).unwrap();
+    assert_eq!(reading.value, json!({"verdict": "approve"}));
+    assert_eq!(reading.coerced, ["/verdict"]);
+    assert_eq!(reading.level, ParseLevel::Strict);
+
+    let unreadable = critic().parse(r#"{"verdict": "maybe"}"#).unwrap_err();
+    assert!(unreadable.errors.iter().any(|error| error.path == "/verdict"
+        && error.expected == r#"one of "approve", "reject""#
+        && error.found == r#""maybe""#));
+}
+
+#[test]
+fn a12_a_rejection_needs_feedback() {
+    for text in [r#"{"verdict": "reject", "feedback": ""}"#, r#"{"verdict": "reject"}"#] {
+        let unreadable = critic().parse(text).unwrap_err();
+        assert_eq!(unreadable.errors.len(), 1, "{text}");
+        assert_eq!(unreadable.errors[0].path, "/feedback", "{text}");
+    }
+    critic().parse(r#"{"verdict": "approve", "feedback": ""}"#).unwrap();
+    critic().parse(r#"{"verdict": "Reject", "feedback": "no"}"#).unwrap();
+    // The case is mended first, and the condition then holds.
+    let unreadable = critic().parse(r#"{"verdict": "REJECT", "feedback": ""}"#).unwrap_err();
+    assert_eq!(unreadable.errors[0].expected, "text that is not empty");
+}
+
+#[test]
+fn a13_a_plan_in_a_fence_amid_prose_is_read() {
+    let reading = any_object().parse("Sure.\n```\n{\"steps\": [1]}\n```\nDone.").unwrap();
+    assert_eq!((reading.value, reading.level), (json!({"steps": [1]}), ParseLevel::Fenced));
+}
+
+#[test]
+fn a14_a_missing_field_is_named() {
+    let plan = shape(json!({"type": "object", "required": ["expert_steps"]}));
+    let unreadable = plan.parse("{}").unwrap_err();
+    assert!(unreadable.feedback().contains("`/expert_steps`"));
+}

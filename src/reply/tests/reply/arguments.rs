@@ -1,0 +1,31 @@
+//! Arguments of tool calls, which models write like replies.
+
+use antiphon_core::reply::ParseLevel;
+use antiphon_core::reply::ReplyParser as _;
+use serde_json::json;
+
+use crate::shape;
+
+#[test]
+fn no_arguments_are_an_empty_object() {
+    let none = shape(json!({"type": "object", "properties": {"n": {"default": 5}}}));
+    for text in ["", "  \n", "{}"] {
+        let reading = none.parse_arguments(text).unwrap();
+        assert_eq!((reading.value, reading.level), (json!({"n": 5}), ParseLevel::Strict));
+    }
+    let one = shape(json!({"type": "object", "required": ["q"]}));
+    assert_eq!(one.parse_arguments("").unwrap_err().errors[0].path, "/q");
+    assert!(one.parse("").unwrap_err().feedback().contains("an empty reply"));
+}
+
+#[test]
+fn malformed_arguments_are_repaired_and_coerced() {
+    let search = shape(json!({
+        "type": "object",
+        "properties": {"q": {"type": "string"}, "n": {"type": "integer"}},
+        "required": ["q"],
+    }));
+    let reading = search.parse_arguments("{q: 'http://x.y/z', n: '3',}").unwrap();
+    assert_eq!(reading.value, json!({"q": "http://x.y/z", "n": 3}));
+    assert_eq!((reading.level, reading.coerced), (ParseLevel::Repaired, vec!["/n".to_owned()]));
+}
