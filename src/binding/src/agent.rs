@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon_core::agent::{AgentSpec, AgentTool, Conclusion};
-use antiphon_core::approval::Judgement;
+use antiphon_core::agent::{AgentResult, AgentSpec, AgentTool};
+use antiphon_core::approval::HostVerdict;
 use antiphon_core::reply::{ReplyParser, SchemaCompiler};
-use antiphon_core::task::{Invocation, Outcome};
+use antiphon_core::task::{TaskOutcome, ToolInvocation};
 use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
 use antiphon_reply::JsonSchemas;
 use pyo3::exceptions::PyValueError;
@@ -205,7 +205,10 @@ pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
 }
 
 /// What a tool is told about the call besides its arguments.
-pub(crate) fn about<'py>(py: Python<'py>, invocation: &Invocation) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn about<'py>(
+    py: Python<'py>,
+    invocation: &ToolInvocation,
+) -> PyResult<Bound<'py, PyDict>> {
     let about = PyDict::new(py);
     about.set_item("name", &invocation.call.name)?;
     about.set_item("call_id", &invocation.call.id)?;
@@ -214,7 +217,7 @@ pub(crate) fn about<'py>(py: Python<'py>, invocation: &Invocation) -> PyResult<B
 }
 
 /// What an agent came to, as a dict.
-pub(crate) fn conclusion<'py>(py: Python<'py>, came: &Conclusion) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn conclusion<'py>(py: Python<'py>, came: &AgentResult) -> PyResult<Bound<'py, PyAny>> {
     let uses = came.tool_uses.iter();
     let uses: Vec<_> = uses
         .map(|used| json!({"name": used.name, "arguments": used.arguments, "ok": used.ok}))
@@ -227,31 +230,31 @@ pub(crate) fn conclusion<'py>(py: Python<'py>, came: &Conclusion) -> PyResult<Bo
 }
 
 /// Reads what a callable of an agent returned.
-pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<Outcome<Object>> {
+pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<TaskOutcome<Object>> {
     match purpose {
         Purpose::Open => {
             let messages: Vec<Message> = json::read(value)?;
-            Ok(Outcome::Opened(messages))
+            Ok(TaskOutcome::Opened(messages))
         }
-        Purpose::Model => Ok(Outcome::Replied(Box::new(reply_of(value)?))),
-        Purpose::Approve => Ok(Outcome::Decided(decision(value)?)),
-        Purpose::Tool | Purpose::Close => Ok(Outcome::Returned(Ok(json::read(value)?))),
+        Purpose::Model => Ok(TaskOutcome::Replied(Box::new(reply_of(value)?))),
+        Purpose::Approve => Ok(TaskOutcome::Decided(decision(value)?)),
+        Purpose::Tool | Purpose::Close => Ok(TaskOutcome::Returned(Ok(json::read(value)?))),
     }
 }
 
 /// What a callable that approves of calls has decided: true, or why not.
-pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<Judgement> {
+pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<HostVerdict> {
     match value.extract::<bool>() {
-        Ok(true) => Ok(Judgement::Approve),
-        Ok(false) => Ok(Judgement::Refuse(None)),
-        Err(_) => Ok(Judgement::Refuse(Some(value.extract()?))),
+        Ok(true) => Ok(HostVerdict::Approve),
+        Ok(false) => Ok(HostVerdict::Refuse(None)),
+        Err(_) => Ok(HostVerdict::Refuse(Some(value.extract()?))),
     }
 }
 
 /// A tool's exception is an answer that the model gets to read.
-pub(crate) fn tool_failed(py: Python<'_>, error: &PyErr) -> Outcome<Object> {
+pub(crate) fn tool_failed(py: Python<'_>, error: &PyErr) -> TaskOutcome<Object> {
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
     let fault = Fault::new(Category::Tool, "tool_failed", format!("{kind}: {value}"));
-    Outcome::Returned(Err(fault.with("type", kind)))
+    TaskOutcome::Returned(Err(fault.with("type", kind)))
 }

@@ -2,11 +2,13 @@
 //! stopped, or as an edit of what is there.
 
 use antiphon_core::approval::Schemas;
-use antiphon_core::checkpoint::{Change, Commit, Image, KeptState, Memory};
+use antiphon_core::checkpoint::{
+    Commit, CommitChange, GraphSnapshot, RecoveredRun, TaskSnapshotState,
+};
 use antiphon_core::command::Update;
 use antiphon_core::graph::{END, NodeId};
 use antiphon_core::run::{Options, Run as Machine};
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::store::Answer;
 use antiphon_stores::{Found, Header, Keeper};
@@ -94,18 +96,19 @@ impl Begin {
                 (0, options.clone(), Machine::new(graph, input.first(), options, now))
             }
             (Self::Turn(input), Some(found)) => {
-                let image = found.memory.root;
-                let before = image.step + 1;
+                let graph_snapshot = found.memory.root;
+                let before = graph_snapshot.step + 1;
                 let input = input.further();
-                (before, options.clone(), Machine::turn(graph, image, input, options, now))
+                (before, options.clone(), Machine::turn(graph, graph_snapshot, input, options, now))
             }
             (Self::Edit(node, input), found) => {
-                let (image, update) = match found {
+                let (graph_snapshot, update) = match found {
                     Some(found) => (found.memory.root, input.further()),
-                    None => (Image::new(&graph), input.first()),
+                    None => (GraphSnapshot::new(&graph), input.first()),
                 };
-                let before = image.step + 1;
-                let machine = Machine::edit(graph, image, (node, update), options.clone(), now);
+                let before = graph_snapshot.step + 1;
+                let machine =
+                    Machine::edit(graph, graph_snapshot, (node, update), options.clone(), now);
                 (before, options, machine)
             }
         };
@@ -122,7 +125,7 @@ fn edited(engine: &Bound<'_, Engine>, input: Option<&Bound<'_, PyAny>>) -> PyRes
         return Input::read(engine, input);
     }
     Ok(Input::plain(match update::outcome(engine, None, input)? {
-        Outcome::Done(update) => update,
+        TaskOutcome::Done(update) => update,
         _ => Update::default(),
     }))
 }
@@ -160,9 +163,9 @@ impl Going<'_> {
             answered.extend(keeper.keep(&commit, || None, now)?);
             memory.fold(&engine.graph, commit)?;
         }
-        let outlook = &memory.root.outlook;
+        let pending_work = &memory.root.pending_work;
         // What has nothing left to do but has not said so yet still says it.
-        let idle = outlook.tasks() == 0 && memory.ended.is_some();
+        let idle = pending_work.tasks() == 0 && memory.ended.is_some();
         let before = memory.root.step.saturating_sub(memory.spent.supersteps);
         let run_id = options.run_id.clone();
         let graph = std::sync::Arc::clone(&engine.graph);
@@ -173,18 +176,18 @@ impl Going<'_> {
 
 /// The answers that were given, each to the question it is for.
 fn commits(
-    memory: &Memory<Object>,
+    memory: &RecoveredRun<Object>,
     given: &Object,
     schemas: Schemas,
 ) -> Result<Vec<Commit<Object>>, Fault> {
     let asking = memory.tasks.values().filter_map(|kept| match &kept.state {
-        Some(KeptState::Asked(question)) => Some((question, kept)),
+        Some(TaskSnapshotState::Asked(question)) => Some((question, kept)),
         _ => None,
     });
     let asking: Vec<_> = asking.collect();
     // A run that has ended, or has had this answer before, goes on without it. Where the
     // tasks have not run yet, they will ask, and the answer would be lost.
-    if memory.tasks.is_empty() && memory.root.outlook.tasks() > 0 {
+    if memory.tasks.is_empty() && memory.root.pending_work.tasks() > 0 {
         return Err(nothing_asked());
     }
     let ids: Vec<_> = asking.iter().map(|(question, _)| question.id.as_str()).collect();
@@ -194,7 +197,7 @@ fn commits(
         let (question, kept) = asking.get(place)?;
         let (spent, events) = (memory.spent, memory.events);
         Some(question.taken(value, schemas).map(|value| {
-            let change = Change::Answered(kept.task, value);
+            let change = CommitChange::Answered(kept.task, value);
             Commit { id: 0, within: kept.within.clone(), spent, events, change }
         }))
     };

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{Channel, Kind, Merge};
+use antiphon_core::channel::{Channel, Reducer, ValueKind};
 use antiphon_core::graph::{
-    END, Graph, GraphBuilder, GraphError, Habits, Idle, Node, NodeWork, OnError, Order, Policy,
-    Sight,
+    END, Graph, GraphBuilder, GraphError, IdleTimeout, MergeOrder, Node, NodePolicy, NodeWork,
+    OnError, RouterView, Semantics,
 };
 use antiphon_core::{Category, Fault};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -88,18 +88,18 @@ impl<'a, 'py> NodeOptions<'a, 'py> {
         Ok(self.0.get(name)?.unwrap_or(false))
     }
 
-    pub(crate) fn policy(&self) -> PyResult<Policy> {
+    pub(crate) fn policy(&self) -> PyResult<NodePolicy> {
         let idle = self.time("idle_timeout")?;
         let strict = self.flag("heartbeat_only")?;
         let given: Option<Bound<'py, PyDict>> = self.0.get("limits")?;
         let retries = self.retries()?;
         let py_policy =
             retries.iter().find(|retry| Python::attach(|py| retry.get().covers_timeouts(py)));
-        Ok(Policy {
+        Ok(NodePolicy {
             retry: py_policy.map(|retry| retry.get().policy.clone()),
             host_retries: !retries.is_empty(),
             timeout: self.time("timeout")?,
-            idle: idle.map(|limit| Idle { limit, strict }),
+            idle: idle.map(|limit| IdleTimeout { limit, strict }),
             limits: given.as_ref().map_or(Ok(Limits::default()), limits::read)?,
             on_error: OnError::Raise,
             deferred: self.flag("deferred")?,
@@ -135,7 +135,13 @@ impl Builder {
 }
 
 impl Parts {
-    fn add_node(&mut self, name: &str, work: NodeWork<Object>, policy: Policy, entry: NodeEntry) {
+    fn add_node(
+        &mut self,
+        name: &str,
+        work: NodeWork<Object>,
+        policy: NodePolicy,
+        entry: NodeEntry,
+    ) {
         self.graph.add_node(Node { name: name.into(), work, policy });
         self.nodes.push(entry);
     }
@@ -160,9 +166,9 @@ impl Builder {
         adapt: Option<Py<PyAny>>,
     ) -> Self {
         let mut graph = Graph::builder(name);
-        graph.host(HOSTS.fetch_add(1, Ordering::Relaxed)).habits(Habits {
-            order: if by_name { Order::ByName } else { Order::Listed },
-            sight: if own_sight { Sight::Own } else { Sight::Merged },
+        graph.host(HOSTS.fetch_add(1, Ordering::Relaxed)).semantics(Semantics {
+            order: if by_name { MergeOrder::ByName } else { MergeOrder::Listed },
+            sight: if own_sight { RouterView::Own } else { RouterView::Merged },
             lenient,
             exclusive,
             full_output,
@@ -193,23 +199,28 @@ impl Builder {
         check: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let parts = self.parts()?;
-        let merge = merge.map_or(Ok(Merge::Set), |merge| rule(merge, &mut parts.reducers))?;
+        let merge = merge.map_or(Ok(Reducer::Set), |merge| rule(merge, &mut parts.reducers))?;
         let owned = matches!(
             merge,
-            Merge::Append
-                | Merge::Extend
-                | Merge::Record
-                | Merge::Fields
-                | Merge::Upsert { .. }
-                | Merge::Put
-                | Merge::Sum
+            Reducer::Append
+                | Reducer::Extend
+                | Reducer::Record
+                | Reducer::Fields
+                | Reducer::Upsert { .. }
+                | Reducer::Put
+                | Reducer::Sum
         );
-        let merged = !matches!(merge, Merge::Set | Merge::Once | Merge::Last);
+        let merged = !matches!(merge, Reducer::Set | Reducer::Once | Reducer::Last);
         let default = match default {
             Given::Nothing => None,
             Given::Value(value) => Some(Object(value)),
         };
-        parts.graph.add_channel(Channel { name: name.into(), merge, default, kind: Kind::Any });
+        parts.graph.add_channel(Channel {
+            name: name.into(),
+            merge,
+            default,
+            kind: ValueKind::Any,
+        });
         parts.keys.push(KeyEntry {
             name: PyString::intern(py, name).unbind(),
             owned,
@@ -386,28 +397,28 @@ impl Builder {
     }
 }
 
-fn rule(merge: &Bound<'_, PyAny>, reducers: &mut Vec<Py<PyAny>>) -> PyResult<Merge> {
+fn rule(merge: &Bound<'_, PyAny>, reducers: &mut Vec<Py<PyAny>>) -> PyResult<Reducer> {
     if merge.is_callable() {
         reducers.push(merge.clone().unbind());
-        return Ok(Merge::Foreign(u32::try_from(reducers.len() - 1).unwrap_or(u32::MAX)));
+        return Ok(Reducer::Foreign(u32::try_from(reducers.len() - 1).unwrap_or(u32::MAX)));
     }
     if let Ok((name, key)) = merge.extract::<(String, String)>()
         && name == "upsert"
     {
-        return Ok(Merge::Upsert { key });
+        return Ok(Reducer::Upsert { key });
     }
     let name: String = merge.extract()?;
     Ok(match name.as_str() {
-        "set" => Merge::Set,
-        "last" => Merge::Last,
-        "once" => Merge::Once,
-        "append" => Merge::Append,
-        "extend" => Merge::Extend,
-        "merge" => Merge::Record,
-        "fields" => Merge::Fields,
-        "put" => Merge::Put,
-        "sum" | "add" => Merge::Sum,
-        "max" => Merge::Max,
+        "set" => Reducer::Set,
+        "last" => Reducer::Last,
+        "once" => Reducer::Once,
+        "append" => Reducer::Append,
+        "extend" => Reducer::Extend,
+        "merge" => Reducer::Record,
+        "fields" => Reducer::Fields,
+        "put" => Reducer::Put,
+        "sum" | "add" => Reducer::Sum,
+        "max" => Reducer::Max,
         _ => return Err(PyValueError::new_err(format!("unknown merge rule: {name}"))),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::task::{Task, Work};
+use antiphon_core::task::{Task, TaskWork};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -181,23 +181,23 @@ impl Request<'_, '_> {
         let context = || Context::of(py, &errand).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (purpose, kind, callable, arguments) = match &self.task.work {
-            Work::Open(_) => {
+            TaskWork::Open(_) => {
                 let input = core.input(self.engine, self.task)?;
                 let arguments = [given(input), context()?, None];
                 (Purpose::Open, Kind::Inline, &self.agent.open, arguments)
             }
-            Work::Close(came) => {
+            TaskWork::Close(came) => {
                 let state = core.input(self.engine, self.task)?;
                 let came = agent::conclusion(py, came)?;
                 let arguments = [given(state), given(came.into_any()), context()?];
                 (Purpose::Close, Kind::Inline, &self.agent.close, arguments)
             }
-            Work::Model(request) => {
+            TaskWork::Model(request) => {
                 let ModelEntry::Callable(model) = &self.agent.model else { return Ok(None) };
                 let request = pythonize::pythonize(py, request)?;
                 (Purpose::Model, model.kind(), &model.call, [given(request), context()?, None])
             }
-            Work::Approve(invocation) => {
+            TaskWork::Approve(invocation) => {
                 let Some(approve) = self.agent.approve(&invocation.call.name) else {
                     return Ok(None);
                 };
@@ -206,14 +206,14 @@ impl Request<'_, '_> {
                 let arguments = [given(asked), given(about.into_any()), None];
                 (Purpose::Approve, approve.kind(), &approve.call, arguments)
             }
-            Work::Tool(invocation) => {
+            TaskWork::Tool(invocation) => {
                 let Some(tool) = self.agent.tool(&invocation.call.name) else { return Ok(None) };
                 let asked = pythonize::pythonize(py, &invocation.arguments)?;
                 let about = agent::about(py, invocation)?;
                 let arguments = [given(asked), given(about.into_any()), None];
                 (Purpose::Tool, tool.kind(), &tool.call, arguments)
             }
-            Work::Node(_) => return Ok(None),
+            TaskWork::Node(_) => return Ok(None),
         };
         core.purposes.insert(self.task.id, purpose);
         let callable = callable.clone_ref(py);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use antiphon_core::graph::Sign;
+use antiphon_core::graph::Heartbeat;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault, Time, Usage};
 use antiphon_runtime::Chunk;
@@ -208,7 +208,7 @@ impl Context {
         question.raised_in(slf).unwrap_or_else(|error| error)
     }
 
-    fn sign(&self, py: Python<'_>, sign: Sign) {
+    fn sign(&self, py: Python<'_>, sign: Heartbeat) {
         let id = self.errand.id;
         self.errand.run.get().inbox.put(py, |letters| letters.signs.push((id, sign)));
     }
@@ -361,13 +361,13 @@ impl Context {
 
     /// Says that the node is alive, which puts its idle time-out off.
     fn heartbeat(&self, py: Python<'_>) {
-        self.sign(py, Sign::Heartbeat);
+        self.sign(py, Heartbeat::Explicit);
     }
 
     /// Says that the node gets on with its work, which puts its idle time-out off
     /// unless only heartbeats count for it.
     fn progress(&self, py: Python<'_>) {
-        self.sign(py, Sign::Progress);
+        self.sign(py, Heartbeat::Progress);
     }
 
     /// Counts what a call of a model cost against the budgets.

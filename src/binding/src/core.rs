@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::checkpoint::Came;
+use antiphon_core::checkpoint::CallOutcome;
 use antiphon_core::effect::{Effect, Ending, Question};
-use antiphon_core::graph::{Graph, Sign};
+use antiphon_core::graph::{Graph, Heartbeat};
 use antiphon_core::run::Run as Machine;
-use antiphon_core::task::{Input, Outcome, Task, TaskId, Work};
+use antiphon_core::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::exceptions::PyBaseExceptionGroup;
@@ -214,7 +214,7 @@ impl Core {
     }
 
     fn call(&mut self, run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {
-        if let Work::Model(request) = &task.work
+        if let TaskWork::Model(request) = &task.work
             && let Some(model) = self.native_model(run.py(), task)
         {
             native::ask(self, run, task, model, request);
@@ -240,11 +240,11 @@ impl Core {
             self.machine.alive(id, sign, self.now);
         }
         for (id, chunk) in letters.chunks {
-            self.machine.alive(id, Sign::Progress, self.now);
+            self.machine.alive(id, Heartbeat::Progress, self.now);
             native::note(self, id, chunk);
         }
         for emitted in letters.emitted {
-            self.machine.alive(emitted.id, Sign::Progress, self.now);
+            self.machine.alive(emitted.id, Heartbeat::Progress, self.now);
             self.emit(py, emitted)?;
         }
         for (id, answer) in letters.answers {
@@ -270,7 +270,7 @@ impl Core {
                     }
                     let fault =
                         Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
-                    self.machine.resolve(id, Outcome::failed(fault), self.now);
+                    self.machine.resolve(id, TaskOutcome::failed(fault), self.now);
                 }
             }
         }
@@ -324,7 +324,7 @@ impl Core {
         engine: &Bound<'_, Engine>,
         id: TaskId,
         error: PyErr,
-    ) -> Outcome<Object> {
+    ) -> TaskOutcome<Object> {
         let node = self.machine.node_of(id);
         let name = node.map(|node| engine.get().graph.node_name(Some(node)));
         if let Some(question) = question_of(&error, py) {
@@ -332,10 +332,10 @@ impl Core {
             let asker = name.as_deref().unwrap_or_default();
             let fits = |values: &ObjectCodec| storable::question_fits(values, &question, asker);
             return match self.values_codec().map(fits) {
-                Some(Err(fault)) => Outcome::failed(fault),
+                Some(Err(fault)) => TaskOutcome::failed(fault),
                 _ => match asker_of(&error, py) {
-                    Some(asker) => Outcome::Relay(asker, question),
-                    None => Outcome::Ask(question),
+                    Some(asker) => TaskOutcome::Relay(asker, question),
+                    None => TaskOutcome::Ask(question),
                 },
             };
         }
@@ -368,7 +368,9 @@ impl Core {
         task: &Task<Object>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = engine.py();
-        if let Work::Node(Input::Sent(value)) | Work::Open(Input::Sent(value)) = &task.work {
+        if let TaskWork::Node(TaskInput::Sent(value)) | TaskWork::Open(TaskInput::Sent(value)) =
+            &task.work
+        {
             return Ok(value.0.bind(py).clone());
         }
         let unit = self.machine.home(task.id.unit);
@@ -426,7 +428,7 @@ impl Core {
         }
         self.stream.traverse(visit)?;
         for came in self.machine.known_calls() {
-            if let Came::Value(value) | Came::Raised(value) = came {
+            if let CallOutcome::Value(value) | CallOutcome::Raised(value) = came {
                 visit.call(&value.0)?;
             }
         }

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::checkpoint::{self, Call, Callee, Came};
+use antiphon_core::checkpoint::{self, Call, CallOutcome, Callee};
 use antiphon_core::event::EventKind;
-use antiphon_core::run::Begun;
+use antiphon_core::run::CallStart;
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
 use antiphon_core::{Category, Fault};
@@ -52,7 +52,7 @@ pub(crate) enum Owner {
 
 #[derive(Debug)]
 enum Stage {
-    Known(Came<Object>),
+    Known(CallOutcome<Object>),
     Due { index: u32, key: String },
 }
 
@@ -112,7 +112,7 @@ impl Effect {
     }
 
     /// A call of a role that was made before.
-    pub(crate) fn known_to(role: Asking, call: Call, came: Came<Object>) -> Self {
+    pub(crate) fn known_to(role: Asking, call: Call, came: CallOutcome<Object>) -> Self {
         let (owner, stage) = (Owner::Role(role), Stage::Known(came));
         Self::of((owner, call), stage, Waits::default())
     }
@@ -152,7 +152,7 @@ impl Effect {
         (kind, data)
     }
 
-    fn end(&self, py: Python<'_>, came: Came<Object>) -> PyResult<()> {
+    fn end(&self, py: Python<'_>, came: CallOutcome<Object>) -> PyResult<()> {
         let Stage::Due { index, key } = &self.stage else {
             return Err(PyRuntimeError::new_err("the call was made before"));
         };
@@ -221,12 +221,13 @@ impl Effect {
     /// What came of a call that was made before, returned or raised.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match &self.stage {
-            Stage::Known(Came::Value(value)) => Ok(value.fresh().0),
-            Stage::Known(Came::Raised(error)) => Err(PyErr::from_value(error.0.bind(py).clone())),
-            Stage::Known(Came::Failed(fault)) => Err(to_exception(py, fault)),
-            Stage::Known(Came::Reply(_) | Came::Json(_) | Came::Left) | Stage::Due { .. } => {
-                Err(PyRuntimeError::new_err("nothing is known of the call"))
+            Stage::Known(CallOutcome::Value(value)) => Ok(value.fresh().0),
+            Stage::Known(CallOutcome::Raised(error)) => {
+                Err(PyErr::from_value(error.0.bind(py).clone()))
             }
+            Stage::Known(CallOutcome::Failed(fault)) => Err(to_exception(py, fault)),
+            Stage::Known(CallOutcome::Reply(_) | CallOutcome::Json(_) | CallOutcome::Left)
+            | Stage::Due { .. } => Err(PyRuntimeError::new_err("nothing is known of the call")),
         }
     }
 
@@ -271,16 +272,16 @@ impl Effect {
     fn returned(&self, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
         if let (Owner::Node(context), Some(question)) = (&self.owner, self.question.get()) {
             let raised = Context::raised(context.bind(py), question);
-            self.end(py, Came::Left)?;
+            self.end(py, CallOutcome::Left)?;
             return Err(raised);
         }
         let value = Object(value).fresh();
         if let Some(problem) = self.problem(py, &value)? {
             let fault = unstorable(&self.call.name, &problem);
-            self.end(py, Came::Failed(fault.clone()))?;
+            self.end(py, CallOutcome::Failed(fault.clone()))?;
             return Err(to_exception(py, &fault));
         }
-        self.end(py, Came::Value(value))
+        self.end(py, CallOutcome::Value(value))
     }
 
     /// The call has raised an exception. One that only stops the node, and says nothing about
@@ -290,8 +291,8 @@ impl Effect {
             || error.hasattr(intern!(py, "__antiphon_command__"))?;
         match known(error).map(|(category, _)| category) {
             // It was to ask, or had no budget left: it is made again.
-            Some(Category::Budget) => return self.end(py, Came::Left),
-            _ if asks => return self.end(py, Came::Left),
+            Some(Category::Budget) => return self.end(py, CallOutcome::Left),
+            _ if asks => return self.end(py, CallOutcome::Left),
             Some(Category::Cancelled) => {
                 self.abandon(py);
                 return Ok(());
@@ -300,13 +301,13 @@ impl Effect {
                 self.abandon(py);
                 return Ok(());
             }
-            _ if self.question.get().is_some() => return self.end(py, Came::Left),
+            _ if self.question.get().is_some() => return self.end(py, CallOutcome::Left),
             _ => {}
         }
         let raised = Object::of(error);
         let came = match self.problem(py, &raised)? {
-            None => Came::Raised(raised),
-            Some(_) => Came::Failed(described(error)),
+            None => CallOutcome::Raised(raised),
+            Some(_) => CallOutcome::Failed(described(error)),
         };
         self.end(py, came)
     }
@@ -321,7 +322,9 @@ impl Effect {
         }
         self.question.traverse(&visit)?;
         match &self.stage {
-            Stage::Known(Came::Value(value) | Came::Raised(value)) => visit.call(&value.0),
+            Stage::Known(CallOutcome::Value(value) | CallOutcome::Raised(value)) => {
+                visit.call(&value.0)
+            }
             Stage::Known(_) | Stage::Due { .. } => Ok(()),
         }
     }
@@ -361,21 +364,25 @@ impl Core {
             process::check(kept.process())?;
         }
         let due = match self.machine.begin_call(id, call)? {
-            Begun::Known(came) => {
+            CallStart::Known(came) => {
                 self.note_known(id, call, &came);
                 return Ok((Stage::Known(came), None));
             }
-            Begun::Due(due) => due,
+            CallStart::Due(due) => due,
         };
         let waits = due.intent.map_or(Ok(None), |intent| self.keep_call(&intent));
         let waits = waits.inspect_err(|_| {
-            self.machine.end_call(id, due.index, Came::Left);
+            self.machine.end_call(id, due.index, CallOutcome::Left);
         })?;
         self.note_call(id, call, json!({"call_id": due.key}), false);
         Ok((Stage::Due { index: due.index, key: due.key }, waits))
     }
 
-    fn known_call(&mut self, id: TaskId, call: &Call) -> Result<Option<Came<Object>>, Fault> {
+    fn known_call(
+        &mut self,
+        id: TaskId,
+        call: &Call,
+    ) -> Result<Option<CallOutcome<Object>>, Fault> {
         let known = self.machine.known_call(id, call)?;
         if let Some(came) = &known {
             self.note_known(id, call, came);
@@ -387,10 +394,10 @@ impl Core {
         &mut self,
         id: TaskId,
         index: u32,
-        came: Came<Object>,
+        came: CallOutcome<Object>,
         (call, key): (&Call, &str),
     ) -> Option<Answer<()>> {
-        let (ok, left) = (came.is_success(), matches!(came, Came::Left));
+        let (ok, left) = (came.is_success(), matches!(came, CallOutcome::Left));
         let commit = self.machine.end_call(id, index, came);
         if !left {
             self.note_call(id, call, json!({"call_id": key, "ok": ok}), true);
@@ -400,7 +407,7 @@ impl Core {
         self.keep_call(&commit).unwrap_or_default()
     }
 
-    fn note_known(&mut self, id: TaskId, call: &Call, came: &Came<Object>) {
+    fn note_known(&mut self, id: TaskId, call: &Call, came: &CallOutcome<Object>) {
         self.note_call(id, call, json!({"ok": came.is_success(), "replayed": true}), true);
     }
 

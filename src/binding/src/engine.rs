@@ -117,7 +117,7 @@ impl Engine {
     }
 
     pub(crate) fn is_strict(&self) -> bool {
-        !self.graph.habits().lenient
+        !self.graph.semantics().lenient
     }
 }
 

@@ -2,8 +2,8 @@
 //! traceback, a fault of the engine becomes a class of `antiphon.errors`.
 
 use antiphon_core::retry::{Jitter, RetryPolicy};
-use antiphon_core::task::{Failure, Outcome, Verdict};
-use antiphon_core::{Category, Fault, Incident};
+use antiphon_core::task::{Failure, RetryVerdict, TaskOutcome};
+use antiphon_core::{Category, Fault, FaultRecord};
 use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict>
 }
 
 /// A failure that a graph goes on after, as the dict that its channels record.
-pub(crate) fn record<'py>(py: Python<'py>, incident: &Incident<'_>) -> Bound<'py, PyDict> {
+pub(crate) fn record<'py>(py: Python<'py>, incident: &FaultRecord<'_>) -> Bound<'py, PyDict> {
     let dict = as_dict(py, incident.fault);
     // As above: only for lack of memory.
     let _ = dict.set_item(intern!(py, "node"), incident.node);
@@ -58,7 +58,7 @@ pub(crate) fn failure(
     policies: &[Py<Retry>],
     node: Option<(&str, u32)>,
     keep: &mut Vec<Py<PyBaseException>>,
-) -> Outcome<Object> {
+) -> TaskOutcome<Object> {
     let error = own_cancellation(py, error, node);
     let value = error.value(py);
     // Ctrl-C and the like: neither tried again nor handled by another agent.
@@ -75,8 +75,8 @@ pub(crate) fn failure(
     }
     keep.push(error.into_value(py));
     fault.foreign = u64::try_from(keep.len()).ok();
-    let verdict = chosen.map_or(Verdict::Never, Verdict::Again);
-    Outcome::Failed(Box::new(Failure { fault, verdict }))
+    let verdict = chosen.map_or(RetryVerdict::Never, RetryVerdict::Again);
+    TaskOutcome::Failed(Box::new(Failure { fault, verdict }))
 }
 
 /// A `CancelledError` of a node's own is a failure of the node: raised as it

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use antiphon_core::channel::ChannelId;
-use antiphon_core::command::{Choice, Choices};
+use antiphon_core::command::{Destination, Destinations};
 use antiphon_core::graph::{END, Graph, NodeId, START};
-use antiphon_core::rules::{Rules, Site};
+use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, Outcome, TaskId};
+use antiphon_core::task::{Failure, TaskId, TaskOutcome};
 use antiphon_core::{Category, Fault};
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
@@ -137,7 +137,7 @@ impl Host {
     fn reduce_now(
         &self,
         py: Python<'_>,
-        at: &Site<'_, Object>,
+        at: &ReducerSite<'_, Object>,
         old: Option<Object>,
         new: Object,
     ) -> PyResult<Object> {
@@ -155,7 +155,7 @@ impl Host {
         py: Python<'_>,
         router: u32,
         view: &View<'_, Object>,
-    ) -> PyResult<Choices<Object>> {
+    ) -> PyResult<Destinations<Object>> {
         if view.unit == 0 && self.is_behind(view.revision()) {
             for &channel in view.changed() {
                 self.note(py, channel, view.get(channel));
@@ -196,9 +196,9 @@ impl Host {
     }
 }
 
-fn failed(outcome: Outcome<Object>) -> Failure {
+fn failed(outcome: TaskOutcome<Object>) -> Failure {
     match outcome {
-        Outcome::Failed(failure) => *failure,
+        TaskOutcome::Failed(failure) => *failure,
         _ => Fault::new(Category::Internal, "node_failed", "the node failed").into(),
     }
 }
@@ -212,7 +212,7 @@ pub(crate) struct PyRules<'a, 'py> {
 impl Rules<Object> for PyRules<'_, '_> {
     fn reduce(
         &mut self,
-        at: Site<'_, Object>,
+        at: ReducerSite<'_, Object>,
         old: Option<Object>,
         new: Object,
     ) -> Result<Object, Fault> {
@@ -220,7 +220,11 @@ impl Rules<Object> for PyRules<'_, '_> {
         merged.map_err(|error| self.host.fault(self.py, error))
     }
 
-    fn route(&mut self, router: u32, view: &View<'_, Object>) -> Result<Choices<Object>, Failure> {
+    fn route(
+        &mut self,
+        router: u32,
+        view: &View<'_, Object>,
+    ) -> Result<Destinations<Object>, Failure> {
         let chosen = self.host.route_now(self.py, router, view);
         chosen.map_err(|error| self.host.refused(self.py, error, view))
     }
@@ -231,8 +235,8 @@ fn choices(
     engine: &Engine,
     entry: &RouterEntry,
     answer: &Bound<'_, PyAny>,
-) -> PyResult<Choices<Object>> {
-    let mut choices = Choices::new();
+) -> PyResult<Destinations<Object>> {
+    let mut choices = Destinations::new();
     if answer.is_instance_of::<PyList>() || answer.is_instance_of::<PyTuple>() {
         for item in answer.try_iter()? {
             choices.push(choice(engine, entry, &item?)?);
@@ -247,27 +251,31 @@ fn choice(
     engine: &Engine,
     entry: &RouterEntry,
     answer: &Bound<'_, PyAny>,
-) -> PyResult<Choice<Object>> {
+) -> PyResult<Destination<Object>> {
     if let Ok(send) = answer.cast::<Send>() {
         if send.get().node == END {
             return Err(sent_to_end(answer.py()));
         }
-        return update::send(send.get(), answer.py()).map(Choice::Send);
+        return update::send(send.get(), answer.py()).map(Destination::Send);
     }
     if let Some(ends) = &entry.ends {
         let name = ends.bind(answer.py()).get_item(answer)?;
         let name = name.ok_or_else(|| unknown_label(ends.bind(answer.py()), answer))?;
-        return Ok(Choice::Name(name.str()?.to_string().into()));
+        return Ok(Destination::Name(name.str()?.to_string().into()));
     }
     if let Ok(name) = answer.cast_exact::<PyString>()
         && let Some(place) = engine.places.bind(answer.py()).get_item(name)?
     {
         let end = place.is_none();
-        return Ok(if end { Choice::End } else { Choice::Node(NodeId(place.extract()?)) });
+        return Ok(if end {
+            Destination::End
+        } else {
+            Destination::Node(NodeId(place.extract()?))
+        });
     }
     let name = answer.cast::<PyString>().ok().map(|name| name.to_str()).transpose()?;
     match name {
-        Some(name) if name != START => Ok(Choice::Name(name.into())),
+        Some(name) if name != START => Ok(Destination::Name(name.into())),
         _ => Err(not_a_target(answer)),
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::graph::Sign;
-use antiphon_core::task::{Outcome, TaskId};
+use antiphon_core::graph::Heartbeat;
+use antiphon_core::task::{TaskId, TaskOutcome};
 use antiphon_runtime::Chunk;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ use crate::standby::StandbyDriver;
 pub(crate) enum Answer {
     Returned(Py<PyAny>),
     Raised(PyErr),
-    Native(Box<Outcome<Object>>),
+    Native(Box<TaskOutcome<Object>>),
 }
 
 impl Answer {
@@ -59,7 +59,7 @@ pub(crate) struct Letters {
     /// Calls of tasks that nobody will say any more what came of.
     pub(crate) abandoned: Vec<(TaskId, u32)>,
     /// Signs that tasks are alive.
-    pub(crate) signs: Vec<(TaskId, Sign)>,
+    pub(crate) signs: Vec<(TaskId, Heartbeat)>,
     pub(crate) cancel: Option<String>,
     /// Something else that the run waits for has happened.
     roused: bool,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use antiphon_core::Fault;
-use antiphon_core::checkpoint::{Change, Commit};
+use antiphon_core::checkpoint::{Commit, CommitChange};
 use antiphon_core::effect::Ending;
 use antiphon_core::run::Options;
 use antiphon_runtime::Clock;
@@ -310,7 +310,7 @@ impl Core {
         let Stage::Open(keeper, waiting) = &mut kept.stage else {
             return self.machine.committed(commit.id);
         };
-        match keeper.keep(commit, || self.machine.image(), self.now) {
+        match keeper.keep(commit, || self.machine.graph_snapshot(), self.now) {
             Ok(None) => self.machine.committed(commit.id),
             Ok(Some(answer)) => *waiting = Some(Awaited { answer, commit: Some(commit.id) }),
             Err(fault) => self.give_up(fault),
@@ -353,7 +353,7 @@ impl Core {
         });
         if begun {
             let (spent, events) = (*self.machine.budget().spent(), self.machine.event_count());
-            let change = Change::Ended(Ok(Ending::Cancelled(LEFT.to_owned())));
+            let change = CommitChange::Ended(Ok(Ending::Cancelled(LEFT.to_owned())));
             self.keep(&Commit { id: 0, within: Vec::new(), spent, events, change });
         }
         self.kept = None;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use antiphon_core::ModelRequest;
-use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::task::{Task, TaskId, TaskOutcome};
 use antiphon_runtime::{CallContext, Chunk, Clock};
 use pyo3::prelude::*;
 use tokio::sync::mpsc;
@@ -42,15 +42,15 @@ pub(crate) fn ask(
     let runtime = match native_runtime() {
         Ok(runtime) => runtime,
         Err(fault) => {
-            core.machine.resolve(id, Outcome::failed(fault), core.now);
+            core.machine.resolve(id, TaskOutcome::failed(fault), core.now);
             return;
         }
     };
     let forwarded = runtime.spawn(forward(owner.clone_ref(run.py()), id, pieces));
     let asked = runtime.spawn(async move {
         let outcome = match port.call(&request, &cx).await {
-            Ok(reply) => Outcome::Replied(Box::new(reply)),
-            Err(fault) => Outcome::failed(fault),
+            Ok(reply) => TaskOutcome::Replied(Box::new(reply)),
+            Err(fault) => TaskOutcome::failed(fault),
         };
         drop(cx);
         // Every piece is in the trace before the reply that it belongs to; a

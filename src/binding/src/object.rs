@@ -1,8 +1,8 @@
 //! A live Python object as a value of the engine: passed by reference, never
 //! converted, and changed in place only where nobody else holds it.
 
-use antiphon_core::Incident;
-use antiphon_core::channel::{Kind, Merge};
+use antiphon_core::FaultRecord;
+use antiphon_core::channel::{Reducer, ValueKind};
 use antiphon_core::value::Value;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -43,18 +43,18 @@ impl Value for Object {
     }
 
     /// Declared types are checked by the host, where the value was written.
-    fn fits(&self, _: Kind) -> bool {
+    fn fits(&self, _: ValueKind) -> bool {
         true
     }
 
-    fn check(merge: &Merge, old: Option<&Self>, new: &Self) -> Result<(), String> {
+    fn check(merge: &Reducer, old: Option<&Self>, new: &Self) -> Result<(), String> {
         if takes_anything(merge) {
             return Ok(());
         }
         Python::attach(|py| check(merge, old.map(|old| old.0.bind(py)), new.0.bind(py)))
     }
 
-    fn merge(merge: &Merge, old: Option<Self>, new: Self) -> Self {
+    fn merge(merge: &Reducer, old: Option<Self>, new: Self) -> Self {
         if takes_anything(merge) {
             return new;
         }
@@ -67,7 +67,7 @@ impl Value for Object {
         })
     }
 
-    fn from_incident(incident: &Incident<'_>) -> Self {
+    fn from_incident(incident: &FaultRecord<'_>) -> Self {
         Python::attach(|py| Self(crate::fault::record(py, incident).into_any().unbind()))
     }
 
@@ -125,49 +125,51 @@ pub(crate) fn is_json(value: &Bound<'_, PyAny>, depth: u8) -> bool {
     false
 }
 
-const fn takes_anything(merge: &Merge) -> bool {
-    use Merge::{Foreign, Last, Messages, Once, Set};
+const fn takes_anything(merge: &Reducer) -> bool {
+    use Reducer::{Foreign, Last, Messages, Once, Set};
     matches!(merge, Set | Last | Once | Foreign(_) | Messages)
 }
 
 fn check(
-    merge: &Merge,
+    merge: &Reducer,
     old: Option<&Bound<'_, PyAny>>,
     new: &Bound<'_, PyAny>,
 ) -> Result<(), String> {
     let is_list = |value: &Bound<'_, PyAny>| value.is_exact_instance_of::<PyList>();
     let is_dict = |value: &Bound<'_, PyAny>| value.is_exact_instance_of::<PyDict>();
     match merge {
-        Merge::Set | Merge::Last | Merge::Once | Merge::Foreign(_) | Merge::Messages => Ok(()),
-        Merge::Append => expect(old, is_list, "a list to add to"),
-        Merge::Extend => {
+        Reducer::Set | Reducer::Last | Reducer::Once | Reducer::Foreign(_) | Reducer::Messages => {
+            Ok(())
+        }
+        Reducer::Append => expect(old, is_list, "a list to add to"),
+        Reducer::Extend => {
             expect(old, is_list, "a list to add to")?;
             expect(Some(new), is_list, "a list")
         }
-        Merge::Record | Merge::Fields => {
+        Reducer::Record | Reducer::Fields => {
             expect(old, is_dict, "a dict to merge into")?;
             expect(Some(new), is_dict, "a dict")
         }
-        Merge::Upsert { key } => {
+        Reducer::Upsert { key } => {
             expect(old, is_list, "a list to add to")?;
             if field(new, key).is_some() {
                 return Ok(());
             }
             Err(format!("needs a dict with the key: {key}"))
         }
-        Merge::Put => {
+        Reducer::Put => {
             expect(old, is_list, "a list to write into")?;
             if slot(new).is_some() {
                 return Ok(());
             }
             Err(format!("needs a pair of an index and a value, found: {}", kind(new)))
         }
-        Merge::Sum => match old {
+        Reducer::Sum => match old {
             None => Ok(()),
             Some(old) if addable(old, new) => Ok(()),
             Some(old) => Err(format!("cannot add {} to: {}", kind(new), kind(old))),
         },
-        Merge::Max => {
+        Reducer::Max => {
             expect(old, is_number, "a number to compare with")?;
             expect(Some(new), is_number, "a number")
         }
@@ -217,28 +219,28 @@ fn slot<'py>(pair: &Bound<'py, PyAny>) -> Option<(usize, Bound<'py, PyAny>)> {
 const MAX_SLOTS: usize = 1 << 20;
 
 fn combine<'py>(
-    merge: &Merge,
+    merge: &Reducer,
     old: Option<Bound<'py, PyAny>>,
     new: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     match merge {
-        Merge::Append => {
+        Reducer::Append => {
             list(new.py(), old).and_then(|list| list.append(new).map(|()| list.into_any()))
         }
-        Merge::Extend => extend(old, new),
-        Merge::Record | Merge::Fields => record(old, new),
-        Merge::Upsert { key } => upsert(list(new.py(), old)?, key, new),
-        Merge::Put => put(list(new.py(), old)?, new),
-        Merge::Sum => match old {
+        Reducer::Extend => extend(old, new),
+        Reducer::Record | Reducer::Fields => record(old, new),
+        Reducer::Upsert { key } => upsert(list(new.py(), old)?, key, new),
+        Reducer::Put => put(list(new.py(), old)?, new),
+        Reducer::Sum => match old {
             Some(list) if list.is_exact_instance_of::<PyList>() => extend(Some(list), new),
             Some(old) => old.add(new),
             None => Ok(new.clone()),
         },
-        Merge::Max => match old {
+        Reducer::Max => match old {
             Some(old) if old.gt(new)? => Ok(old),
             _ => Ok(new.clone()),
         },
-        Merge::Set | Merge::Last | Merge::Once | Merge::Messages | Merge::Foreign(_) => {
+        Reducer::Set | Reducer::Last | Reducer::Once | Reducer::Messages | Reducer::Foreign(_) => {
             Ok(new.clone())
         }
     }

@@ -1,7 +1,7 @@
 //! A checkpoint as Python sees it.
 
 use antiphon_core::channel::ChannelId;
-use antiphon_core::checkpoint::{Kept, KeptState, Memory, Source};
+use antiphon_core::checkpoint::{RecoveredRun, TaskSnapshot, TaskSnapshotState, WriteSource};
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::{Fault, Seed, Time};
@@ -62,18 +62,18 @@ type Shot = CheckpointView<Object>;
 fn picture<'py>(
     engine: &Bound<'py, Engine>,
     shot: &Shot,
-    live: Option<Memory<Object>>,
+    live: Option<RecoveredRun<Object>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = engine.py();
     let graph = &engine.get().graph;
     let dict = PyDict::new(py);
     let is_live = live.is_some();
-    let is_paused = live.as_ref().is_some_and(Memory::is_paused);
+    let is_paused = live.as_ref().is_some_and(RecoveredRun::is_paused);
     let seed = shot.header.as_ref().map_or_else(Seed::default, |header| header.seed);
-    let open: Vec<_> = upcoming_nodes(graph, &shot.image)
+    let open: Vec<_> = upcoming_nodes(graph, &shot.graph_snapshot)
         .into_iter()
         .zip(0_u32..)
-        .map(|(node, slot)| (node, seed.task(shot.image.step + 1, slot)))
+        .map(|(node, slot)| (node, seed.task(shot.graph_snapshot.step + 1, slot)))
         .collect();
     let tasks = PyList::empty(py);
     let upcoming = PyList::empty(py);
@@ -88,7 +88,7 @@ fn picture<'py>(
     dict.set_item("checkpoint", shot.seq)?;
     dict.set_item("parent", Some(shot.parent).filter(|seq| *seq > 0))?;
     dict.set_item("at", seconds(shot.at))?;
-    dict.set_item("step", shot.image.step)?;
+    dict.set_item("step", shot.graph_snapshot.step)?;
     dict.set_item("source", source(shot.source))?;
     dict.set_item("run_id", shot.header.as_ref().map(|header| &*header.run_id))?;
     dict.set_item("values", values(engine, shot, live)?)?;
@@ -116,7 +116,7 @@ struct Task<'a, 'py> {
 impl<'py> Task<'_, 'py> {
     fn is_finished(&self) -> bool {
         let kept = self.shot.tasks.get(&self.seed.number());
-        kept.is_some_and(|kept| matches!(kept.state, Some(KeptState::Finished(_))))
+        kept.is_some_and(|kept| matches!(kept.state, Some(TaskSnapshotState::Finished(_))))
     }
 
     fn shown(&self) -> PyResult<Bound<'py, PyDict>> {
@@ -127,7 +127,7 @@ impl<'py> Task<'_, 'py> {
         task.set_item("interrupts", self.questions(py)?)?;
         let kept = self.shot.tasks.get(&self.seed.number());
         let result = match kept.and_then(|kept| kept.state.as_ref()) {
-            Some(KeptState::Finished(update)) => {
+            Some(TaskSnapshotState::Finished(update)) => {
                 let written = show::written(self.engine, update)?;
                 Some(written.unwrap_or_else(|| PyDict::new(py).into_any()))
             }
@@ -146,13 +146,13 @@ impl<'py> Task<'_, 'py> {
         };
         let key = self.seed.number();
         let asked = if self.is_live {
-            let own = |kept: &&Kept<Object>| {
+            let own = |kept: &&TaskSnapshot<Object>| {
                 kept.within.first().map_or(kept.task.key, |level| level.key) == key
             };
             let mut open: Vec<_> = self.shot.tasks.values().filter(own).collect();
             open.sort_by_key(|kept| (kept.within.len(), kept.task.slot));
             let open = open.into_iter().filter_map(|kept| match &kept.state {
-                Some(KeptState::Asked(question)) => Some(tuple(question)),
+                Some(TaskSnapshotState::Asked(question)) => Some(tuple(question)),
                 _ => None,
             });
             open.collect::<PyResult<Vec<_>>>()?
@@ -175,7 +175,7 @@ impl<'py> Task<'_, 'py> {
 fn values<'py>(
     engine: &Bound<'py, Engine>,
     shot: &Shot,
-    live: Option<Memory<Object>>,
+    live: Option<RecoveredRun<Object>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = engine.py();
     let mut written = Vec::new();
@@ -195,18 +195,18 @@ fn values<'py>(
     let dict = PyDict::new(py);
     for (key, id) in engine.get().keys.iter().zip((0_u32..).map(ChannelId)) {
         let newer = written.iter().find(|(channel, _)| *channel == id).map(|(_, value)| value);
-        if let Some(value) = newer.or_else(|| shot.image.state.get(id)) {
+        if let Some(value) = newer.or_else(|| shot.graph_snapshot.state.get(id)) {
             dict.set_item(&key.name, &value.0)?;
         }
     }
     Ok(dict)
 }
 
-const fn source(source: Source) -> &'static str {
+const fn source(source: WriteSource) -> &'static str {
     match source {
-        Source::Begin | Source::Turn => "input",
-        Source::Step => "loop",
-        Source::Edit => "update",
+        WriteSource::Begin | WriteSource::Turn => "input",
+        WriteSource::Step => "loop",
+        WriteSource::Edit => "update",
     }
 }
 

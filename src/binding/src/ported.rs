@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::approval::Judgement;
-use antiphon_core::graph::Policy;
-use antiphon_core::task::{Failure, Verdict};
+use antiphon_core::approval::HostVerdict;
+use antiphon_core::graph::NodePolicy;
+use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
 use antiphon_runtime::{CallContext, Model as ModelPort, Tool};
 use antiphon_systems::review_loop::{Role, RoleBrief, RoleContext};
@@ -28,7 +28,7 @@ use crate::stranded::Home;
 pub(crate) struct CallableRole {
     pub(crate) call: Arc<Py<PyAny>>,
     pub(crate) tools: Vec<ToolSpec>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: NodePolicy,
     pub(crate) retries: Arc<Vec<Py<Retry>>>,
 }
 
@@ -38,7 +38,7 @@ impl Role for CallableRole {
         self.tools.clone()
     }
 
-    fn policy(&self) -> Policy {
+    fn policy(&self) -> NodePolicy {
         self.policy.clone()
     }
 
@@ -75,8 +75,8 @@ impl Tool for CallableTool {
         &self.spec
     }
 
-    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<Judgement, Fault> {
-        let Some(callable) = self.approve.clone() else { return Ok(Judgement::Refuse(None)) };
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
+        let Some(callable) = self.approve.clone() else { return Ok(HostVerdict::Refuse(None)) };
         let about = about(&self.spec, cx);
         let arguments = arguments.clone();
         let called = apart(move |py| {
@@ -182,7 +182,7 @@ fn failure(
     // Ctrl-C and the like are not tried again.
     let retries = if error.is_instance_of::<PyException>(py) { retries } else { &[] };
     let again = retries.iter().find_map(|retry| retry.get().again(py, error.value(py)));
-    let verdict = again.map_or(Verdict::Never, Verdict::Again);
+    let verdict = again.map_or(RetryVerdict::Never, RetryVerdict::Again);
     let mut fault = fault(py, &error, Category::Internal, "role_failed");
     if let Some(carried) = carried {
         fault = fault.with(RAISED, carried.keep(error.into_value(py)));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::Usage;
-use antiphon_core::budget::Intent;
+use antiphon_core::budget::Charge;
 use antiphon_core::event::EventKind;
 use antiphon_runtime::{CallContext, Chunk};
 use antiphon_systems::review_loop::{Luggage, RoleContext};
@@ -160,8 +160,8 @@ impl RoleCall {
     /// Counts a call of a model or tool against the budgets.
     fn request(&self, py: Python<'_>, kind: &str) -> PyResult<()> {
         let intent = match kind {
-            "model" => Intent::Model,
-            "tool" => Intent::Tool,
+            "model" => Charge::Model,
+            "tool" => Charge::Tool,
             _ => {
                 let message = format!("a call is `model` or `tool`, found: {kind}");
                 return Err(PyValueError::new_err(message));

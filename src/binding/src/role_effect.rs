@@ -1,8 +1,8 @@
 //! Calls of a role in a thread whose values are JSON: what JSON has not is
 //! stored there as the text of its bytes.
 
-use antiphon_core::checkpoint::{Call, Came};
-use antiphon_core::run::{Begun, Due};
+use antiphon_core::checkpoint::{Call, CallOutcome};
+use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_runtime::Notes;
 use antiphon_stores::ValueCodec;
 use antiphon_stores::codec::{Reader, Writer};
@@ -40,13 +40,13 @@ impl Asking {
         let begun = begun.map_err(|fault| to_exception(py, &fault))?;
         let asking = |stored| Self { notes: notes.clone(), stored };
         match begun {
-            Begun::Known(came) => {
+            CallStart::Known(came) => {
                 let came = read(&values, came)?;
                 let asking = asking(true);
                 asking.note(&call, json!({"ok": came.is_success(), "replayed": true}), true);
                 Ok(Effect::known_to(asking, call, came))
             }
-            Begun::Due(Due { index, key, stored, .. }) => {
+            CallStart::Due(PendingCall { index, key, stored, .. }) => {
                 let asking = asking(stored);
                 asking.note(&call, json!({"call_id": key}), false);
                 Ok(Effect::due_to(asking, call, (index, key)))
@@ -64,9 +64,9 @@ impl Asking {
         &self,
         py: Python<'_>,
         (call, index, key): (&Call, u32, &str),
-        came: Came<Object>,
+        came: CallOutcome<Object>,
     ) -> PyResult<()> {
-        if !matches!(came, Came::Left) {
+        if !matches!(came, CallOutcome::Left) {
             self.note(call, json!({"call_id": key, "ok": came.is_success()}), true);
         }
         if !self.stored {
@@ -86,22 +86,22 @@ impl Asking {
 
 /// What JSON has goes as it is, the rest by its stored form. That it has one was
 /// looked at before.
-fn written(values: &ObjectCodec, came: Came<Object>) -> Came<Json> {
+fn written(values: &ObjectCodec, came: CallOutcome<Object>) -> CallOutcome<Json> {
     let text = |value: &Object| {
         let mut out = Writer::new();
         values.write(value, &mut out).ok()?;
         Some(hex(&out.into_bytes()).into())
     };
     let stored = match &came {
-        Came::Value(value) => match as_json(value) {
-            Some(json) => return Came::Json(json),
-            None => text(value).map(Came::Value),
+        CallOutcome::Value(value) => match as_json(value) {
+            Some(json) => return CallOutcome::Json(json),
+            None => text(value).map(CallOutcome::Value),
         },
-        Came::Raised(error) => text(error).map(Came::Raised),
-        Came::Failed(fault) => return Came::Failed(fault.clone()),
-        Came::Left | Came::Reply(_) | Came::Json(_) => None,
+        CallOutcome::Raised(error) => text(error).map(CallOutcome::Raised),
+        CallOutcome::Failed(fault) => return CallOutcome::Failed(fault.clone()),
+        CallOutcome::Left | CallOutcome::Reply(_) | CallOutcome::Json(_) => None,
     };
-    stored.unwrap_or(Came::Left)
+    stored.unwrap_or(CallOutcome::Left)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -113,7 +113,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-fn read(values: &ObjectCodec, came: Came<Json>) -> PyResult<Came<Object>> {
+fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<Object>> {
     let object = |text: &Json| {
         let text = text.as_str().unwrap_or_default();
         let digits = text.as_bytes().as_chunks::<2>().0.iter();
@@ -123,13 +123,13 @@ fn read(values: &ObjectCodec, came: Came<Json>) -> PyResult<Came<Object>> {
         read.map_err(|fault| Python::attach(|py| to_exception(py, &fault)))
     };
     Ok(match came {
-        Came::Value(text) => Came::Value(object(&text)?),
-        Came::Raised(text) => Came::Raised(object(&text)?),
-        Came::Json(json) => Came::Value(Object(Python::attach(|py| {
+        CallOutcome::Value(text) => CallOutcome::Value(object(&text)?),
+        CallOutcome::Raised(text) => CallOutcome::Raised(object(&text)?),
+        CallOutcome::Json(json) => CallOutcome::Value(Object(Python::attach(|py| {
             Ok::<_, PyErr>(pythonize(py, &json)?.unbind())
         })?)),
-        Came::Failed(fault) => Came::Failed(fault),
-        Came::Reply(_) | Came::Left => Came::Left,
+        CallOutcome::Failed(fault) => CallOutcome::Failed(fault),
+        CallOutcome::Reply(_) | CallOutcome::Left => CallOutcome::Left,
     })
 }
 

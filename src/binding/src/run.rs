@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
-use antiphon_core::budget::Intent;
+use antiphon_core::budget::Charge;
 use antiphon_core::effect::Ending;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault};
@@ -208,8 +208,8 @@ impl Run {
 
     pub(crate) fn request(&self, py: Python<'_>, id: TaskId, kind: &str) -> PyResult<()> {
         let intent = match kind {
-            "model" => Intent::Model,
-            "tool" => Intent::Tool,
+            "model" => Charge::Model,
+            "tool" => Charge::Tool,
             _ => {
                 return Err(PyValueError::new_err(format!(
                     "a call is `model` or `tool`, found: {kind}"

@@ -2,12 +2,12 @@
 //! nested graphs.
 
 use antiphon_core::Fault;
-use antiphon_core::channel::Op;
+use antiphon_core::channel::WriteOp;
 use antiphon_core::command::Update;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::NodeId;
-use antiphon_core::notice::{News, Notice, Place, TaskNotice, Within};
-use antiphon_core::task::{Input, Outcome, TaskId};
+use antiphon_core::notice::{NestedSnapshot, Notice, TaskLocation, TaskNotice, TaskProgress};
+use antiphon_core::task::{TaskId, TaskInput, TaskOutcome};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -28,9 +28,9 @@ impl Core {
         &mut self,
         engine: &Bound<'_, Engine>,
         id: TaskId,
-        outcome: &Outcome<Object>,
+        outcome: &TaskOutcome<Object>,
     ) -> PyResult<()> {
-        let Outcome::Done(update) = outcome else { return Ok(()) };
+        let TaskOutcome::Done(update) = outcome else { return Ok(()) };
         match self.machine.node_of(id) {
             Some(node) => self.show_update(engine, (id.unit, node), update),
             None => Ok(()),
@@ -118,7 +118,7 @@ impl Core {
         Ok(Some(values))
     }
 
-    fn show_within(&mut self, py: Python<'_>, within: &Within<Object>) -> PyResult<()> {
+    fn show_within(&mut self, py: Python<'_>, within: &NestedSnapshot<Object>) -> PyResult<()> {
         let engine = self.host.engine(py, &within.graph)?;
         let values = dict(engine, &within.state)?.unbind();
         self.stream.show(py, Item::Values(values), within.namespace.clone())
@@ -131,16 +131,16 @@ impl Core {
         let payload = PyDict::new(py);
         payload.set_item(intern!(py, "id"), &place.id)?;
         payload.set_item(intern!(py, "name"), &*name)?;
-        if let News::Begun(input, state) = news {
+        if let TaskProgress::Begun(input, state) = news {
             payload.set_item(intern!(py, "input"), given(&engine, place, input, state)?)?;
             payload.set_item(intern!(py, "triggers"), triggers(py, place)?)?;
         } else {
             let (result, interrupts) = (PyDict::new(py), PyList::empty(py));
             let mut error = None;
             match news {
-                News::Done(update) => collect(&engine, update, &result)?,
-                News::Failed(fault) => error = Some(self.raised(py, fault)),
-                News::Asked(questions) => {
+                TaskProgress::Done(update) => collect(&engine, update, &result)?,
+                TaskProgress::Failed(fault) => error = Some(self.raised(py, fault)),
+                TaskProgress::Asked(questions) => {
                     for question in questions {
                         let asked = PyDict::new(py);
                         asked.set_item(intern!(py, "value"), &question.value.0)?;
@@ -148,7 +148,7 @@ impl Core {
                         interrupts.append(asked)?;
                     }
                 }
-                News::Begun(..) => {}
+                TaskProgress::Begun(..) => {}
             }
             payload.set_item(intern!(py, "error"), error)?;
             payload.set_item(intern!(py, "result"), result)?;
@@ -157,14 +157,14 @@ impl Core {
         self.stream.tell_task(&payload)?;
         let item = (place.step, place.send, payload).into_pyobject(py)?;
         let item = Item::Task(item.into_any().unbind());
-        if matches!(news, News::Asked(_)) && self.kept.is_none() {
+        if matches!(news, TaskProgress::Asked(_)) && self.kept.is_none() {
             // A run that a node has started, and no store keeps: the node's own run asks the
             // question, under an id that takes an answer, once its store holds it.
             self.stream.show_here(py, &item, &place.namespace)?;
         } else {
             self.stream.show(py, item, place.namespace.clone())?;
         }
-        if let (News::Done(update), true) = (news, self.stream.has(Mode::Updates)) {
+        if let (TaskProgress::Done(update), true) = (news, self.stream.has(Mode::Updates)) {
             let item = updated(&engine, place.node, update)?;
             self.stream.show(py, item, place.namespace.clone())?;
         }
@@ -190,7 +190,10 @@ fn shown(payload: &Bound<'_, PyAny>) -> String {
 
 /// Where a task stands, as Python's side is told: namespace, id, superstep,
 /// number among the sends, triggers.
-pub(crate) fn about<'py>(py: Python<'py>, place: &Place<Object>) -> PyResult<Bound<'py, PyTuple>> {
+pub(crate) fn about<'py>(
+    py: Python<'py>,
+    place: &TaskLocation<Object>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let namespace = PyTuple::new(py, &place.namespace)?;
     (namespace, &place.id, place.step, place.send, triggers(py, place)?).into_pyobject(py)
 }
@@ -234,8 +237,8 @@ fn each<'py>(
     for write in &update.writes {
         let Some(key) = engine.get().key(write.channel) else { continue };
         let value = match &write.op {
-            Op::Merge(value) | Op::Replace(value) => value.0.bind(py).clone(),
-            Op::Reset => py.None().into_bound(py),
+            WriteOp::Merge(value) | WriteOp::Replace(value) => value.0.bind(py).clone(),
+            WriteOp::Reset => py.None().into_bound(py),
         };
         take(key.name.bind(py).as_any(), value)?;
     }
@@ -280,12 +283,12 @@ fn dict<'py>(
 /// refuses is shown as it is.
 fn given<'py>(
     engine: &Bound<'py, Engine>,
-    place: &Place<Object>,
-    input: &Input<Object>,
+    place: &TaskLocation<Object>,
+    input: &TaskInput<Object>,
     state: &[Option<Object>],
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = engine.py();
-    if let Input::Sent(value) = input {
+    if let TaskInput::Sent(value) = input {
         return Ok(value.0.bind(py).clone());
     }
     let dict = dict(engine, state)?.into_any();
@@ -295,7 +298,7 @@ fn given<'py>(
 }
 
 /// What sets a node off, by the names that LangGraph gives to its channels.
-fn triggers<'py>(py: Python<'py>, place: &Place<Object>) -> PyResult<Bound<'py, PyTuple>> {
+fn triggers<'py>(py: Python<'py>, place: &TaskLocation<Object>) -> PyResult<Bound<'py, PyTuple>> {
     if place.send.is_some() {
         return PyTuple::new(py, ["__pregel_push"]);
     }

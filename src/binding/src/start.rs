@@ -96,7 +96,7 @@ impl Request {
             max_concurrency: self.max_concurrency,
             commits: place.is_some(),
             events,
-            shows: stream.notices(),
+            event_options: stream.notices(),
             step_timeout: self.step_timeout,
             schemas: Some(&JsonSchemas),
         };
@@ -194,7 +194,7 @@ impl Parts {
             stream,
             phase: Phase::Running,
             handles: BTreeMap::new(),
-            isolates: !graph.habits().exclusive,
+            isolates: !graph.semantics().exclusive,
             graph,
             purposes: BTreeMap::new(),
             before: 0,

@@ -1,8 +1,8 @@
 //! Whether what a node wrote can be stored, asked where it was written.
 
-use antiphon_core::channel::{Op, Write};
-use antiphon_core::command::{Choice, Route, Update};
-use antiphon_core::task::Outcome;
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::command::{Destination, Route, Update};
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
 use antiphon_stores::codec::unstorable;
 use pyo3::prelude::*;
@@ -19,13 +19,13 @@ impl Core {
     pub(crate) fn storable(
         &self,
         py: Python<'_>,
-        outcome: Outcome<Object>,
+        outcome: TaskOutcome<Object>,
         (engine, outer): (&Bound<'_, Engine>, Option<&Bound<'_, Engine>>),
-    ) -> PyResult<Outcome<Object>> {
+    ) -> PyResult<TaskOutcome<Object>> {
         let Some(values) = self.values_codec() else { return Ok(outcome) };
         let checked = match &outcome {
-            Outcome::Done(update) => check(values, engine.get(), update),
-            Outcome::Escalate(update) => check(values, outer.unwrap_or(engine).get(), update),
+            TaskOutcome::Done(update) => check(values, engine.get(), update),
+            TaskOutcome::Escalate(update) => check(values, outer.unwrap_or(engine).get(), update),
             _ => Ok(()),
         };
         checked.map(|()| outcome).map_err(|fault| to_exception(py, &fault))
@@ -34,14 +34,14 @@ impl Core {
 
 fn check(values: &ObjectCodec, engine: &Engine, update: &Update<Object>) -> Result<(), Fault> {
     for Write { channel, op } in &update.writes {
-        if let Op::Merge(value) | Op::Replace(value) = op {
+        if let WriteOp::Merge(value) | WriteOp::Replace(value) = op {
             let channel = engine.graph.channel(*channel);
             fits(values, value, || channel.map_or("", |channel| &channel.name))?;
         }
     }
     let (Route::Also(choices) | Route::Only(choices)) = &update.route else { return Ok(()) };
     choices.iter().try_for_each(|choice| match choice {
-        Choice::Send(sent) => fits(values, &sent.input, || &sent.node),
+        Destination::Send(sent) => fits(values, &sent.input, || &sent.node),
         _ => Ok(()),
     })
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use antiphon_core::event::Event as CoreEvent;
-use antiphon_core::notice::Shows;
+use antiphon_core::notice::EventOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
@@ -63,9 +63,9 @@ impl Stream {
     }
 
     /// What the engine is to tell.
-    pub(crate) const fn notices(&self) -> Shows {
+    pub(crate) const fn notices(&self) -> EventOptions {
         let tasks = self.wants_tasks();
-        Shows { handed_up: self.has(Mode::Updates) && !tasks, tasks, states: self.within }
+        EventOptions { handed_up: self.has(Mode::Updates) && !tasks, tasks, states: self.within }
     }
 
     /// Whether anybody wants to know how tasks begin and end.

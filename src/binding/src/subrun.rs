@@ -4,7 +4,9 @@
 
 use std::sync::{Arc, Weak};
 
-use antiphon_core::checkpoint::{Change, Commit, KnownSubrun, Memory, SubrunCommit, SubrunLog};
+use antiphon_core::checkpoint::{
+    Commit, CommitChange, KnownSubrun, RecoveredRun, SubrunCommit, SubrunLog,
+};
 use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::run::{Options, Run as Machine, Subrun as Begun};
@@ -98,7 +100,7 @@ impl Subrun {
     }
 
     /// Tells the node that the run rests, or is over.
-    fn rest(&mut self, came_to: Option<Memory<Object>>) {
+    fn rest(&mut self, came_to: Option<RecoveredRun<Object>>) {
         if !std::mem::take(&mut self.is_open) {
             return;
         }
@@ -160,15 +162,19 @@ impl Start {
             },
         };
         // What has ended has said so.
-        options.commits &= !(memory.root.outlook.tasks() == 0 && memory.ended.is_some());
+        options.commits &= !(memory.root.pending_work.tasks() == 0 && memory.ended.is_some());
         let graph = Arc::clone(&engine.graph);
         Ok(Some(Machine::resume(graph, memory, options.clone(), now)))
     }
 
-    fn recover(&self, engine: &Engine, log: &SubrunLog) -> Result<Option<Memory<Object>>, Fault> {
+    fn recover(
+        &self,
+        engine: &Engine,
+        log: &SubrunLog,
+    ) -> Result<Option<RecoveredRun<Object>>, Fault> {
         let Some(values) = self.subrun.values() else { return Ok(None) };
         let codec = Codec::new(&engine.graph, values);
-        let mut memory = Memory::new(&engine.graph);
+        let mut memory = RecoveredRun::new(&engine.graph);
         for bytes in &log.commits {
             memory.fold(&engine.graph, codec.decode(bytes)?)?;
         }
@@ -190,7 +196,7 @@ fn parked(handle: &Object, options: &Options, now: Time) -> Option<Machine<Objec
         Ok(Some(std::mem::replace(&mut core.machine, empty)))
     });
     let mut machine = taken.ok().flatten()?;
-    machine.watch(options.events, options.shows);
+    machine.watch(options.events, options.event_options);
     Some(machine)
 }
 
@@ -212,7 +218,7 @@ impl Core {
         };
         let Some(errand) = subrun.caller.upgrade() else { return Ok(None) };
         let bytes = Codec::new(graph, values).encode(commit)?;
-        let ended = matches!(commit.change, Change::Ended(Ok(Ending::Completed)));
+        let ended = matches!(commit.change, CommitChange::Ended(Ok(Ending::Completed)));
         let change = &commit.change;
         let commit = SubrunCommit {
             index: subrun.index,

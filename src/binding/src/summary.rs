@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use antiphon_core::Time;
-use antiphon_core::checkpoint::Source;
+use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
 use antiphon_stores::clerk::{
     Asking, Detail, Instant, Listed, Pruned as Removed, Rekeyed as ClosedAnew, Status, Turn,
@@ -156,9 +156,9 @@ impl From<&Instant> for CheckpointSummary {
     fn from(instant: &Instant) -> Self {
         let Instant { seq, parent, step, at, source, ran, next, size } = instant;
         let source = source.map(|source| match source {
-            Source::Begin | Source::Turn => "input",
-            Source::Step => "step",
-            Source::Edit => "update",
+            WriteSource::Begin | WriteSource::Turn => "input",
+            WriteSource::Step => "step",
+            WriteSource::Edit => "update",
         });
         Self {
             id: *seq,

@@ -1,7 +1,7 @@
 //! What a run on a thread is given: one thing if the thread is new, another if
 //! it holds something already.
 
-use antiphon_core::channel::{Op, Write};
+use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::command::Update;
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
@@ -64,7 +64,7 @@ impl Input {
         for key in &turn.anew {
             let unknown = || PyValueError::new_err(format!("the state has no such key: {key}"));
             let channel = engine.get().graph.channel_id(key).ok_or_else(unknown)?;
-            further.writes.push(Write { channel, op: Op::Reset });
+            further.writes.push(Write { channel, op: WriteOp::Reset });
         }
         update::writes(engine, turn.further.bind(py), &mut further)?;
         Ok(Self { first, further: Some(further) })

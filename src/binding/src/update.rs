@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::channel::{Op, Write};
-use antiphon_core::command::{Choice, Route, Send as CoreSend, Update};
-use antiphon_core::task::Outcome;
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::command::{Destination, Route, Send as CoreSend, Update};
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -23,14 +23,14 @@ pub(crate) fn outcome(
     engine: &Bound<'_, Engine>,
     outer: Option<&Bound<'_, Engine>>,
     value: &Bound<'_, PyAny>,
-) -> PyResult<Outcome<Object>> {
+) -> PyResult<TaskOutcome<Object>> {
     let mut update = Update::default();
     if value.is_none() {
-        return Ok(Outcome::Done(update));
+        return Ok(TaskOutcome::Done(update));
     }
     if let Ok(dict) = value.cast_exact::<PyDict>() {
         writes(engine, dict, &mut update)?;
-        return Ok(Outcome::Done(update));
+        return Ok(TaskOutcome::Done(update));
     }
     if let Ok(command) = value.cast::<Command>() {
         return from_command(engine, outer, command);
@@ -43,11 +43,11 @@ pub(crate) fn outcome(
     let mut all = Update::default();
     for item in list {
         match plain(engine, outer, &item)? {
-            Outcome::Done(one) => join(&mut all, one),
+            TaskOutcome::Done(one) => join(&mut all, one),
             escalated => return Ok(escalated),
         }
     }
-    Ok(Outcome::Done(all))
+    Ok(TaskOutcome::Done(all))
 }
 
 /// Reads what a graph is started with: a dict, or a command.
@@ -58,7 +58,7 @@ pub(crate) fn input(
     let mut update = Update::default();
     if let Ok(command) = value.cast::<Command>() {
         return match from_command(engine, None, command)? {
-            Outcome::Done(update) => Ok(update),
+            TaskOutcome::Done(update) => Ok(update),
             _ => Ok(update),
         };
     }
@@ -75,7 +75,7 @@ fn plain(
     engine: &Bound<'_, Engine>,
     outer: Option<&Bound<'_, Engine>>,
     value: &Bound<'_, PyAny>,
-) -> PyResult<Outcome<Object>> {
+) -> PyResult<TaskOutcome<Object>> {
     if let Ok(command) = value.cast::<Command>() {
         return from_command(engine, outer, command);
     }
@@ -83,14 +83,14 @@ fn plain(
     if !value.is_none() {
         writes(engine, value.cast::<PyDict>().map_err(|_| unusable(value))?, &mut update)?;
     }
-    Ok(Outcome::Done(update))
+    Ok(TaskOutcome::Done(update))
 }
 
 pub(crate) fn from_command(
     engine: &Bound<'_, Engine>,
     outer: Option<&Bound<'_, Engine>>,
     command: &Bound<'_, Command>,
-) -> PyResult<Outcome<Object>> {
+) -> PyResult<TaskOutcome<Object>> {
     let py = engine.py();
     let up = command.get().graph.is_some();
     let engine = match outer {
@@ -110,7 +110,7 @@ pub(crate) fn from_command(
         (false, false, false) => Route::Also(goto),
         (false, false, true) => Route::Follow,
     };
-    Ok(if up { Outcome::Escalate(update) } else { Outcome::Done(update) })
+    Ok(if up { TaskOutcome::Escalate(update) } else { TaskOutcome::Done(update) })
 }
 
 fn write_all(
@@ -134,7 +134,7 @@ fn write_all(
 }
 
 /// The names and sends of a `goto`. A lenient graph passes over other things.
-pub(crate) fn targets(goto: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Choice<Object>>> {
+pub(crate) fn targets(goto: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Destination<Object>>> {
     if goto.is_instance_of::<PyString>() || goto.is_instance_of::<Send>() {
         return Ok(vec![target(goto)?]);
     }
@@ -149,12 +149,12 @@ pub(crate) fn targets(goto: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<Cho
     Ok(targets)
 }
 
-fn target(item: &Bound<'_, PyAny>) -> PyResult<Choice<Object>> {
+fn target(item: &Bound<'_, PyAny>) -> PyResult<Destination<Object>> {
     if let Ok(node) = item.cast::<Send>() {
-        return send(node.get(), item.py()).map(Choice::Send);
+        return send(node.get(), item.py()).map(Destination::Send);
     }
     if let Ok(name) = item.cast::<PyString>() {
-        return Ok(Choice::Name(name.to_string_lossy().as_ref().into()));
+        return Ok(Destination::Name(name.to_string_lossy().as_ref().into()));
     }
     let kind = item.get_type();
     Err(PyTypeError::new_err(format!("`goto` takes node names and `Send`s, found: {kind}")))
@@ -220,8 +220,8 @@ fn write(
         return Err(mistyped(key, value, check.bind(py)));
     }
     let op = match replaced {
-        Some(value) => Op::Replace(Object(value.unbind())),
-        None => Op::Merge(Object::of(value)),
+        Some(value) => WriteOp::Replace(Object(value.unbind())),
+        None => WriteOp::Merge(Object::of(value)),
     };
     update.writes.push(Write { channel, op });
     Ok(())

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{ChannelId, Merge, Write};
-use antiphon_core::command::{Choice, Choices, Route, Send, Update};
+use antiphon_core::channel::{ChannelId, Reducer, Write};
+use antiphon_core::command::{Destination, Destinations, Route, Send, Update};
 use antiphon_core::effect::{Effect, Ending};
-use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
-use antiphon_core::rules::{Rules, Site};
+use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
+use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, Outcome};
+use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Fault, RetryPolicy, Time};
 use serde_json::Value;
 
@@ -38,8 +38,9 @@ fn main() {
     println!("superstep: one node, a router to itself    {superstep:7.1} ns");
     let task = best(WIDTH * ROUNDS, || drive(&fanned(), ROUNDS, &Route::Follow));
     println!("task: fan-out to {WIDTH} nodes and back       {task:7.1} ns");
-    let sends = (0..WIDTH)
-        .map(|item| Choice::Send(Send { node: "leaf".into(), input: item.into(), timeout: None }));
+    let sends = (0..WIDTH).map(|item| {
+        Destination::Send(Send { node: "leaf".into(), input: item.into(), timeout: None })
+    });
     let scatter = Route::Also(sends.collect());
     let task = best(WIDTH * ROUNDS, || drive(&sent(), ROUNDS, &scatter));
     println!("task: fan-out of {WIDTH} sends and back       {task:7.1} ns");
@@ -75,7 +76,7 @@ fn drive(graph: &Arc<Graph<Value>>, rounds: u64, route: &Route<Value>) {
                     done += u64::from(task.node == HUB);
                     let way = if done == rounds { &Route::End } else { route };
                     let update = update(task.node, done, way);
-                    run.resolve(task.id, Outcome::Done(update), now);
+                    run.resolve(task.id, TaskOutcome::Done(update), now);
                 }
             }
             Effect::Done(Ending::Completed) => return,
@@ -97,27 +98,32 @@ fn update(node: NodeId, count: u64, way: &Route<Value>) -> Update<Value> {
 struct Back;
 
 impl Rules<Value> for Back {
-    fn reduce(&mut self, _: Site<'_, Value>, _: Option<Value>, new: Value) -> Result<Value, Fault> {
+    fn reduce(
+        &mut self,
+        _: ReducerSite<'_, Value>,
+        _: Option<Value>,
+        new: Value,
+    ) -> Result<Value, Fault> {
         Ok(new)
     }
 
-    fn route(&mut self, _: u32, _: &View<'_, Value>) -> Result<Choices<Value>, Failure> {
-        Ok(Choices::from_iter([Choice::Node(HUB)]))
+    fn route(&mut self, _: u32, _: &View<'_, Value>) -> Result<Destinations<Value>, Failure> {
+        Ok(Destinations::from_iter([Destination::Node(HUB)]))
     }
 }
 
 fn node(name: &str) -> Node<Value> {
-    let policy = Policy {
+    let policy = NodePolicy {
         retry: Some(RetryPolicy::default()),
         timeout: Some(Duration::from_mins(1)),
-        ..Policy::default()
+        ..NodePolicy::default()
     };
     Node { name: name.into(), work: NodeWork::Call, policy }
 }
 
 fn looped() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("looped");
-    graph.channel("count", Merge::Last);
+    graph.channel("count", Reducer::Last);
     graph.add_node(node("hub"));
     graph.edge(START, "hub").edge("hub", "hub");
     graph.build().unwrap()
@@ -125,7 +131,7 @@ fn looped() -> Arc<Graph<Value>> {
 
 fn routed() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("routed");
-    graph.channel("count", Merge::Last);
+    graph.channel("count", Reducer::Last);
     graph.add_node(node("hub"));
     graph.edge(START, "hub").branch("hub", "back", 0, None);
     graph.build().unwrap()
@@ -133,7 +139,7 @@ fn routed() -> Arc<Graph<Value>> {
 
 fn fanned() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("fanned");
-    graph.channel("count", Merge::Last);
+    graph.channel("count", Reducer::Last);
     graph.add_node(node("hub"));
     graph.edge(START, "hub");
     for place in 0..WIDTH {
@@ -146,7 +152,7 @@ fn fanned() -> Arc<Graph<Value>> {
 
 fn sent() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("sent");
-    graph.channel("count", Merge::Last);
+    graph.channel("count", Reducer::Last);
     graph.add_node(node("hub"));
     graph.add_node(node("leaf"));
     graph.edge(START, "hub").edge("leaf", "hub");

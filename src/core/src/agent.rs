@@ -17,8 +17,8 @@ mod dialogue;
 mod feedback;
 mod pending;
 
-pub use dialogue::{Dialogue, Turn};
-pub use pending::Action;
+pub use dialogue::{AgentStep, Conversation};
+pub use pending::CallAction;
 
 /// What an agent may do and must deliver.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub struct AgentTool {
 
 /// What an agent has come to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Conclusion {
+pub struct AgentResult {
     /// The last reply's text.
     pub text: String,
     /// The last reply as a value, if the agent declares an output.
@@ -85,7 +85,7 @@ pub struct Conclusion {
     /// What was said since the conversation was opened.
     pub messages: Vec<Message>,
     /// The tools it called, in order.
-    pub tool_uses: Vec<ToolUse>,
+    pub tool_uses: Vec<ToolCallRecord>,
     /// Tokens of all its model calls.
     pub usage: Usage,
     /// Calls of the model.
@@ -96,7 +96,7 @@ pub struct Conclusion {
 
 /// One call of a tool as it is told afterwards.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ToolUse {
+pub struct ToolCallRecord {
     /// The name the model wrote.
     pub name: String,
     /// The arguments the model wrote.
@@ -107,7 +107,7 @@ pub struct ToolUse {
 
 /// A reply that could be read only after repair or coercion.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Repair {
+pub struct ReplyRepair {
     /// How it could be read.
     pub level: ParseLevel,
     /// Where values were brought to the type the schema asks for.

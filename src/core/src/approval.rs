@@ -54,18 +54,18 @@ impl Approval {
 
 /// What code of the host's has decided about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum HostVerdict {
     /// The call is made as it is.
     Approve,
     /// It is not made, perhaps for this reason, which the model gets to read.
     Refuse(Option<String>),
 }
 
-impl From<Judgement> for Decision {
-    fn from(judgement: Judgement) -> Self {
+impl From<HostVerdict> for Decision {
+    fn from(judgement: HostVerdict) -> Self {
         match judgement {
-            Judgement::Approve => Self::Approve,
-            Judgement::Refuse(reason) => Self::Refuse(reason),
+            HostVerdict::Approve => Self::Approve,
+            HostVerdict::Refuse(reason) => Self::Refuse(reason),
         }
     }
 }

@@ -111,7 +111,7 @@ impl Spent {
 
 /// Something a task wants to do that costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intent {
+pub enum Charge {
     /// One call of a model.
     Model,
     /// One call of a tool.
@@ -150,18 +150,18 @@ impl Budget {
     ///
     /// # Errors
     /// The dimension that is spent.
-    pub fn allows(&self, intent: Intent) -> Result<(), Dimension> {
+    pub fn allows(&self, intent: Charge) -> Result<(), Dimension> {
         let tokens = [
             (self.spent.usage.input_tokens, self.limits.input_tokens, Dimension::InputTokens),
             (self.spent.usage.output_tokens, self.limits.output_tokens, Dimension::OutputTokens),
         ];
         let calls = match intent {
-            Intent::Model => {
+            Charge::Model => {
                 (self.spent.model_calls, self.limits.model_calls, Dimension::ModelCalls)
             }
-            Intent::Tool => (self.spent.tool_calls, self.limits.tool_calls, Dimension::ToolCalls),
+            Charge::Tool => (self.spent.tool_calls, self.limits.tool_calls, Dimension::ToolCalls),
         };
-        let tokens = if intent == Intent::Model { &tokens[..] } else { &[] };
+        let tokens = if intent == Charge::Model { &tokens[..] } else { &[] };
         match std::iter::once(&calls)
             .chain(tokens)
             .find(|(spent, limit, _)| is_spent(*spent, *limit))
@@ -172,10 +172,10 @@ impl Budget {
     }
 
     /// Counts what `allows` has let through.
-    pub const fn charge(&mut self, intent: Intent) {
+    pub const fn charge(&mut self, intent: Charge) {
         match intent {
-            Intent::Model => self.spent.model_calls += 1,
-            Intent::Tool => self.spent.tool_calls += 1,
+            Charge::Model => self.spent.model_calls += 1,
+            Charge::Tool => self.spent.tool_calls += 1,
         }
     }
 

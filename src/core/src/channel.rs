@@ -16,17 +16,17 @@ pub struct Channel<V> {
     /// The key under which nodes see it.
     pub name: Arc<str>,
     /// How writes are merged.
-    pub merge: Merge,
+    pub merge: Reducer,
     /// What it holds before the first write; nothing means the key is absent.
     pub default: Option<V>,
     /// What a write must be; checked at the node that wrote.
-    pub kind: Kind,
+    pub kind: ValueKind,
 }
 
 /// The rule by which a write meets what is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Merge {
+pub enum Reducer {
     /// The new value replaces the old; two writers in one superstep must agree.
     Set,
     /// The new value replaces the old; of two writers the later in order wins.
@@ -58,7 +58,7 @@ pub enum Merge {
     Foreign(u32),
 }
 
-impl Merge {
+impl Reducer {
     /// Whether a write is a part of what the channel holds rather than all of it.
     pub const fn takes_parts(&self) -> bool {
         matches!(self, Self::Append | Self::Upsert { .. } | Self::Put | Self::Foreign(_))
@@ -73,7 +73,7 @@ impl Merge {
 /// What a write must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ValueKind {
     /// Anything.
     #[default]
     Any,
@@ -91,7 +91,7 @@ pub enum Kind {
     Record,
 }
 
-impl Kind {
+impl ValueKind {
     /// What it is called in a sentence.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -112,12 +112,12 @@ pub struct Write<V> {
     /// Where to.
     pub channel: ChannelId,
     /// What, and whether the rule applies.
-    pub op: Op<V>,
+    pub op: WriteOp<V>,
 }
 
 /// What a write does.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Op<V> {
+pub enum WriteOp<V> {
     /// Merges the value by the channel's rule.
     Merge(V),
     /// Replaces the channel, whatever its rule.
@@ -129,6 +129,6 @@ pub enum Op<V> {
 impl<V> Write<V> {
     /// A write that the channel's rule merges.
     pub const fn merge(channel: ChannelId, value: V) -> Self {
-        Self { channel, op: Op::Merge(value) }
+        Self { channel, op: WriteOp::Merge(value) }
     }
 }

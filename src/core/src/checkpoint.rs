@@ -1,7 +1,7 @@
 //! What is stored of a run, as values: commits, and what they add up to.
 //!
 //! A run hands out a [`Commit`] for whatever must not be lost. A store keeps
-//! them in order; [`Memory::fold`] adds them up, and [`crate::run::Run::resume`]
+//! them in order; [`RecoveredRun::fold`] adds them up, and [`crate::run::Run::resume`]
 //! goes on from there. The commits of one superstep hold what was written, not
 //! what the channels hold afterwards, so that a list that grows costs no more
 //! at its end than at its beginning (`systems/common.md` 3.13).
@@ -15,18 +15,18 @@ use crate::effect::{Ending, Question};
 use crate::fault::Fault;
 use crate::graph::NodeId;
 
-mod image;
+mod graph_snapshot;
 mod journal;
 mod memory;
 mod outward;
 mod subrun;
 
-pub use image::Image;
-pub(crate) use image::Merging;
-pub use journal::{Call, Callee, Came, Journal, Made, digest, mark};
+pub use graph_snapshot::GraphSnapshot;
+pub(crate) use graph_snapshot::SuperstepMerge;
+pub use journal::{Call, CallJournal, CallOutcome, CallRecord, Callee, digest, mark};
 pub(crate) use journal::{diverged, key, unknown_outcome};
-pub use memory::{Kept, KeptState, Memory, Nested};
-pub use outward::Outward;
+pub use memory::{RecoveredGraph, RecoveredRun, TaskSnapshot, TaskSnapshotState};
+pub use outward::OutwardWrites;
 pub use subrun::{KnownSubrun, SubrunCommit, SubrunLog};
 
 /// Something that must not be lost.
@@ -35,18 +35,18 @@ pub struct Commit<V> {
     /// Answered by [`crate::run::Run::committed`]; counts from 1 in each drive of a run.
     pub id: u64,
     /// The nested graph it happened in, outermost first; empty for the run's own.
-    pub within: Vec<Level>,
+    pub within: Vec<NestedLevel>,
     /// What the run has spent so far.
     pub spent: Spent,
     /// How many events the run has had so far.
     pub events: u64,
     /// What happened.
-    pub change: Change<V>,
+    pub change: CommitChange<V>,
 }
 
 /// A nested graph at work, within the one around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct NestedLevel {
     /// The node it works for.
     pub node: NodeId,
     /// Which attempt of that node it is.
@@ -57,9 +57,9 @@ pub struct Level {
 
 /// What happened.
 #[derive(Clone, Debug)]
-pub enum Change<V> {
+pub enum CommitChange<V> {
     /// A superstep was merged.
-    Step(Delta<V>),
+    Step(SuperstepDelta<V>),
     /// A task ended while its superstep went on.
     Finished(TaskKey, Update<V>),
     /// A task asks.
@@ -67,7 +67,7 @@ pub enum Change<V> {
     /// A task was given one more answer.
     Answered(TaskKey, V),
     /// An attempt of a task, by its number, has begun a call, or knows what came of it.
-    Called(TaskKey, u32, Box<Made<V>>),
+    Called(TaskKey, u32, Box<CallRecord<V>>),
     /// A run that an attempt of a task, by its number, has started has committed something.
     Subrun(TaskKey, u32, Box<SubrunCommit>),
     /// The run is over. Whatever was not merged could be taken up again.
@@ -87,20 +87,20 @@ pub struct TaskKey {
 
 /// What one superstep of one graph wrote, and what comes next there.
 #[derive(Clone, Debug)]
-pub struct Delta<V> {
+pub struct SuperstepDelta<V> {
     /// What led to it.
-    pub source: Source,
+    pub source: WriteSource,
     /// Which superstep of its graph it was; 0 merges the first input.
     pub step: u64,
     /// What was merged; more than once only if a router failed after a merge.
-    pub merges: SmallVec<[Merged<V>; 1]>,
+    pub merges: SmallVec<[MergedWrites<V>; 1]>,
     /// What comes next.
-    pub outlook: Outlook<V>,
+    pub pending_work: PendingWork<V>,
 }
 
 /// What led to a superstep's writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Source {
+pub enum WriteSource {
     /// The input of a graph that starts from its defaults.
     Begin,
     /// The input of a further turn of a thread.
@@ -114,7 +114,7 @@ pub enum Source {
 
 /// One merge.
 #[derive(Clone, Debug)]
-pub struct Merged<V> {
+pub struct MergedWrites<V> {
     /// What the host's own rules have made of channels.
     pub made: Vec<(ChannelId, V)>,
     /// The writes, in the order they were merged.
@@ -123,7 +123,7 @@ pub struct Merged<V> {
 
 /// What a graph does next, and what it may not do any more.
 #[derive(Clone, Debug)]
-pub struct Outlook<V> {
+pub struct PendingWork<V> {
     /// The nodes that run in the next superstep.
     pub ready: SmallVec<[NodeId; 4]>,
     /// The nodes that run once nothing else is left.
@@ -144,7 +144,7 @@ pub struct Outlook<V> {
     pub detour: Option<NodeId>,
 }
 
-impl<V> Change<V> {
+impl<V> CommitChange<V> {
     /// Whether what follows cannot be taken back: a call that must not be made twice,
     /// or that a question is shown to somebody.
     pub fn must_be_durable(&self) -> bool {
@@ -167,7 +167,7 @@ impl<V> Change<V> {
     }
 }
 
-impl<V> Outlook<V> {
+impl<V> PendingWork<V> {
     /// The nodes and sends of the next superstep; deferred nodes only when
     /// nothing else is left.
     pub fn upcoming(&self) -> (&[NodeId], &[Send<V>]) {
@@ -185,7 +185,7 @@ impl<V> Outlook<V> {
     }
 }
 
-impl<V> Default for Outlook<V> {
+impl<V> Default for PendingWork<V> {
     fn default() -> Self {
         Self {
             ready: SmallVec::new(),

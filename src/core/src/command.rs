@@ -37,16 +37,16 @@ pub enum Route<V> {
     #[default]
     Follow,
     /// These targets and what the edges say.
-    Also(Vec<Choice<V>>),
+    Also(Vec<Destination<V>>),
     /// These targets, and no edge or branch.
-    Only(Vec<Choice<V>>),
+    Only(Vec<Destination<V>>),
     /// The graph ends with this superstep, whatever else was to follow.
     End,
 }
 
 /// A target chosen while the graph runs.
 #[derive(Clone, Debug)]
-pub enum Choice<V> {
+pub enum Destination<V> {
     /// A node that the host has already looked up.
     Node(NodeId),
     /// A node, a label of the branch, or the end, by name.
@@ -69,4 +69,4 @@ pub struct Send<V> {
 }
 
 /// The choices of one router call; nearly always one.
-pub type Choices<V> = SmallVec<[Choice<V>; 1]>;
+pub type Destinations<V> = SmallVec<[Destination<V>; 1]>;

@@ -84,16 +84,16 @@ impl Category {
     }
 }
 
-/// One failure, kept small where it is handed on: its [`Facts`] are reached
+/// One failure, kept small where it is handed on: its [`FaultDetails`] are reached
 /// as if they were its own fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Fault(Box<Facts>);
+pub struct Fault(Box<FaultDetails>);
 
 /// What is known of a failure. `message` is safe to show to a user; `details`
 /// are for the trace. Neither may hold a secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct FaultDetails {
     /// Decides retry and routing.
     pub category: Category,
     /// A stable name with a page in `docs/errors/`, for instance `model_unreachable`.
@@ -118,7 +118,7 @@ pub struct Facts {
 impl Fault {
     /// A failure of `category` with its stable `code` and its sentence.
     pub fn new(category: Category, code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self(Box::new(Facts {
+        Self(Box::new(FaultDetails {
             category,
             code: code.into(),
             message: message.into(),
@@ -152,15 +152,15 @@ impl Fault {
 }
 
 impl Deref for Fault {
-    type Target = Facts;
+    type Target = FaultDetails;
 
-    fn deref(&self) -> &Facts {
+    fn deref(&self) -> &FaultDetails {
         &self.0
     }
 }
 
 impl DerefMut for Fault {
-    fn deref_mut(&mut self) -> &mut Facts {
+    fn deref_mut(&mut self) -> &mut FaultDetails {
         &mut self.0
     }
 }

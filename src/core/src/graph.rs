@@ -40,7 +40,7 @@ pub struct Node<V> {
     /// What running it means.
     pub work: NodeWork<V>,
     /// Limits, repetition, and what happens on failure.
-    pub policy: Policy,
+    pub policy: NodePolicy,
 }
 
 /// What running a node means.
@@ -56,15 +56,15 @@ pub enum NodeWork<V> {
 
 /// Limits of a node, and what happens when it fails.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
+pub struct NodePolicy {
     /// Repeated attempts; none means a single one.
     pub retry: Option<RetryPolicy>,
-    /// The host may say [`crate::task::Verdict::Again`].
+    /// The host may say [`crate::task::RetryVerdict::Again`].
     pub host_retries: bool,
     /// The longest one attempt may take.
     pub timeout: Option<Duration>,
     /// The longest one attempt may take without a sign of life.
-    pub idle: Option<Idle>,
+    pub idle: Option<IdleTimeout>,
     /// What one execution of the node may spend, its attempts included.
     pub limits: Limits,
     /// What happens when no attempt is left.
@@ -73,7 +73,7 @@ pub struct Policy {
     pub deferred: bool,
 }
 
-impl Policy {
+impl NodePolicy {
     /// Whether a failed attempt may be repeated.
     pub(crate) const fn may_retry(&self) -> bool {
         self.host_retries || self.retry.is_some()
@@ -97,20 +97,20 @@ impl Policy {
 
 /// How long an attempt may go without a sign of life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Idle {
+pub struct IdleTimeout {
     /// The longest silence.
     pub limit: Duration,
-    /// Whether only a [`Sign::Heartbeat`] counts.
+    /// Whether only a [`Heartbeat::Explicit`] counts.
     pub strict: bool,
 }
 
 /// A sign that an attempt is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
-    /// It has told or done something.
+pub enum Heartbeat {
+    /// The node emitted, called or stored something.
     Progress,
-    /// It says so.
-    Heartbeat,
+    /// The node called `ctx.heartbeat()`.
+    Explicit,
 }
 
 /// What happens when a node has failed for good.
@@ -130,7 +130,7 @@ pub enum OnError {
 
 /// A conditional edge: the host's router, asked once its source has finished.
 #[derive(Clone, Debug)]
-pub struct Branch {
+pub struct ConditionalEdge {
     /// The number under which the host keeps the router.
     pub router: u32,
     /// Unique per source; shown in events and drawings.
@@ -141,7 +141,7 @@ pub struct Branch {
 
 /// An edge that waits for several sources.
 #[derive(Clone, Debug)]
-pub struct Join {
+pub struct JoinEdge {
     /// All of them must have run since the join last fired; in order, each once.
     pub sources: Vec<NodeId>,
     /// Runs once they have.
@@ -150,7 +150,7 @@ pub struct Join {
 
 /// In which order the writes of one superstep are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum MergeOrder {
     /// As the nodes were added, then sends.
     #[default]
     Listed,
@@ -160,7 +160,7 @@ pub enum Order {
 
 /// Which state a router sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sight {
+pub enum RouterView {
     /// The state after all writes of the superstep.
     #[default]
     Merged,
@@ -170,11 +170,11 @@ pub enum Sight {
 
 /// How strictly and in what order a graph is run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Habits {
+pub struct Semantics {
     /// The order of writes.
-    pub order: Order,
+    pub order: MergeOrder,
     /// What routers see.
-    pub sight: Sight,
+    pub sight: RouterView,
     /// Unknown targets end their path with a warning instead of failing it.
     pub lenient: bool,
     /// Two writers of one `set` channel are an error even when they agree.
@@ -187,14 +187,14 @@ pub struct Habits {
 pub struct Graph<V> {
     pub(crate) name: Arc<str>,
     pub(crate) host: u32,
-    pub(crate) habits: Habits,
+    pub(crate) semantics: Semantics,
     pub(crate) channels: Vec<Channel<V>>,
     pub(crate) nodes: Vec<Node<V>>,
     pub(crate) names: BTreeMap<Arc<str>, NodeId>,
     pub(crate) keys: BTreeMap<Arc<str>, ChannelId>,
     pub(crate) edges: Vec<Vec<Option<NodeId>>>,
-    pub(crate) branches: Vec<Vec<Branch>>,
-    pub(crate) joins: Vec<Join>,
+    pub(crate) branches: Vec<Vec<ConditionalEdge>>,
+    pub(crate) joins: Vec<JoinEdge>,
     pub(crate) ranks: Vec<u32>,
     /// By node: the joins that wait for it.
     pub(crate) joined: Vec<Vec<usize>>,
@@ -220,8 +220,8 @@ impl<V> Graph<V> {
     }
 
     /// How strictly and in what order it is run.
-    pub const fn habits(&self) -> Habits {
-        self.habits
+    pub const fn semantics(&self) -> Semantics {
+        self.semantics
     }
 
     /// All channels, by id.
@@ -266,12 +266,12 @@ impl<V> Graph<V> {
     }
 
     /// The conditional edges of a node.
-    pub fn branches(&self, id: NodeId) -> &[Branch] {
+    pub fn branches(&self, id: NodeId) -> &[ConditionalEdge] {
         self.branches.get(id.0 as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The edges that wait for several sources.
-    pub fn joins(&self) -> &[Join] {
+    pub fn joins(&self) -> &[JoinEdge] {
         &self.joins
     }
 

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 /// (`systems/common.md` 3.9). The time is in the event: a state has to be the
 /// same whenever its run is played.
 #[derive(Clone, Debug, Serialize)]
-pub struct Incident<'a> {
+pub struct FaultRecord<'a> {
     /// What went wrong.
     #[serde(flatten)]
     pub fault: &'a Fault,

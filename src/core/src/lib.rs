@@ -47,7 +47,7 @@ pub mod tool;
 pub mod value;
 
 pub use fault::{Category, Fault};
-pub use incident::Incident;
+pub use incident::FaultRecord;
 pub use message::{Message, Role, ToolCall};
 pub use model::{FinishReason, ModelReply, ModelRequest, Usage};
 pub use retry::{Jitter, RetryPolicy};

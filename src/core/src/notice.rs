@@ -7,11 +7,11 @@ use crate::command::Update;
 use crate::effect::Question;
 use crate::fault::Fault;
 use crate::graph::{Graph, NodeId};
-use crate::task::Input;
+use crate::task::TaskInput;
 
 /// What a host wants to be told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shows {
+pub struct EventOptions {
     /// What nested graphs hand to the graphs around them. Hosts see the
     /// updates of other nodes themselves.
     pub handed_up: bool,
@@ -34,12 +34,12 @@ pub enum Notice<V> {
     /// The run's own graph has merged something.
     Merged,
     /// A nested graph has merged something.
-    MergedWithin(Box<Within<V>>),
+    MergedWithin(Box<NestedSnapshot<V>>),
 }
 
 /// A nested graph after a merge.
 #[derive(Clone, Debug)]
-pub struct Within<V> {
+pub struct NestedSnapshot<V> {
     /// The graph.
     pub graph: Arc<Graph<V>>,
     /// As in [`crate::run::Run::namespace`].
@@ -52,14 +52,14 @@ pub struct Within<V> {
 #[derive(Clone, Debug)]
 pub struct TaskNotice<V> {
     /// Which task.
-    pub place: Place<V>,
+    pub place: TaskLocation<V>,
     /// What has happened.
-    pub news: News<V>,
+    pub news: TaskProgress<V>,
 }
 
 /// Where a task stands in its run.
 #[derive(Clone, Debug)]
-pub struct Place<V> {
+pub struct TaskLocation<V> {
     /// The graph of its node.
     pub graph: Arc<Graph<V>>,
     /// As in [`crate::run::Run::namespace`].
@@ -76,10 +76,10 @@ pub struct Place<V> {
 
 /// What has happened to a task.
 #[derive(Clone, Debug)]
-pub enum News<V> {
+pub enum TaskProgress<V> {
     /// Its first attempt begins, or the first after an answer. The state is
     /// that of its graph.
-    Begun(Input<V>, Snapshot<V>),
+    Begun(TaskInput<V>, Snapshot<V>),
     /// It is done.
     Done(Update<V>),
     /// It has failed for good.

@@ -2,7 +2,7 @@
 //! host's own.
 
 use crate::channel::ChannelId;
-use crate::command::Choices;
+use crate::command::Destinations;
 use crate::fault::Fault;
 use crate::graph::Graph;
 use crate::state::View;
@@ -15,18 +15,18 @@ pub trait Rules<V> {
     ///
     /// # Errors
     /// The failure of whoever wrote `new`.
-    fn reduce(&mut self, at: Site<'_, V>, old: Option<V>, new: V) -> Result<V, Fault>;
+    fn reduce(&mut self, at: ReducerSite<'_, V>, old: Option<V>, new: V) -> Result<V, Fault>;
 
     /// Where to go from here, by the host's router number `router`.
     ///
     /// # Errors
     /// The failure of the task whose branch it is: as if its node had failed.
-    fn route(&mut self, router: u32, view: &View<'_, V>) -> Result<Choices<V>, Failure>;
+    fn route(&mut self, router: u32, view: &View<'_, V>) -> Result<Destinations<V>, Failure>;
 }
 
 /// Where a merge rule is applied.
 #[derive(Debug)]
-pub struct Site<'a, V> {
+pub struct ReducerSite<'a, V> {
     /// The graph that owns the channel.
     pub graph: &'a Graph<V>,
     /// The channel.
@@ -40,11 +40,11 @@ pub struct Site<'a, V> {
 pub struct NoRules;
 
 impl<V> Rules<V> for NoRules {
-    fn reduce(&mut self, at: Site<'_, V>, _: Option<V>, _: V) -> Result<V, Fault> {
+    fn reduce(&mut self, at: ReducerSite<'_, V>, _: Option<V>, _: V) -> Result<V, Fault> {
         Err(missing("merge rule", at.rule))
     }
 
-    fn route(&mut self, router: u32, _: &View<'_, V>) -> Result<Choices<V>, Failure> {
+    fn route(&mut self, router: u32, _: &View<'_, V>) -> Result<Destinations<V>, Failure> {
         Err(missing("router", router).into())
     }
 }

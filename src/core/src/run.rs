@@ -9,52 +9,52 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approval::Schemas;
-use crate::budget::{Budget, Dimension, Intent, Limits, exhausted};
-use crate::checkpoint::{Change, Source};
+use crate::budget::{Budget, Charge, Dimension, Limits, exhausted};
+use crate::checkpoint::{CommitChange, WriteSource};
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
-use crate::graph::{Graph, Sign};
+use crate::graph::{Graph, Heartbeat};
 use crate::model::Usage;
-use crate::notice::Shows;
+use crate::notice::EventOptions;
 use crate::rules::Rules;
 use crate::seed::Seed;
-use crate::task::{Outcome, TaskId};
+use crate::task::{TaskId, TaskOutcome};
 use crate::time::Time;
 use crate::value::Value;
 
-mod agenda;
 mod agent;
 mod barrier;
 mod calls;
 mod claim;
 mod conflict;
-mod desk;
 mod failure;
 mod frame;
+mod frontier;
 mod gate;
 mod ledger;
 mod log;
 mod memory;
 mod nested;
+mod notify;
 mod pause;
 mod plan;
+mod queue;
 mod route;
 mod stop;
 mod subruns;
-mod tell;
 mod timeout;
 mod unit;
 mod view;
 
-pub use calls::{Begun, Due};
+pub use calls::{CallStart, PendingCall};
 use conflict::mistyped;
-use desk::Desk;
-use frame::{Frame, Status};
-use stop::Patience;
+use frame::{Frame, TaskStatus};
+use queue::EffectQueue;
+use stop::CancelMode;
 pub use subruns::Subrun;
-use unit::{Doom, Unit, Units};
+use unit::{Termination, Unit, Units};
 
 /// Settings of one run.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +77,7 @@ pub struct Options {
     /// The longest that one superstep of the run's own graph may take.
     pub step_timeout: Option<Duration>,
     /// What [`Run::take_notices`] tells.
-    pub shows: Shows,
+    pub event_options: EventOptions,
     /// Compiles the schemas of tools whose arguments a person changes.
     pub schemas: Schemas,
 }
@@ -86,7 +86,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Run<V> {
     units: Units<V>,
-    desk: Desk<V>,
+    queue: EffectQueue<V>,
 }
 
 impl<V: Value> Run<V> {
@@ -114,36 +114,36 @@ impl<V: Value> Run<V> {
         limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
         let deadline = limits.wall_time.map(|limit| now + limit);
         let mut root = Unit::root(frame, options.seed);
-        if options.events || options.shows.states {
+        if options.events || options.event_options.states {
             root.trace();
         }
-        let mut desk = Desk::new(Budget::new(limits), deadline);
-        desk.commits = options.commits;
-        desk.mark = options.mark;
-        desk.max_concurrency = options.max_concurrency.map(|most| most.max(1));
-        desk.log.recording = options.events;
-        desk.step_timeout = options.step_timeout;
-        desk.shows = options.shows;
-        desk.schemas = options.schemas;
-        desk.log.now = now;
-        desk.log.seq = events;
-        desk.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
-        Self { units: Units::new(root), desk }
+        let mut queue = EffectQueue::new(Budget::new(limits), deadline);
+        queue.commits = options.commits;
+        queue.mark = options.mark;
+        queue.max_concurrency = options.max_concurrency.map(|most| most.max(1));
+        queue.log.recording = options.events;
+        queue.step_timeout = options.step_timeout;
+        queue.event_options = options.event_options;
+        queue.schemas = options.schemas;
+        queue.log.now = now;
+        queue.log.seq = events;
+        queue.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
+        Self { units: Units::new(root), queue }
     }
 
     /// What to do next. `rules` are called at once, for merge rules and
     /// routers that are the host's own.
     pub fn step(&mut self, now: Time, rules: &mut impl Rules<V>) -> Effect<V> {
-        self.desk.log.now = now;
-        if self.desk.alarm.is_some_and(|alarm| now >= alarm) {
-            self.ring(now);
+        self.queue.log.now = now;
+        if self.queue.alarm.is_some_and(|alarm| now >= alarm) {
+            self.fire_timers(now);
         }
         loop {
-            if let Some(mut effect) = self.desk.next_effect() {
+            if let Some(mut effect) = self.queue.next_effect() {
                 self.set_off(&mut effect);
                 return effect;
             }
-            match self.desk.active.pop_front() {
+            match self.queue.active.pop_front() {
                 Some(unit) => self.advance(unit, rules),
                 None => return self.rest(),
             }
@@ -152,13 +152,13 @@ impl<V: Value> Run<V> {
 
     /// Answers a task. An answer to an attempt that is over, or that was not
     /// handed out yet, changes nothing; the return value says whether it was taken.
-    pub fn resolve(&mut self, id: TaskId, outcome: Outcome<V>, now: Time) -> bool {
-        self.desk.log.now = now;
-        if self.desk.is_unstarted(id) {
+    pub fn resolve(&mut self, id: TaskId, outcome: TaskOutcome<V>, now: Time) -> bool {
+        self.queue.log.now = now;
+        if self.queue.is_unstarted(id) {
             return false;
         }
         if id.unit != 0 {
-            self.alive(id, Sign::Progress, now);
+            self.alive(id, Heartbeat::Progress, now);
         }
         if self.units.is_agent(id.unit) {
             return self.resolve_call(id, outcome);
@@ -168,36 +168,36 @@ impl<V: Value> Run<V> {
             return false;
         }
         match record.status {
-            Status::Running => {}
-            Status::Cancelling => return self.end_stopped(id.unit, id.slot),
+            TaskStatus::Running => {}
+            TaskStatus::Cancelling => return self.end_stopped(id.unit, id.slot),
             _ => return false,
         }
         let outcome = match outcome {
-            Outcome::Ask(value) => Err((None, value)),
-            Outcome::Relay(question, value) => Err((Some(question), value)),
+            TaskOutcome::Ask(value) => Err((None, value)),
+            TaskOutcome::Relay(question, value) => Err((Some(question), value)),
             other => Ok(other),
         };
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(asked) => {
                 if let Some(asked) = self.hold_question(id.unit, id.slot, asked) {
-                    self.desk.running -= 1;
+                    self.queue.running -= 1;
                     self.pause(id.unit, id.slot, asked);
                 }
                 return true;
             }
         };
-        self.desk.running -= 1;
+        self.queue.running -= 1;
         match outcome {
-            Outcome::Done(update) => self.done(id.unit, id.slot, update),
-            Outcome::Failed(failure) => self.fail(id.unit, id.slot, *failure),
-            Outcome::Escalate(update) => self.escalate(id.unit, id.slot, update),
-            Outcome::Ask(_)
-            | Outcome::Relay(..)
-            | Outcome::Opened(_)
-            | Outcome::Replied(_)
-            | Outcome::Decided(_)
-            | Outcome::Returned(_) => {
+            TaskOutcome::Done(update) => self.done(id.unit, id.slot, update),
+            TaskOutcome::Failed(failure) => self.fail(id.unit, id.slot, *failure),
+            TaskOutcome::Escalate(update) => self.escalate(id.unit, id.slot, update),
+            TaskOutcome::Ask(_)
+            | TaskOutcome::Relay(..)
+            | TaskOutcome::Opened(_)
+            | TaskOutcome::Replied(_)
+            | TaskOutcome::Decided(_)
+            | TaskOutcome::Returned(_) => {
                 let fault = Fault::new(
                     Category::Internal,
                     "outcome_misplaced",
@@ -212,9 +212,9 @@ impl<V: Value> Run<V> {
     /// Says that a commit is durable, or was accepted for later. One that holds a
     /// question has to be durable: from now on watchers are told of it.
     pub fn committed(&mut self, id: u64) {
-        if self.desk.awaiting == Some(id) {
-            self.desk.awaiting = None;
-            self.desk.release_questions(id);
+        if self.queue.awaiting == Some(id) {
+            self.queue.awaiting = None;
+            self.queue.release_questions(id);
         }
     }
 
@@ -222,8 +222,8 @@ impl<V: Value> Run<V> {
     /// what follows: the run waits for no commit, and questions that are not
     /// durable are never told. A driver cancels the run, and fails with the reason.
     pub fn abandon_commits(&mut self) {
-        self.desk.awaiting = None;
-        self.desk.abandon_questions();
+        self.queue.awaiting = None;
+        self.queue.abandon_questions();
     }
 
     /// Asks whether a task may make one more call, and counts it if so.
@@ -231,20 +231,20 @@ impl<V: Value> Run<V> {
     /// # Errors
     /// A `Budget` fault, which the task should end with; a `Cancelled` fault
     /// if the attempt is over or is being stopped.
-    pub fn request(&mut self, id: TaskId, intent: Intent) -> Result<(), Fault> {
+    pub fn request(&mut self, id: TaskId, intent: Charge) -> Result<(), Fault> {
         if !self.is_running(id) {
             return Err(calls::cancelled());
         }
         self.spend(id.unit, id.slot, intent)
     }
 
-    fn spend(&mut self, unit: u32, slot: u32, intent: Intent) -> Result<(), Fault> {
+    fn spend(&mut self, unit: u32, slot: u32, intent: Charge) -> Result<(), Fault> {
         let spent = self.units.scopes(unit, slot).find_map(|budget| budget.allows(intent).err());
-        if let Some(dimension) = spent.or_else(|| self.desk.budget.allows(intent).err()) {
+        if let Some(dimension) = spent.or_else(|| self.queue.budget.allows(intent).err()) {
             return Err(exhausted(dimension));
         }
         self.units.charge(unit, slot, |budget| budget.charge(intent));
-        self.desk.budget.charge(intent);
+        self.queue.budget.charge(intent);
         Ok(())
     }
 
@@ -254,17 +254,17 @@ impl<V: Value> Run<V> {
         if self.units.is_present(id) {
             self.units.charge(id.unit, id.slot, |budget| budget.charge_usage(usage));
         }
-        self.desk.budget.charge_usage(usage);
+        self.queue.budget.charge_usage(usage);
     }
 
     /// Adds an event of the host or of a user's code to the trace of a task;
     /// an attempt or a run that is over has nothing more to say.
     pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {
-        if self.desk.ended.is_some() || !self.units.is_present(id) {
+        if self.queue.ended.is_some() || !self.units.is_present(id) {
             return;
         }
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.event(id.unit, id.slot, kind, Level::Info);
             event.name = name.into();
             event.data = match data {
@@ -278,27 +278,27 @@ impl<V: Value> Run<V> {
     /// Stops everything. The run ends as cancelled once every running task
     /// has been answered.
     pub fn cancel(&mut self, reason: &str, now: Time) {
-        self.desk.log.now = now;
-        if self.desk.ended.is_none() {
-            self.doom(0, Doom::Cancel(reason.to_owned()), Patience::Await);
+        self.queue.log.now = now;
+        if self.queue.ended.is_none() {
+            self.terminate(0, Termination::Cancel(reason.to_owned()), CancelMode::Await);
         }
     }
 
     /// What has happened since the last call, in order. A question, and what comes
     /// after it, follows once the question's commit was acknowledged.
     pub fn take_events(&mut self) -> Vec<Event> {
-        self.desk.take_events()
+        self.queue.take_events()
     }
 
     /// How many events there have been, built or not.
     pub const fn event_count(&self) -> u64 {
-        self.desk.log.seq
+        self.queue.log.seq
     }
 
     /// Nothing more can be decided before something happens outside.
     fn rest(&mut self) -> Effect<V> {
-        if self.desk.running + self.desk.sleeping > 0 {
-            return Effect::Wait(self.desk.alarm);
+        if self.queue.running + self.queue.sleeping > 0 {
+            return Effect::Wait(self.queue.alarm);
         }
         let questions = self.questions();
         if questions.is_empty() {
@@ -308,7 +308,7 @@ impl<V: Value> Run<V> {
                 "the run has nothing to do and has not ended",
             ));
         }
-        self.tell_nested_asked();
+        self.notify_nested_asked();
         Effect::Paused(questions)
     }
 
@@ -321,13 +321,13 @@ impl<V: Value> Run<V> {
         if frame.open > 0 {
             return;
         }
-        if frame.doom.is_some() {
+        if frame.terminate.is_some() {
             return self.conclude(unit, rules);
         }
-        let edits = frame.source == Source::Edit;
+        let edits = frame.source == WriteSource::Edit;
         if frame.paused == 0 && self.barrier(unit, rules) {
             if edits {
-                self.desk.ended = Some(Ok(Ending::Completed));
+                self.queue.ended = Some(Ok(Ending::Completed));
             } else {
                 self.plan(unit);
             }
@@ -339,48 +339,48 @@ impl<V: Value> Run<V> {
         if let Some(frame) = self.units.frame_mut(unit) {
             frame.open -= 1;
             if frame.open == 0 {
-                self.desk.active.push_back(unit);
+                self.queue.active.push_back(unit);
             }
         }
     }
 
     /// A task has succeeded.
     fn done(&mut self, unit: u32, slot: u32, update: Update<V>) {
-        let Self { units, desk } = self;
+        let Self { units, queue } = self;
         let Some(frame) = units.frame_mut(unit) else { return };
         let fault = update.writes.iter().find_map(|write| mistyped(&frame.graph, write));
         if let Some(fault) = fault {
             return self.settle(unit, slot, fault);
         }
-        desk.log.emit(|| units.finished(unit, slot, &update));
-        self.tell_done(unit, slot, &update);
+        queue.log.emit(|| units.finished(unit, slot, &update));
+        self.notify_done(unit, slot, &update);
         self.keep(unit, slot, &update);
-        let Self { units, desk } = self;
+        let Self { units, queue } = self;
         let Some(frame) = units.frame_mut(unit) else { return };
         if let Some(record) = frame.records.get_mut(slot as usize) {
-            record.status = Status::Done(update);
+            record.status = TaskStatus::Done(update);
         }
         frame.open -= 1;
         if frame.open == 0 {
-            desk.active.push_back(unit);
+            queue.active.push_back(unit);
         }
     }
 
     /// The last word: what the driver gets to see from now on.
     fn end(&mut self, ended: Result<Ending, Fault>) {
-        let Self { units, desk } = self;
-        desk.log.emit(|| units.run_finished(&ended));
-        desk.alarm = None;
-        desk.ended = Some(ended.clone());
-        let edits = self.units.frame(0).is_some_and(|root| root.source == Source::Edit);
-        if self.desk.commits && !edits {
-            self.store(0, Change::Ended(ended));
+        let Self { units, queue } = self;
+        queue.log.emit(|| units.run_finished(&ended));
+        queue.alarm = None;
+        queue.ended = Some(ended.clone());
+        let edits = self.units.frame(0).is_some_and(|root| root.source == WriteSource::Edit);
+        if self.queue.commits && !edits {
+            self.store(0, CommitChange::Ended(ended));
         }
     }
 
     /// A budget is spent: the graph goes to its `on_budget` target once what
     /// runs has been stopped.
     fn exhaust(&mut self, unit: u32, dimension: Dimension) {
-        self.doom(unit, Doom::Budget(dimension), Patience::Await);
+        self.terminate(unit, Termination::Budget(dimension), CancelMode::Await);
     }
 }

@@ -148,7 +148,7 @@ impl Channels {
     }
 }
 
-/// What a router gets to see: the state, and for [`crate::graph::Sight::Own`]
+/// What a router gets to see: the state, and for [`crate::graph::RouterView::Own`]
 /// the writes of its own task over it.
 #[derive(Debug)]
 pub struct View<'a, V> {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Conclusion;
-use crate::approval::Judgement;
+use crate::agent::AgentResult;
+use crate::approval::HostVerdict;
 use crate::command::Update;
 use crate::fault::Fault;
 use crate::graph::NodeId;
@@ -37,29 +37,29 @@ pub struct Task<V> {
     /// When it will be given up; drivers pass it on to models and tools.
     pub deadline: Option<Time>,
     /// What to do.
-    pub work: Work<V>,
+    pub work: TaskWork<V>,
 }
 
 /// What a driver is asked to do.
 #[derive(Clone, Debug)]
-pub enum Work<V> {
+pub enum TaskWork<V> {
     /// Call the host's code with the state, or with what was sent to it.
-    Node(Input<V>),
+    Node(TaskInput<V>),
     /// Say how an agent's conversation begins, given the same input.
-    Open(Input<V>),
+    Open(TaskInput<V>),
     /// Call the agent's model.
     Model(Box<ModelRequest>),
     /// Decide whether this call of one of the agent's tools is made.
-    Approve(Box<Invocation>),
+    Approve(Box<ToolInvocation>),
     /// Call one of the agent's tools; the arguments fit its schema.
-    Tool(Box<Invocation>),
+    Tool(Box<ToolInvocation>),
     /// Turn what an agent concluded into an update of the state.
-    Close(Box<Conclusion>),
+    Close(Box<AgentResult>),
 }
 
 /// What a node gets to see.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Input<V> {
+pub enum TaskInput<V> {
     /// The state of its graph.
     State,
     /// A value that was sent to it.
@@ -68,7 +68,7 @@ pub enum Input<V> {
 
 /// One call of a tool, checked and ready.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Invocation {
+pub struct ToolInvocation {
     /// The call as the model wrote it.
     pub call: ToolCall,
     /// Its arguments, parsed, coerced and valid.
@@ -79,7 +79,7 @@ pub struct Invocation {
 
 /// What came of a task.
 #[derive(Clone, Debug)]
-pub enum Outcome<V> {
+pub enum TaskOutcome<V> {
     /// A node or a closing is done.
     Done(Update<V>),
     /// A node of a nested graph speaks for the graph: the rest of it is
@@ -96,15 +96,15 @@ pub enum Outcome<V> {
     /// What the model said.
     Replied(Box<ModelReply>),
     /// Whether a call is made.
-    Decided(Judgement),
+    Decided(HostVerdict),
     /// What the tool returned.
     Returned(ToolOutcome),
 }
 
-impl<V> Outcome<V> {
+impl<V> TaskOutcome<V> {
     /// A failure whose category decides whether it is tried again.
     pub fn failed(fault: Fault) -> Self {
-        Self::Failed(Box::new(Failure { fault, verdict: Verdict::ByCategory }))
+        Self::Failed(Box::new(Failure { fault, verdict: RetryVerdict::ByCategory }))
     }
 }
 
@@ -114,12 +114,12 @@ pub struct Failure {
     /// What went wrong.
     pub fault: Fault,
     /// Whether it may be tried again.
-    pub verdict: Verdict,
+    pub verdict: RetryVerdict,
 }
 
 /// Whether a failed attempt may be repeated.
 #[derive(Clone, Debug)]
-pub enum Verdict {
+pub enum RetryVerdict {
     /// Transient categories are repeated by the node's policy.
     ByCategory,
     /// The host has looked: not again.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value as Json;
 
-use crate::channel::{Kind, Merge};
-use crate::incident::Incident;
+use crate::channel::{Reducer, ValueKind};
+use crate::incident::FaultRecord;
 
 mod json;
 
@@ -23,19 +23,19 @@ pub trait Value: Clone + fmt::Debug {
     fn same(&self, other: &Self) -> bool;
 
     /// Whether the value is of a declared kind.
-    fn fits(&self, kind: Kind) -> bool;
+    fn fits(&self, kind: ValueKind) -> bool;
 
     /// Whether `merge` can take `new`; asked before anything is changed.
     ///
     /// # Errors
     /// One sentence that says what the rule needs and what it was given.
-    fn check(merge: &Merge, old: Option<&Self>, new: &Self) -> Result<(), String>;
+    fn check(merge: &Reducer, old: Option<&Self>, new: &Self) -> Result<(), String>;
 
     /// Applies a built-in rule whose `check` has passed.
-    fn merge(merge: &Merge, old: Option<Self>, new: Self) -> Self;
+    fn merge(merge: &Reducer, old: Option<Self>, new: Self) -> Self;
 
     /// A failure as a value, for the channels that record errors.
-    fn from_incident(incident: &Incident<'_>) -> Self;
+    fn from_incident(incident: &FaultRecord<'_>) -> Self;
 
     /// What the engine itself asks or says, as a value.
     fn from_json(json: Json) -> Self;

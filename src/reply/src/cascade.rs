@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 
 use crate::compiled::CompiledSchema;
-use crate::fence::{self, Body};
-use crate::passage::{Passage, passages};
-use crate::repair::{Flaw, repair};
+use crate::fence::{self, FenceBody};
+use crate::passage::{BracketSpan, passages};
+use crate::repair::{SyntaxFault, repair};
 use crate::strict;
 use crate::token::is_blank;
 use antiphon_core::excerpt::quoted;
@@ -33,7 +33,7 @@ struct Search<'s> {
     schema: &'s CompiledSchema,
     cut: bool,
     rejected: Option<Rejected>,
-    flaw: Option<Flaw>,
+    flaw: Option<SyntaxFault>,
 }
 
 /// A value that did not fit.
@@ -62,21 +62,25 @@ impl Search<'_> {
             .or_else(|| self.repaired(&bodies, &passages))
     }
 
-    fn fenced(&mut self, bodies: &[Body<'_>]) -> Option<ParsedReply> {
+    fn fenced(&mut self, bodies: &[FenceBody<'_>]) -> Option<ParsedReply> {
         bodies.iter().rev().find_map(|body| {
             let value = strict::parse(body.text.trim(), self.cut && !body.closed)?;
             self.offer(value, body.text.len(), ParseLevel::Fenced)
         })
     }
 
-    fn balanced(&mut self, passages: &[Passage<'_>]) -> Option<ParsedReply> {
+    fn balanced(&mut self, passages: &[BracketSpan<'_>]) -> Option<ParsedReply> {
         passages.iter().filter(|passage| passage.closed).find_map(|passage| {
             let value = strict::parse(passage.text, false)?;
             self.offer(value, passage.text.len(), ParseLevel::Balanced)
         })
     }
 
-    fn repaired(&mut self, bodies: &[Body<'_>], outer: &[Passage<'_>]) -> Option<ParsedReply> {
+    fn repaired(
+        &mut self,
+        bodies: &[FenceBody<'_>],
+        outer: &[BracketSpan<'_>],
+    ) -> Option<ParsedReply> {
         let inner = bodies.iter().rev().find_map(|body| {
             let passages = passages(body.text);
             let cut = self.cut && !body.closed;
@@ -86,12 +90,17 @@ impl Search<'_> {
     }
 
     /// Repairs a passage of a text that starts at byte `offset` of the reply.
-    fn repair(&mut self, passage: &Passage<'_>, offset: usize, cut: bool) -> Option<ParsedReply> {
+    fn repair(
+        &mut self,
+        passage: &BracketSpan<'_>,
+        offset: usize,
+        cut: bool,
+    ) -> Option<ParsedReply> {
         match repair(passage.text, cut) {
             Ok(value) => self.offer(value, passage.text.len(), ParseLevel::Repaired),
             Err(flaw) => {
                 let at = offset + passage.start + flaw.at;
-                self.flaw.get_or_insert(Flaw { at, ..flaw });
+                self.flaw.get_or_insert(SyntaxFault { at, ..flaw });
                 None
             }
         }
@@ -132,7 +141,7 @@ impl Rejected {
 /// The last fenced blocks of `text`. When the reply itself starts as JSON, a
 /// fence in that JSON is part of a string, and so is one in the middle of a line of
 /// JSON that prose stands before.
-fn blocks<'a>(text: &'a str, passages: &[Passage<'_>]) -> Vec<Body<'a>> {
+fn blocks<'a>(text: &'a str, passages: &[BracketSpan<'_>]) -> Vec<FenceBody<'a>> {
     let whole = passages.first().filter(|passage| passage.start == 0);
     let from = whole.map_or(0, |passage| passage.text.len());
     let mut bodies = fence::bodies(text);
@@ -141,13 +150,13 @@ fn blocks<'a>(text: &'a str, passages: &[Passage<'_>]) -> Vec<Body<'a>> {
 }
 
 /// Whether a place is inside of a passage that has an end.
-fn is_inside(passages: &[Passage<'_>], at: usize) -> bool {
+fn is_inside(passages: &[BracketSpan<'_>], at: usize) -> bool {
     let before = passages.partition_point(|passage| passage.start < at);
     let last = passages.get(..before).and_then(<[_]>::last);
     last.is_some_and(|passage| passage.closed && at < passage.start + passage.text.len())
 }
 
-fn broken(text: &str, flaw: Flaw) -> Violation {
+fn broken(text: &str, flaw: SyntaxFault) -> Violation {
     let (before, after) = text.split_at_checked(flaw.at).unwrap_or((text, ""));
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::depth::measure;
 use crate::explain::explain;
 use crate::mend::mend;
-use crate::rules::Rules;
+use crate::rules::SchemaRules;
 use antiphon_core::reply::Violation;
 
 /// Rounds of correction: a list of lists of numbers written as one text is three.
@@ -26,7 +26,7 @@ pub(crate) type Coerced = (Json, Vec<String>);
 
 /// Makes `value` fit `rules`, or tells what is left that does not. `value` is
 /// known not to fit as it is.
-pub(crate) fn coerce(rules: &Rules, mut value: Json) -> Result<Coerced, Vec<Violation>> {
+pub(crate) fn coerce(rules: &SchemaRules, mut value: Json) -> Result<Coerced, Vec<Violation>> {
     let mut hand = Hand { rules, fuel: FUEL };
     let mut touched = BTreeSet::new();
     let mut wraps: Vec<Wrap> = Vec::new();
@@ -86,7 +86,7 @@ impl Fix {
 }
 
 struct Hand<'r> {
-    rules: &'r Rules,
+    rules: &'r SchemaRules,
     fuel: usize,
 }
 

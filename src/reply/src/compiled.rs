@@ -11,7 +11,7 @@ use crate::cascade;
 use crate::coerce::{Coerced, coerce};
 use crate::defaults::{fill, has_defaults};
 use crate::depth::{self, measure};
-use crate::rules::Rules;
+use crate::rules::SchemaRules;
 
 /// Compiles JSON schemas.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +31,7 @@ pub struct CompiledSchema {
 
 struct Inner {
     schema: Schema,
-    rules: Rules,
+    rules: SchemaRules,
     /// Whether the schema has defaults to fill in.
     defaults: bool,
 }
@@ -65,7 +65,7 @@ impl CompiledSchema {
     /// Category `validation`, code `schema_invalid`, with the place in the
     /// schema as detail `path`.
     pub fn compile(schema: &Schema) -> Result<Self, Fault> {
-        let rules = Rules::compile(schema)?;
+        let rules = SchemaRules::compile(schema)?;
         let defaults = has_defaults(&schema.json);
         Ok(Self { inner: Arc::new(Inner { schema: schema.clone(), rules, defaults }) })
     }

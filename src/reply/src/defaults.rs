@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::rules::Rules;
+use crate::rules::SchemaRules;
 
 /// Parts of a schema that may be visited for one value.
 const VISITS: usize = 100_000;
@@ -27,7 +27,7 @@ pub(crate) fn has_defaults(schema: &Json) -> bool {
 /// Puts the defaults of `schema` into `value`, which fits it. Of a choice, the
 /// first branch that fits counts. A field that is required has no default: the
 /// model had to say it.
-pub(crate) fn fill(schema: &Json, rules: &Rules, value: &mut Json) {
+pub(crate) fn fill(schema: &Json, rules: &SchemaRules, value: &mut Json) {
     let mut filler = Filler { schema, rules, visits: VISITS };
     filler.visit(&Part { pointer: String::new(), schema, hops: HOPS }, value);
 }
@@ -55,7 +55,7 @@ impl<'s> Part<'s> {
 
 struct Filler<'s> {
     schema: &'s Json,
-    rules: &'s Rules,
+    rules: &'s SchemaRules,
     visits: usize,
 }
 

@@ -7,7 +7,7 @@ pub(crate) const LIMIT: usize = 127;
 
 /// The size of a value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct JsonSize {
     /// Values in all, the outermost included.
     pub(crate) nodes: usize,
     /// Lists and objects around the innermost value.
@@ -15,8 +15,8 @@ pub(crate) struct Extent {
 }
 
 /// Measures `value`.
-pub(crate) fn measure(value: &Json) -> Extent {
-    let mut extent = Extent { nodes: 0, levels: 0 };
+pub(crate) fn measure(value: &Json) -> JsonSize {
+    let mut extent = JsonSize { nodes: 0, levels: 0 };
     let mut open = vec![(value, 0)];
     while let Some((value, level)) = open.pop() {
         extent.nodes += 1;

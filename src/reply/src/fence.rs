@@ -2,7 +2,7 @@
 
 /// What stands inside a fence.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Body<'a> {
+pub(crate) struct FenceBody<'a> {
     pub(crate) text: &'a str,
     /// Where it starts in the reply, in bytes.
     pub(crate) start: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Body<'a> {
 /// The fenced blocks of `text` in their order, whatever their language tag.
 /// A block may start in the middle of a line; it ends at a fence that is as
 /// long and has nothing after it on its line.
-pub(crate) fn bodies(text: &str) -> Vec<Body<'_>> {
+pub(crate) fn bodies(text: &str) -> Vec<FenceBody<'_>> {
     let mut bodies = Vec::new();
     let mut fences = fences(text).into_iter();
     while let Some(opening) = fences.next() {
@@ -25,7 +25,7 @@ pub(crate) fn bodies(text: &str) -> Vec<Body<'_>> {
         // A fence that closes on the line it opens has its body's start behind its end.
         let inside = text.get(start..end).unwrap_or_default();
         let inline = !opening.is_first(text);
-        bodies.push(Body { text: inside, start, closed: closing.is_some(), inline });
+        bodies.push(FenceBody { text: inside, start, closed: closing.is_some(), inline });
     }
     bodies
 }

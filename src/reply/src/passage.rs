@@ -8,7 +8,7 @@ const MOST: usize = 64;
 
 /// From an outermost opening bracket to the one that closes it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passage<'a> {
+pub(crate) struct BracketSpan<'a> {
     pub(crate) text: &'a str,
     /// Where it starts, in bytes.
     pub(crate) start: usize,
@@ -19,14 +19,14 @@ pub(crate) struct Passage<'a> {
 /// The passages of `text` in their order. A bracket that prose could have
 /// written, as in `{name}` or `[see below]`, opens none. Brackets inside a
 /// passage never open one of their own: a part of an answer is no answer.
-pub(crate) fn passages(text: &str) -> Vec<Passage<'_>> {
+pub(crate) fn passages(text: &str) -> Vec<BracketSpan<'_>> {
     let mut passages = Vec::new();
     let mut at = 0;
     while let Some(start) = next_opening(text, at) {
         let end = closing(text, start);
         at = end.unwrap_or(text.len());
         let inside = text.get(start..at).unwrap_or_default();
-        passages.push(Passage { text: inside, start, closed: end.is_some() });
+        passages.push(BracketSpan { text: inside, start, closed: end.is_some() });
         if end.is_none() || passages.len() == MOST {
             break;
         }

@@ -5,12 +5,12 @@
 use serde_json::{Map, Number, Value as Json};
 
 use crate::depth;
-use crate::token::{Bracket, Placed, Token, Tokens};
+use crate::token::{Bracket, SpannedToken, Token, Tokens};
 use crate::unescape::unescape;
 
 /// Where a text stops being nearly JSON.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flaw {
+pub(crate) struct SyntaxFault {
     /// The byte at which it stands.
     pub(crate) at: usize,
     /// What could have stood there.
@@ -21,9 +21,9 @@ pub(crate) struct Flaw {
 /// what it had begun to say of a key, a literal or an escape is dropped. With
 /// `cut`, the tail is known to be missing and a number at the very end, which
 /// may lack digits, is dropped as well.
-pub(crate) fn repair(text: &str, cut: bool) -> Result<Json, Flaw> {
+pub(crate) fn repair(text: &str, cut: bool) -> Result<Json, SyntaxFault> {
     let mut parser = Parser { tokens: Tokens::new(text, 0), end: text.len(), cut };
-    let nothing = Flaw { at: text.len(), wanted: "a JSON value" };
+    let nothing = SyntaxFault { at: text.len(), wanted: "a JSON value" };
     let first = parser.tokens.next().ok_or(nothing)?;
     parser.value(first, depth::LIMIT)?.ok_or(nothing)
 }
@@ -37,27 +37,31 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// The value that starts with `first`, or none if the text ends in it and
     /// nothing of it can be kept. `levels` more brackets may be nested.
-    fn value(&mut self, first: Placed<'a>, levels: usize) -> Result<Option<Json>, Flaw> {
+    fn value(
+        &mut self,
+        first: SpannedToken<'a>,
+        levels: usize,
+    ) -> Result<Option<Json>, SyntaxFault> {
         match first.token {
             Token::Open(_) if levels == 0 => {
-                Err(Flaw { at: first.start, wanted: "less deeply nested JSON" })
+                Err(SyntaxFault { at: first.start, wanted: "less deeply nested JSON" })
             }
             Token::Open(Bracket::Brace) => self.object(levels - 1).map(Some),
             Token::Open(Bracket::Square) => self.list(levels - 1).map(Some),
             Token::Quoted { body, closed } => Ok(Some(unescape(body, closed).into())),
             Token::Word(word) => self.word(word, first),
-            _ => Err(Flaw { at: first.start, wanted: "a value" }),
+            _ => Err(SyntaxFault { at: first.start, wanted: "a value" }),
         }
     }
 
-    fn object(&mut self, levels: usize) -> Result<Json, Flaw> {
+    fn object(&mut self, levels: usize) -> Result<Json, SyntaxFault> {
         let mut fields = Map::new();
         while let Some(placed) = self.tokens.next() {
             let key = match placed.token {
                 Token::Close(Bracket::Brace) | Token::Quoted { closed: false, .. } => break,
                 Token::Quoted { body, .. } => unescape(body, true),
                 Token::Word(word) => word.to_owned(),
-                _ => return Err(Flaw { at: placed.start, wanted: "a field name or `}`" }),
+                _ => return Err(SyntaxFault { at: placed.start, wanted: "a field name or `}`" }),
             };
             let Some(value) = self.field(levels)? else { break };
             fields.insert(key, value);
@@ -69,18 +73,18 @@ impl<'a> Parser<'a> {
     }
 
     /// The colon and the value of a field, or none if the text ends first.
-    fn field(&mut self, levels: usize) -> Result<Option<Json>, Flaw> {
+    fn field(&mut self, levels: usize) -> Result<Option<Json>, SyntaxFault> {
         match self.tokens.next() {
             None => Ok(None),
-            Some(Placed { token: Token::Colon, .. }) => match self.tokens.next() {
+            Some(SpannedToken { token: Token::Colon, .. }) => match self.tokens.next() {
                 None => Ok(None),
                 Some(first) => self.value(first, levels),
             },
-            Some(placed) => Err(Flaw { at: placed.start, wanted: "a colon" }),
+            Some(placed) => Err(SyntaxFault { at: placed.start, wanted: "a colon" }),
         }
     }
 
-    fn list(&mut self, levels: usize) -> Result<Json, Flaw> {
+    fn list(&mut self, levels: usize) -> Result<Json, SyntaxFault> {
         let mut items = Vec::new();
         while let Some(first) = self.tokens.next() {
             if first.token == Token::Close(Bracket::Square) {
@@ -96,16 +100,16 @@ impl<'a> Parser<'a> {
     }
 
     /// Whether a comma follows, rather than `closing` or the end.
-    fn goes_on(&mut self, closing: Bracket, wanted: &'static str) -> Result<bool, Flaw> {
+    fn goes_on(&mut self, closing: Bracket, wanted: &'static str) -> Result<bool, SyntaxFault> {
         match self.tokens.next() {
             None => Ok(false),
             Some(placed) if placed.token == Token::Close(closing) => Ok(false),
-            Some(Placed { token: Token::Comma, .. }) => Ok(true),
-            Some(placed) => Err(Flaw { at: placed.start, wanted }),
+            Some(SpannedToken { token: Token::Comma, .. }) => Ok(true),
+            Some(placed) => Err(SyntaxFault { at: placed.start, wanted }),
         }
     }
 
-    fn word(&self, word: &str, place: Placed<'_>) -> Result<Option<Json>, Flaw> {
+    fn word(&self, word: &str, place: SpannedToken<'_>) -> Result<Option<Json>, SyntaxFault> {
         let last = place.end == self.end;
         if let Some((_, value)) = LITERALS.iter().find(|(name, _)| *name == word) {
             return Ok(Some(value.clone()));
@@ -118,7 +122,7 @@ impl<'a> Parser<'a> {
         if last && begun {
             return Ok(None);
         }
-        Err(Flaw { at: place.start, wanted: "a value; text needs quotes" })
+        Err(SyntaxFault { at: place.start, wanted: "a value; text needs quotes" })
     }
 }
 

@@ -20,7 +20,7 @@ const BACKTRACKS: usize = 100_000;
 
 /// What a schema demands, ready to be checked.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct SchemaRules {
     whole: Validator,
     /// Validators of the parts, for schemas with choices or conditions.
     parts: Option<ValidatorMap>,
@@ -29,7 +29,7 @@ pub(crate) struct Rules {
     widest: Option<usize>,
 }
 
-impl Rules {
+impl SchemaRules {
     /// Compiles `schema`; nothing is loaded from anywhere.
     pub(crate) fn compile(schema: &Schema) -> Result<Self, Fault> {
         if measure(&schema.json).levels > depth::LIMIT {

@@ -31,7 +31,7 @@ pub(crate) enum Token<'a> {
 
 /// A token and its place, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed<'a> {
+pub(crate) struct SpannedToken<'a> {
     pub(crate) token: Token<'a>,
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -68,9 +68,9 @@ impl<'a> Tokens<'a> {
 }
 
 impl<'a> Iterator for Tokens<'a> {
-    type Item = Placed<'a>;
+    type Item = SpannedToken<'a>;
 
-    fn next(&mut self) -> Option<Placed<'a>> {
+    fn next(&mut self) -> Option<SpannedToken<'a>> {
         self.skip_blanks();
         let start = self.at;
         let rest = self.rest();
@@ -89,7 +89,7 @@ impl<'a> Iterator for Tokens<'a> {
             },
         };
         self.at += length;
-        Some(Placed { token, start, end: self.at })
+        Some(SpannedToken { token, start, end: self.at })
     }
 }
 

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::Time;
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{Channel, Kind, Merge, Write};
+use antiphon_core::channel::{Channel, Reducer, ValueKind, Write};
 use antiphon_core::command::Update;
 use antiphon_core::effect::Effect;
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::rules::NoRules;
 use antiphon_core::run::{Options, Run};
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_runtime::{Driver, Host, NodeCall, Recorder, SystemClock};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -47,11 +47,11 @@ struct Counter {
 
 #[async_trait]
 impl Host for Counter {
-    async fn node(&self, call: NodeCall) -> Outcome<Json> {
+    async fn node(&self, call: NodeCall) -> TaskOutcome<Json> {
         if self.waits {
             tokio::task::yield_now().await;
         }
-        call.update([("count", json!(1))]).map_or_else(Outcome::failed, Outcome::Done)
+        call.update([("count", json!(1))]).map_or_else(TaskOutcome::failed, TaskOutcome::Done)
     }
 }
 
@@ -85,9 +85,9 @@ fn counting() -> antiphon_core::graph::GraphBuilder<Json> {
     let default = Some(json!(0));
     graph.add_channel(Channel {
         name: "count".into(),
-        merge: Merge::Sum,
+        merge: Reducer::Sum,
         default,
-        kind: Kind::Integer,
+        kind: ValueKind::Integer,
     });
     graph
 }
@@ -123,7 +123,7 @@ fn core(graph: &Arc<Graph<Json>>) {
         for task in tasks {
             let mut update = Update::default();
             update.writes.push(Write::merge(count, json!(1)));
-            run.resolve(task.id, Outcome::Done(update), now);
+            run.resolve(task.id, TaskOutcome::Done(update), now);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use antiphon_core::agent::Conclusion;
-use antiphon_core::command::{Choices, Update};
-use antiphon_core::rules::{NoRules, Rules, Site};
+use antiphon_core::agent::AgentResult;
+use antiphon_core::command::{Destinations, Update};
+use antiphon_core::rules::{NoRules, ReducerSite, Rules};
 use antiphon_core::state::View;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Fault, Message};
 use async_trait::async_trait;
 use serde_json::Value as Json;
@@ -38,7 +38,7 @@ pub trait Host: Send + Sync {
     /// Runs a node that is the host's own code: `Done`, `Ask`, `Escalate` or
     /// a failure. A node that asks is called again with the answer in
     /// [`NodeCall::answers`].
-    async fn node(&self, call: NodeCall) -> Outcome<Json>;
+    async fn node(&self, call: NodeCall) -> TaskOutcome<Json>;
 
     /// Says how an agent's conversation begins.
     ///
@@ -52,7 +52,7 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// Whatever is wrong with the conclusion; the agent's node fails with it.
-    async fn close(&self, call: NodeCall, conclusion: Conclusion) -> Result<Update<Json>, Fault> {
+    async fn close(&self, call: NodeCall, conclusion: AgentResult) -> Result<Update<Json>, Fault> {
         drop(conclusion);
         Err(missing("closing of an agent", &call))
     }
@@ -78,7 +78,7 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// The failure of the task whose branch it is.
-    fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Fault> {
+    fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {
         NoRules.route(router, view).map_err(|failure| failure.fault)
     }
 
@@ -87,7 +87,12 @@ pub trait Host: Send + Sync {
     ///
     /// # Errors
     /// The failure of whoever wrote `new`.
-    fn reduce(&self, at: Site<'_, Json>, old: Option<Json>, new: Json) -> Result<Json, Fault> {
+    fn reduce(
+        &self,
+        at: ReducerSite<'_, Json>,
+        old: Option<Json>,
+        new: Json,
+    ) -> Result<Json, Fault> {
         NoRules.reduce(at, old, new)
     }
 }

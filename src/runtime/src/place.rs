@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{Commit, Image, Memory};
+use antiphon_core::checkpoint::{Commit, GraphSnapshot, RecoveredRun};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, Seed, Time};
 use serde_json::Value as Json;
@@ -32,7 +32,7 @@ pub struct Opened {
 #[derive(Debug)]
 pub struct Past {
     /// What the commits of its last run add up to.
-    pub memory: Memory<Json>,
+    pub memory: RecoveredRun<Json>,
     /// That run.
     pub run: Option<Origin>,
 }
@@ -56,7 +56,7 @@ pub trait Hold: Send {
     fn begin(&mut self, run: &Origin);
 
     /// Keeps a commit. What is returned has to be waited for before the run
-    /// may go on. `image` is what the run's own graph holds now.
+    /// may go on. `graph_snapshot` is what the run's own graph holds now.
     ///
     /// # Errors
     /// Whatever keeps this commit, or has kept an earlier one, from being
@@ -64,7 +64,7 @@ pub trait Hold: Send {
     fn keep(
         &mut self,
         commit: &Commit<Json>,
-        image: &dyn Fn() -> Option<Image<Json>>,
+        graph_snapshot: &dyn Fn() -> Option<GraphSnapshot<Json>>,
         at: Time,
     ) -> Result<Option<Answer<()>>, Fault>;
 

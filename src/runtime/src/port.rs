@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::approval::Judgement;
+use antiphon_core::approval::HostVerdict;
 use antiphon_core::event::EventKind;
 use antiphon_core::{Fault, ModelReply, ModelRequest, Time, ToolOutcome, ToolSpec};
 use async_trait::async_trait;
@@ -108,8 +108,8 @@ pub trait Tool: Send + Sync {
     ///
     /// # Errors
     /// Why it cannot be decided: whoever wants the call fails with it.
-    async fn approve(&self, _arguments: &Json, _cx: &CallContext) -> Result<Judgement, Fault> {
-        Ok(Judgement::Refuse(None))
+    async fn approve(&self, _arguments: &Json, _cx: &CallContext) -> Result<HostVerdict, Fault> {
+        Ok(HostVerdict::Refuse(None))
     }
 
     /// Calls it with arguments that satisfy its schema.

@@ -4,7 +4,7 @@
 //! types named here and calls nothing by name. Nodes and channels are stored by
 //! name, so that a graph may gain some; what names one that is gone is refused.
 
-use antiphon_core::checkpoint::{Callee, Change, Commit, Image, Memory};
+use antiphon_core::checkpoint::{Callee, Commit, CommitChange, GraphSnapshot, RecoveredRun};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault};
 
@@ -12,7 +12,7 @@ mod called;
 mod change;
 mod glance;
 mod names;
-mod outlook;
+mod pending_work;
 pub(crate) mod reader;
 mod value;
 mod writer;
@@ -85,7 +85,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     ///
     /// # Errors
     /// As [`Codec::encode`].
-    pub fn encode_memory(&self, memory: &Memory<V>) -> Result<Vec<u8>, Fault> {
+    pub fn encode_memory(&self, memory: &RecoveredRun<V>) -> Result<Vec<u8>, Fault> {
         let names = Names::of(self.graph);
         let mut out = Writer::new();
         out.array(6);
@@ -94,7 +94,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         out.number(memory.events);
         out.number(memory.root.step);
         out.held(self.values, &names, &memory.root.state)?;
-        out.outlook(self.values, &names, &memory.root.outlook)?;
+        out.pending_work(self.values, &names, &memory.root.pending_work)?;
         Ok(out.into_bytes())
     }
 
@@ -102,26 +102,26 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     ///
     /// # Errors
     /// As [`Codec::decode`].
-    pub fn decode_memory(&self, bytes: &[u8]) -> Result<Memory<V>, Fault> {
+    pub fn decode_memory(&self, bytes: &[u8]) -> Result<RecoveredRun<V>, Fault> {
         let names = Names::of(self.graph);
         let mut from = Reader::new(bytes);
         from.expect_array(6)?;
         from.expect_version()?;
         let (spent, events, step) = (from.spent()?, from.number()?, from.number()?);
         let state = from.held(self.values, &names)?;
-        let outlook = from.outlook(self.values, &names)?;
+        let pending_work = from.pending_work(self.values, &names)?;
         from.expect_end()?;
-        let root = Image { state, step, outlook, ..Image::new(self.graph) };
-        Ok(Memory { spent, events, ..Memory::at(root) })
+        let root = GraphSnapshot { state, step, pending_work, ..GraphSnapshot::new(self.graph) };
+        Ok(RecoveredRun { spent, events, ..RecoveredRun::at(root) })
     }
 }
 
 /// The first format that has a change.
-fn format_of<V>(change: &Change<V>) -> u64 {
+fn format_of<V>(change: &CommitChange<V>) -> u64 {
     match change {
-        Change::Subrun(..) => WITH_SUBRUNS,
-        Change::Called(_, _, made) if made.call.callee == Callee::Graph => WITH_SUBRUNS,
-        Change::Called(..) => WITH_CALLS,
+        CommitChange::Subrun(..) => WITH_SUBRUNS,
+        CommitChange::Called(_, _, made) if made.call.callee == Callee::Graph => WITH_SUBRUNS,
+        CommitChange::Called(..) => WITH_CALLS,
         _ => FORMAT,
     }
 }

@@ -11,7 +11,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{Change, Commit, Delta, Image, Kept, Memory, Source};
+use antiphon_core::checkpoint::{
+    Commit, CommitChange, GraphSnapshot, RecoveredRun, SuperstepDelta, TaskSnapshot, WriteSource,
+};
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, NodeId};
 use antiphon_core::value::Value;
@@ -32,15 +34,15 @@ pub struct CheckpointView<V> {
     /// When it was written.
     pub at: Time,
     /// What led to it.
-    pub source: Source,
+    pub source: WriteSource,
     /// The nodes whose writes it merged.
     pub wrote: Vec<NodeId>,
     /// The graph.
-    pub image: Image<V>,
+    pub graph_snapshot: GraphSnapshot<V>,
     /// The run that went on from it, or came to it.
     pub header: Option<Header>,
     /// What tasks of the next superstep came to before that was merged, by key.
-    pub tasks: BTreeMap<u64, Kept<V>>,
+    pub tasks: BTreeMap<u64, TaskSnapshot<V>>,
     /// What was asked last, with the key of the asking task, by that of the task of the run's
     /// own graph.
     pub asked: BTreeMap<u64, Vec<(u64, Question<V>)>>,
@@ -54,7 +56,7 @@ pub struct HistoryPage<V> {
     /// The checkpoints.
     pub checkpoints: Vec<CheckpointView<V>>,
     /// What is known at the last entry; on the first page alone.
-    pub tip: Option<Memory<V>>,
+    pub tip: Option<RecoveredRun<V>>,
 }
 
 /// Reads a thread backwards.
@@ -198,7 +200,7 @@ struct HistoryEntry<V> {
 
 enum EntryBody<V> {
     Header(Header),
-    Snapshot(Box<Memory<V>>),
+    Snapshot(Box<RecoveredRun<V>>),
     Commit(Box<Commit<V>>),
 }
 
@@ -218,9 +220,11 @@ fn mark_views<V>(steps: &mut [HistoryEntry<V>]) {
 }
 
 /// What led to the checkpoint that a commit is, if it is one: a superstep of the run's own graph.
-fn checkpoint_source<V>(commit: &Commit<V>) -> Option<Source> {
+fn checkpoint_source<V>(commit: &Commit<V>) -> Option<WriteSource> {
     match &commit.change {
-        Change::Step(Delta { source, .. }) if commit.within.is_empty() => Some(*source),
+        CommitChange::Step(SuperstepDelta { source, .. }) if commit.within.is_empty() => {
+            Some(*source)
+        }
         _ => None,
     }
 }
@@ -255,7 +259,10 @@ impl<V: Value> Segment<V> {
     }
 
     /// Its checkpoints, newest first, and what is known at its end.
-    fn read(self, graph: &Arc<Graph<V>>) -> Result<(Vec<CheckpointView<V>>, Memory<V>), Fault> {
+    fn read(
+        self,
+        graph: &Arc<Graph<V>>,
+    ) -> Result<(Vec<CheckpointView<V>>, RecoveredRun<V>), Fault> {
         let mut fold = Fold { views: Some(Vec::new()), ..self.start };
         for step in &self.steps {
             fold.add(graph, step)?;
@@ -284,7 +291,7 @@ impl<V: Value> Segment<V> {
 /// What entries add up to.
 #[derive(Clone)]
 struct Fold<V> {
-    memory: Memory<V>,
+    memory: RecoveredRun<V>,
     header: Option<Header>,
     last: LastCheckpoint,
     /// The checkpoints that it has met, if somebody wants them.
@@ -303,7 +310,7 @@ struct LastCheckpoint {
 impl<V: Value> Fold<V> {
     fn new(graph: &Graph<V>) -> Self {
         let last = LastCheckpoint::default();
-        Self { memory: Memory::new(graph), header: None, last, views: None }
+        Self { memory: RecoveredRun::new(graph), header: None, last, views: None }
     }
 
     fn add(&mut self, graph: &Arc<Graph<V>>, step: &HistoryEntry<V>) -> Result<(), Fault> {
@@ -313,9 +320,9 @@ impl<V: Value> Fold<V> {
         match &step.body {
             EntryBody::Header(header) => self.header = Some(header.clone()),
             EntryBody::Snapshot(memory) => {
-                self.memory = Memory::clone(memory);
+                self.memory = RecoveredRun::clone(memory);
                 if step.begins_view {
-                    self.begin(graph, step, Source::Step);
+                    self.begin(graph, step, WriteSource::Step);
                 } else if let Some(view) = self.view() {
                     view.seq = step.seq;
                 }
@@ -337,7 +344,7 @@ impl<V: Value> Fold<V> {
         if let (None, Some(view)) = (source, self.view()) {
             // The run that goes on from a checkpoint is known once it has done something.
             view.header = header;
-            if let Change::Asked(task, question) = &commit.change {
+            if let CommitChange::Asked(task, question) = &commit.change {
                 let key = commit.within.first().map_or(task.key, |level| level.key);
                 let asked = view.asked.entry(key).or_default();
                 asked.retain(|(asker, _)| *asker != task.key);
@@ -351,12 +358,14 @@ impl<V: Value> Fold<V> {
         Ok(())
     }
 
-    fn begin(&mut self, graph: &Graph<V>, step: &HistoryEntry<V>, source: Source) {
+    fn begin(&mut self, graph: &Graph<V>, step: &HistoryEntry<V>, source: WriteSource) {
         let wrote = match source {
-            Source::Step if step.step == self.last.step + 1 => std::mem::take(&mut self.last.next),
-            Source::Begin | Source::Turn => vec![NodeId::START],
+            WriteSource::Step if step.step == self.last.step + 1 => {
+                std::mem::take(&mut self.last.next)
+            }
+            WriteSource::Begin | WriteSource::Turn => vec![NodeId::START],
             // A run that is kept when it rests does not tell of the steps before that.
-            Source::Step | Source::Edit => Vec::new(),
+            WriteSource::Step | WriteSource::Edit => Vec::new(),
         };
         let next = upcoming_nodes(graph, &self.memory.root);
         let last = LastCheckpoint { seq: step.seq, step: step.step, next };
@@ -368,7 +377,7 @@ impl<V: Value> Fold<V> {
             at: step.at,
             source,
             wrote,
-            image: self.memory.root.clone(),
+            graph_snapshot: self.memory.root.clone(),
             header: self.header.clone(),
             tasks: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -389,11 +398,11 @@ impl<V: Value> Fold<V> {
 }
 
 /// The nodes that run in the superstep after a checkpoint, in the order of its tasks.
-pub fn upcoming_nodes<V>(graph: &Graph<V>, image: &Image<V>) -> Vec<NodeId> {
-    if let Some(detour) = image.outlook.detour {
+pub fn upcoming_nodes<V>(graph: &Graph<V>, graph_snapshot: &GraphSnapshot<V>) -> Vec<NodeId> {
+    if let Some(detour) = graph_snapshot.pending_work.detour {
         return vec![detour];
     }
-    let (ready, sends) = image.outlook.upcoming();
+    let (ready, sends) = graph_snapshot.pending_work.upcoming();
     let mut next = ready.to_vec();
     next.sort_unstable_by_key(|&node| graph.rank(node));
     next.extend(sends.iter().filter_map(|sent| graph.node_id(&sent.node)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::Spent;
-use antiphon_core::checkpoint::{Change, Commit, Image, Memory, mark};
+use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRun, mark};
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
 use antiphon_core::{Fault, Seed, Time};
@@ -55,7 +55,7 @@ pub struct Header {
 #[derive(Clone, Debug)]
 pub struct Found<V> {
     /// What its commits add up to.
-    pub memory: Memory<V>,
+    pub memory: RecoveredRun<V>,
     /// The run that wrote last.
     pub header: Option<Header>,
     /// The entry of the last superstep, which is how a checkpoint is named.
@@ -195,23 +195,23 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     }
 
     /// Keeps a commit. What is returned has to be waited for before the run
-    /// may go on. `image` is asked only for a commit of the run's own graph.
+    /// may go on. `graph_snapshot` is asked only for a commit of the run's own graph.
     ///
     /// # Errors
     /// `value_unstorable`, or why an earlier commit could not be kept.
     pub fn keep(
         &mut self,
         commit: &Commit<V>,
-        image: impl Fn() -> Option<Image<V>>,
+        graph_snapshot: impl Fn() -> Option<GraphSnapshot<V>>,
         at: Time,
     ) -> Result<Option<Answer<()>>, Fault> {
         let kind = kind(commit);
-        if let (EntryKind::Step, Change::Step(delta)) = (kind, &commit.change) {
+        if let (EntryKind::Step, CommitChange::Step(delta)) = (kind, &commit.change) {
             self.step = delta.step;
         }
         let entries = match self.durability {
-            Durability::Exit => self.entries_at_rest(kind, commit, image)?,
-            Durability::Sync | Durability::Async => self.entries(kind, commit, image)?,
+            Durability::Exit => self.entries_at_rest(kind, commit, graph_snapshot)?,
+            Durability::Sync | Durability::Async => self.entries(kind, commit, graph_snapshot)?,
         };
         self.has_begun = true;
         if entries.is_empty() {
@@ -271,7 +271,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         &mut self,
         kind: EntryKind,
         commit: &Commit<V>,
-        image: impl Fn() -> Option<Image<V>>,
+        graph_snapshot: impl Fn() -> Option<GraphSnapshot<V>>,
     ) -> Result<Vec<Body>, Fault> {
         let codec = Codec::new(&self.graph, &*self.values);
         let body = codec.encode(commit)?;
@@ -282,9 +282,9 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         entries.push((kind, body));
         if kind == EntryKind::Step
             && self.log.wants_snapshot()
-            && let Some(image) = image()
+            && let Some(graph_snapshot) = graph_snapshot()
         {
-            let memory = memory(commit, commit.spent.supersteps, image);
+            let memory = memory(commit, commit.spent.supersteps, graph_snapshot);
             entries.push((EntryKind::Snapshot, codec.encode_memory(&memory)?));
             entries.push((EntryKind::Run, self.header.clone()));
         }
@@ -297,22 +297,22 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         &mut self,
         kind: EntryKind,
         commit: &Commit<V>,
-        image: impl Fn() -> Option<Image<V>>,
+        graph_snapshot: impl Fn() -> Option<GraphSnapshot<V>>,
     ) -> Result<Vec<Body>, Fault> {
         if kind == EntryKind::Step {
             self.withheld = Withheld::merged(commit.spent.supersteps);
             return Ok(Vec::new());
         }
         let codec = Codec::new(&self.graph, &*self.values);
-        let rests = matches!(commit.change, Change::Ended(_) | Change::Asked(..));
+        let rests = matches!(commit.change, CommitChange::Ended(_) | CommitChange::Asked(..));
         self.withheld.add((kind, codec.encode(commit)?), rests);
         if !self.withheld.is_due() {
             return Ok(Vec::new());
         }
         let mut entries = Vec::new();
         if let Some(supersteps) = self.withheld.before() {
-            let Some(image) = image() else { return Ok(Vec::new()) };
-            let memory = memory(commit, supersteps, image);
+            let Some(graph_snapshot) = graph_snapshot() else { return Ok(Vec::new()) };
+            let memory = memory(commit, supersteps, graph_snapshot);
             entries.push((EntryKind::Snapshot, codec.encode_memory(&memory)?));
             self.begins = true;
         }
@@ -394,7 +394,7 @@ pub fn read<V: Value>(
     way: &[Record],
 ) -> Result<Option<Found<V>>, Fault> {
     let codec = Codec::new(graph, values);
-    let mut found = Found { memory: Memory::new(graph), header: None, checkpoint: 0 };
+    let mut found = Found { memory: RecoveredRun::new(graph), header: None, checkpoint: 0 };
     for record in way {
         match record.kind {
             EntryKind::Run => found.header = Some(Header::decode(&record.body)?),
@@ -417,16 +417,20 @@ pub const fn is_checkpoint(kind: EntryKind) -> bool {
 
 fn kind<V>(commit: &Commit<V>) -> EntryKind {
     match &commit.change {
-        Change::Step(_) if commit.within.is_empty() => EntryKind::Step,
-        Change::Ended(_) => EntryKind::End,
+        CommitChange::Step(_) if commit.within.is_empty() => EntryKind::Step,
+        CommitChange::Ended(_) => EntryKind::End,
         _ => EntryKind::Part,
     }
 }
 
 /// `supersteps` are those that were spent when the image was made.
-fn memory<V: Value>(commit: &Commit<V>, supersteps: u64, image: Image<V>) -> Memory<V> {
+fn memory<V: Value>(
+    commit: &Commit<V>,
+    supersteps: u64,
+    graph_snapshot: GraphSnapshot<V>,
+) -> RecoveredRun<V> {
     let spent = Spent { supersteps, ..commit.spent };
-    Memory { spent, events: commit.events, ..Memory::at(image) }
+    RecoveredRun { spent, events: commit.events, ..RecoveredRun::at(graph_snapshot) }
 }
 
 impl Header {

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{Commit, Image};
+use antiphon_core::checkpoint::{Commit, GraphSnapshot};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::place::{Hold, Opened, Origin, Past, Place};
@@ -126,10 +126,10 @@ impl Hold for Tenant {
     fn keep(
         &mut self,
         commit: &Commit<Json>,
-        image: &dyn Fn() -> Option<Image<Json>>,
+        graph_snapshot: &dyn Fn() -> Option<GraphSnapshot<Json>>,
         at: Time,
     ) -> Result<Option<Answer<()>>, Fault> {
-        self.keeper.as_mut().map_or(Ok(None), |keeper| keeper.keep(commit, image, at))
+        self.keeper.as_mut().map_or(Ok(None), |keeper| keeper.keep(commit, graph_snapshot, at))
     }
 
     fn close(mut self: Box<Self>) -> Answer<()> {

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::Spent;
-use antiphon_core::channel::{ChannelId, Merge, Write};
-use antiphon_core::checkpoint::{Change, Commit, Delta, Memory, Merged, Outlook, Source};
+use antiphon_core::channel::{ChannelId, Reducer, Write};
+use antiphon_core::checkpoint::{
+    Commit, CommitChange, MergedWrites, PendingWork, RecoveredRun, SuperstepDelta, WriteSource,
+};
 use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Span, Store};
@@ -90,7 +92,7 @@ impl Subject {
 
 fn graph() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("large");
-    graph.channel("x", Merge::Set);
+    graph.channel("x", Reducer::Set);
     graph.node("node");
     graph.edge(START, "node").edge("node", "node");
     graph.build().unwrap()
@@ -99,15 +101,20 @@ fn graph() -> Arc<Graph<Value>> {
 /// A kilobyte that is written.
 fn superstep(step: u64) -> Vec<u8> {
     let writes = vec![Write::merge(ChannelId(0), Value::from("x".repeat(1000)))];
-    let outlook = Outlook { ready: vec![NodeId(1)].into(), ..Outlook::default() };
-    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
-    let change = Change::Step(Delta { source: Source::Step, step, merges, outlook });
+    let pending_work = PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() };
+    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let change = CommitChange::Step(SuperstepDelta {
+        source: WriteSource::Step,
+        step,
+        merges,
+        pending_work,
+    });
     let commit = Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change };
     Codec::new(&graph(), &JsonCodec).encode(&commit).unwrap()
 }
 
 fn snapshot() -> Vec<u8> {
-    Codec::new(&graph(), &JsonCodec).encode_memory(&Memory::new(&graph())).unwrap()
+    Codec::new(&graph(), &JsonCodec).encode_memory(&RecoveredRun::new(&graph())).unwrap()
 }
 
 fn memory() -> Subject {

@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use antiphon_core::budget::{Dimension, Spent};
-use antiphon_core::channel::{ChannelId, Merge, Op, Write};
+use antiphon_core::channel::{ChannelId, Reducer, Write, WriteOp};
 use antiphon_core::checkpoint::{
-    Call, Callee, Came, Change, Commit, Delta, Level, Made, Memory, Merged, Outlook, Source,
-    SubrunCommit, TaskKey,
+    Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, MergedWrites, NestedLevel,
+    PendingWork, RecoveredRun, SubrunCommit, SuperstepDelta, TaskKey, WriteSource,
 };
-use antiphon_core::command::{Choice, Route, Send, Update};
+use antiphon_core::command::{Destination, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
-use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
+use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::model::{FinishReason, ModelReply, Usage};
 use antiphon_core::{Category, Fault, ToolCall};
 use antiphon_stores::codec::{Glance, Note, Reader, ValueCodec};
@@ -25,19 +25,19 @@ use serde_json::{Value, json};
 /// Three nodes, a join, a nested graph, and a channel of each kind.
 fn graph() -> Arc<Graph<Value>> {
     let mut inner = Graph::builder("inner");
-    inner.channel("log", Merge::Append);
+    inner.channel("log", Reducer::Append);
     inner.node("deep");
     inner.edge(START, "deep");
     let mut graph = Graph::builder("outer");
-    graph.channel("log", Merge::Append);
-    graph.channel("x", Merge::Set);
+    graph.channel("log", Reducer::Append);
+    graph.channel("x", Reducer::Set);
     for name in ["a", "b", "c"] {
         graph.node(name);
     }
     graph.add_node(Node {
         name: "sub".into(),
         work: NodeWork::Graph(inner.build().unwrap()),
-        policy: Policy::default(),
+        policy: NodePolicy::default(),
     });
     graph.edge(START, "a").edge(START, "b").join(&["a", "b"], "c").edge("c", "sub");
     graph.build().unwrap()
@@ -66,8 +66,11 @@ fn nodes() -> impl Strategy<Value = Vec<NodeId>> {
 }
 
 fn writes() -> impl Strategy<Value = Vec<Write<Value>>> {
-    let op =
-        prop_oneof![values().prop_map(Op::Merge), values().prop_map(Op::Replace), Just(Op::Reset),];
+    let op = prop_oneof![
+        values().prop_map(WriteOp::Merge),
+        values().prop_map(WriteOp::Replace),
+        Just(WriteOp::Reset),
+    ];
     let write = ((0_u32..2).prop_map(ChannelId), op);
     prop::collection::vec(write.prop_map(|(channel, op)| Write { channel, op }), 0..4)
 }
@@ -78,11 +81,11 @@ fn send() -> impl Strategy<Value = Send<Value>> {
         .prop_map(|(node, input, timeout)| Send { node: node.into(), input, timeout })
 }
 
-fn outlook() -> impl Strategy<Value = Outlook<Value>> {
+fn pending_work() -> impl Strategy<Value = PendingWork<Value>> {
     let arrived = prop::option::of(prop::sample::select(vec![vec![NodeId(1)], vec![NodeId(2)]]));
     let rest = (arrived, any::<bool>(), prop::option::of(any::<u64>()), any::<bool>());
     (nodes(), nodes(), prop::collection::vec(send(), 0..3), rest).prop_map(
-        |(ready, deferred, sends, (arrived, over, grace, odd))| Outlook {
+        |(ready, deferred, sends, (arrived, over, grace, odd))| PendingWork {
             ready: ready.into(),
             deferred,
             sends,
@@ -96,22 +99,23 @@ fn outlook() -> impl Strategy<Value = Outlook<Value>> {
     )
 }
 
-fn choices() -> impl Strategy<Value = Vec<Choice<Value>>> {
+fn choices() -> impl Strategy<Value = Vec<Destination<Value>>> {
     let choice = prop_oneof![
-        Just(Choice::Node(NodeId(2))),
-        Just(Choice::Name("label".into())),
-        send().prop_map(Choice::Send),
-        Just(Choice::End),
+        Just(Destination::Node(NodeId(2))),
+        Just(Destination::Name("label".into())),
+        send().prop_map(Destination::Send),
+        Just(Destination::End),
     ];
     prop::collection::vec(choice, 0..3)
 }
 
-fn changes() -> impl Strategy<Value = Change<Value>> {
-    let source = [Source::Begin, Source::Turn, Source::Step, Source::Edit];
+fn changes() -> impl Strategy<Value = CommitChange<Value>> {
+    let source = [WriteSource::Begin, WriteSource::Turn, WriteSource::Step, WriteSource::Edit];
     let made = prop::collection::vec((Just(ChannelId(1)), values()), 0..2);
-    let merged = (made, writes()).prop_map(|(made, writes)| Merged { made, writes: writes.into() });
+    let merged =
+        (made, writes()).prop_map(|(made, writes)| MergedWrites { made, writes: writes.into() });
     let merges = prop::collection::vec(merged, 0..3);
-    let delta = (prop::sample::select(source.to_vec()), any::<u64>(), merges, outlook());
+    let delta = (prop::sample::select(source.to_vec()), any::<u64>(), merges, pending_work());
     let task = || {
         (any::<u64>(), any::<u32>()).prop_map(|(key, slot)| TaskKey { key, slot, node: NodeId(1) })
     };
@@ -134,24 +138,25 @@ fn changes() -> impl Strategy<Value = Change<Value>> {
         Err(fault),
     ]);
     prop_oneof![
-        delta.prop_map(|(source, step, merges, outlook)| Change::Step(Delta {
+        delta.prop_map(|(source, step, merges, pending_work)| CommitChange::Step(SuperstepDelta {
             source,
             step,
             merges: merges.into(),
-            outlook
+            pending_work
         })),
         (task(), writes(), route).prop_map(|(task, writes, route)| {
-            Change::Finished(task, Update { writes: writes.into(), route })
+            CommitChange::Finished(task, Update { writes: writes.into(), route })
         }),
-        (task(), question).prop_map(|(task, question)| Change::Asked(task, Box::new(question))),
-        (task(), values()).prop_map(|(task, value)| Change::Answered(task, value)),
-        ended.prop_map(Change::Ended),
-        (task(), 1_u32..9, calls()).prop_map(|(task, attempt, made)| Change::Called(
+        (task(), question)
+            .prop_map(|(task, question)| CommitChange::Asked(task, Box::new(question))),
+        (task(), values()).prop_map(|(task, value)| CommitChange::Answered(task, value)),
+        ended.prop_map(CommitChange::Ended),
+        (task(), 1_u32..9, calls()).prop_map(|(task, attempt, made)| CommitChange::Called(
             task,
             attempt,
             Box::new(made)
         )),
-        (task(), 1_u32..9, subruns()).prop_map(|(task, attempt, commit)| Change::Subrun(
+        (task(), 1_u32..9, subruns()).prop_map(|(task, attempt, commit)| CommitChange::Subrun(
             task,
             attempt,
             Box::new(commit)
@@ -173,7 +178,7 @@ fn subruns() -> impl Strategy<Value = SubrunCommit> {
     )
 }
 
-fn calls() -> impl Strategy<Value = Made<Value>> {
+fn calls() -> impl Strategy<Value = CallRecord<Value>> {
     let reply = ".{0,20}".prop_map(|text| ModelReply {
         text,
         tool_calls: vec![ToolCall { id: "1".into(), name: "pay".into(), arguments: "{".into() }],
@@ -184,12 +189,12 @@ fn calls() -> impl Strategy<Value = Made<Value>> {
         latency: std::time::Duration::from_millis(12),
     });
     let came = prop_oneof![
-        values().prop_map(Came::Value),
-        values().prop_map(Came::Raised),
-        reply.prop_map(|reply| Came::Reply(Box::new(reply))),
-        values().prop_map(Came::Json),
-        Just(Came::Failed(Fault::new(Category::Tool, "broken", "it broke"))),
-        Just(Came::Left),
+        values().prop_map(CallOutcome::Value),
+        values().prop_map(CallOutcome::Raised),
+        reply.prop_map(|reply| CallOutcome::Reply(Box::new(reply))),
+        values().prop_map(CallOutcome::Json),
+        Just(CallOutcome::Failed(Fault::new(Category::Tool, "broken", "it broke"))),
+        Just(CallOutcome::Left),
     ];
     let call = (prop::sample::select(&Callee::ALL), ".{0,9}", any::<u64>(), any::<bool>());
     let call = call.prop_map(|(callee, name, digest, repeatable)| Call {
@@ -199,7 +204,7 @@ fn calls() -> impl Strategy<Value = Made<Value>> {
         repeatable,
     });
     (any::<u32>(), any::<bool>(), call, prop::option::of(came))
-        .prop_map(|(index, alone, call, came)| Made { index, alone, call, came })
+        .prop_map(|(index, alone, call, came)| CallRecord { index, alone, call, came })
 }
 
 fn commits() -> impl Strategy<Value = Commit<Value>> {
@@ -228,30 +233,30 @@ proptest! {
         let bytes = Codec::new(&graph, &JsonCodec).encode(&commit).unwrap();
         let note = Glance::at_commit(&bytes).unwrap().note;
         match (&commit.change, note) {
-            (Change::Step(delta), Note::Checkpoint { source, step, written, next }) => {
+            (CommitChange::Step(delta), Note::Checkpoint { source, step, written, next }) => {
                 prop_assert_eq!((source, step), (Some(delta.source), delta.step));
                 let writes = delta.merges.iter().map(|one| one.made.len() + one.writes.len());
                 prop_assert_eq!(written.len(), writes.sum::<usize>());
-                let (ready, sends) = delta.outlook.upcoming();
+                let (ready, sends) = delta.pending_work.upcoming();
                 let mut expected: Vec<_> =
                     ready.iter().map(|node| graph.node_name(Some(*node)).to_string()).collect();
                 expected.extend(sends.iter().map(|send| send.node.to_string()));
-                if let Some(detour) = delta.outlook.detour {
+                if let Some(detour) = delta.pending_work.detour {
                     expected = vec![graph.node_name(Some(detour)).to_string()];
                 }
                 prop_assert_eq!(next, expected);
             }
-            (Change::Finished(task, _), Note::Finished(key))
-            | (Change::Answered(task, _), Note::Answered(key)) => prop_assert_eq!(task.key, key),
-            (Change::Asked(asked, question), Note::Asked { task, slot, id, path, value }) => {
+            (CommitChange::Finished(task, _), Note::Finished(key))
+            | (CommitChange::Answered(task, _), Note::Answered(key)) => prop_assert_eq!(task.key, key),
+            (CommitChange::Asked(asked, question), Note::Asked { task, slot, id, path, value }) => {
                 prop_assert_eq!((asked.key, u64::from(asked.slot)), (task, slot));
                 prop_assert_eq!(&question.id, id);
                 prop_assert_eq!(&question.path, &path);
                 let value = JsonCodec.read(&mut Reader::new(value)).unwrap();
                 prop_assert_eq!(&question.value, &value);
             }
-            (Change::Ended(ended), Note::Ended(seen)) => prop_assert_eq!(ended, &seen),
-            (Change::Called(..) | Change::Subrun(..), Note::Other) => {}
+            (CommitChange::Ended(ended), Note::Ended(seen)) => prop_assert_eq!(ended, &seen),
+            (CommitChange::Called(..) | CommitChange::Subrun(..), Note::Other) => {}
             (change, note) => prop_assert!(false, "{change:?} seen as {note:?}"),
         }
     }
@@ -294,9 +299,14 @@ proptest! {
 }
 
 fn step(writes: Vec<Write<Value>>, ready: Vec<NodeId>) -> Commit<Value> {
-    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
-    let outlook = Outlook { ready: ready.into(), ..Outlook::default() };
-    let change = Change::Step(Delta { source: Source::Step, step: 1, merges, outlook });
+    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let pending_work = PendingWork { ready: ready.into(), ..PendingWork::default() };
+    let change = CommitChange::Step(SuperstepDelta {
+        source: WriteSource::Step,
+        step: 1,
+        merges,
+        pending_work,
+    });
     Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
 }
 
@@ -313,7 +323,7 @@ fn a_superstep_costs_little_more_than_what_it_wrote() {
 fn a_nested_graph_is_stored_with_its_own_names() {
     let graph = graph();
     let codec = Codec::new(&graph, &JsonCodec);
-    let level = Level { node: graph.node_id("sub").unwrap(), attempt: 2, key: u64::MAX };
+    let level = NestedLevel { node: graph.node_id("sub").unwrap(), attempt: 2, key: u64::MAX };
     let write = Write::merge(ChannelId(0), json!(1));
     let commit = Commit { within: vec![level], ..step(vec![write], vec![NodeId(1)]) };
     let bytes = codec.encode(&commit).unwrap();
@@ -328,7 +338,7 @@ fn a_name_that_the_graph_no_longer_has_is_named() {
     let commit = step(vec![Write::merge(ChannelId(1), json!(1))], vec![NodeId(1)]);
     let bytes = Codec::new(&graph, &JsonCodec).encode(&commit).unwrap();
     let mut other = Graph::builder("other");
-    other.channel("log", Merge::Append);
+    other.channel("log", Reducer::Append);
     other.node("a");
     other.edge(START, "a");
     let other = other.build().unwrap();
@@ -371,7 +381,7 @@ fn a_length_that_lies_allocates_nothing() {
 fn a_snapshot_holds_the_state_and_what_comes_next() {
     let graph = graph();
     let codec = Codec::new(&graph, &JsonCodec);
-    let mut memory = Memory::new(&graph);
+    let mut memory = RecoveredRun::new(&graph);
     let writes = vec![
         Write::merge(ChannelId(0), json!("one")),
         Write::merge(ChannelId(1), json!({"two": [2, 2.5, null]})),
@@ -381,5 +391,5 @@ fn a_snapshot_holds_the_state_and_what_comes_next() {
     for channel in [ChannelId(0), ChannelId(1)] {
         assert_eq!(read.root.state.get(channel), memory.root.state.get(channel));
     }
-    assert_eq!((read.root.step, read.root.outlook.ready.as_slice()), (1, &[NodeId(3)][..]));
+    assert_eq!((read.root.step, read.root.pending_work.ready.as_slice()), (1, &[NodeId(3)][..]));
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use antiphon_core::Seed;
 use antiphon_core::budget::Spent;
-use antiphon_core::channel::{ChannelId, Merge, Write};
+use antiphon_core::channel::{ChannelId, Reducer, Write};
 use antiphon_core::checkpoint::{
-    Call, Callee, Came, Change, Commit, Delta, Made, Memory, Merged, Outlook, Source, TaskKey,
+    Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, MergedWrites, PendingWork,
+    RecoveredRun, SuperstepDelta, TaskKey, WriteSource,
 };
 use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_stores::{Codec, Header, JsonCodec};
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 fn graph() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("pays");
-    graph.channel("log", Merge::Append);
+    graph.channel("log", Reducer::Append);
     graph.node("a");
     graph.edge(START, "a");
     graph.build().unwrap()
@@ -30,24 +31,29 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.map(|place| u8::from_str_radix(&hex[place..place + 2], 16).unwrap()).collect()
 }
 
-fn commit(change: Change<Value>) -> Commit<Value> {
+fn commit(change: CommitChange<Value>) -> Commit<Value> {
     let spent = Spent { supersteps: 1, tool_calls: 2, ..Spent::ZERO };
     Commit { id: 0, within: Vec::new(), spent, events: 9, change }
 }
 
 fn step() -> Commit<Value> {
     let writes = vec![Write::merge(ChannelId(0), json!("x"))];
-    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
-    let outlook = Outlook { ready: vec![NodeId(1)].into(), ..Outlook::default() };
-    commit(Change::Step(Delta { source: Source::Step, step: 3, merges, outlook }))
+    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let pending_work = PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() };
+    commit(CommitChange::Step(SuperstepDelta {
+        source: WriteSource::Step,
+        step: 3,
+        merges,
+        pending_work,
+    }))
 }
 
-fn called(came: Option<Came<Value>>) -> Commit<Value> {
+fn called(came: Option<CallOutcome<Value>>) -> Commit<Value> {
     let call =
         Call { callee: Callee::Tool, name: "pay".into(), digest: 0x0102_0304, repeatable: false };
-    let made = Made { index: 1, alone: true, call, came };
+    let made = CallRecord { index: 1, alone: true, call, came };
     let task = TaskKey { key: 5, slot: 0, node: NodeId(1) };
-    commit(Change::Called(task, 2, Box::new(made)))
+    commit(CommitChange::Called(task, 2, Box::new(made)))
 }
 
 const STEP: &str =
@@ -64,7 +70,7 @@ fn the_first_format_is_read_and_still_written() {
     let read = codec.decode(&bytes(STEP)).unwrap();
     assert_eq!(format!("{read:?}"), format!("{:?}", step()));
     assert_eq!(hex(&codec.encode(&step()).unwrap()), STEP, "an earlier antiphon can read it");
-    let mut memory = Memory::new(&graph);
+    let mut memory = RecoveredRun::new(&graph);
     memory.fold(&graph, step()).unwrap();
     assert_eq!(hex(&codec.encode_memory(&memory).unwrap()), SNAPSHOT);
     let read = codec.decode_memory(&bytes(SNAPSHOT)).unwrap();
@@ -75,7 +81,9 @@ fn the_first_format_is_read_and_still_written() {
 fn calls_are_of_the_second_format() {
     let graph = graph();
     let codec = Codec::new(&graph, &JsonCodec);
-    for (stored, meant) in [(CALLED, called(None)), (CAME, called(Some(Came::Json(json!([7])))))] {
+    for (stored, meant) in
+        [(CALLED, called(None)), (CAME, called(Some(CallOutcome::Json(json!([7])))))]
+    {
         let read = codec.decode(&bytes(stored)).unwrap();
         assert_eq!(format!("{read:?}"), format!("{meant:?}"));
         assert_eq!(hex(&codec.encode(&meant).unwrap()), stored);

@@ -9,14 +9,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use antiphon_core::budget::Spent;
-use antiphon_core::channel::{ChannelId, Merge, Op, Write};
-use antiphon_core::checkpoint::{Call, Callee, Came, Made};
+use antiphon_core::channel::{ChannelId, Reducer, Write, WriteOp};
+use antiphon_core::checkpoint::{Call, CallOutcome, CallRecord, Callee};
 use antiphon_core::checkpoint::{
-    Change, Commit, Delta, Level, Memory, Merged, Outlook, Source, TaskKey,
+    Commit, CommitChange, MergedWrites, NestedLevel, PendingWork, RecoveredRun, SuperstepDelta,
+    TaskKey, WriteSource,
 };
-use antiphon_core::command::{Choice, Route, Send, Update};
+use antiphon_core::command::{Destination, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
-use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
+use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Tag};
 use antiphon_stores::codec::Glance;
@@ -43,30 +44,30 @@ impl Chance {
 
 fn graph() -> Arc<Graph<Value>> {
     let mut inner = Graph::builder("inner");
-    inner.channel("log", Merge::Append);
+    inner.channel("log", Reducer::Append);
     inner.node("deep");
     inner.edge(START, "deep");
     let mut graph = Graph::builder("outer");
-    graph.channel("log", Merge::Append);
-    graph.channel("x", Merge::Set);
-    graph.channel("sum", Merge::Sum);
-    graph.channel("fields", Merge::Record);
-    graph.channel("people", Merge::Upsert { key: "id".into() });
-    graph.channel("messages", Merge::Messages);
-    graph.channel("slots", Merge::Put);
+    graph.channel("log", Reducer::Append);
+    graph.channel("x", Reducer::Set);
+    graph.channel("sum", Reducer::Sum);
+    graph.channel("fields", Reducer::Record);
+    graph.channel("people", Reducer::Upsert { key: "id".into() });
+    graph.channel("messages", Reducer::Messages);
+    graph.channel("slots", Reducer::Put);
     for name in ["a", "b", "c"] {
         graph.node(name);
     }
     graph.add_node(Node {
         name: "sub".into(),
         work: NodeWork::Graph(inner.build().unwrap()),
-        policy: Policy::default(),
+        policy: NodePolicy::default(),
     });
     graph.edge(START, "a").edge(START, "b").join(&["a", "b"], "c").edge("c", "sub");
     graph.build().unwrap()
 }
 
-fn commit(within: Vec<Level>, change: Change<Value>) -> Commit<Value> {
+fn commit(within: Vec<NestedLevel>, change: CommitChange<Value>) -> Commit<Value> {
     Commit { id: 0, within, spent: Spent::ZERO, events: 3, change }
 }
 
@@ -74,50 +75,61 @@ fn commits() -> Vec<Commit<Value>> {
     let value = json!({"list": [1, -2, 2.5, null, true], "text": "a text", "deep": [[[["x"]]]]});
     let write = |channel, op| Write { channel: ChannelId(channel), op };
     let writes = vec![
-        write(0, Op::Merge(value.clone())),
-        write(1, Op::Replace(json!("y"))),
-        write(2, Op::Merge(json!(4))),
-        write(3, Op::Merge(json!({"a": 1}))),
-        write(4, Op::Merge(json!({"id": "1", "name": "n"}))),
-        write(5, Op::Merge(json!([{"role": "user", "content": "hi", "id": "m"}]))),
-        write(6, Op::Merge(json!([2, "slot"]))),
-        write(1, Op::Reset),
+        write(0, WriteOp::Merge(value.clone())),
+        write(1, WriteOp::Replace(json!("y"))),
+        write(2, WriteOp::Merge(json!(4))),
+        write(3, WriteOp::Merge(json!({"a": 1}))),
+        write(4, WriteOp::Merge(json!({"id": "1", "name": "n"}))),
+        write(5, WriteOp::Merge(json!([{"role": "user", "content": "hi", "id": "m"}]))),
+        write(6, WriteOp::Merge(json!([2, "slot"]))),
+        write(1, WriteOp::Reset),
     ];
     let send = Send { node: "a".into(), input: json!([1]), timeout: None };
-    let outlook = Outlook {
+    let pending_work = PendingWork {
         ready: vec![NodeId(1), NodeId(2)].into(),
         sends: vec![send.clone()],
         arrived: vec![(0, vec![NodeId(1)])],
         grace: Some(2),
-        ..Outlook::default()
+        ..PendingWork::default()
     };
-    let delta =
-        |source, merges| Change::Step(Delta { source, step: 1, merges, outlook: outlook.clone() });
+    let delta = |source, merges| {
+        CommitChange::Step(SuperstepDelta {
+            source,
+            step: 1,
+            merges,
+            pending_work: pending_work.clone(),
+        })
+    };
     let merged =
-        Merged { made: vec![(ChannelId(1), value.clone())], writes: writes.clone().into() };
+        MergedWrites { made: vec![(ChannelId(1), value.clone())], writes: writes.clone().into() };
     let task = TaskKey { key: 7, slot: 0, node: NodeId(1) };
-    let level = Level { node: graph().node_id("sub").unwrap(), attempt: 1, key: 9 };
-    let route = Route::Also(vec![Choice::Node(NodeId(2)), Choice::Send(send)]);
+    let level = NestedLevel { node: graph().node_id("sub").unwrap(), attempt: 1, key: 9 };
+    let route = Route::Also(vec![Destination::Node(NodeId(2)), Destination::Send(send)]);
     let question = Question { id: "0".repeat(32), path: vec!["a".into()], value: value.clone() };
-    let inner = Merged { made: Vec::new(), writes: vec![write(0, Op::Merge(json!(1)))].into() };
-    let nested = Delta {
-        source: Source::Begin,
+    let inner =
+        MergedWrites { made: Vec::new(), writes: vec![write(0, WriteOp::Merge(json!(1)))].into() };
+    let nested = SuperstepDelta {
+        source: WriteSource::Begin,
         step: 0,
         merges: vec![inner].into(),
-        outlook: Outlook { ready: vec![NodeId(1)].into(), ..Outlook::default() },
+        pending_work: PendingWork { ready: vec![NodeId(1)].into(), ..PendingWork::default() },
     };
     let call = Call { callee: Callee::Tool, name: "t".into(), digest: 9, repeatable: true };
-    let made = Made { index: 0, alone: true, call, came: Some(Came::Value(value.clone())) };
+    let made =
+        CallRecord { index: 0, alone: true, call, came: Some(CallOutcome::Value(value.clone())) };
     vec![
-        commit(Vec::new(), Change::Called(task, 1, Box::new(made))),
-        commit(Vec::new(), delta(Source::Begin, vec![merged.clone()].into())),
-        commit(Vec::new(), delta(Source::Step, vec![merged.clone(), merged].into())),
-        commit(vec![level], Change::Step(nested)),
-        commit(Vec::new(), Change::Finished(task, Update { writes: writes.into(), route })),
-        commit(Vec::new(), Change::Asked(task, Box::new(question))),
-        commit(Vec::new(), Change::Answered(task, value)),
-        commit(Vec::new(), Change::Ended(Ok(Ending::Cancelled("enough".into())))),
-        commit(Vec::new(), Change::Ended(Err(Fault::new(Category::Tool, "broken", "it broke")))),
+        commit(Vec::new(), CommitChange::Called(task, 1, Box::new(made))),
+        commit(Vec::new(), delta(WriteSource::Begin, vec![merged.clone()].into())),
+        commit(Vec::new(), delta(WriteSource::Step, vec![merged.clone(), merged].into())),
+        commit(vec![level], CommitChange::Step(nested)),
+        commit(Vec::new(), CommitChange::Finished(task, Update { writes: writes.into(), route })),
+        commit(Vec::new(), CommitChange::Asked(task, Box::new(question))),
+        commit(Vec::new(), CommitChange::Answered(task, value)),
+        commit(Vec::new(), CommitChange::Ended(Ok(Ending::Cancelled("enough".into())))),
+        commit(
+            Vec::new(),
+            CommitChange::Ended(Err(Fault::new(Category::Tool, "broken", "it broke"))),
+        ),
     ]
 }
 
@@ -125,7 +137,7 @@ fn commits() -> Vec<Commit<Value>> {
 fn stored() -> Vec<(EntryKind, Vec<u8>)> {
     let graph = graph();
     let codec = Codec::new(&graph, &JsonCodec);
-    let mut memory = Memory::new(&graph);
+    let mut memory = RecoveredRun::new(&graph);
     let mut stored: Vec<_> = commits()
         .into_iter()
         .map(|commit| {
@@ -214,7 +226,7 @@ fn look_at(about: &(Arc<Graph<Value>>, Vec<u8>), kind: EntryKind, bytes: &[u8]) 
 
 /// The graph, and what was stored first.
 fn about() -> (Arc<Graph<Value>>, Vec<u8>) {
-    let first = commits().into_iter().find(|commit| matches!(commit.change, Change::Step(_)));
+    let first = commits().into_iter().find(|commit| matches!(commit.change, CommitChange::Step(_)));
     let bytes = Codec::new(&graph(), &JsonCodec).encode(&first.unwrap()).unwrap();
     (graph(), bytes)
 }

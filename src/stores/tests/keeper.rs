@@ -10,15 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::budget::Spent;
-use antiphon_core::channel::{Merge, Write};
-use antiphon_core::checkpoint::{Call, Callee, Came, Change, Commit, Made, Memory, TaskKey};
-use antiphon_core::command::{Choice, Choices, Update};
+use antiphon_core::channel::{Reducer, Write};
+use antiphon_core::checkpoint::{
+    Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, RecoveredRun, TaskKey,
+};
+use antiphon_core::command::{Destination, Destinations, Update};
 use antiphon_core::effect::Effect;
 use antiphon_core::graph::{Graph, START};
-use antiphon_core::rules::{Rules, Site};
+use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, Outcome};
+use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_runtime::{ManualClock, SystemClock};
@@ -35,7 +37,7 @@ const STEPS: usize = 400;
 /// A node that appends until there are enough.
 fn graph() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("counting");
-    graph.channel("log", Merge::Append);
+    graph.channel("log", Reducer::Append);
     graph.node("count");
     graph.edge(START, "count").branch("count", "again", 0, None);
     graph.build().unwrap()
@@ -44,13 +46,18 @@ fn graph() -> Arc<Graph<Value>> {
 struct Again;
 
 impl Rules<Value> for Again {
-    fn reduce(&mut self, _: Site<'_, Value>, _: Option<Value>, _: Value) -> Result<Value, Fault> {
+    fn reduce(
+        &mut self,
+        _: ReducerSite<'_, Value>,
+        _: Option<Value>,
+        _: Value,
+    ) -> Result<Value, Fault> {
         panic!("there is no rule of the host's own")
     }
 
-    fn route(&mut self, _: u32, view: &View<'_, Value>) -> Result<Choices<Value>, Failure> {
+    fn route(&mut self, _: u32, view: &View<'_, Value>) -> Result<Destinations<Value>, Failure> {
         let done = view.named("log").and_then(Value::as_array).map_or(0, Vec::len);
-        let on = (done < STEPS).then(|| Choice::Name("count".into()));
+        let on = (done < STEPS).then(|| Destination::Name("count".into()));
         Ok(on.into_iter().collect())
     }
 }
@@ -75,7 +82,7 @@ async fn drive(
                     let held = run.state().get(log).and_then(Value::as_array).map_or(0, Vec::len);
                     let write = Write::merge(log, json!({ "item": held, "text": "x".repeat(200) }));
                     calls += 1;
-                    run.resolve(task.id, Outcome::Done(Update::from(vec![write])), now);
+                    run.resolve(task.id, TaskOutcome::Done(Update::from(vec![write])), now);
                 }
             }
             Effect::Commit(commit) => {
@@ -83,7 +90,7 @@ async fn drive(
                     return (calls, false);
                 }
                 commits += 1;
-                if let Some(answer) = keeper.keep(&commit, || run.image(), now).unwrap() {
+                if let Some(answer) = keeper.keep(&commit, || run.graph_snapshot(), now).unwrap() {
                     answer.await.unwrap();
                 }
                 run.committed(commit.id);
@@ -101,7 +108,7 @@ async fn open(
     store: Arc<dyn Store>,
     owner: &str,
     durability: Durability,
-) -> (Keeper<Value, JsonCodec>, Option<Memory<Value>>) {
+) -> (Keeper<Value, JsonCodec>, Option<RecoveredRun<Value>>) {
     open_in(Vault::new(store, Arc::new(Seal::tagged())), owner, durability).await
 }
 
@@ -109,7 +116,7 @@ async fn open_in(
     vault: Vault,
     owner: &str,
     durability: Durability,
-) -> (Keeper<Value, JsonCodec>, Option<Memory<Value>>) {
+) -> (Keeper<Value, JsonCodec>, Option<RecoveredRun<Value>>) {
     let values = (graph(), Arc::new(JsonCodec));
     let (keeper, found) =
         Keeper::open((vault, "t"), (owner, TERM), values, durability).await.unwrap();
@@ -191,7 +198,7 @@ async fn a_run_that_is_lost_leaves_its_thread_after_its_term_alone() {
     assert!(second.is_ok());
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
     let Effect::Commit(late) = run.step(Time::default(), &mut Again) else { panic!() };
-    let answer = keeper.keep(&late, || run.image(), Time::default()).unwrap().unwrap();
+    let answer = keeper.keep(&late, || run.graph_snapshot(), Time::default()).unwrap().unwrap();
     assert_eq!(answer.await.unwrap_err().code, "thread_conflict", "the first writes no more");
 }
 
@@ -270,7 +277,7 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
     let answered = |text: String| {
         let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
-        let change = Change::Answered(task, text.into());
+        let change = CommitChange::Answered(task, text.into());
         Commit { id: 1, within: Vec::new(), spent: Spent::default(), events: 0, change }
     };
     // Nothing is written for as long as another program has the file.
@@ -288,11 +295,11 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     keeper.settle().await.unwrap();
 }
 
-fn called(came: Option<Came<Value>>) -> Commit<Value> {
+fn called(came: Option<CallOutcome<Value>>) -> Commit<Value> {
     let call = Call { callee: Callee::Tool, name: "pay".into(), digest: 1, repeatable: false };
     let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
-    let made = Made { index: 0, alone: true, call, came };
-    let change = Change::Called(task, 1, Box::new(made));
+    let made = CallRecord { index: 0, alone: true, call, came };
+    let change = CommitChange::Called(task, 1, Box::new(made));
     Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
 }
 
@@ -311,7 +318,7 @@ async fn what_must_not_happen_twice_waits_until_it_is_known_that_it_begins() {
             kept.unwrap().is_some()
         };
         assert_eq!(waits(None), begun, "{durability:?}");
-        assert_eq!(waits(Some(Came::Json(Value::Null))), ended, "{durability:?}");
+        assert_eq!(waits(Some(CallOutcome::Json(Value::Null))), ended, "{durability:?}");
         keeper.settle().await.unwrap();
         keeper.close().await.unwrap();
         let (_, found) = open(store, "second", durability).await;
@@ -369,7 +376,7 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
         keeper.close().await.unwrap();
         let vault = Vault::new(store, Arc::new(Seal::tagged()));
         let (all, _) = history_of(&vault, None, usize::MAX).await;
-        let steps: Vec<u64> = all.iter().map(|view| view.image.step).collect();
+        let steps: Vec<u64> = all.iter().map(|view| view.graph_snapshot.step).collect();
         let expected: Vec<u64> = match durability {
             Durability::Exit => vec![STEPS as u64],
             _ => (0..=STEPS as u64).rev().collect(),
@@ -383,8 +390,8 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
         for view in all.iter().step_by(13) {
             let way = vault.way_to_checkpoint("t", view.seq).await.unwrap();
             let alone = read(&graph(), &JsonCodec, &way).unwrap().unwrap();
-            assert_eq!(view.image.state.snapshot(), alone.memory.root.state.snapshot());
-            assert_eq!(view.image.step, alone.memory.root.step);
+            assert_eq!(view.graph_snapshot.state.snapshot(), alone.memory.root.state.snapshot());
+            assert_eq!(view.graph_snapshot.step, alone.memory.root.step);
         }
         for most in [1, 2, 7, 16] {
             let (paged, sizes) = history_of(&vault, None, most).await;
@@ -395,7 +402,10 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
             assert_eq!(about(&paged), about(&all));
             let states = paged.iter().zip(&all).step_by(29);
             for (one, other) in states {
-                assert_eq!(one.image.state.snapshot(), other.image.state.snapshot());
+                assert_eq!(
+                    one.graph_snapshot.state.snapshot(),
+                    other.graph_snapshot.state.snapshot()
+                );
             }
         }
         let middle = &all[all.len() / 2];

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::budget::Spent;
-use antiphon_core::channel::{ChannelId, Merge, Write};
+use antiphon_core::channel::{ChannelId, Reducer, Write};
 use antiphon_core::checkpoint::{
-    Change, Commit, Delta, Image, Level, Merged, Outlook, Source, TaskKey,
+    Commit, CommitChange, GraphSnapshot, MergedWrites, NestedLevel, PendingWork, SuperstepDelta,
+    TaskKey, WriteSource,
 };
 use antiphon_core::command::Update;
 use antiphon_core::effect::{Ending, Question};
-use antiphon_core::graph::{Graph, Node, NodeId, NodeWork, Policy, START};
+use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::Store;
@@ -60,7 +61,7 @@ impl Subject {
         let header =
             Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
         writer.begin(&header);
-        let source = if found.is_some() { Source::Turn } else { Source::Begin };
+        let source = if found.is_some() { WriteSource::Turn } else { WriteSource::Begin };
         self.keep(&mut writer, step(source, &[1])).await;
         writer
     }
@@ -68,8 +69,8 @@ impl Subject {
     async fn keep(&self, writer: &mut Writer, commit: Commit<Value>) {
         self.clock.advance(Duration::from_secs(1));
         let now = antiphon_runtime::Clock::now(&*self.clock);
-        let image = || Some(Image::new(&graph()));
-        if let Some(answer) = writer.keep(&commit, image, now).unwrap() {
+        let graph_snapshot = || Some(GraphSnapshot::new(&graph()));
+        if let Some(answer) = writer.keep(&commit, graph_snapshot, now).unwrap() {
             answer.await.unwrap();
         }
     }
@@ -98,24 +99,24 @@ fn gone() -> String {
 
 fn graph() -> Arc<Graph<Value>> {
     let mut inner = Graph::builder("inner");
-    inner.channel("log", Merge::Append);
+    inner.channel("log", Reducer::Append);
     inner.node("deep");
     inner.edge(START, "deep");
     let mut graph = Graph::builder("outer");
-    graph.channel("log", Merge::Append);
-    graph.channel("x", Merge::Set);
+    graph.channel("log", Reducer::Append);
+    graph.channel("x", Reducer::Set);
     for name in ["ask", "work"] {
         graph.node(name);
     }
     graph.add_node(Node {
         name: "sub".into(),
         work: NodeWork::Graph(inner.build().unwrap()),
-        policy: Policy::default(),
+        policy: NodePolicy::default(),
     });
     graph.add_node(Node {
         name: "agent".into(),
         work: NodeWork::Agent(Arc::new(AgentSpec::default())),
-        policy: Policy::default(),
+        policy: NodePolicy::default(),
     });
     graph.edge(START, "ask").edge("ask", "work").edge("work", "sub").edge("sub", "agent");
     graph.build().unwrap()
@@ -125,18 +126,18 @@ fn node(name: &str) -> NodeId {
     graph().node_id(name).unwrap()
 }
 
-fn commit(change: Change<Value>) -> Commit<Value> {
+fn commit(change: CommitChange<Value>) -> Commit<Value> {
     Commit { id: 0, within: Vec::new(), spent: Spent::ZERO, events: 0, change }
 }
 
 /// A superstep that wrote its number to both channels; the nodes that are next.
-fn step(source: Source, next: &[u32]) -> Commit<Value> {
+fn step(source: WriteSource, next: &[u32]) -> Commit<Value> {
     let ready = next.iter().map(|node| NodeId(*node)).collect();
     let writes =
         vec![Write::merge(ChannelId(0), json!("piece")), Write::merge(ChannelId(1), json!(1))];
-    let merges = vec![Merged { made: Vec::new(), writes: writes.into() }].into();
-    let outlook = Outlook { ready, ..Outlook::default() };
-    commit(Change::Step(Delta { source, step: 1, merges, outlook }))
+    let merges = vec![MergedWrites { made: Vec::new(), writes: writes.into() }].into();
+    let pending_work = PendingWork { ready, ..PendingWork::default() };
+    commit(CommitChange::Step(SuperstepDelta { source, step: 1, merges, pending_work }))
 }
 
 fn task(key: u64) -> TaskKey {
@@ -145,11 +146,11 @@ fn task(key: u64) -> TaskKey {
 
 fn asked(key: u64, id: &str) -> Commit<Value> {
     let (id, path) = (id.to_owned(), vec!["ask".to_owned()]);
-    commit(Change::Asked(task(key), Box::new(Question { id, path, value: json!("sure?") })))
+    commit(CommitChange::Asked(task(key), Box::new(Question { id, path, value: json!("sure?") })))
 }
 
 fn ended(how: Result<Ending, Fault>) -> Commit<Value> {
-    commit(Change::Ended(how))
+    commit(CommitChange::Ended(how))
 }
 
 #[tokio::test]
@@ -171,7 +172,7 @@ async fn a_run_is_running_while_somebody_drives_it_and_orphaned_afterwards() {
 async fn a_run_that_asks_is_paused_until_all_is_answered() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Step, &[1, 2])).await;
+    subject.keep(&mut writer, step(WriteSource::Step, &[1, 2])).await;
     subject.keep(&mut writer, asked(1, "first")).await;
     subject.store.release("t", "me").await.unwrap();
     assert_eq!(subject.status("t").await, "orphaned", "the other task was at work");
@@ -184,12 +185,12 @@ async fn a_run_that_asks_is_paused_until_all_is_answered() {
     assert_eq!((ids, &listed.asking[0].path), (vec!["first", "second"], &vec!["ask".to_owned()]));
     assert_eq!(listed.asking[0].value, b"\xa5sure?");
     subject.store.claim("t", "me", TERM).await.unwrap();
-    subject.keep(&mut writer, commit(Change::Answered(task(1), json!("yes")))).await;
+    subject.keep(&mut writer, commit(CommitChange::Answered(task(1), json!("yes")))).await;
     subject.store.release("t", "me").await.unwrap();
     let listed = subject.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.asking.len()), ("orphaned", 1), "it can go on");
     subject.store.claim("t", "me", TERM).await.unwrap();
-    subject.keep(&mut writer, commit(Change::Answered(task(2), json!("yes")))).await;
+    subject.keep(&mut writer, commit(CommitChange::Answered(task(2), json!("yes")))).await;
     writer.close().await.unwrap();
     assert!(subject.listed("t").await.asking.is_empty());
 }
@@ -198,25 +199,25 @@ async fn a_run_that_asks_is_paused_until_all_is_answered() {
 async fn what_a_nested_graph_asked_is_over_when_its_superstep_is() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Step, &[3, 3])).await;
-    let level = |key| vec![Level { node: node("sub"), attempt: 1, key }];
+    subject.keep(&mut writer, step(WriteSource::Step, &[3, 3])).await;
+    let level = |key| vec![NestedLevel { node: node("sub"), attempt: 1, key }];
     let within = |commit: Commit<Value>, key| Commit { within: level(key), ..commit };
     let inner = |key: u64| {
         let task = TaskKey { key, slot: 0, node: NodeId(1) };
         let question = Question { id: key.to_string(), path: Vec::new(), value: json!(null) };
-        commit(Change::Asked(task, Box::new(question)))
+        commit(CommitChange::Asked(task, Box::new(question)))
     };
     let merged = |source, key, next: &[u32]| within(step(source, next), key);
-    subject.keep(&mut writer, merged(Source::Begin, 5, &[1])).await;
-    subject.keep(&mut writer, merged(Source::Begin, 6, &[1])).await;
+    subject.keep(&mut writer, merged(WriteSource::Begin, 5, &[1])).await;
+    subject.keep(&mut writer, merged(WriteSource::Begin, 6, &[1])).await;
     subject.keep(&mut writer, within(inner(50), 5)).await;
     subject.keep(&mut writer, within(inner(60), 6)).await;
     subject.store.release("t", "me").await.unwrap();
     let listed = subject.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.asking.len()), ("paused", 2));
     subject.store.claim("t", "me", TERM).await.unwrap();
-    subject.keep(&mut writer, merged(Source::Step, 5, &[])).await;
-    let update = Change::Finished(task(5), Update::default());
+    subject.keep(&mut writer, merged(WriteSource::Step, 5, &[])).await;
+    let update = CommitChange::Finished(task(5), Update::default());
     subject.keep(&mut writer, commit(update)).await;
     writer.close().await.unwrap();
     let listed = subject.listed("t").await;
@@ -228,13 +229,13 @@ async fn what_a_nested_graph_asked_is_over_when_its_superstep_is() {
 async fn an_agent_whose_calls_wait_for_approval_rests_until_one_is_answered() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Step, &[1, 4])).await;
-    let level = vec![Level { node: node("agent"), attempt: 1, key: 5 }];
+    subject.keep(&mut writer, step(WriteSource::Step, &[1, 4])).await;
+    let level = vec![NestedLevel { node: node("agent"), attempt: 1, key: 5 }];
     let call = |key: u64, slot| TaskKey { key, slot, node: node("agent") };
     let of_agent = |change| Commit { within: level.clone(), ..commit(change) };
     let asks = |key: u64, slot| {
         let question = Question { id: key.to_string(), path: Vec::new(), value: json!("pay?") };
-        of_agent(Change::Asked(call(key, slot), Box::new(question)))
+        of_agent(CommitChange::Asked(call(key, slot), Box::new(question)))
     };
     subject.keep(&mut writer, asks(52, 0)).await;
     subject.keep(&mut writer, asks(51, 1)).await;
@@ -247,7 +248,7 @@ async fn an_agent_whose_calls_wait_for_approval_rests_until_one_is_answered() {
     let ids: Vec<_> = listed.asking.iter().map(|asking| asking.id.as_str()).collect();
     assert_eq!((listed.status.as_str(), ids), ("paused", vec!["other", "52", "51"]));
     subject.store.claim("t", "me", TERM).await.unwrap();
-    subject.keep(&mut writer, of_agent(Change::Answered(call(52, 0), json!(true)))).await;
+    subject.keep(&mut writer, of_agent(CommitChange::Answered(call(52, 0), json!(true)))).await;
     subject.store.release("t", "me").await.unwrap();
     let listed = subject.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.asking.len()), ("orphaned", 1), "it goes on");
@@ -262,11 +263,11 @@ async fn an_agent_whose_calls_wait_for_approval_rests_until_one_is_answered() {
 async fn a_run_that_failed_and_was_taken_up_is_paused_once_it_only_asks() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Step, &[1, 2])).await;
+    subject.keep(&mut writer, step(WriteSource::Step, &[1, 2])).await;
     subject.keep(&mut writer, asked(1, "first")).await;
     let fault = Fault::new(Category::Tool, "broken", "it broke");
     subject.keep(&mut writer, ended(Err(fault))).await;
-    subject.keep(&mut writer, commit(Change::Finished(task(3), Update::default()))).await;
+    subject.keep(&mut writer, commit(CommitChange::Finished(task(3), Update::default()))).await;
     writer.close().await.unwrap();
     let listed = subject.listed("t").await;
     let ids: Vec<_> = listed.asking.iter().map(|asking| asking.id.as_str()).collect();
@@ -277,15 +278,15 @@ async fn a_run_that_failed_and_was_taken_up_is_paused_once_it_only_asks() {
 async fn what_an_agent_asked_before_the_run_failed_is_asked_again() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Step, &[2, 4])).await;
+    subject.keep(&mut writer, step(WriteSource::Step, &[2, 4])).await;
     let asks = |id: &str| {
-        let within = vec![Level { node: node("agent"), attempt: 1, key: 5 }];
+        let within = vec![NestedLevel { node: node("agent"), attempt: 1, key: 5 }];
         Commit { within, ..asked(52, id) }
     };
     subject.keep(&mut writer, asks("before")).await;
     let fault = Fault::new(Category::Tool, "broken", "it broke");
     subject.keep(&mut writer, ended(Err(fault))).await;
-    subject.keep(&mut writer, commit(Change::Finished(task(3), Update::default()))).await;
+    subject.keep(&mut writer, commit(CommitChange::Finished(task(3), Update::default()))).await;
     subject.store.release("t", "me").await.unwrap();
     let listed = subject.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.asking.len()), ("orphaned", 0), "it was at work");
@@ -301,10 +302,10 @@ async fn what_an_agent_asked_before_the_run_failed_is_asked_again() {
 async fn an_edited_thread_that_failed_and_was_taken_up_does_not_wait_for_anybody() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Edit, &[1, 2])).await;
+    subject.keep(&mut writer, step(WriteSource::Edit, &[1, 2])).await;
     let fault = Fault::new(Category::Tool, "broken", "it broke");
     subject.keep(&mut writer, ended(Err(fault))).await;
-    subject.keep(&mut writer, commit(Change::Finished(task(3), Update::default()))).await;
+    subject.keep(&mut writer, commit(CommitChange::Finished(task(3), Update::default()))).await;
     writer.close().await.unwrap();
     assert_eq!(subject.status("t").await, "orphaned");
 }
@@ -338,7 +339,7 @@ async fn an_edited_thread_waits_only_if_something_is_next() {
     let subject = Subject::new();
     for (next, told) in [(&[2][..], "paused"), (&[], "ended completed")] {
         let mut writer = subject.run("t", "one").await;
-        subject.keep(&mut writer, step(Source::Edit, next)).await;
+        subject.keep(&mut writer, step(WriteSource::Edit, next)).await;
         writer.close().await.unwrap();
         assert_eq!(subject.status("t").await, told);
     }
@@ -392,12 +393,12 @@ async fn what_cannot_be_read_is_listed_all_the_same() {
 async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Step, &[2])).await;
+    subject.keep(&mut writer, step(WriteSource::Step, &[2])).await;
     subject.keep(&mut writer, ended(Err(Fault::new(Category::Tool, "broken", "it broke")))).await;
     writer.close().await.unwrap();
     let mut writer = subject.run("t", "two").await;
-    subject.keep(&mut writer, step(Source::Step, &[2, 3])).await;
-    subject.keep(&mut writer, step(Source::Step, &[])).await;
+    subject.keep(&mut writer, step(WriteSource::Step, &[2, 3])).await;
+    subject.keep(&mut writer, step(WriteSource::Step, &[])).await;
     subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
     writer.close().await.unwrap();
 
@@ -423,11 +424,11 @@ async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
     assert_eq!(
         seen,
         [
-            told(8, 7, Source::Step, "work+sub", ""),
-            told(7, 6, Source::Step, "ask", "work+sub"),
-            told(6, 3, Source::Turn, "", "ask"),
-            told(3, 2, Source::Step, "ask", "work"),
-            told(2, 0, Source::Begin, "", "ask"),
+            told(8, 7, WriteSource::Step, "work+sub", ""),
+            told(7, 6, WriteSource::Step, "ask", "work+sub"),
+            told(6, 3, WriteSource::Turn, "", "ask"),
+            told(3, 2, WriteSource::Step, "ask", "work"),
+            told(2, 0, WriteSource::Begin, "", "ask"),
         ]
     );
     let two = subject.clerk().show("t", 2).await.unwrap();
@@ -450,7 +451,7 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
         let header =
             Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
         writer.begin(&header);
-        subject.keep(&mut writer, step(Source::Begin, &[1])).await;
+        subject.keep(&mut writer, step(WriteSource::Begin, &[1])).await;
         subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
         writer.settle().await.unwrap();
         writer.close().await.unwrap();
@@ -470,7 +471,7 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
 async fn a_copy_is_of_another_run_that_does_not_go_on_by_itself() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
-    subject.keep(&mut writer, step(Source::Step, &[1])).await;
+    subject.keep(&mut writer, step(WriteSource::Step, &[1])).await;
     let copy = async |to: &str, checkpoint| {
         let copying = Copying { from: "t", checkpoint, to, run_id: "other" };
         subject.clerk().copy(copying).await.unwrap();

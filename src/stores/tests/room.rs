@@ -8,13 +8,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_core::approval::{Approval, Judgement};
-use antiphon_core::channel::{Merge, Write};
+use antiphon_core::approval::{Approval, HostVerdict};
+use antiphon_core::channel::{Reducer, Write};
 use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Fault, Seed, ToolOutcome, ToolSpec};
 use antiphon_runtime::store::Store;
 use antiphon_runtime::{
@@ -29,17 +29,17 @@ struct Clerk;
 
 #[async_trait]
 impl Host for Clerk {
-    async fn node(&self, call: NodeCall) -> Outcome<Value> {
+    async fn node(&self, call: NodeCall) -> TaskOutcome<Value> {
         match call.answers.first() {
-            None => Outcome::Ask(json!("who?")),
-            Some(answer) => Outcome::Done(call.update([("names", answer.clone())]).unwrap()),
+            None => TaskOutcome::Ask(json!("who?")),
+            Some(answer) => TaskOutcome::Done(call.update([("names", answer.clone())]).unwrap()),
         }
     }
 }
 
 fn graph() -> Arc<Graph<Value>> {
     let mut graph = Graph::builder("asking");
-    graph.channel("names", Merge::Append);
+    graph.channel("names", Reducer::Append);
     graph.node("ask");
     graph.edge(START, "ask");
     graph.build().unwrap()
@@ -171,10 +171,10 @@ impl Tool for Purse {
         &self.spec
     }
 
-    async fn approve(&self, arguments: &Value, _: &CallContext) -> Result<Judgement, Fault> {
+    async fn approve(&self, arguments: &Value, _: &CallContext) -> Result<HostVerdict, Fault> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let fits = arguments["city"] == "Lyon";
-        Ok(if fits { Judgement::Approve } else { Judgement::Refuse(Some("only Lyon".into())) })
+        Ok(if fits { HostVerdict::Approve } else { HostVerdict::Refuse(Some("only Lyon".into())) })
     }
 
     async fn call(&self, arguments: Value, _: &CallContext) -> ToolOutcome {
@@ -188,14 +188,14 @@ struct Teller(Arc<Purse>);
 
 #[async_trait]
 impl Host for Teller {
-    async fn node(&self, call: NodeCall) -> Outcome<Value> {
+    async fn node(&self, call: NodeCall) -> TaskOutcome<Value> {
         let refused = call.invoke(&*self.0, json!({"city": "Nice"})).await.unwrap_err();
         let paid = call.invoke(&*self.0, json!({"city": "Lyon"})).await.unwrap();
         if call.answers.is_empty() {
-            return Outcome::Ask(json!("who?"));
+            return TaskOutcome::Ask(json!("who?"));
         }
         let heard = json!([refused.code, refused.details["reason"], paid]);
-        Outcome::Done(call.update([("names", heard)]).unwrap())
+        TaskOutcome::Done(call.update([("names", heard)]).unwrap())
     }
 }
 

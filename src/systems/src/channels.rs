@@ -1,6 +1,6 @@
 //! The channels of a system's graph: one per field of its state, with its rule.
 
-use antiphon_core::channel::{Channel, ChannelId, Kind, Merge};
+use antiphon_core::channel::{Channel, ChannelId, Reducer, ValueKind};
 use antiphon_core::graph::GraphBuilder;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 pub(crate) const ERROR: &str = "error";
 
 /// Name, rule, kind, and whether it holds a default before the first write.
-pub(crate) type Row = (&'static str, Merge, Kind, bool);
+pub(crate) type Row = (&'static str, Reducer, ValueKind, bool);
 
 /// Adds a channel for each row to a graph, with the defaults of that state;
 /// returns the one where failures are recorded.

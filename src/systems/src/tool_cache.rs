@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::approval::Judgement;
+use antiphon_core::approval::HostVerdict;
 use antiphon_core::event::EventKind;
 use antiphon_core::tool::succeeded;
 use antiphon_core::{Fault, SideEffect, ToolOutcome, ToolSpec};
@@ -108,7 +108,7 @@ impl Tool for Cached {
         self.tool.spec()
     }
 
-    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<Judgement, Fault> {
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
         self.tool.approve(arguments, cx).await
     }
 

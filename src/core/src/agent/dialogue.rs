@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::pending::{Action, CallState, Pending};
-use super::{AgentSpec, AgentTool, Conclusion, Repair, ToolUse, feedback};
+use super::pending::{CallAction, CallState, PendingToolCall};
+use super::{AgentResult, AgentSpec, AgentTool, ReplyRepair, ToolCallRecord, feedback};
 use crate::approval::{Approval, Decision, Proposal};
 use crate::checkpoint::{Call, Callee, digest, key};
 use crate::fault::{Category, Fault};
@@ -11,33 +11,33 @@ use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
 use crate::reply::ParseLevel;
 use crate::seed::KeySeed;
-use crate::task::Invocation;
+use crate::task::ToolInvocation;
 use crate::tool::{SideEffect, ToolOutcome, succeeded};
 
 /// What an agent needs next.
 #[derive(Debug)]
-pub enum Turn {
+pub enum AgentStep {
     /// A reply of the model.
     Ask(Box<ModelRequest>),
     /// These to be done, all at once; each is answered by its position.
-    Act(Vec<(usize, Action)>),
-    /// A person's word on [`Dialogue::proposals`].
+    Act(Vec<(usize, CallAction)>),
+    /// A person's word on [`Conversation::proposals`].
     Wait,
     /// Nothing more: this is what it has come to.
-    Conclude(Box<Conclusion>),
+    Conclude(Box<AgentResult>),
     /// Nothing more: it has failed.
     Fail(Fault),
 }
 
 /// A conversation under way.
 #[derive(Debug)]
-pub struct Dialogue {
+pub struct Conversation {
     spec: Arc<AgentSpec>,
     seed: KeySeed,
     messages: Vec<Message>,
     opened: usize,
-    calls: Vec<Pending>,
-    tool_uses: Vec<ToolUse>,
+    calls: Vec<PendingToolCall>,
+    tool_uses: Vec<ToolCallRecord>,
     /// The tools of earlier calls that were not approved.
     declined: Vec<String>,
     usage: Usage,
@@ -45,11 +45,11 @@ pub struct Dialogue {
     reasks: u32,
     closing: bool,
     model: String,
-    end: Option<Result<Box<Conclusion>, Fault>>,
-    repair: Option<Repair>,
+    end: Option<Result<Box<AgentResult>, Fault>>,
+    repair: Option<ReplyRepair>,
 }
 
-impl Dialogue {
+impl Conversation {
     /// Opens with these messages. `seed` makes the keys of tool calls.
     pub fn new(spec: Arc<AgentSpec>, messages: Vec<Message>, seed: KeySeed) -> Self {
         Self {
@@ -71,26 +71,26 @@ impl Dialogue {
     }
 
     /// What it needs next. To be asked once all that was handed out is answered.
-    pub fn next_turn(&mut self) -> Turn {
+    pub fn next_turn(&mut self) -> AgentStep {
         if let Some(end) = self.end.take() {
             return match end {
-                Ok(conclusion) => Turn::Conclude(conclusion),
-                Err(fault) => Turn::Fail(fault),
+                Ok(conclusion) => AgentStep::Conclude(conclusion),
+                Err(fault) => AgentStep::Fail(fault),
             };
         }
         let ready = self.take_ready();
         if !ready.is_empty() {
-            return Turn::Act(ready);
+            return AgentStep::Act(ready);
         }
         if self.proposals().next().is_some() {
-            return Turn::Wait;
+            return AgentStep::Wait;
         }
         self.settle_calls();
         if self.turns >= self.spec.max_turns {
-            return Turn::Fail(turns_spent(self.spec.max_turns));
+            return AgentStep::Fail(turns_spent(self.spec.max_turns));
         }
         self.turns += 1;
-        Turn::Ask(Box::new(self.request()))
+        AgentStep::Ask(Box::new(self.request()))
     }
 
     /// The model has answered.
@@ -110,7 +110,7 @@ impl Dialogue {
         self.messages.push(message);
         for call in reply.tool_calls {
             let state = self.admit(&call, cut);
-            self.calls.push(Pending::new(call, state));
+            self.calls.push(PendingToolCall::new(call, state));
         }
     }
 
@@ -125,7 +125,7 @@ impl Dialogue {
     }
 
     /// The calls that a person has to approve of, by position.
-    pub fn proposals(&self) -> impl Iterator<Item = (usize, &Invocation)> {
+    pub fn proposals(&self) -> impl Iterator<Item = (usize, &ToolInvocation)> {
         self.calls.iter().enumerate().filter_map(|(position, pending)| match &pending.state {
             CallState::Proposed(invocation) if self.approval(pending) == Approval::Person => {
                 Some((position, &**invocation))
@@ -144,7 +144,7 @@ impl Dialogue {
     }
 
     /// The call at `position`, if somebody has to approve of it first.
-    pub(crate) fn proposed(&self, position: usize) -> Option<&Invocation> {
+    pub(crate) fn proposed(&self, position: usize) -> Option<&ToolInvocation> {
         match &self.calls.get(position)?.state {
             CallState::Proposed(invocation) => Some(invocation),
             _ => None,
@@ -180,7 +180,7 @@ impl Dialogue {
 
     /// Whether it is not known yet if the call at `position` may be made.
     pub fn is_undecided(&self, position: usize) -> bool {
-        let undecided = |pending: &Pending| {
+        let undecided = |pending: &PendingToolCall| {
             matches!(pending.state, CallState::Proposed(_) | CallState::Judged(_))
         };
         self.calls.get(position).is_some_and(undecided)
@@ -200,7 +200,7 @@ impl Dialogue {
     /// own limit do not.
     pub fn refused(&self) -> impl Iterator<Item = (usize, bool)> {
         let room = (self.spec.max_tool_calls as usize).saturating_sub(self.tool_uses.len());
-        let answered = |pending: &Pending| matches!(pending.state, CallState::Answered(..));
+        let answered = |pending: &PendingToolCall| matches!(pending.state, CallState::Answered(..));
         let calls = self.calls.iter().enumerate().filter(move |(_, pending)| answered(pending));
         calls.map(move |(position, _)| (position, position < room))
     }
@@ -227,7 +227,7 @@ impl Dialogue {
     }
 
     /// How the last reply could be read, if not as it was.
-    pub const fn take_repair(&mut self) -> Option<Repair> {
+    pub const fn take_repair(&mut self) -> Option<ReplyRepair> {
         self.repair.take()
     }
 
@@ -265,7 +265,8 @@ impl Dialogue {
         match parser.parse_reply(reply) {
             Ok(parsed) => {
                 if parsed.level != ParseLevel::Strict || !parsed.coerced.is_empty() {
-                    self.repair = Some(Repair { level: parsed.level, coerced: parsed.coerced });
+                    self.repair =
+                        Some(ReplyRepair { level: parsed.level, coerced: parsed.coerced });
                 }
                 self.close(reply, Some(parsed.value));
             }
@@ -306,7 +307,7 @@ impl Dialogue {
 
     fn close(&mut self, reply: &ModelReply, value: Option<serde_json::Value>) {
         self.messages.push(Message::assistant(reply.text.clone()));
-        self.end = Some(Ok(Box::new(Conclusion {
+        self.end = Some(Ok(Box::new(AgentResult {
             text: reply.text.clone(),
             value,
             messages: self.messages.split_off(self.opened.min(self.messages.len())),
@@ -338,7 +339,7 @@ impl Dialogue {
         match tool.arguments.parse_arguments(&call.arguments) {
             // What was cut off may still have become a valid text by repair.
             Ok(parsed) if cut && parsed.repaired() => denied(feedback::cut_off(&call.name)),
-            Ok(parsed) => admitted(Box::new(Invocation {
+            Ok(parsed) => admitted(Box::new(ToolInvocation {
                 call: call.clone(),
                 arguments: parsed.value,
                 idempotency_key: self.key(position, call),
@@ -365,7 +366,7 @@ impl Dialogue {
 
     /// What counts as a call of a tool; one that is not approved, or not yet, does not.
     fn calls_of(&self, name: &str) -> usize {
-        let counts = |pending: &&Pending| match pending.state {
+        let counts = |pending: &&PendingToolCall| match pending.state {
             CallState::Proposed(_) | CallState::Judged(_) => false,
             _ => pending.call.name == name && !pending.declined,
         };
@@ -376,9 +377,9 @@ impl Dialogue {
 
     /// What can be done now about calls: all, if none of them changes anything;
     /// else the next in order, once those before it are answered.
-    fn take_ready(&mut self) -> Vec<(usize, Action)> {
-        let answered = |pending: &Pending| matches!(pending.state, CallState::Answered(..));
-        let harmless = |pending: &Pending| answered(pending) || self.is_harmless(pending);
+    fn take_ready(&mut self) -> Vec<(usize, CallAction)> {
+        let answered = |pending: &PendingToolCall| matches!(pending.state, CallState::Answered(..));
+        let harmless = |pending: &PendingToolCall| answered(pending) || self.is_harmless(pending);
         let at_once = if self.calls.iter().all(harmless) { usize::MAX } else { 1 };
         let asks_host: Vec<bool> =
             self.calls.iter().map(|pending| self.approval(pending) == Approval::Host).collect();
@@ -390,13 +391,13 @@ impl Dialogue {
         .collect()
     }
 
-    fn is_harmless(&self, pending: &Pending) -> bool {
+    fn is_harmless(&self, pending: &PendingToolCall) -> bool {
         self.tool(&pending.call.name).is_some_and(|tool| {
             matches!(tool.spec.side_effect, SideEffect::None | SideEffect::Read)
         })
     }
 
-    fn approval(&self, pending: &Pending) -> Approval {
+    fn approval(&self, pending: &PendingToolCall) -> Approval {
         self.tool(&pending.call.name).map_or(Approval::None, |tool| tool.spec.approval)
     }
 
@@ -413,7 +414,7 @@ impl Dialogue {
             }
             let ToolCall { id, name, arguments } = pending.call;
             self.messages.push(Message { name: Some(name.clone()), ..Message::tool(id, text) });
-            self.tool_uses.push(ToolUse { name, arguments, ok });
+            self.tool_uses.push(ToolCallRecord { name, arguments, ok });
         }
     }
 }

@@ -3,20 +3,20 @@
 use super::feedback;
 use crate::approval::Decision;
 use crate::message::ToolCall;
-use crate::task::Invocation;
+use crate::task::ToolInvocation;
 
 /// What is to be done about a call of a tool.
 #[derive(Debug)]
-pub enum Action {
+pub enum CallAction {
     /// The host has to decide whether it is made: [`Dialogue::decide`].
-    Approve(Invocation),
+    Approve(ToolInvocation),
     /// To make it: [`Dialogue::returned`].
-    Call(Invocation),
+    Call(ToolInvocation),
 }
 
 /// A call the model asked for, until its answer is in the conversation.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingToolCall {
     pub(super) call: ToolCall,
     pub(super) state: CallState,
     /// It was not approved.
@@ -28,27 +28,27 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) enum CallState {
     /// Somebody has to approve of it first.
-    Proposed(Box<Invocation>),
+    Proposed(Box<ToolInvocation>),
     /// The host is deciding about it.
-    Judged(Box<Invocation>),
-    Ready(Box<Invocation>),
+    Judged(Box<ToolInvocation>),
+    Ready(Box<ToolInvocation>),
     Out,
     Answered(String, bool),
 }
 
-impl Pending {
+impl PendingToolCall {
     pub(super) const fn new(call: ToolCall, state: CallState) -> Self {
         Self { call, state, declined: false, changed: None }
     }
 
     /// What is to be done about it now, if anything can.
-    pub(super) fn begin(&mut self, asks_host: bool) -> Option<Action> {
+    pub(super) fn begin(&mut self, asks_host: bool) -> Option<CallAction> {
         match std::mem::replace(&mut self.state, CallState::Out) {
-            CallState::Ready(invocation) => Some(Action::Call(*invocation)),
+            CallState::Ready(invocation) => Some(CallAction::Call(*invocation)),
             CallState::Proposed(invocation) if asks_host => {
-                let asked = Invocation::clone(&invocation);
+                let asked = ToolInvocation::clone(&invocation);
                 self.state = CallState::Judged(invocation);
-                Some(Action::Approve(asked))
+                Some(CallAction::Approve(asked))
             }
             other => {
                 self.state = other;

@@ -42,7 +42,7 @@ pub enum Callee {
 
 /// What came of a call.
 #[derive(Clone, Debug)]
-pub enum Came<V> {
+pub enum CallOutcome<V> {
     /// A value of the host.
     Value(V),
     /// A failure of the host's own, as a value.
@@ -59,7 +59,7 @@ pub enum Came<V> {
 
 /// A call that a task has begun, and what came of it, if that is known.
 #[derive(Clone, Debug)]
-pub struct Made<V> {
+pub struct CallRecord<V> {
     /// Counts the calls of an attempt from 0, in the order they were begun.
     pub index: u32,
     /// No other call of the task was open when it began.
@@ -67,16 +67,16 @@ pub struct Made<V> {
     /// What was called.
     pub call: Call,
     /// What came of it.
-    pub came: Option<Came<V>>,
+    pub came: Option<CallOutcome<V>>,
 }
 
 /// What is known of the calls of one attempt.
 #[derive(Clone, Debug)]
-pub struct Journal<V> {
+pub struct CallJournal<V> {
     /// Which attempt; the first is 1.
     pub attempt: u32,
     /// The calls in the order they were begun; some may be missing.
-    pub made: Vec<Made<V>>,
+    pub made: Vec<CallRecord<V>>,
     /// What an agent's attempt was answered about its calls, by their keys, in the
     /// order it was.
     pub answered: Vec<(u64, V)>,
@@ -108,14 +108,14 @@ impl Callee {
     }
 }
 
-impl<V> Came<V> {
+impl<V> CallOutcome<V> {
     /// Whether it is what was wanted of the call.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Value(_) | Self::Reply(_) | Self::Json(_))
     }
 }
 
-impl<V> Journal<V> {
+impl<V> CallJournal<V> {
     /// Nothing known yet.
     pub const fn new(attempt: u32) -> Self {
         Self {
@@ -129,14 +129,14 @@ impl<V> Journal<V> {
 
     /// Takes over that a call of an attempt was begun, or what came of it. A
     /// later attempt begins from nothing.
-    pub fn note(&mut self, attempt: u32, made: Made<V>) {
+    pub fn note(&mut self, attempt: u32, made: CallRecord<V>) {
         if attempt < self.attempt {
             return;
         }
         if attempt > self.attempt {
             *self = Self::new(attempt);
         }
-        let left = matches!(made.came, Some(Came::Left));
+        let left = matches!(made.came, Some(CallOutcome::Left));
         let found = self.made.binary_search_by_key(&made.index, |made| made.index);
         if let Ok(place) = found {
             self.made.remove(place);
@@ -173,9 +173,9 @@ impl<V> Journal<V> {
     /// The run has failed. Whoever takes it up wants another outcome: what
     /// failed is made again, and so is what may be made twice.
     pub(crate) fn fail(&mut self) {
-        let stays = |made: &Made<V>| {
+        let stays = |made: &CallRecord<V>| {
             // A subrun has forgotten by itself what has failed of it.
-            let is_known = made.came.as_ref().is_none_or(Came::is_success);
+            let is_known = made.came.as_ref().is_none_or(CallOutcome::is_success);
             made.call.callee == Callee::Graph || (!made.call.repeatable && is_known)
         };
         self.made.retain(stays);

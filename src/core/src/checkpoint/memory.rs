@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::image::misfit;
-use super::{Change, Commit, Delta, Image, Journal, Level, Source, TaskKey};
+use super::graph_snapshot::misfit;
+use super::{
+    CallJournal, Commit, CommitChange, GraphSnapshot, NestedLevel, SuperstepDelta, TaskKey,
+    WriteSource,
+};
 use crate::budget::Spent;
 use crate::command::Update;
 use crate::effect::{Ending, Question};
@@ -16,13 +19,13 @@ use crate::value::Value;
 /// All that a run needs to go on: its graph between two supersteps, the nested
 /// graphs at work in the superstep that was open, and what its tasks had come to.
 #[derive(Clone, Debug)]
-pub struct Memory<V> {
+pub struct RecoveredRun<V> {
     /// The run's own graph.
-    pub root: Image<V>,
+    pub root: GraphSnapshot<V>,
     /// Nested graphs at work, by key.
-    pub nested: BTreeMap<u64, Nested<V>>,
+    pub nested: BTreeMap<u64, RecoveredGraph<V>>,
     /// Tasks that ended or asked while their superstep went on, by key.
-    pub tasks: BTreeMap<u64, Kept<V>>,
+    pub tasks: BTreeMap<u64, TaskSnapshot<V>>,
     /// What the run has spent.
     pub spent: Spent,
     /// How many events it has had.
@@ -33,18 +36,18 @@ pub struct Memory<V> {
 
 /// A nested graph at work.
 #[derive(Clone, Debug)]
-pub struct Nested<V> {
+pub struct RecoveredGraph<V> {
     /// Where; the last level is its own.
-    pub within: Vec<Level>,
+    pub within: Vec<NestedLevel>,
     /// The graph between two supersteps.
-    pub image: Image<V>,
+    pub graph_snapshot: GraphSnapshot<V>,
 }
 
 /// What a task had come to.
 #[derive(Clone, Debug)]
-pub struct Kept<V> {
+pub struct TaskSnapshot<V> {
     /// The nested graph it belongs to, outermost first.
-    pub within: Vec<Level>,
+    pub within: Vec<NestedLevel>,
     /// Which task it is.
     pub task: TaskKey,
     /// The answers it was given, in the order it asked.
@@ -52,28 +55,28 @@ pub struct Kept<V> {
     /// The answers to questions of runs that it has started, by the ids of the questions.
     pub relayed: Vec<(String, V)>,
     /// What it waits for or has answered; nothing if it has begun again.
-    pub state: Option<KeptState<V>>,
+    pub state: Option<TaskSnapshotState<V>>,
     /// What is known of the calls it has made.
-    pub journal: Option<Box<Journal<V>>>,
+    pub journal: Option<Box<CallJournal<V>>>,
 }
 
 /// What a task waits for, or has answered.
 #[derive(Clone, Debug)]
-pub enum KeptState<V> {
+pub enum TaskSnapshotState<V> {
     /// It is done, not merged yet.
     Finished(Update<V>),
     /// It asks.
     Asked(Box<Question<V>>),
 }
 
-impl<V: Value> Memory<V> {
+impl<V: Value> RecoveredRun<V> {
     /// Nothing has happened yet.
     pub fn new(graph: &Graph<V>) -> Self {
-        Self::at(Image::new(graph))
+        Self::at(GraphSnapshot::new(graph))
     }
 
     /// Nothing has happened since.
-    pub const fn at(root: Image<V>) -> Self {
+    pub const fn at(root: GraphSnapshot<V>) -> Self {
         Self {
             root,
             nested: BTreeMap::new(),
@@ -97,18 +100,18 @@ impl<V: Value> Memory<V> {
         self.count(events, &within, &change);
         self.ended = None;
         match change {
-            Change::Step(delta) => self.fold_step(graph, &within, delta)?,
-            Change::Finished(task, update) => {
+            CommitChange::Step(delta) => self.fold_step(graph, &within, delta)?,
+            CommitChange::Finished(task, update) => {
                 let kept = self.kept(within, task);
-                kept.state = Some(KeptState::Finished(update));
+                kept.state = Some(TaskSnapshotState::Finished(update));
                 kept.journal = None;
             }
-            Change::Asked(task, question) => {
+            CommitChange::Asked(task, question) => {
                 self.forget_attempt(&within, task);
-                self.kept(within, task).state = Some(KeptState::Asked(question));
+                self.kept(within, task).state = Some(TaskSnapshotState::Asked(question));
             }
-            Change::Answered(task, value) => {
-                self.rouse(&within);
+            CommitChange::Answered(task, value) => {
+                self.resume_timers(&within);
                 self.note_answer(&within, task.key, &value);
                 let is_call = self.is_call(&within);
                 let kept = self.kept(within, task);
@@ -118,16 +121,18 @@ impl<V: Value> Memory<V> {
                 }
                 kept.state = None;
             }
-            Change::Called(task, attempt, made) => {
+            CommitChange::Called(task, attempt, made) => {
                 let journal = &mut self.kept(within, task).journal;
-                journal.get_or_insert_with(|| Box::new(Journal::new(attempt))).note(attempt, *made);
+                journal
+                    .get_or_insert_with(|| Box::new(CallJournal::new(attempt)))
+                    .note(attempt, *made);
             }
-            Change::Subrun(task, attempt, commit) => {
+            CommitChange::Subrun(task, attempt, commit) => {
                 let journal = &mut self.kept(within, task).journal;
-                let journal = journal.get_or_insert_with(|| Box::new(Journal::new(attempt)));
+                let journal = journal.get_or_insert_with(|| Box::new(CallJournal::new(attempt)));
                 journal.note_subrun(attempt, *commit);
             }
-            Change::Ended(ended) => {
+            CommitChange::Ended(ended) => {
                 if ended.is_err() {
                     self.fail();
                 }
@@ -138,15 +143,16 @@ impl<V: Value> Memory<V> {
     }
 
     /// Another attempt of a nested graph begins from nothing.
-    fn begin_attempt(&mut self, present: &Level) {
-        let is_past = |level: &Level| level.key == present.key && level.attempt < present.attempt;
+    fn begin_attempt(&mut self, present: &NestedLevel) {
+        let is_past =
+            |level: &NestedLevel| level.key == present.key && level.attempt < present.attempt;
         self.nested.retain(|_, nested| !nested.within.iter().any(is_past));
         self.tasks.retain(|_, kept| !kept.within.iter().any(is_past));
     }
 
     /// What was asked about a call of an agent, and answered, holds for that attempt alone.
-    fn forget_attempt(&mut self, within: &[Level], task: TaskKey) {
-        let is_other = |kept: &Kept<V>| kept.within != within;
+    fn forget_attempt(&mut self, within: &[NestedLevel], task: TaskKey) {
+        let is_other = |kept: &TaskSnapshot<V>| kept.within != within;
         if self.is_call(within) && self.tasks.get(&task.key).is_some_and(is_other) {
             self.tasks.remove(&task.key);
         }
@@ -164,19 +170,20 @@ impl<V: Value> Memory<V> {
     /// Supersteps that are open count again when the run is taken up. Only
     /// those of the run's own graph come strictly in order: a call is stored
     /// while other commits wait.
-    fn spend(&mut self, spent: Spent, within: &[Level], change: &Change<V>) {
+    fn spend(&mut self, spent: Spent, within: &[NestedLevel], change: &CommitChange<V>) {
         self.spent = match change {
-            Change::Step(_) if within.is_empty() => spent,
-            Change::Step(delta) => {
-                let supersteps = self.spent.supersteps + u64::from(delta.source == Source::Step);
+            CommitChange::Step(_) if within.is_empty() => spent,
+            CommitChange::Step(delta) => {
+                let supersteps =
+                    self.spent.supersteps + u64::from(delta.source == WriteSource::Step);
                 Spent { supersteps, ..self.spent.or_more(spent) }
             }
             _ => Spent { supersteps: self.spent.supersteps, ..self.spent.or_more(spent) },
         };
     }
 
-    fn count(&mut self, events: u64, within: &[Level], change: &Change<V>) {
-        let in_order = matches!(change, Change::Step(_)) && within.is_empty();
+    fn count(&mut self, events: u64, within: &[NestedLevel], change: &CommitChange<V>) {
+        let in_order = matches!(change, CommitChange::Step(_)) && within.is_empty();
         self.events = if in_order { events } else { self.events.max(events) };
     }
 
@@ -186,7 +193,7 @@ impl<V: Value> Memory<V> {
             .tasks
             .values()
             .filter_map(|kept| match &kept.state {
-                Some(KeptState::Asked(question)) => {
+                Some(TaskSnapshotState::Asked(question)) => {
                     Some((kept.within.len(), kept.task.slot, &**question))
                 }
                 _ => None,
@@ -198,12 +205,14 @@ impl<V: Value> Memory<V> {
 
     /// Whether there is nothing left to do but to wait for answers.
     pub fn is_paused(&self) -> bool {
-        self.ended.is_none() && self.tasks.values().any(Kept::asks) && self.rests(&self.root, None)
+        self.ended.is_none()
+            && self.tasks.values().any(TaskSnapshot::asks)
+            && self.rests(&self.root, None)
     }
 
     /// Whether every task of a graph's open superstep has ended, or asks.
-    fn rests(&self, image: &Image<V>, unit: Option<u64>) -> bool {
-        let key = |level: &Level| level.key;
+    fn rests(&self, graph_snapshot: &GraphSnapshot<V>, unit: Option<u64>) -> bool {
+        let key = |level: &NestedLevel| level.key;
         let settled = self
             .tasks
             .values()
@@ -211,9 +220,9 @@ impl<V: Value> Memory<V> {
         let inner = self.nested.iter().filter(|(own, nested)| {
             let is_done = self.tasks.get(own).is_some_and(|kept| kept.state.is_some());
             let around = nested.within.iter().rev().nth(1).map(key);
-            !is_done && around == unit && self.rests(&nested.image, Some(**own))
+            !is_done && around == unit && self.rests(&nested.graph_snapshot, Some(**own))
         });
-        settled.count() + inner.count() + self.asleep(unit) == image.outlook.tasks()
+        settled.count() + inner.count() + self.asleep(unit) == graph_snapshot.pending_work.tasks()
     }
 
     /// How many agents of a graph wait for a person to approve of their calls.
@@ -228,12 +237,12 @@ impl<V: Value> Memory<V> {
         agents.len()
     }
 
-    fn is_call(&self, within: &[Level]) -> bool {
+    fn is_call(&self, within: &[NestedLevel]) -> bool {
         is_call(&self.nested, within)
     }
 
     /// An agent that was given an answer goes on; what else it asks, it asks again.
-    fn rouse(&mut self, within: &[Level]) {
+    fn resume_timers(&mut self, within: &[NestedLevel]) {
         if self.is_call(within) {
             let asking = self.tasks.values_mut().filter(|kept| kept.asks());
             asking.filter(|kept| kept.within == within).for_each(|kept| kept.state = None);
@@ -241,7 +250,7 @@ impl<V: Value> Memory<V> {
     }
 
     /// What an agent's attempt was answered is known with what it has called.
-    fn note_answer(&mut self, within: &[Level], call: u64, answer: &V) {
+    fn note_answer(&mut self, within: &[NestedLevel], call: u64, answer: &V) {
         let Some(level) = within.last().filter(|_| self.is_call(within)) else { return };
         let agent = self.tasks.get_mut(&level.key).and_then(|kept| kept.journal.as_mut());
         if let Some(journal) = agent.filter(|journal| journal.attempt == level.attempt) {
@@ -249,8 +258,8 @@ impl<V: Value> Memory<V> {
         }
     }
 
-    fn kept(&mut self, within: Vec<Level>, task: TaskKey) -> &mut Kept<V> {
-        self.tasks.entry(task.key).or_insert_with(|| Kept {
+    fn kept(&mut self, within: Vec<NestedLevel>, task: TaskKey) -> &mut TaskSnapshot<V> {
+        self.tasks.entry(task.key).or_insert_with(|| TaskSnapshot {
             within,
             task,
             answers: Vec::new(),
@@ -264,44 +273,45 @@ impl<V: Value> Memory<V> {
     fn fold_step(
         &mut self,
         graph: &Arc<Graph<V>>,
-        within: &[Level],
-        delta: Delta<V>,
+        within: &[NestedLevel],
+        delta: SuperstepDelta<V>,
     ) -> Result<(), Fault> {
         let unit = within.last().map(|level| level.key);
-        let works_for =
-            |levels: &[Level]| unit.is_none_or(|unit| levels.iter().any(|level| level.key == unit));
+        let works_for = |levels: &[NestedLevel]| {
+            unit.is_none_or(|unit| levels.iter().any(|level| level.key == unit))
+        };
         self.tasks.retain(|_, kept| !works_for(&kept.within));
         self.nested.retain(|key, nested| Some(*key) == unit || !works_for(&nested.within));
         let Some(unit) = unit else { return self.root.apply(graph, delta) };
         let (inner, around) = graphs(graph, within)?;
         let fresh = || {
-            let mut image = Image::new(inner);
-            image.outward.name(inner, around);
-            Nested { within: within.to_vec(), image }
+            let mut graph_snapshot = GraphSnapshot::new(inner);
+            graph_snapshot.outward.name(inner, around);
+            RecoveredGraph { within: within.to_vec(), graph_snapshot }
         };
         let nested = self.nested.entry(unit).or_insert_with(fresh);
-        if delta.source == Source::Begin {
+        if delta.source == WriteSource::Begin {
             *nested = fresh();
         }
-        nested.image.apply(inner, delta)
+        nested.graph_snapshot.apply(inner, delta)
     }
 }
 
-impl<V> Kept<V> {
+impl<V> TaskSnapshot<V> {
     /// The id of the question, if it is one of a run that the task has started.
     fn relays(&self) -> Option<String> {
-        let Some(KeptState::Asked(question)) = &self.state else { return None };
+        let Some(TaskSnapshotState::Asked(question)) = &self.state else { return None };
         let own = Question::<V>::own_id(Seed::new(self.task.key), self.answers.len());
         (question.id != own).then(|| question.id.clone())
     }
 
     const fn asks(&self) -> bool {
-        matches!(self.state, Some(KeptState::Asked(_)))
+        matches!(self.state, Some(TaskSnapshotState::Asked(_)))
     }
 }
 
 /// Whether what happened there is about a call of an agent: no graph works there.
-fn is_call<V>(nested: &BTreeMap<u64, Nested<V>>, within: &[Level]) -> bool {
+fn is_call<V>(nested: &BTreeMap<u64, RecoveredGraph<V>>, within: &[NestedLevel]) -> bool {
     within.last().is_some_and(|level| !nested.contains_key(&level.key))
 }
 
@@ -310,7 +320,7 @@ type Shared<V> = Arc<Graph<V>>;
 /// A nested graph and the one around it.
 fn graphs<'a, V>(
     graph: &'a Shared<V>,
-    within: &[Level],
+    within: &[NestedLevel],
 ) -> Result<(&'a Shared<V>, &'a Shared<V>), Fault> {
     let mut found = (graph, graph);
     for level in within {

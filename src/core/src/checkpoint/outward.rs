@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::channel::{ChannelId, Merge, Op, Write};
+use crate::channel::{ChannelId, Reducer, Write, WriteOp};
 use crate::graph::Graph;
 use crate::state::State;
 use crate::value::Value;
 
 /// What a nested graph has written to channels that the enclosing graph has too.
 #[derive(Clone, Debug)]
-pub struct Outward<V> {
+pub struct OutwardWrites<V> {
     /// By channel: the enclosing graph's channel of that name.
     pub(crate) names: Arc<[Option<ChannelId>]>,
     /// Parts that were added, as writes to the enclosing graph.
@@ -20,39 +20,39 @@ pub struct Outward<V> {
     pub whole: Vec<(ChannelId, bool)>,
 }
 
-impl<V> Default for Outward<V> {
+impl<V> Default for OutwardWrites<V> {
     fn default() -> Self {
         Self { names: Arc::default(), parts: Vec::new(), whole: Vec::new() }
     }
 }
 
-impl<V: Value> Outward<V> {
+impl<V: Value> OutwardWrites<V> {
     /// Looks up by name what it shares with the graph around it. A graph that
     /// hands back all it holds need not keep track.
     pub(crate) fn name(&mut self, nested: &Graph<V>, around: &Graph<V>) {
-        if !nested.habits().full_output {
+        if !nested.semantics().full_output {
             let names = nested.channels().iter().map(|channel| around.channel_id(&channel.name));
             self.names = names.collect();
         }
     }
 
     /// Keeps a write for the enclosing graph, if it has the channel too.
-    pub(crate) fn keep(&mut self, write: &Write<V>, rule: &Merge) {
+    pub(crate) fn keep(&mut self, write: &Write<V>, rule: &Reducer) {
         let Some(Some(outer)) = self.names.get(write.channel.0 as usize).copied() else { return };
         match &write.op {
-            Op::Merge(_) if matches!(rule, Merge::Set | Merge::Last | Merge::Once) => {
+            WriteOp::Merge(_) if matches!(rule, Reducer::Set | Reducer::Last | Reducer::Once) => {
                 if self.whole.iter().all(|(channel, _)| *channel != write.channel) {
                     self.whole.push((write.channel, false));
                 }
             }
-            Op::Merge(new) => self.parts.push(Write::merge(outer, new.clone())),
-            Op::Replace(_) => {
+            WriteOp::Merge(new) => self.parts.push(Write::merge(outer, new.clone())),
+            WriteOp::Replace(_) => {
                 self.forget(write.channel, outer);
                 self.whole.push((write.channel, true));
             }
-            Op::Reset => {
+            WriteOp::Reset => {
                 self.forget(write.channel, outer);
-                self.parts.push(Write { channel: outer, op: Op::Reset });
+                self.parts.push(Write { channel: outer, op: WriteOp::Reset });
             }
         }
     }
@@ -68,7 +68,7 @@ impl<V: Value> Outward<V> {
         for (channel, replaces) in std::mem::take(&mut self.whole) {
             let outer = self.names.get(channel.0 as usize).copied().flatten();
             let (Some(outer), Some(value)) = (outer, state.get(channel).cloned()) else { continue };
-            let op = if replaces { Op::Replace(value) } else { Op::Merge(value) };
+            let op = if replaces { WriteOp::Replace(value) } else { WriteOp::Merge(value) };
             writes.push(Write { channel: outer, op });
         }
         writes

@@ -4,7 +4,7 @@
 //! What it commits is therefore kept as bytes that only the subrun can read, in
 //! the journal of the task that has started it.
 
-use super::Memory;
+use super::RecoveredRun;
 
 /// A commit of a subrun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub enum KnownSubrun<V> {
     /// The driver's own handle on it, from [`crate::run::Run::park_subrun`].
     Parked(V),
     /// What it has come to.
-    Ended(Box<Memory<V>>),
+    Ended(Box<RecoveredRun<V>>),
 }
 
 impl SubrunLog {

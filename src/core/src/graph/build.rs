@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{
-    Branch, END, Graph, Habits, Join, Node, NodeId, NodeWork, OnError, Order, Policy, START,
+    ConditionalEdge, END, Graph, JoinEdge, MergeOrder, Node, NodeId, NodePolicy, NodeWork, OnError,
+    START, Semantics,
 };
-use crate::channel::{Channel, ChannelId, Kind, Merge};
+use crate::channel::{Channel, ChannelId, Reducer, ValueKind};
 
 /// What is wrong with a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +60,7 @@ impl GraphError {
 pub struct GraphBuilder<V> {
     name: Arc<str>,
     host: u32,
-    habits: Habits,
+    semantics: Semantics,
     channels: Vec<Channel<V>>,
     nodes: Vec<Node<V>>,
     edges: Vec<(Arc<str>, Arc<str>)>,
@@ -93,11 +94,12 @@ struct Router {
 
 impl<V> GraphBuilder<V> {
     pub(super) fn new(name: impl Into<Arc<str>>) -> Self {
-        let start = Node { name: START.into(), work: NodeWork::Call, policy: Policy::default() };
+        let start =
+            Node { name: START.into(), work: NodeWork::Call, policy: NodePolicy::default() };
         Self {
             name: name.into(),
             host: 0,
-            habits: Habits::default(),
+            semantics: Semantics::default(),
             channels: Vec::new(),
             nodes: vec![start],
             edges: Vec::new(),
@@ -115,14 +117,14 @@ impl<V> GraphBuilder<V> {
     }
 
     /// How strictly and in what order the graph is run.
-    pub fn habits(&mut self, habits: Habits) -> &mut Self {
-        self.habits = habits;
+    pub fn semantics(&mut self, semantics: Semantics) -> &mut Self {
+        self.semantics = semantics;
         self
     }
 
     /// Adds a channel that takes any value and begins empty.
-    pub fn channel(&mut self, name: impl Into<Arc<str>>, merge: Merge) -> ChannelId {
-        self.add_channel(Channel { name: name.into(), merge, default: None, kind: Kind::Any })
+    pub fn channel(&mut self, name: impl Into<Arc<str>>, merge: Reducer) -> ChannelId {
+        self.add_channel(Channel { name: name.into(), merge, default: None, kind: ValueKind::Any })
     }
 
     /// Adds a channel.
@@ -133,7 +135,11 @@ impl<V> GraphBuilder<V> {
 
     /// Adds a node that calls the host.
     pub fn node(&mut self, name: impl Into<Arc<str>>) -> NodeId {
-        self.add_node(Node { name: name.into(), work: NodeWork::Call, policy: Policy::default() })
+        self.add_node(Node {
+            name: name.into(),
+            work: NodeWork::Call,
+            policy: NodePolicy::default(),
+        })
     }
 
     /// Adds a node.
@@ -236,13 +242,13 @@ impl<V> GraphBuilder<V> {
         if !edges.first().is_some_and(starts) && branches.first().is_none_or(Vec::is_empty) {
             return Err(GraphError::NoEntry(self.name.to_string()));
         }
-        let ranks = ranks(&self.nodes, self.habits.order);
+        let ranks = ranks(&self.nodes, self.semantics.order);
         let joined = joined(&joins, self.nodes.len());
         let size = self.nodes.iter().map(size).sum();
         Ok(Arc::new(Graph {
             name: self.name,
             host: self.host,
-            habits: self.habits,
+            semantics: self.semantics,
             channels: self.channels,
             nodes: self.nodes,
             names,
@@ -296,8 +302,8 @@ impl<V> GraphBuilder<V> {
         Ok(edges)
     }
 
-    fn resolve_branches(&mut self, names: &Names) -> Result<Vec<Vec<Branch>>, GraphError> {
-        let mut branches: Vec<Vec<Branch>> = vec![Vec::new(); self.nodes.len()];
+    fn resolve_branches(&mut self, names: &Names) -> Result<Vec<Vec<ConditionalEdge>>, GraphError> {
+        let mut branches: Vec<Vec<ConditionalEdge>> = vec![Vec::new(); self.nodes.len()];
         for (from, router) in std::mem::take(&mut self.branches) {
             let source = source(names, &from)?;
             let Some(list) = branches.get_mut(source.0 as usize) else { continue };
@@ -311,19 +317,19 @@ impl<V> GraphBuilder<V> {
                     .collect::<Result<BTreeMap<_, _>, GraphError>>()
             };
             let targets = router.targets.map(resolve).transpose()?;
-            list.push(Branch { router: router.number, name: router.name, targets });
+            list.push(ConditionalEdge { router: router.number, name: router.name, targets });
         }
         Ok(branches)
     }
 
-    fn resolve_joins(&self, names: &Names) -> Result<Vec<Join>, GraphError> {
+    fn resolve_joins(&self, names: &Names) -> Result<Vec<JoinEdge>, GraphError> {
         let mut joins = Vec::with_capacity(self.joins.len());
         for (sources, to) in &self.joins {
             let unique: BTreeSet<NodeId> =
                 sources.iter().map(|from| source(names, from)).collect::<Result<_, _>>()?;
             let first = sources.first().ok_or_else(|| GraphError::EmptyJoin(to.to_string()))?;
             if let Some(target) = target(names, first, to)? {
-                joins.push(Join { sources: unique.into_iter().collect(), target });
+                joins.push(JoinEdge { sources: unique.into_iter().collect(), target });
             }
         }
         Ok(joins)
@@ -373,9 +379,9 @@ fn handler(names: &Names, from: &str, to: &Arc<str>) -> Result<NodeId, GraphErro
 }
 
 /// The place of each node in the order of writes.
-fn ranks<V>(nodes: &[Node<V>], order: Order) -> Vec<u32> {
+fn ranks<V>(nodes: &[Node<V>], order: MergeOrder) -> Vec<u32> {
     let mut places: Vec<usize> = (0..nodes.len()).collect();
-    if order == Order::ByName {
+    if order == MergeOrder::ByName {
         places.sort_by_key(|&place| nodes.get(place).map(|node| Arc::clone(&node.name)));
     }
     let mut ranks = vec![0; nodes.len()];
@@ -388,7 +394,7 @@ fn ranks<V>(nodes: &[Node<V>], order: Order) -> Vec<u32> {
 }
 
 /// For each node the joins that wait for it.
-fn joined(joins: &[Join], nodes: usize) -> Vec<Vec<usize>> {
+fn joined(joins: &[JoinEdge], nodes: usize) -> Vec<Vec<usize>> {
     let mut joined = vec![Vec::new(); nodes];
     for (place, join) in joins.iter().enumerate() {
         for source in &join.sources {

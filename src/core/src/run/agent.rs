@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::Run;
 use super::agent::approvals::Approvals;
-use super::frame::Status;
-use super::stop::Patience;
-use super::unit::{Doom, Units, sooner};
-use crate::agent::{Action, AgentSpec, Dialogue, Turn};
+use super::frame::TaskStatus;
+use super::stop::CancelMode;
+use super::unit::{Termination, Units, sooner};
+use crate::agent::{AgentSpec, AgentStep, CallAction, Conversation};
 use crate::approval::refusal;
-use crate::budget::{Intent, exhausted};
+use crate::budget::{Charge, exhausted};
 use crate::command::Update;
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
@@ -18,7 +18,7 @@ use crate::graph::NodeId;
 use crate::message::ToolCall;
 use crate::model::ModelReply;
 use crate::seed::{KeySeed, Seed};
-use crate::task::{Input, Outcome, Task, TaskId, Work};
+use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
 use crate::time::Time;
 use crate::tool::ToolOutcome;
 use crate::value::Value;
@@ -30,11 +30,11 @@ mod trace;
 #[derive(Debug)]
 pub(super) struct AgentUnit<V> {
     spec: Arc<AgentSpec>,
-    dialogue: Option<Dialogue>,
+    dialogue: Option<Conversation>,
     calls: Vec<Call>,
     open: usize,
     result: Option<Result<Update<V>, Fault>>,
-    doom: Option<Doom<V>>,
+    terminate: Option<Termination<V>>,
     /// What is taken over now was made by an earlier drive of the run.
     replays: bool,
     /// What a person has to approve of, and has.
@@ -82,7 +82,7 @@ impl<V> AgentUnit<V> {
             calls: Vec::new(),
             open: 0,
             result: None,
-            doom: None,
+            terminate: None,
             replays: false,
             approvals: Approvals::new(),
         }
@@ -119,7 +119,7 @@ impl<V> AgentUnit<V> {
     }
 
     fn turn(&self) -> u32 {
-        self.dialogue.as_ref().map_or(0, Dialogue::turns)
+        self.dialogue.as_ref().map_or(0, Conversation::turns)
     }
 
     fn place(&self, kind: CallKind) -> Place {
@@ -146,8 +146,8 @@ impl<V: Value> Run<V> {
         if agent.open > 0 {
             return;
         }
-        if let Some(doom) = agent.doom.take() {
-            return self.conclude_agent(unit, doom);
+        if let Some(terminate) = agent.terminate.take() {
+            return self.conclude_agent(unit, terminate);
         }
         if agent.approvals.asleep {
             return;
@@ -155,30 +155,30 @@ impl<V: Value> Run<V> {
         if let Some(result) = agent.result.take() {
             return match result {
                 Ok(update) => self.finish_agent(unit, update),
-                Err(fault) => self.conclude_agent(unit, Doom::Fault(fault)),
+                Err(fault) => self.conclude_agent(unit, Termination::Fault(fault)),
             };
         }
         let Some(dialogue) = &mut agent.dialogue else {
             let input = self.units.agent_input(unit);
-            return self.hand_out_call(unit, CallKind::Open, Work::Open(input), None);
+            return self.hand_out_call(unit, CallKind::Open, TaskWork::Open(input), None);
         };
         match dialogue.next_turn() {
-            Turn::Ask(request) => self.ask_model(unit, request),
-            Turn::Act(actions) => {
+            AgentStep::Ask(request) => self.ask_model(unit, request),
+            AgentStep::Act(actions) => {
                 for (position, action) in actions {
                     match action {
-                        Action::Approve(invocation) => self.judge(unit, position, invocation),
-                        Action::Call(invocation) => self.call_tool(unit, position, invocation),
+                        CallAction::Approve(invocation) => self.judge(unit, position, invocation),
+                        CallAction::Call(invocation) => self.call_tool(unit, position, invocation),
                     }
                 }
                 // A denied call is answered already and opens nothing.
                 self.wake_agent(unit);
             }
-            Turn::Wait => self.propose(unit),
-            Turn::Conclude(conclusion) => {
-                self.hand_out_call(unit, CallKind::Close, Work::Close(conclusion), None);
+            AgentStep::Wait => self.propose(unit),
+            AgentStep::Conclude(conclusion) => {
+                self.hand_out_call(unit, CallKind::Close, TaskWork::Close(conclusion), None);
             }
-            Turn::Fail(fault) => self.conclude_agent(unit, Doom::Fault(fault)),
+            AgentStep::Fail(fault) => self.conclude_agent(unit, Termination::Fault(fault)),
         }
     }
 
@@ -186,18 +186,18 @@ impl<V: Value> Run<V> {
         if self.knows_reply(unit) {
             return self.wake_agent(unit);
         }
-        if let Err(fault) = self.spend(unit, 0, Intent::Model) {
-            return self.conclude_agent(unit, Doom::Fault(fault));
+        if let Err(fault) = self.spend(unit, 0, Charge::Model) {
+            return self.conclude_agent(unit, Termination::Fault(fault));
         }
         self.log_model_call(unit);
-        self.hand_out_call(unit, CallKind::Model, Work::Model(request), None);
+        self.hand_out_call(unit, CallKind::Model, TaskWork::Model(request), None);
     }
 
-    fn call_tool(&mut self, unit: u32, position: usize, invocation: crate::task::Invocation) {
+    fn call_tool(&mut self, unit: u32, position: usize, invocation: crate::task::ToolInvocation) {
         if self.knows_result(unit, position, &invocation) {
             return;
         }
-        let denied = self.spend(unit, 0, Intent::Tool).is_err();
+        let denied = self.spend(unit, 0, Charge::Tool).is_err();
         let Some(agent) = self.units.agent_mut(unit) else { return };
         if denied {
             if let Some(dialogue) = &mut agent.dialogue {
@@ -212,7 +212,7 @@ impl<V: Value> Run<V> {
         self.hand_out_call(
             unit,
             CallKind::Tool(position),
-            Work::Tool(Box::new(invocation)),
+            TaskWork::Tool(Box::new(invocation)),
             timeout,
         );
     }
@@ -221,16 +221,16 @@ impl<V: Value> Run<V> {
         &mut self,
         unit: u32,
         kind: CallKind,
-        work: Work<V>,
+        work: TaskWork<V>,
         timeout: Option<Duration>,
     ) {
-        let serial = self.desk.next_serial();
+        let serial = self.queue.next_serial();
         let node = self.units.agent_node(unit);
-        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
-        let timed = timeout.filter(|_| !self.desk.queues());
-        let own = timed.map(|timeout| self.desk.log.now + timeout);
+        let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
+        let timed = timeout.filter(|_| !self.queue.queues());
+        let own = timed.map(|timeout| self.queue.log.now + timeout);
         if let Some(own) = own {
-            self.desk.wake(own);
+            self.queue.wake(own);
         }
         let index = self.open_call(unit, kind);
         let Some(agent) = self.units.agent_mut(unit) else { return };
@@ -250,14 +250,14 @@ impl<V: Value> Run<V> {
             inner: 0,
         });
         agent.open += 1;
-        self.desk.running += 1;
+        self.queue.running += 1;
         let id = TaskId { unit, slot, serial };
         let deadline = sooner(own, around);
-        self.desk.starts.push(Task { id, node, attempt: 1, deadline, work });
+        self.queue.starts.push(Task { id, node, attempt: 1, deadline, work });
     }
 
     /// Answers a task of an agent loop.
-    pub(super) fn resolve_call(&mut self, id: TaskId, outcome: Outcome<V>) -> bool {
+    pub(super) fn resolve_call(&mut self, id: TaskId, outcome: TaskOutcome<V>) -> bool {
         let Some(agent) = self.units.agent_mut(id.unit) else { return false };
         let Some(call) = agent.calls.get_mut(id.slot as usize) else { return false };
         if call.serial != id.serial || call.kind == CallKind::Over {
@@ -266,7 +266,7 @@ impl<V: Value> Run<V> {
         let kind = std::mem::replace(&mut call.kind, CallKind::Over);
         let (cancelled, index) = (call.cancelling, call.index);
         agent.open -= 1;
-        self.desk.running -= 1;
+        self.queue.running -= 1;
         if !cancelled {
             self.close_call(id.unit, index, &outcome);
             self.take_answer(id.unit, kind, outcome);
@@ -275,34 +275,34 @@ impl<V: Value> Run<V> {
         true
     }
 
-    fn take_answer(&mut self, unit: u32, kind: CallKind, outcome: Outcome<V>) {
+    fn take_answer(&mut self, unit: u32, kind: CallKind, outcome: TaskOutcome<V>) {
         match (kind, outcome) {
             // Told to the model as a failure, the question would never be asked.
-            (_, Outcome::Ask(_) | Outcome::Relay(..)) => {
+            (_, TaskOutcome::Ask(_) | TaskOutcome::Relay(..)) => {
                 self.set_result(unit, Err(question_misplaced()));
             }
             (CallKind::Tool(position), outcome) => {
                 let outcome = match outcome {
-                    Outcome::Returned(outcome) => outcome,
-                    Outcome::Failed(failure) => Err(failure.fault),
+                    TaskOutcome::Returned(outcome) => outcome,
+                    TaskOutcome::Failed(failure) => Err(failure.fault),
                     _ => Err(misplaced()),
                 };
                 self.take_result(unit, position, &outcome);
             }
-            (CallKind::Approval(position), Outcome::Decided(decision)) => {
+            (CallKind::Approval(position), TaskOutcome::Decided(decision)) => {
                 self.take_judgement(unit, position, decision);
             }
-            (CallKind::Open, Outcome::Opened(messages)) => {
+            (CallKind::Open, TaskOutcome::Opened(messages)) => {
                 let seed = self.units.get(unit).map(|unit| unit.seed).unwrap_or_default();
-                let seed = KeySeed::new(seed, self.desk.mark);
+                let seed = KeySeed::new(seed, self.queue.mark);
                 if let Some(agent) = self.units.agent_mut(unit) {
                     let spec = Arc::clone(&agent.spec);
-                    agent.dialogue = Some(Dialogue::new(spec, messages, seed));
+                    agent.dialogue = Some(Conversation::new(spec, messages, seed));
                 }
             }
-            (CallKind::Model, Outcome::Replied(reply)) => self.take_reply(unit, *reply),
-            (CallKind::Close, Outcome::Done(update)) => self.set_result(unit, Ok(update)),
-            (_, Outcome::Failed(failure)) => self.set_result(unit, Err(failure.fault)),
+            (CallKind::Model, TaskOutcome::Replied(reply)) => self.take_reply(unit, *reply),
+            (CallKind::Close, TaskOutcome::Done(update)) => self.set_result(unit, Ok(update)),
+            (_, TaskOutcome::Failed(failure)) => self.set_result(unit, Err(failure.fault)),
             _ => self.set_result(unit, Err(misplaced())),
         }
     }
@@ -310,7 +310,7 @@ impl<V: Value> Run<V> {
     fn take_reply(&mut self, unit: u32, reply: ModelReply) {
         if self.units.agent_mut(unit).is_some_and(|agent| !agent.replays) {
             self.units.charge(unit, 0, |budget| budget.charge_usage(reply.usage));
-            self.desk.budget.charge_usage(reply.usage);
+            self.queue.budget.charge_usage(reply.usage);
         }
         let call = (CallKind::Model, EventKind::ModelReply, Level::Info);
         self.log_call(unit, call, |event| {
@@ -338,7 +338,7 @@ impl<V: Value> Run<V> {
 
     /// A call that cannot be made is answered already; it counts like any other.
     fn refuse(&mut self, unit: u32, position: usize, counts: bool) {
-        let denied = counts && self.spend(unit, 0, Intent::Tool).is_err();
+        let denied = counts && self.spend(unit, 0, Charge::Tool).is_err();
         if let Some(agent) = self.units.agent_mut(unit)
             && let Some(dialogue) = &mut agent.dialogue
             && denied
@@ -363,7 +363,7 @@ impl<V: Value> Run<V> {
     }
 
     /// A tool that takes too long has failed; the model gets to hear of it.
-    pub(super) fn ring_agent(&mut self, unit: u32, now: Time) {
+    pub(super) fn fire_agent_timers(&mut self, unit: u32, now: Time) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let mut late = Vec::new();
         for (slot, call) in (0_u32..).zip(&mut agent.calls) {
@@ -371,7 +371,7 @@ impl<V: Value> Run<V> {
                 continue;
             };
             if deadline > now {
-                self.desk.wake(deadline);
+                self.queue.wake(deadline);
                 continue;
             }
             call.kind = CallKind::Over;
@@ -380,11 +380,11 @@ impl<V: Value> Run<V> {
         }
         agent.open -= late.len();
         for (id, position, index, cancelling) in late {
-            self.desk.running -= 1;
+            self.queue.running -= 1;
             if !cancelling {
-                self.desk.stop(id);
+                self.queue.stop(id);
                 let fault = self.tool_timeout(unit, position);
-                self.close_call(unit, index, &Outcome::Returned(Err(fault.clone())));
+                self.close_call(unit, index, &TaskOutcome::Returned(Err(fault.clone())));
                 self.take_result(unit, position, &Err(fault));
             }
         }
@@ -396,11 +396,16 @@ impl<V: Value> Run<V> {
         Fault::new(Category::Timeout, "tool_timeout", format!("the tool took too long: {name}"))
     }
 
-    pub(super) fn doom_agent(&mut self, unit: u32, doom: Doom<V>, patience: Patience) {
-        let unstarted = self.desk.take_back(unit);
+    pub(super) fn terminate_agent(
+        &mut self,
+        unit: u32,
+        terminate: Termination<V>,
+        patience: CancelMode,
+    ) {
+        let unstarted = self.queue.take_back(unit);
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        if doom.outranks(agent.doom.as_ref()) {
-            agent.doom = Some(doom);
+        if terminate.outranks(agent.terminate.as_ref()) {
+            agent.terminate = Some(terminate);
         }
         for (slot, call) in (0_u32..).zip(&mut agent.calls) {
             if call.kind == CallKind::Over {
@@ -408,27 +413,27 @@ impl<V: Value> Run<V> {
             }
             let started = !unstarted.contains(&slot);
             if started && !std::mem::replace(&mut call.cancelling, true) {
-                self.desk.cancels.push(TaskId { unit, slot, serial: call.serial });
+                self.queue.cancels.push(TaskId { unit, slot, serial: call.serial });
             }
-            if !started || patience == Patience::LetGo {
+            if !started || patience == CancelMode::LetGo {
                 call.kind = CallKind::Over;
                 agent.open -= 1;
-                self.desk.running -= 1;
+                self.queue.running -= 1;
             }
         }
         self.wake_agent(unit);
     }
 
-    fn conclude_agent(&mut self, unit: u32, doom: Doom<V>) {
+    fn conclude_agent(&mut self, unit: u32, terminate: Termination<V>) {
         let Some((parent, slot)) = self.units.remove(unit).and_then(|unit| unit.parent) else {
             return;
         };
-        match doom {
-            Doom::Fault(fault) => self.fail(parent, slot, fault.into()),
-            Doom::Budget(dimension) => self.settle(parent, slot, exhausted(dimension)),
-            Doom::Cancel(_) | Doom::Abandon | Doom::Escalate(_) => {
+        match terminate {
+            Termination::Fault(fault) => self.fail(parent, slot, fault.into()),
+            Termination::Budget(dimension) => self.settle(parent, slot, exhausted(dimension)),
+            Termination::Cancel(_) | Termination::Abandon | Termination::Escalate(_) => {
                 if let Some(record) = self.units.record(parent, slot) {
-                    record.status = Status::Void;
+                    record.status = TaskStatus::Void;
                 }
                 self.close(parent);
             }
@@ -449,8 +454,8 @@ impl<V: Value> Run<V> {
 
     fn wake_agent(&mut self, unit: u32) {
         let idle = self.units.agent_mut(unit).is_some_and(|agent| agent.open == 0);
-        if idle && !self.desk.active.contains(&unit) {
-            self.desk.active.push_back(unit);
+        if idle && !self.queue.active.contains(&unit) {
+            self.queue.active.push_back(unit);
         }
     }
 
@@ -460,12 +465,12 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Units<V> {
-    fn agent_input(&self, unit: u32) -> Input<V> {
+    fn agent_input(&self, unit: u32) -> TaskInput<V> {
         let record = self
             .get(unit)
             .and_then(|unit| unit.parent)
             .and_then(|(parent, slot)| self.frame(parent)?.records.get(slot as usize));
-        record.map_or(Input::State, |record| record.input.clone())
+        record.map_or(TaskInput::State, |record| record.input.clone())
     }
 
     fn agent_node(&self, unit: u32) -> NodeId {

@@ -4,19 +4,19 @@
 use smallvec::SmallVec;
 
 use super::Run;
-use super::frame::{Frame, Status};
-use super::unit::{Body, Place};
-use crate::channel::{ChannelId, Merge, Op, Write};
-use crate::checkpoint::{Change, Merged, Merging};
+use super::frame::{Frame, TaskStatus};
+use super::unit::{TaskOrigin, UnitBody};
+use crate::channel::{ChannelId, Reducer, Write, WriteOp};
+use crate::checkpoint::{CommitChange, MergedWrites, SuperstepMerge};
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::graph::NodeId;
-use crate::rules::{Rules, Site};
-use crate::task::{Failure, Verdict};
+use crate::rules::{ReducerSite, Rules};
+use crate::task::{Failure, RetryVerdict};
 use crate::value::Value;
 
 /// A failure and the slot of the task whose failure it is.
-pub(super) type Blamed = (u32, Failure);
+pub(super) type BlamedFailure = (u32, Failure);
 
 /// What the host's own rules have made of channels, not yet in the state.
 type Staged<V> = Vec<(ChannelId, V)>;
@@ -29,21 +29,21 @@ impl<V: Value> Run<V> {
         if frame.records.is_empty() {
             return true;
         }
-        if let Err((slot, failure)) = frame.merge(unit, rules, self.desk.commits) {
+        if let Err((slot, failure)) = frame.merge(unit, rules, self.queue.commits) {
             frame.open += 1;
             frame.forget_route(slot);
             self.fail(unit, slot, failure);
             return false;
         }
         self.log_merge(unit);
-        self.tell_merged(unit);
+        self.notify_merged(unit);
         let Some(found) = self.units.get_mut(unit) else { return false };
-        if let Body::Graph(frame) = &mut found.body {
-            let place = Place { path: &found.path, seed: found.seed, step: frame.step };
-            frame.follow(&place, &mut self.desk.log);
+        if let UnitBody::Graph(frame) = &mut found.body {
+            let place = TaskOrigin { path: &found.path, seed: found.seed, step: frame.step };
+            frame.follow(&place, &mut self.queue.log);
             frame.planned = false;
         }
-        if self.desk.commits {
+        if self.queue.commits {
             self.commit(unit);
         }
         if let Some(frame) = self.units.frame_mut(unit) {
@@ -54,12 +54,12 @@ impl<V: Value> Run<V> {
 
     fn commit(&mut self, unit: u32) {
         let Some(delta) = self.units.frame_mut(unit).map(Frame::take_delta) else { return };
-        let id = self.store(unit, Change::Step(delta));
+        let id = self.store(unit, CommitChange::Step(delta));
         if unit == 0 {
-            self.desk.past = None;
+            self.queue.past = None;
         }
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.unit_event(unit, EventKind::Checkpoint);
             event.data.insert("id".into(), id.into());
             event.data.insert("step".into(), units.frame(unit).map(|frame| frame.step).into());
@@ -68,8 +68,8 @@ impl<V: Value> Run<V> {
     }
 
     fn log_merge(&mut self, unit: u32) {
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.unit_event(unit, EventKind::StateUpdated);
             if let Some(frame) = units.frame(unit) {
                 event.data.insert("step".into(), frame.step.into());
@@ -81,7 +81,12 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Value> Frame<V> {
-    fn merge(&mut self, unit: u32, rules: &mut impl Rules<V>, keeps: bool) -> Result<(), Blamed> {
+    fn merge(
+        &mut self,
+        unit: u32,
+        rules: &mut impl Rules<V>,
+        keeps: bool,
+    ) -> Result<(), BlamedFailure> {
         let survey = self.check().map_err(for_good)?;
         let staged = if survey.foreign { self.stage(rules) } else { Ok(Staged::new()) };
         let staged = staged.map_err(for_good)?;
@@ -102,7 +107,7 @@ impl<V: Value> Frame<V> {
     pub(super) fn writes(&self) -> impl Iterator<Item = (u32, &Write<V>)> + Clone {
         (0_u32..).zip(&self.records).flat_map(|(slot, record)| {
             let writes = match &record.status {
-                Status::Done(update) => update.writes.as_slice(),
+                TaskStatus::Done(update) => update.writes.as_slice(),
                 _ => &[],
             };
             writes.iter().map(move |write| (slot, write))
@@ -113,15 +118,15 @@ impl<V: Value> Frame<V> {
     fn stage(&self, rules: &mut impl Rules<V>) -> Result<Staged<V>, (u32, Fault)> {
         let mut staged = Staged::new();
         for (slot, write) in self.writes() {
-            let Op::Merge(new) = &write.op else { continue };
-            let Some(Merge::Foreign(rule)) = self.rule(write.channel) else { continue };
+            let WriteOp::Merge(new) = &write.op else { continue };
+            let Some(Reducer::Foreign(rule)) = self.rule(write.channel) else { continue };
             let place = staged.iter().position(|(channel, _)| *channel == write.channel);
             let old = match place {
                 Some(place) => Some(staged.swap_remove(place).1),
                 None if self.is_reset(write.channel) => self.default(write.channel),
                 None => self.state.get(write.channel).cloned(),
             };
-            let at = Site { graph: &self.graph, channel: write.channel, rule: *rule };
+            let at = ReducerSite { graph: &self.graph, channel: write.channel, rule: *rule };
             let merged = rules.reduce(at, old, new.clone()).map_err(|fault| (slot, fault))?;
             staged.push((write.channel, merged));
         }
@@ -131,7 +136,7 @@ impl<V: Value> Frame<V> {
     fn reset(&mut self) {
         let reset: SmallVec<[ChannelId; 2]> = self
             .writes()
-            .filter(|(_, write)| matches!(write.op, Op::Reset))
+            .filter(|(_, write)| matches!(write.op, WriteOp::Reset))
             .map(|(_, write)| write.channel)
             .collect();
         for &channel in &reset {
@@ -143,7 +148,7 @@ impl<V: Value> Frame<V> {
     /// Nothing can fail any more: what the host's rules have made, then
     /// everything else in order, and a copy of it if commits are wanted.
     fn apply(&mut self, staged: Staged<V>, keeps: bool) {
-        let mut kept = Merged { made: Vec::new(), writes: SmallVec::new() };
+        let mut kept = MergedWrites { made: Vec::new(), writes: SmallVec::new() };
         if keeps {
             kept.made.clone_from(&staged);
         }
@@ -151,17 +156,19 @@ impl<V: Value> Frame<V> {
             self.state.put(channel, Some(value));
         }
         let Self { graph, state, records, sealed, outward, .. } = self;
-        let mut merging = Merging { graph, state, outward, replaced: Vec::new() };
+        let mut merging = SuperstepMerge { graph, state, outward, replaced: Vec::new() };
         for record in records {
-            let Status::Done(update) = &mut record.status else { continue };
+            let TaskStatus::Done(update) = &mut record.status else { continue };
             // Taken from the end one by one, which is cheaper than draining.
             update.writes.reverse();
             while let Some(write) = update.writes.pop() {
                 if keeps {
                     kept.writes.push(write.clone());
                 }
-                if graph.channel(write.channel).is_some_and(|channel| channel.merge == Merge::Once)
-                    && !matches!(write.op, Op::Reset)
+                if graph
+                    .channel(write.channel)
+                    .is_some_and(|channel| channel.merge == Reducer::Once)
+                    && !matches!(write.op, WriteOp::Reset)
                 {
                     sealed.push(write.channel);
                 }
@@ -173,7 +180,7 @@ impl<V: Value> Frame<V> {
         }
     }
 
-    fn rule(&self, channel: ChannelId) -> Option<&Merge> {
+    fn rule(&self, channel: ChannelId) -> Option<&Reducer> {
         Some(&self.graph.channel(channel)?.merge)
     }
 
@@ -182,7 +189,8 @@ impl<V: Value> Frame<V> {
     }
 
     fn is_reset(&self, channel: ChannelId) -> bool {
-        self.writes().any(|(_, write)| write.channel == channel && matches!(write.op, Op::Reset))
+        self.writes()
+            .any(|(_, write)| write.channel == channel && matches!(write.op, WriteOp::Reset))
     }
 
     /// How large the channels are that the superstep changed, by name.
@@ -196,6 +204,6 @@ impl<V: Value> Frame<V> {
 }
 
 /// A failure that no further attempt can mend.
-fn for_good((slot, fault): (u32, Fault)) -> Blamed {
-    (slot, Failure { fault, verdict: Verdict::Never })
+fn for_good((slot, fault): (u32, Fault)) -> BlamedFailure {
+    (slot, Failure { fault, verdict: RetryVerdict::Never })
 }

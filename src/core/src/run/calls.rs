@@ -2,10 +2,12 @@
 //! none that has come to an end is made again (`systems/common.md` 3.13).
 
 use super::Run;
-use super::frame::{Record, Status};
-use super::ledger::{Known, Ledger};
-use crate::budget::Intent;
-use crate::checkpoint::{Call, Callee, Came, Change, Commit, Made, diverged, key, unknown_outcome};
+use super::frame::{TaskRecord, TaskStatus};
+use super::ledger::{CallLedger, KnownCall};
+use crate::budget::Charge;
+use crate::checkpoint::{
+    Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, diverged, key, unknown_outcome,
+};
 use crate::fault::{Category, Fault};
 use crate::seed::KeySeed;
 use crate::task::TaskId;
@@ -13,16 +15,16 @@ use crate::value::Value;
 
 /// What a task is to do about a call.
 #[derive(Debug)]
-pub enum Begun<V> {
+pub enum CallStart<V> {
     /// Nothing: it was made before, and this came of it.
-    Known(Came<V>),
+    Known(CallOutcome<V>),
     /// To make it, and then to say what came of it with [`Run::end_call`].
-    Due(Due<V>),
+    Due(PendingCall<V>),
 }
 
 /// A call to be made.
 #[derive(Debug)]
-pub struct Due<V> {
+pub struct PendingCall<V> {
     /// Which call of its task it is.
     pub index: u32,
     /// For whoever is called: the same each time the task makes this call, in
@@ -46,7 +48,7 @@ impl<V: Value> Run<V> {
         let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
         record.is_some_and(|record| {
             record.serial == id.serial
-                && matches!(record.status, Status::Running | Status::Cancelling)
+                && matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling)
         })
     }
 
@@ -56,7 +58,7 @@ impl<V: Value> Run<V> {
         }
         let record = self.units.record(id.unit, id.slot);
         record.is_some_and(|record| {
-            record.serial == id.serial && matches!(record.status, Status::Running)
+            record.serial == id.serial && matches!(record.status, TaskStatus::Running)
         })
     }
 
@@ -70,27 +72,27 @@ impl<V: Value> Run<V> {
     /// `unknown_outcome` if it was begun, may not be made twice and nobody knows
     /// what came of it; `replay_diverged` if the task does something else than it
     /// did before it began again; and as [`Run::request`].
-    pub fn begin_call(&mut self, id: TaskId, call: &Call) -> Result<Begun<V>, Fault> {
+    pub fn begin_call(&mut self, id: TaskId, call: &Call) -> Result<CallStart<V>, Fault> {
         if !self.is_running(id) {
             return Err(cancelled());
         }
         let TaskId { unit, slot, .. } = id;
-        let task = KeySeed::new(self.units.task_seed(unit, slot), self.desk.mark);
+        let task = KeySeed::new(self.units.task_seed(unit, slot), self.queue.mark);
         if let Some(agent) = self.units.agent_mut(unit) {
             let nth = agent.count_inner(slot);
             self.spend_call(id, call)?;
             let key = key(task, call, nth);
-            return Ok(Begun::Due(Due { index: 0, key, intent: None, stored: false }));
+            return Ok(CallStart::Due(PendingCall { index: 0, key, intent: None, stored: false }));
         }
         if let Some(came) = self.look_up(id, call)? {
-            return Ok(Begun::Known(came));
+            return Ok(CallStart::Known(came));
         }
         self.spend_call(id, call)?;
         let made = self.units.record(unit, slot).map(|record| record.ledger().open(call));
         let Some(made) = made else { return Err(cancelled()) };
         let (index, key) = (made.index, self.key_of(id, call));
         let intent = (!call.repeatable).then(|| self.called(unit, slot, made)).flatten();
-        Ok(Begun::Due(Due { index, key, intent, stored: self.desk.commits }))
+        Ok(CallStart::Due(PendingCall { index, key, intent, stored: self.queue.commits }))
     }
 
     /// What came of a call that a task had made before it began again, if that is
@@ -98,34 +100,39 @@ impl<V: Value> Run<V> {
     ///
     /// # Errors
     /// As [`Run::begin_call`], but for the budgets.
-    pub fn known_call(&mut self, id: TaskId, call: &Call) -> Result<Option<Came<V>>, Fault> {
+    pub fn known_call(&mut self, id: TaskId, call: &Call) -> Result<Option<CallOutcome<V>>, Fault> {
         if !self.is_running(id) {
             return Err(cancelled());
         }
         if self.units.is_agent(id.unit) { Ok(None) } else { self.look_up(id, call) }
     }
 
-    fn look_up(&mut self, id: TaskId, call: &Call) -> Result<Option<Came<V>>, Fault> {
-        let ledger = self.units.record(id.unit, id.slot).map(Record::ledger);
-        match ledger.map_or(Known::Nothing, |ledger| ledger.look_up(call)) {
-            Known::Came(came) => Ok(Some(came)),
-            Known::Other(before) => Err(diverged(&before, call)),
-            Known::Begun => Err(unknown_outcome(call, &self.key_of(id, call))),
-            Known::Nothing => Ok(None),
+    fn look_up(&mut self, id: TaskId, call: &Call) -> Result<Option<CallOutcome<V>>, Fault> {
+        let ledger = self.units.record(id.unit, id.slot).map(TaskRecord::ledger);
+        match ledger.map_or(KnownCall::Nothing, |ledger| ledger.look_up(call)) {
+            KnownCall::Came(came) => Ok(Some(came)),
+            KnownCall::Other(before) => Err(diverged(&before, call)),
+            KnownCall::Begun => Err(unknown_outcome(call, &self.key_of(id, call))),
+            KnownCall::Nothing => Ok(None),
         }
     }
 
     /// Says what came of a call of an attempt that is not over. Gives what is to
-    /// be stored of it, in the order of these calls; see [`Due::intent`].
-    pub fn end_call(&mut self, id: TaskId, index: u32, came: Came<V>) -> Option<Box<Commit<V>>> {
+    /// be stored of it, in the order of these calls; see [`PendingCall::intent`].
+    pub fn end_call(
+        &mut self,
+        id: TaskId,
+        index: u32,
+        came: CallOutcome<V>,
+    ) -> Option<Box<Commit<V>>> {
         let TaskId { unit, slot, serial } = id;
         let record = self.units.record(unit, slot).filter(|record| record.serial == serial)?;
-        if !matches!(record.status, Status::Running | Status::Cancelling) {
+        if !matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling) {
             return None;
         }
         let made = record.ledger().close(index, came)?;
         // Of one that may be made twice there is nothing to take back.
-        let stored = !(made.call.repeatable && matches!(made.came, Some(Came::Left)));
+        let stored = !(made.call.repeatable && matches!(made.came, Some(CallOutcome::Left)));
         let commit = if stored { self.called(unit, slot, made) } else { None };
         // Only now: what came of the call is stored before the question.
         self.release(unit, slot);
@@ -148,7 +155,7 @@ impl<V: Value> Run<V> {
     ///
     /// Returns whether that was its first answer.
     pub(super) fn end_stopped(&mut self, unit: u32, slot: u32) -> bool {
-        let now = self.desk.log.now;
+        let now = self.queue.log.now;
         let Some(record) = self.units.record(unit, slot) else { return false };
         if !record.is_in_lasting_call() {
             self.let_go(unit, slot);
@@ -160,7 +167,7 @@ impl<V: Value> Run<V> {
         let until = now + Self::CALL_GRACE;
         let until = record.deadline.map_or(until, |deadline| deadline.min(until));
         record.deadline = Some(until);
-        self.desk.wake(until);
+        self.queue.wake(until);
         true
     }
 
@@ -175,7 +182,7 @@ impl<V: Value> Run<V> {
     }
 
     /// What came of the calls that are known, for whoever collects garbage.
-    pub fn known_calls(&self) -> impl Iterator<Item = &Came<V>> {
+    pub fn known_calls(&self) -> impl Iterator<Item = &CallOutcome<V>> {
         let frames = self.units.indices().filter_map(|unit| self.units.frame(unit));
         let records = frames.flat_map(|frame| &frame.records);
         let ledgers = records.filter_map(|record| record.extra.as_ref()?.ledger.as_ref());
@@ -184,15 +191,15 @@ impl<V: Value> Run<V> {
 
     fn spend_call(&mut self, id: TaskId, call: &Call) -> Result<(), Fault> {
         match call.callee {
-            Callee::Model => self.spend(id.unit, id.slot, Intent::Model),
-            Callee::Tool => self.spend(id.unit, id.slot, Intent::Tool),
+            Callee::Model => self.spend(id.unit, id.slot, Charge::Model),
+            Callee::Tool => self.spend(id.unit, id.slot, Charge::Tool),
             Callee::Step | Callee::Graph => Ok(()),
         }
     }
 
     /// The key of a call that has just been begun.
     fn key_of(&mut self, id: TaskId, call: &Call) -> String {
-        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.desk.mark);
+        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.queue.mark);
         let Some(record) = self.units.record(id.unit, id.slot) else { return String::new() };
         let (attempt, begun) = (record.attempt, record.ledger().count(call));
         // A model that is asked again in another attempt is to say something else.
@@ -201,14 +208,19 @@ impl<V: Value> Run<V> {
     }
 
     /// A call of a task as it is stored, if anything is.
-    pub(super) fn called(&mut self, unit: u32, slot: u32, made: Made<V>) -> Option<Box<Commit<V>>> {
+    pub(super) fn called(
+        &mut self,
+        unit: u32,
+        slot: u32,
+        made: CallRecord<V>,
+    ) -> Option<Box<Commit<V>>> {
         let attempt = self.units.attempt(unit, slot);
-        let change = |task| Change::Called(task, attempt, Box::new(made));
+        let change = |task| CommitChange::Called(task, attempt, Box::new(made));
         self.commit_of(unit, slot, change)
     }
 }
 
-impl<V: Clone> Record<V> {
+impl<V: Clone> TaskRecord<V> {
     /// An attempt begins: what is known of its calls is to be come to again.
     pub(super) fn begin_again(&mut self) {
         let attempt = self.attempt;
@@ -231,10 +243,10 @@ impl<V: Clone> Record<V> {
     }
 
     /// What the present attempt has called.
-    pub(super) fn ledger(&mut self) -> &mut Ledger<V> {
+    pub(super) fn ledger(&mut self) -> &mut CallLedger<V> {
         let attempt = self.attempt;
         let ledger = &mut self.extra().ledger;
-        let ledger = ledger.get_or_insert_with(|| Box::new(Ledger::new(attempt)));
+        let ledger = ledger.get_or_insert_with(|| Box::new(CallLedger::new(attempt)));
         if ledger.attempt() != attempt {
             ledger.begin(attempt);
         }

@@ -5,22 +5,22 @@ use crate::channel::ChannelId;
 
 /// By channel: the first writer of the superstep that is being merged.
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(super) struct WriteClaims {
     round: u64,
-    first: Vec<Claim>,
+    first: Vec<WriteClaim>,
 }
 
 /// A write, by the slot of its task and its place among that task's writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct WriteClaim {
     round: u64,
     pub(super) slot: u32,
     pub(super) place: usize,
 }
 
-impl Claims {
+impl WriteClaims {
     pub(super) fn new(channels: usize) -> Self {
-        Self { round: 0, first: vec![Claim::default(); channels] }
+        Self { round: 0, first: vec![WriteClaim::default(); channels] }
     }
 
     /// Forgets the last superstep.
@@ -29,12 +29,17 @@ impl Claims {
     }
 
     /// Whoever has written the channel before; if nobody has, it is now theirs.
-    pub(super) fn claim(&mut self, channel: ChannelId, slot: u32, place: usize) -> Option<Claim> {
+    pub(super) fn claim(
+        &mut self,
+        channel: ChannelId,
+        slot: u32,
+        place: usize,
+    ) -> Option<WriteClaim> {
         let first = self.first.get_mut(channel.0 as usize)?;
         if first.round == self.round {
             return Some(*first);
         }
-        *first = Claim { round: self.round, slot, place };
+        *first = WriteClaim { round: self.round, slot, place };
         None
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use super::claim::Claims;
-use super::frame::{Frame, Record, Status};
-use crate::channel::{Channel, ChannelId, Merge, Op, Write};
+use super::claim::WriteClaims;
+use super::frame::{Frame, TaskRecord, TaskStatus};
+use crate::channel::{Channel, ChannelId, Reducer, Write, WriteOp};
 use crate::fault::{Category, Fault};
 use crate::graph::{Graph, NodeId};
 use crate::state::State;
@@ -14,7 +14,7 @@ use crate::value::Value;
 
 /// What it takes to merge a superstep, beyond putting values into channels.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct MergeSurvey {
     /// Rules of the host are to be asked.
     pub(super) foreign: bool,
     /// Channels are to be reset first.
@@ -25,14 +25,14 @@ pub(super) struct Survey {
 
 impl<V: Value> Frame<V> {
     /// Looks at all writes of the superstep.
-    pub(super) fn check(&mut self) -> Result<Survey, (u32, Fault)> {
+    pub(super) fn check(&mut self) -> Result<MergeSurvey, (u32, Fault)> {
         let Self { graph, state, records, sealed, claims, .. } = self;
         let check = Check { graph, state, records, sealed };
-        let mut survey = Survey::default();
+        let mut survey = MergeSurvey::default();
         claims.begin();
         let mut fields = Fields::new();
         for (slot, record) in (0_u32..).zip(check.records) {
-            let Status::Done(update) = &record.status else { continue };
+            let TaskStatus::Done(update) = &record.status else { continue };
             survey.routes |= record.wants_routing(graph);
             for (place, write) in update.writes.iter().enumerate() {
                 survey.resets |= is_reset(write);
@@ -41,12 +41,12 @@ impl<V: Value> Frame<V> {
                     mistyped(graph, write).map_or(Ok(()), Err).map_err(blame)?;
                 }
                 let Some(channel) = graph.channel(write.channel) else { continue };
-                survey.foreign |= matches!(channel.merge, Merge::Foreign(_));
+                survey.foreign |= matches!(channel.merge, Reducer::Foreign(_));
                 check.fits(record, channel, write).map_err(blame)?;
                 if is_exclusive(channel, write) {
                     let at = (slot, place);
                     check.claim(at, channel, &update.writes, claims).map_err(blame)?;
-                } else if channel.merge == Merge::Fields {
+                } else if channel.merge == Reducer::Fields {
                     check.claim_fields(slot, write, &mut fields).map_err(blame)?;
                 }
             }
@@ -58,14 +58,14 @@ impl<V: Value> Frame<V> {
 /// Whether two tasks must agree if both write this.
 const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
     match write.op {
-        Op::Merge(_) => !channel.merge.joins(),
-        Op::Replace(_) => true,
-        Op::Reset => false,
+        WriteOp::Merge(_) => !channel.merge.joins(),
+        WriteOp::Replace(_) => true,
+        WriteOp::Reset => false,
     }
 }
 
 pub(super) const fn is_reset<V>(write: &Write<V>) -> bool {
-    matches!(write.op, Op::Reset)
+    matches!(write.op, WriteOp::Reset)
 }
 
 /// Fields of records: who has written each first in the superstep, and what.
@@ -75,18 +75,18 @@ type Fields<V> = BTreeMap<(ChannelId, String), (u32, V)>;
 struct Check<'a, V> {
     graph: &'a Graph<V>,
     state: &'a State<V>,
-    records: &'a [Record<V>],
+    records: &'a [TaskRecord<V>],
     sealed: &'a [ChannelId],
 }
 
 impl<V: Value> Check<'_, V> {
     fn fits(
         &self,
-        record: &Record<V>,
+        record: &TaskRecord<V>,
         channel: &Channel<V>,
         write: &Write<V>,
     ) -> Result<(), Fault> {
-        let Op::Merge(new) = &write.op else { return Ok(()) };
+        let WriteOp::Merge(new) = &write.op else { return Ok(()) };
         V::check(&channel.merge, self.state.get(write.channel), new)
             .map_err(|reason| self.unmergeable(record, channel, &reason))
     }
@@ -96,16 +96,16 @@ impl<V: Value> Check<'_, V> {
         (slot, place): (u32, usize),
         channel: &Channel<V>,
         writes: &[Write<V>],
-        claims: &mut Claims,
+        claims: &mut WriteClaims,
     ) -> Result<(), Fault> {
         let Some(write) = writes.get(place) else { return Ok(()) };
-        let (id, once) = (write.channel, channel.merge == Merge::Once);
+        let (id, once) = (write.channel, channel.merge == Reducer::Once);
         if once && self.sealed.contains(&id) && !self.resets(id) {
             let Some(record) = self.records.get(slot as usize) else { return Ok(()) };
             let reason = "it is written once, and it holds a value already";
             return Err(self.unmergeable(record, channel, reason));
         }
-        let exclusive = self.graph.habits().exclusive;
+        let exclusive = self.graph.semantics().exclusive;
         // One writer may change its mind; the last write counts.
         let mut later = writes.iter().skip(place + 1);
         if !exclusive && !once && later.any(|later| later.channel == id && !is_reset(later)) {
@@ -129,7 +129,7 @@ impl<V: Value> Check<'_, V> {
         write: &Write<V>,
         claimed: &mut Fields<V>,
     ) -> Result<(), Fault> {
-        let Op::Merge(record) = &write.op else { return Ok(()) };
+        let WriteOp::Merge(record) = &write.op else { return Ok(()) };
         if self.records.len() < 2 {
             return Ok(());
         }
@@ -153,16 +153,16 @@ impl<V: Value> Check<'_, V> {
 
     fn value(&self, slot: u32, place: usize) -> Option<&V> {
         let record = self.records.get(slot as usize)?;
-        let Status::Done(update) = &record.status else { return None };
+        let TaskStatus::Done(update) = &record.status else { return None };
         match &update.writes.get(place)?.op {
-            Op::Merge(value) | Op::Replace(value) => Some(value),
-            Op::Reset => None,
+            WriteOp::Merge(value) | WriteOp::Replace(value) => Some(value),
+            WriteOp::Reset => None,
         }
     }
 
     fn resets(&self, channel: ChannelId) -> bool {
         let writes = self.records.iter().filter_map(|record| match &record.status {
-            Status::Done(update) => Some(&update.writes),
+            TaskStatus::Done(update) => Some(&update.writes),
             _ => None,
         });
         writes.flatten().any(|write| write.channel == channel && is_reset(write))
@@ -184,7 +184,7 @@ impl<V: Value> Check<'_, V> {
             .hint("declare a merge rule for the key, for instance `Annotated[list, append]`")
     }
 
-    fn unmergeable(&self, record: &Record<V>, channel: &Channel<V>, reason: &str) -> Fault {
+    fn unmergeable(&self, record: &TaskRecord<V>, channel: &Channel<V>, reason: &str) -> Fault {
         let (writer, name) = (self.graph.node_name(Some(record.node)), &*channel.name);
         let message = format!("`{writer}` wrote what key `{name}` cannot take: {reason}");
         Fault::new(Category::State, "write_unmergeable", message).with("key", name)
@@ -199,9 +199,9 @@ pub(super) fn mistyped<V: Value>(graph: &Graph<V>, write: &Write<V>) -> Option<F
     };
     let value = match &write.op {
         // What is added to a list may be of another kind than the list.
-        Op::Merge(_) if channel.merge.takes_parts() => return None,
-        Op::Merge(value) | Op::Replace(value) => value,
-        Op::Reset => return None,
+        WriteOp::Merge(_) if channel.merge.takes_parts() => return None,
+        WriteOp::Merge(value) | WriteOp::Replace(value) => value,
+        WriteOp::Reset => return None,
     };
     if value.fits(channel.kind) {
         return None;

@@ -1,23 +1,23 @@
 //! Failures: whether to try again, and what happens when that is over.
 
 use super::Run;
-use super::frame::{Frame, Record, Status};
-use super::stop::Patience;
-use super::unit::{Doom, sooner};
+use super::frame::{Frame, TaskRecord, TaskStatus};
+use super::stop::CancelMode;
+use super::unit::{Termination, sooner};
 use crate::budget::{Budget, Dimension, exhausted, spent_dimension};
 use crate::channel::Write;
-use crate::command::{Choice, Route, Update};
+use crate::command::{Destination, Route, Update};
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::graph::{NodeId, OnError};
-use crate::incident::Incident;
+use crate::incident::FaultRecord;
 use crate::retry::RetryPolicy;
-use crate::task::{Failure, Verdict};
+use crate::task::{Failure, RetryVerdict};
 use crate::value::Value;
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        Self { fault, verdict: Verdict::ByCategory }
+        Self { fault, verdict: RetryVerdict::ByCategory }
     }
 }
 
@@ -27,13 +27,13 @@ impl<V: Value> Run<V> {
         let Failure { fault, verdict } = failure;
         match self.pause_before_retry(unit, slot, &fault, &verdict) {
             Some(pause) if self.take_retry(unit, slot) => {
-                let at = self.desk.log.now + pause;
+                let at = self.queue.log.now + pause;
                 self.log_retry(unit, slot, &fault, pause);
                 if let Some(record) = self.units.record(unit, slot) {
-                    record.status = Status::Waiting(at);
+                    record.status = TaskStatus::Waiting(at);
                 }
-                self.desk.sleeping += 1;
-                self.desk.wake(at);
+                self.queue.sleeping += 1;
+                self.queue.wake(at);
             }
             Some(_) => {
                 let spent = exhausted(Dimension::Retries);
@@ -51,30 +51,30 @@ impl<V: Value> Run<V> {
         unit: u32,
         slot: u32,
         fault: &Fault,
-        verdict: &Verdict,
+        verdict: &RetryVerdict,
     ) -> Option<std::time::Duration> {
         let seed = self.units.task_seed(unit, slot);
-        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
+        let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
         let frame = self.units.frame(unit)?;
         let record = frame.records.get(slot as usize)?;
         let own = &frame.graph.node(record.node)?.policy.retry;
         let policy: &RetryPolicy = match verdict {
-            Verdict::Again(policy) => policy,
-            Verdict::ByCategory if fault.category.is_transient() => own.as_ref()?,
-            Verdict::ByCategory | Verdict::Never => return None,
+            RetryVerdict::Again(policy) => policy,
+            RetryVerdict::ByCategory if fault.category.is_transient() => own.as_ref()?,
+            RetryVerdict::ByCategory | RetryVerdict::Never => return None,
         };
         let pause = policy.pause(record.attempt, fault, seed)?;
-        let in_time = |deadline| self.desk.log.now + pause < deadline;
+        let in_time = |deadline| self.queue.log.now + pause < deadline;
         sooner(around, record.expires()).is_none_or(in_time).then_some(pause)
     }
 
     /// Counts one more attempt against everything that limits them, if it fits.
     fn take_retry(&mut self, unit: u32, slot: u32) -> bool {
         let fits =
-            self.units.scopes(unit, slot).all(Budget::has_retry) && self.desk.budget.has_retry();
+            self.units.scopes(unit, slot).all(Budget::has_retry) && self.queue.budget.has_retry();
         if fits {
             self.units.charge(unit, slot, Budget::count_retry);
-            self.desk.budget.count_retry();
+            self.queue.budget.count_retry();
         }
         fits
     }
@@ -82,7 +82,7 @@ impl<V: Value> Run<V> {
     /// A task has failed for good: its node's policy decides.
     pub(super) fn settle(&mut self, unit: u32, slot: u32, fault: Fault) {
         self.log_error(unit, slot, &fault);
-        self.tell_failed(unit, slot, &fault);
+        self.notify_failed(unit, slot, &fault);
         let spent = spent_dimension(&fault);
         let Some(frame) = self.units.frame_mut(unit) else { return };
         frame.forget_route(slot);
@@ -96,44 +96,44 @@ impl<V: Value> Run<V> {
         if let Some(dimension) = spent
             && (graph.on_budget().is_some() || policy == OnError::Raise)
         {
-            return self.fail_graph(unit, slot, Doom::Budget(dimension));
+            return self.fail_graph(unit, slot, Termination::Budget(dimension));
         }
         let mut update = Update::default();
         let (node, attempt) = (graph.node_name(Some(record.node)), record.attempt);
         let recoverable = fault.category.is_transient();
         let value =
-            || V::from_incident(&Incident { fault: &fault, node: &node, attempt, recoverable });
+            || V::from_incident(&FaultRecord { fault: &fault, node: &node, attempt, recoverable });
         match policy {
             OnError::Record(channel) => update.writes.push(Write::merge(channel, value())),
             OnError::Goto(target, channel) => {
                 update.writes.extend(channel.map(|channel| Write::merge(channel, value())));
-                update.route = Route::Only(vec![Choice::Node(target)]);
+                update.route = Route::Only(vec![Destination::Node(target)]);
             }
             OnError::Handle(handler) => {
                 record.hand_over(handler, fault);
                 return self.start(unit, slot);
             }
-            OnError::Raise => return self.fail_graph(unit, slot, Doom::Fault(fault)),
+            OnError::Raise => return self.fail_graph(unit, slot, Termination::Fault(fault)),
         }
         self.keep(unit, slot, &update);
         if let Some(record) = self.units.record(unit, slot) {
-            record.status = Status::Done(update);
+            record.status = TaskStatus::Done(update);
         }
         self.close(unit);
     }
 
     /// A failure that ends the graph.
-    fn fail_graph(&mut self, unit: u32, slot: u32, doom: Doom<V>) {
+    fn fail_graph(&mut self, unit: u32, slot: u32, terminate: Termination<V>) {
         if let Some(record) = self.units.record(unit, slot) {
-            record.status = Status::Void;
+            record.status = TaskStatus::Void;
         }
-        self.doom(unit, doom, Patience::Await);
+        self.terminate(unit, terminate, CancelMode::Await);
         self.close(unit);
     }
 
     fn log_retry(&mut self, unit: u32, slot: u32, fault: &Fault, pause: std::time::Duration) {
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::Retry, Level::Warning);
             event.data.insert("attempt".into(), units.attempt(unit, slot).into());
             event.data.insert("code".into(), fault.code.clone().into());
@@ -145,8 +145,8 @@ impl<V: Value> Run<V> {
     }
 
     fn log_error(&mut self, unit: u32, slot: u32, fault: &Fault) {
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::Error, Level::Error);
             event.data.insert("category".into(), fault.category.as_str().into());
             event.data.insert("code".into(), fault.code.clone().into());
@@ -157,7 +157,7 @@ impl<V: Value> Run<V> {
     }
 }
 
-impl<V> Record<V> {
+impl<V> TaskRecord<V> {
     /// Another node takes its place, with nothing of what it had but its input.
     fn hand_over(&mut self, handler: NodeId, fault: Fault) {
         let failed = std::mem::replace(&mut self.node, handler);

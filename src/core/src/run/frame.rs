@@ -8,23 +8,23 @@ use smallvec::SmallVec;
 
 use crate::budget::{Budget, Dimension};
 use crate::channel::ChannelId;
-use crate::checkpoint::{Image, Merged, Outlook, Outward, Source};
+use crate::checkpoint::{GraphSnapshot, MergedWrites, OutwardWrites, PendingWork, WriteSource};
 use crate::command::{Send, Update};
 use crate::effect::Question;
 use crate::fault::Fault;
 use crate::graph::{Graph, NodeId};
 use crate::seed::Seed;
 use crate::state::State;
-use crate::task::Input;
+use crate::task::TaskInput;
 use crate::time::Time;
 use crate::value::Value;
 
-use super::agenda::Agenda;
-use super::claim::Claims;
-use super::ledger::Ledger;
-use super::pause::Asked;
-use super::route::Hop;
-use super::unit::Doom;
+use super::claim::WriteClaims;
+use super::frontier::Frontier;
+use super::ledger::CallLedger;
+use super::pause::AskedQuestion;
+use super::route::ResolvedRoute;
+use super::unit::Termination;
 
 #[derive(Debug)]
 pub(super) struct Frame<V> {
@@ -32,21 +32,21 @@ pub(super) struct Frame<V> {
     pub(super) state: State<V>,
     pub(super) step: u64,
     /// The tasks of the present superstep, in the order of their writes.
-    pub(super) records: Vec<Record<V>>,
+    pub(super) records: Vec<TaskRecord<V>>,
     /// How many of them have not ended, and how many of those that have ask.
     pub(super) open: usize,
     pub(super) paused: usize,
-    pub(super) agenda: Agenda<V>,
+    pub(super) frontier: Frontier<V>,
     /// Who has written what in the superstep that is being merged.
-    pub(super) claims: Claims,
+    pub(super) claims: WriteClaims,
     /// Where its tasks lead, by slot, once they have been asked.
-    pub(super) hops: Vec<(u32, Hop<V>)>,
+    pub(super) routes: Vec<(u32, ResolvedRoute<V>)>,
     /// Channels to be written once that have been.
     pub(super) sealed: Vec<ChannelId>,
     /// When the present superstep is given up.
     pub(super) expires: Option<Time>,
     /// Why the present superstep is the last, once all its tasks have ended.
-    pub(super) doom: Option<Doom<V>>,
+    pub(super) terminate: Option<Termination<V>>,
     /// Spent dimensions whose `on_budget` edge has been taken.
     pub(super) exempt: Vec<Dimension>,
     /// Supersteps left after a spent budget of them.
@@ -54,29 +54,29 @@ pub(super) struct Frame<V> {
     /// What the next superstep runs instead of what it would.
     pub(super) detour: Option<NodeId>,
     /// What goes to the enclosing graph.
-    pub(super) outward: Outward<V>,
+    pub(super) outward: OutwardWrites<V>,
     /// What led to the superstep that is merged next.
-    pub(super) source: Source,
+    pub(super) source: WriteSource,
     /// The present records are tasks of a superstep that is not merged yet.
     pub(super) planned: bool,
     /// What has been merged since the last commit, if commits are wanted.
-    pub(super) merges: SmallVec<[Merged<V>; 1]>,
+    pub(super) merges: SmallVec<[MergedWrites<V>; 1]>,
 }
 
 /// One task of the present superstep.
 #[derive(Debug)]
-pub(super) struct Record<V> {
+pub(super) struct TaskRecord<V> {
     pub(super) node: NodeId,
-    pub(super) input: Input<V>,
+    pub(super) input: TaskInput<V>,
     /// Which of the superstep's sends it is.
     pub(super) send: Option<u32>,
     pub(super) timeout: Option<Duration>,
     pub(super) attempt: u32,
     pub(super) serial: u64,
-    pub(super) status: Status<V>,
+    pub(super) status: TaskStatus<V>,
     /// When the present attempt is given up.
     pub(super) deadline: Option<Time>,
-    pub(super) extra: Option<Box<Extra<V>>>,
+    pub(super) extra: Option<Box<TaskExtras<V>>>,
     /// Where it leads has been asked.
     pub(super) routed: bool,
     /// Its failure has been settled once; a second one ends the graph.
@@ -85,18 +85,18 @@ pub(super) struct Record<V> {
 
 /// What few tasks have.
 #[derive(Debug)]
-pub(super) struct Extra<V> {
+pub(super) struct TaskExtras<V> {
     pub(super) answers: Vec<V>,
     /// The answers to questions of runs that it has started, by the ids of the questions.
     pub(super) relayed: Vec<(String, V)>,
     pub(super) budget: Option<Budget>,
     /// When all attempts are given up.
     pub(super) expires: Option<Time>,
-    pub(super) watch: Option<Watch>,
+    pub(super) watch: Option<IdleWatch>,
     /// What it has called.
-    pub(super) ledger: Option<Box<Ledger<V>>>,
+    pub(super) ledger: Option<Box<CallLedger<V>>>,
     /// The question with which its code has ended, while calls of its are under way.
-    pub(super) asks: Option<Asked<V>>,
+    pub(super) asks: Option<AskedQuestion<V>>,
     /// It was told to stop and has answered: only its open calls are waited for.
     pub(super) has_answered: bool,
     /// The failure that this node handles in another's place.
@@ -105,7 +105,7 @@ pub(super) struct Extra<V> {
 
 /// The present attempt of a task that has to give signs of life.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watch {
+pub(super) struct IdleWatch {
     pub(super) began: Time,
     /// When its time is up in any case.
     pub(super) until: Option<Time>,
@@ -114,7 +114,7 @@ pub(super) struct Watch {
 }
 
 #[derive(Debug)]
-pub(super) enum Status<V> {
+pub(super) enum TaskStatus<V> {
     /// The driver has it.
     Running,
     /// The driver has it and has been told to stop it.
@@ -134,33 +134,33 @@ pub(super) enum Status<V> {
 impl<V: Value> Frame<V> {
     /// A graph that is about to merge its input as the first of its writes.
     pub(super) fn new(graph: Arc<Graph<V>>, input: Update<V>) -> Self {
-        let image = Image::new(&graph);
-        let mut frame = Self::restored(graph, image);
-        frame.merge_first(NodeId::START, input, Source::Begin);
+        let graph_snapshot = GraphSnapshot::new(&graph);
+        let mut frame = Self::restored(graph, graph_snapshot);
+        frame.merge_first(NodeId::START, input, WriteSource::Begin);
         frame
     }
 
     /// A graph that goes on from between two supersteps.
-    pub(super) fn restored(graph: Arc<Graph<V>>, image: Image<V>) -> Self {
-        let Image { state, step, outlook, outward } = image;
-        let Outlook { sealed, exempt, grace, detour, .. } = &outlook;
+    pub(super) fn restored(graph: Arc<Graph<V>>, graph_snapshot: GraphSnapshot<V>) -> Self {
+        let GraphSnapshot { state, step, pending_work, outward } = graph_snapshot;
+        let PendingWork { sealed, exempt, grace, detour, .. } = &pending_work;
         Self {
             state,
             step,
             records: Vec::new(),
             open: 0,
             paused: 0,
-            claims: Claims::new(graph.channels().len()),
-            hops: Vec::new(),
+            claims: WriteClaims::new(graph.channels().len()),
+            routes: Vec::new(),
             sealed: sealed.clone(),
             expires: None,
-            doom: None,
+            terminate: None,
             exempt: exempt.clone(),
             grace: *grace,
             detour: *detour,
-            agenda: Agenda::restored(&graph, outlook),
+            frontier: Frontier::restored(&graph, pending_work),
             outward,
-            source: Source::Step,
+            source: WriteSource::Step,
             planned: false,
             merges: SmallVec::new(),
             graph,
@@ -168,9 +168,9 @@ impl<V: Value> Frame<V> {
     }
 
     /// Lets the next merge be of something that no task has written.
-    pub(super) fn merge_first(&mut self, node: NodeId, update: Update<V>, source: Source) {
-        let mut record = Record::new(node, Input::State);
-        record.status = Status::Done(update);
+    pub(super) fn merge_first(&mut self, node: NodeId, update: Update<V>, source: WriteSource) {
+        let mut record = TaskRecord::new(node, TaskInput::State);
+        record.status = TaskStatus::Done(update);
         record.settled = true;
         self.records = vec![record];
         self.source = source;
@@ -178,38 +178,38 @@ impl<V: Value> Frame<V> {
 
     /// The graph as it was after its last superstep: of one that is open,
     /// everything is still to come.
-    pub(super) fn image(&self) -> Image<V> {
-        let mut outlook = self.outlook();
+    pub(super) fn graph_snapshot(&self) -> GraphSnapshot<V> {
+        let mut pending_work = self.pending_work();
         if self.planned {
             for record in &self.records {
                 match record.as_send(&self.graph) {
-                    Some(send) => outlook.sends.push(send),
-                    None => outlook.ready.push(record.planned_node()),
+                    Some(send) => pending_work.sends.push(send),
+                    None => pending_work.ready.push(record.planned_node()),
                 }
             }
-            outlook.grace = outlook.grace.map(|left| left + 1);
+            pending_work.grace = pending_work.grace.map(|left| left + 1);
         }
-        Image {
+        GraphSnapshot {
             state: self.state.clone(),
             step: self.step - u64::from(self.planned),
-            outlook,
+            pending_work,
             outward: self.outward.clone(),
         }
     }
 
-    pub(super) fn outlook(&self) -> Outlook<V> {
-        Outlook {
+    pub(super) fn pending_work(&self) -> PendingWork<V> {
+        PendingWork {
             sealed: self.sealed.clone(),
             exempt: self.exempt.clone(),
             grace: self.grace,
             detour: self.detour,
-            ..self.agenda.outlook(&self.graph)
+            ..self.frontier.pending_work(&self.graph)
         }
     }
 }
 
-impl<V> Record<V> {
-    pub(super) const fn new(node: NodeId, input: Input<V>) -> Self {
+impl<V> TaskRecord<V> {
+    pub(super) const fn new(node: NodeId, input: TaskInput<V>) -> Self {
         Self {
             node,
             input,
@@ -217,7 +217,7 @@ impl<V> Record<V> {
             timeout: None,
             attempt: 0,
             serial: 0,
-            status: Status::Void,
+            status: TaskStatus::Void,
             deadline: None,
             extra: None,
             routed: false,
@@ -228,11 +228,11 @@ impl<V> Record<V> {
     /// Takes the place of one that is over; as new, but nothing is moved.
     pub(super) fn renew(&mut self, node: NodeId) {
         self.node = node;
-        self.input = Input::State;
+        self.input = TaskInput::State;
         self.send = None;
         self.timeout = None;
         self.attempt = 0;
-        self.status = Status::Void;
+        self.status = TaskStatus::Void;
         self.extra = None;
         self.routed = false;
         self.settled = false;
@@ -248,12 +248,12 @@ impl<V> Record<V> {
     where
         V: Clone,
     {
-        let Input::Sent(input) = &self.input else { return None };
+        let TaskInput::Sent(input) = &self.input else { return None };
         let node = graph.node_name(Some(self.planned_node()));
         Some(Send { node, input: input.clone(), timeout: self.timeout })
     }
 
-    pub(super) fn extra(&mut self) -> &mut Extra<V> {
+    pub(super) fn extra(&mut self) -> &mut TaskExtras<V> {
         self.extra.get_or_insert_with(Box::default)
     }
 
@@ -286,7 +286,7 @@ impl<V> Record<V> {
     }
 }
 
-impl<V> Default for Extra<V> {
+impl<V> Default for TaskExtras<V> {
     fn default() -> Self {
         Self {
             answers: Vec::new(),

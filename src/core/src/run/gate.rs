@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::desk::Desk;
+use super::queue::EffectQueue;
 use crate::event::Event;
 use crate::notice::Notice;
 
@@ -31,21 +31,21 @@ struct QuestionGate {
 
 /// How much there was to tell at some point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Untold {
+pub(super) struct NoticeMark {
     events: usize,
     notices: usize,
 }
 
-impl<V> Desk<V> {
+impl<V> EffectQueue<V> {
     /// How much there is to tell now.
-    pub(super) const fn untold(&self) -> Untold {
-        Untold { events: self.log.events.len(), notices: self.notices.len() }
+    pub(super) const fn notice_mark(&self) -> NoticeMark {
+        NoticeMark { events: self.log.events.len(), notices: self.notices.len() }
     }
 
     /// Tells nothing of a question before `commit` is durable. All that was added
     /// to what there is to tell since `before` is the question.
-    pub(super) fn withhold(&mut self, commit: u64, before: Untold) {
-        let now = self.untold();
+    pub(super) fn withhold(&mut self, commit: u64, before: NoticeMark) {
+        let now = self.notice_mark();
         self.gates.open.push_back(QuestionGate {
             commit,
             events: before.events..now.events,

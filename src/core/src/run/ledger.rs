@@ -1,11 +1,11 @@
 //! What one task has called, while it lasts.
 
-use crate::checkpoint::{Call, Came, Journal, KnownSubrun, Made, SubrunCommit};
+use crate::checkpoint::{Call, CallJournal, CallOutcome, CallRecord, KnownSubrun, SubrunCommit};
 
 /// The calls of the present attempt of a task, and those that are known from
 /// before it began again.
 #[derive(Debug)]
-pub(super) struct Ledger<V> {
+pub(super) struct CallLedger<V> {
     attempt: u32,
     /// An earlier drive of the run has failed: this attempt may go another way.
     failed: bool,
@@ -21,7 +21,7 @@ pub(super) struct Ledger<V> {
 
 #[derive(Debug)]
 struct Entry<V> {
-    made: Made<V>,
+    made: CallRecord<V>,
     /// The attempt has come to it since it began, the last time it did.
     begun: bool,
     /// It is under way.
@@ -31,16 +31,16 @@ struct Entry<V> {
 }
 
 impl<V> Entry<V> {
-    const fn known(made: Made<V>) -> Self {
+    const fn known(made: CallRecord<V>) -> Self {
         Self { made, begun: false, open: false, subrun: KnownSubrun::Nothing }
     }
 }
 
 /// What is known of a call that a task wants to make.
 #[derive(Debug)]
-pub(super) enum Known<V> {
+pub(super) enum KnownCall<V> {
     /// What came of it.
-    Came(Came<V>),
+    Came(CallOutcome<V>),
     /// It was begun, and may not be made twice.
     Begun,
     /// Nothing: it is to be made.
@@ -49,7 +49,7 @@ pub(super) enum Known<V> {
     Other(Call),
 }
 
-impl<V: Clone> Ledger<V> {
+impl<V: Clone> CallLedger<V> {
     pub(super) const fn new(attempt: u32) -> Self {
         Self {
             attempt,
@@ -62,8 +62,8 @@ impl<V: Clone> Ledger<V> {
     }
 
     /// What an earlier drive of the run has left.
-    pub(super) fn of(journal: Journal<V>) -> Self {
-        let Journal { attempt, answered, failed, made, mut subruns } = journal;
+    pub(super) fn of(journal: CallJournal<V>) -> Self {
+        let CallJournal { attempt, answered, failed, made, mut subruns } = journal;
         let entries = made.into_iter().map(|made| {
             let log = subruns.remove(&made.index);
             let subrun = log.map_or(KnownSubrun::Nothing, KnownSubrun::Commits);
@@ -105,13 +105,13 @@ impl<V: Clone> Ledger<V> {
     }
 
     /// What is known of a call. One that is known counts as begun with this.
-    pub(super) fn look_up(&mut self, call: &Call) -> Known<V> {
+    pub(super) fn look_up(&mut self, call: &Call) -> KnownCall<V> {
         let Some(place) = self.waiting(call) else { return self.missing() };
-        let Some(entry) = self.entries.get_mut(place) else { return Known::Nothing };
+        let Some(entry) = self.entries.get_mut(place) else { return KnownCall::Nothing };
         let known = match &entry.made.came {
-            Some(came) => Known::Came(came.clone()),
-            None if call.repeatable => return Known::Nothing,
-            None => Known::Begun,
+            Some(came) => KnownCall::Came(came.clone()),
+            None if call.repeatable => return KnownCall::Nothing,
+            None => KnownCall::Begun,
         };
         entry.begun = true;
         self.skip_begun();
@@ -119,7 +119,7 @@ impl<V: Clone> Ledger<V> {
     }
 
     /// Begins a call of which nothing is known.
-    pub(super) fn open(&mut self, call: &Call) -> Made<V> {
+    pub(super) fn open(&mut self, call: &Call) -> CallRecord<V> {
         let alone = !self.is_busy();
         self.open += 1;
         if let Some(entry) = self.waiting(call).and_then(|place| self.entries.get_mut(place)) {
@@ -130,7 +130,7 @@ impl<V: Clone> Ledger<V> {
             return made;
         }
         let index = self.entries.last().map_or(0, |entry| entry.made.index + 1);
-        let made = Made { index, alone, call: call.clone(), came: None };
+        let made = CallRecord { index, alone, call: call.clone(), came: None };
         self.entries.push(Entry { begun: true, open: true, ..Entry::known(made.clone()) });
         self.skip_begun();
         made
@@ -141,12 +141,15 @@ impl<V: Clone> Ledger<V> {
     ///
     /// # Errors
     /// The task had called this instead, and does not come to it.
-    pub(super) fn enter(&mut self, call: &Call) -> Result<(Made<V>, u64, KnownSubrun<V>), Call> {
+    pub(super) fn enter(
+        &mut self,
+        call: &Call,
+    ) -> Result<(CallRecord<V>, u64, KnownSubrun<V>), Call> {
         let call = match (self.waiting(call), self.unfinished(call)) {
             (None, Some(begun)) => begun.made.call.clone(),
             (Some(_), _) => call.clone(),
             (None, None) => match self.missing() {
-                Known::Other(before) => return Err(before),
+                KnownCall::Other(before) => return Err(before),
                 _ => call.clone(),
             },
         };
@@ -202,13 +205,13 @@ impl<V: Clone> Ledger<V> {
     }
 
     /// An open call has come to an end; none if there is no such call.
-    pub(super) fn close(&mut self, index: u32, came: Came<V>) -> Option<Made<V>> {
+    pub(super) fn close(&mut self, index: u32, came: CallOutcome<V>) -> Option<CallRecord<V>> {
         let place = self.entries.binary_search_by_key(&index, |entry| entry.made.index).ok()?;
         let entry = self.entries.get_mut(place).filter(|entry| entry.made.came.is_none())?;
         if std::mem::take(&mut entry.open) {
             self.open -= 1;
         }
-        let left = matches!(came, Came::Left);
+        let left = matches!(came, CallOutcome::Left);
         entry.made.came = Some(came);
         let made = entry.made.clone();
         if left {
@@ -240,7 +243,7 @@ impl<V: Clone> Ledger<V> {
     }
 
     /// What came of all that are known.
-    pub(super) fn known(&self) -> impl Iterator<Item = &Came<V>> {
+    pub(super) fn known(&self) -> impl Iterator<Item = &CallOutcome<V>> {
         self.entries.iter().filter_map(|entry| entry.made.came.as_ref())
     }
 
@@ -260,15 +263,15 @@ impl<V: Clone> Ledger<V> {
     /// Nothing like a call was begun before. If calls came one after the other
     /// and this takes the place of another, the task does not do what it had
     /// done; no matter, unless it had done something that may not be done twice.
-    fn missing(&self) -> Known<V> {
+    fn missing(&self) -> KnownCall<V> {
         let rest = self.entries.iter().skip(self.first).filter(|entry| !entry.begun);
         let matters = || rest.clone().any(|entry| !entry.made.call.repeatable);
         let sequential = || self.entries.iter().all(|entry| entry.made.alone);
         match rest.clone().next() {
             Some(entry) if !self.failed && matters() && sequential() => {
-                Known::Other(entry.made.call.clone())
+                KnownCall::Other(entry.made.call.clone())
             }
-            _ => Known::Nothing,
+            _ => KnownCall::Nothing,
         }
     }
 

@@ -4,14 +4,14 @@ use crate::event::Event;
 use crate::time::Time;
 
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct EventLog {
     pub(super) seq: u64,
     pub(super) now: Time,
     pub(super) recording: bool,
     pub(super) events: Vec<Event>,
 }
 
-impl Log {
+impl EventLog {
     #[inline]
     pub(super) fn emit(&mut self, build: impl FnOnce() -> Event) {
         self.seq += 1;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::agent::AgentUnit;
-use super::frame::{Frame, Status};
-use super::ledger::Ledger;
+use super::frame::{Frame, TaskStatus};
+use super::ledger::CallLedger;
 use super::{Options, Run};
 use crate::checkpoint::{
-    Change, Commit, Delta, Image, Kept, KeptState, Level, Memory, Nested, Outlook, Source, TaskKey,
+    Commit, CommitChange, GraphSnapshot, NestedLevel, PendingWork, RecoveredGraph, RecoveredRun,
+    SuperstepDelta, TaskKey, TaskSnapshot, TaskSnapshotState, WriteSource,
 };
 use crate::command::Update;
 use crate::graph::{Graph, NodeId};
@@ -17,22 +18,27 @@ use crate::value::Value;
 
 /// What an earlier drive of a run has left of the superstep that was open.
 #[derive(Debug)]
-pub(super) struct Past<V> {
-    nested: BTreeMap<u64, Nested<V>>,
-    tasks: BTreeMap<u64, Kept<V>>,
+pub(super) struct RecoveredTasks<V> {
+    nested: BTreeMap<u64, RecoveredGraph<V>>,
+    tasks: BTreeMap<u64, TaskSnapshot<V>>,
 }
 
 impl<V: Value> Run<V> {
     /// The same run, from what it has stored: tasks that had ended are not run
     /// again, questions are open again. The options must name the same seed,
     /// from which everything is recognised.
-    pub fn resume(graph: Arc<Graph<V>>, memory: Memory<V>, options: Options, now: Time) -> Self {
-        let Memory { root, nested, tasks, spent, events, .. } = memory;
+    pub fn resume(
+        graph: Arc<Graph<V>>,
+        memory: RecoveredRun<V>,
+        options: Options,
+        now: Time,
+    ) -> Self {
+        let RecoveredRun { root, nested, tasks, spent, events, .. } = memory;
         let mut frame = Frame::restored(graph, root);
         frame.state.show();
         let mut run = Self::of(frame, options, events, now);
-        run.desk.budget.resume(spent);
-        run.desk.past = Some(Box::new(Past { nested, tasks }));
+        run.queue.budget.resume(spent);
+        run.queue.past = Some(Box::new(RecoveredTasks { nested, tasks }));
         run
     }
 
@@ -40,14 +46,18 @@ impl<V: Value> Run<V> {
     /// input. What was to come next there is dropped.
     pub fn turn(
         graph: Arc<Graph<V>>,
-        image: Image<V>,
+        graph_snapshot: GraphSnapshot<V>,
         input: impl Into<Update<V>>,
         options: Options,
         now: Time,
     ) -> Self {
-        let image = Image { outlook: Outlook::default(), step: image.step + 1, ..image };
-        let mut frame = Frame::restored(graph, image);
-        frame.merge_first(NodeId::START, input.into(), Source::Turn);
+        let graph_snapshot = GraphSnapshot {
+            pending_work: PendingWork::default(),
+            step: graph_snapshot.step + 1,
+            ..graph_snapshot
+        };
+        let mut frame = Frame::restored(graph, graph_snapshot);
+        frame.merge_first(NodeId::START, input.into(), WriteSource::Turn);
         frame.state.show();
         Self::of(frame, options, 0, now)
     }
@@ -56,35 +66,41 @@ impl<V: Value> Run<V> {
     /// the one commit says what comes next.
     pub fn edit(
         graph: Arc<Graph<V>>,
-        image: Image<V>,
+        graph_snapshot: GraphSnapshot<V>,
         (node, update): (NodeId, Update<V>),
         options: Options,
         now: Time,
     ) -> Self {
-        let outlook = Outlook { sealed: image.outlook.sealed.clone(), ..Outlook::default() };
-        let mut frame = Frame::restored(graph, Image { outlook, step: image.step + 1, ..image });
-        frame.merge_first(node, update, Source::Edit);
+        let pending_work = PendingWork {
+            sealed: graph_snapshot.pending_work.sealed.clone(),
+            ..PendingWork::default()
+        };
+        let mut frame = Frame::restored(
+            graph,
+            GraphSnapshot { pending_work, step: graph_snapshot.step + 1, ..graph_snapshot },
+        );
+        frame.merge_first(node, update, WriteSource::Edit);
         frame.state.show();
         Self::of(frame, Options { commits: true, ..options }, 0, now)
     }
 
     /// The run's own graph as it was after its last superstep. What has been
     /// committed since of the superstep that is open is not in it.
-    pub fn image(&self) -> Option<Image<V>> {
-        self.units.frame(0).map(Frame::image)
+    pub fn graph_snapshot(&self) -> Option<GraphSnapshot<V>> {
+        self.units.frame(0).map(Frame::graph_snapshot)
     }
 
     /// Has something stored before anything else is handed out.
-    pub(super) fn store(&mut self, unit: u32, change: Change<V>) -> u64 {
+    pub(super) fn store(&mut self, unit: u32, change: CommitChange<V>) -> u64 {
         let commit = self.commit_with(unit, change);
         let id = commit.id;
-        self.desk.due.push_back(commit);
+        self.queue.due.push_back(commit);
         id
     }
 
-    fn commit_with(&mut self, unit: u32, change: Change<V>) -> Box<Commit<V>> {
-        let id = self.desk.next_commit();
-        let (spent, events) = (*self.desk.budget.spent(), self.desk.log.seq);
+    fn commit_with(&mut self, unit: u32, change: CommitChange<V>) -> Box<Commit<V>> {
+        let id = self.queue.next_commit();
+        let (spent, events) = (*self.queue.budget.spent(), self.queue.log.seq);
         Box::new(Commit { id, within: self.within(unit), spent, events, change })
     }
 
@@ -93,10 +109,10 @@ impl<V: Value> Run<V> {
         &mut self,
         unit: u32,
         slot: u32,
-        change: impl FnOnce(TaskKey) -> Change<V>,
+        change: impl FnOnce(TaskKey) -> CommitChange<V>,
     ) {
         let commit = self.commit_of(unit, slot, change);
-        self.desk.due.extend(commit);
+        self.queue.due.extend(commit);
     }
 
     /// What is to be stored about a task, if commits are wanted.
@@ -104,9 +120,9 @@ impl<V: Value> Run<V> {
         &mut self,
         unit: u32,
         slot: u32,
-        change: impl FnOnce(TaskKey) -> Change<V>,
+        change: impl FnOnce(TaskKey) -> CommitChange<V>,
     ) -> Option<Box<Commit<V>>> {
-        if !self.desk.commits {
+        if !self.queue.commits {
             return None;
         }
         let node = self.units.record(unit, slot)?.node;
@@ -117,13 +133,13 @@ impl<V: Value> Run<V> {
     /// Has a task's end stored, unless that of its superstep follows at once.
     pub(super) fn keep(&mut self, unit: u32, slot: u32, update: &Update<V>) {
         let goes_on = |frame: &Frame<V>| frame.open > 1 || frame.paused > 0;
-        if self.desk.commits && self.units.frame(unit).is_some_and(goes_on) {
-            self.store_of(unit, slot, |task| Change::Finished(task, update.clone()));
+        if self.queue.commits && self.units.frame(unit).is_some_and(goes_on) {
+            self.store_of(unit, slot, |task| CommitChange::Finished(task, update.clone()));
         }
     }
 
     /// The nested graph that a unit is, outermost first.
-    fn within(&self, unit: u32) -> Vec<Level> {
+    fn within(&self, unit: u32) -> Vec<NestedLevel> {
         let mut levels = Vec::new();
         let mut at = self.units.get(unit);
         while let Some((seed, (parent, slot))) = at.and_then(|unit| Some((unit.seed, unit.parent?)))
@@ -132,7 +148,7 @@ impl<V: Value> Run<V> {
                 self.units.frame(parent).and_then(|frame| frame.records.get(slot as usize));
             let (node, attempt) =
                 record.map_or((NodeId::START, 0), |record| (record.node, record.attempt));
-            levels.push(Level { node, attempt, key: seed.number() });
+            levels.push(NestedLevel { node, attempt, key: seed.number() });
             at = self.units.get(parent);
         }
         levels.reverse();
@@ -142,9 +158,9 @@ impl<V: Value> Run<V> {
     /// Takes up what is known of a task; says whether it need not be started.
     pub(super) fn recall(&mut self, unit: u32, slot: u32) -> bool {
         let key = self.units.task_seed(unit, slot).number();
-        let past = self.desk.past.as_mut();
+        let past = self.queue.past.as_mut();
         let Some(kept) = past.and_then(|past| past.tasks.remove(&key)) else { return false };
-        let Kept { answers, relayed, state, journal, .. } = kept;
+        let TaskSnapshot { answers, relayed, state, journal, .. } = kept;
         let Some(frame) = self.units.frame_mut(unit) else { return false };
         let Some(record) = frame.records.get_mut(slot as usize) else { return false };
         if !answers.is_empty() {
@@ -156,17 +172,17 @@ impl<V: Value> Run<V> {
         // One that asks begins again at the same attempt once it is answered.
         record.attempt = journal.as_ref().map_or(1, |journal| journal.attempt);
         if let Some(journal) = journal {
-            record.extra().ledger = Some(Box::new(Ledger::of(*journal)));
+            record.extra().ledger = Some(Box::new(CallLedger::of(*journal)));
         }
         record.status = match state {
             None => {
                 record.attempt -= 1;
                 return false;
             }
-            Some(KeptState::Finished(update)) => Status::Done(update),
-            Some(KeptState::Asked(question)) => {
+            Some(TaskSnapshotState::Finished(update)) => TaskStatus::Done(update),
+            Some(TaskSnapshotState::Asked(question)) => {
                 frame.paused += 1;
-                Status::Paused(question)
+                TaskStatus::Paused(question)
             }
         };
         self.close(unit);
@@ -175,29 +191,31 @@ impl<V: Value> Run<V> {
 
     /// Takes up what a person was asked about the calls of an agent, in the
     /// attempt that begins, and has answered.
-    pub(super) fn recall_approvals(&mut self, unit: u32, slot: u32, agent: &mut AgentUnit<V>) {
+    pub(super) fn restore_approvals(&mut self, unit: u32, slot: u32, agent: &mut AgentUnit<V>) {
         let (key, attempt) =
             (self.units.task_seed(unit, slot).number(), self.units.attempt(unit, slot));
-        let Some(past) = self.desk.past.as_mut() else { return };
-        let is_own = |kept: &Kept<V>| {
+        let Some(past) = self.queue.past.as_mut() else { return };
+        let is_own = |kept: &TaskSnapshot<V>| {
             kept.within.last().is_some_and(|level| (level.key, level.attempt) == (key, attempt))
         };
         let own = past.tasks.extract_if(.., |_, kept| is_own(kept));
         let mut own: Vec<_> = own.map(|(_, kept)| kept).collect();
         own.sort_by_key(|kept| kept.task.slot);
-        for Kept { task, mut answers, state, .. } in own {
+        for TaskSnapshot { task, mut answers, state, .. } in own {
             match (state, answers.pop()) {
-                (Some(KeptState::Asked(question)), _) => agent.recall_question(task, *question),
-                (_, Some(answer)) => agent.recall_answer(task, answer),
+                (Some(TaskSnapshotState::Asked(question)), _) => {
+                    agent.restore_question(task, *question)
+                }
+                (_, Some(answer)) => agent.restore_answer(task, answer),
                 _ => {}
             }
         }
     }
 
     /// Takes up what is known of the nested graph of a task.
-    pub(super) fn recall_graph(&mut self, unit: u32, slot: u32) -> Option<Image<V>> {
+    pub(super) fn restore_graph(&mut self, unit: u32, slot: u32) -> Option<GraphSnapshot<V>> {
         let key = self.units.task_seed(unit, slot).number();
-        let past = self.desk.past.as_mut()?;
+        let past = self.queue.past.as_mut()?;
         let nested = past.nested.remove(&key);
         let tasks = past.tasks.values().flat_map(|kept| &kept.within);
         let mut levels = nested.iter().flat_map(|nested| &nested.within).chain(tasks);
@@ -205,18 +223,18 @@ impl<V: Value> Run<V> {
         if let (Some(record), Some(attempt)) = (self.units.record(unit, slot), attempt) {
             record.attempt = attempt;
         }
-        nested.map(|nested| nested.image)
+        nested.map(|nested| nested.graph_snapshot)
     }
 }
 
 impl<V: Value> Frame<V> {
     /// What has been merged since the last commit, and what comes next.
-    pub(super) fn take_delta(&mut self) -> Delta<V> {
-        Delta {
+    pub(super) fn take_delta(&mut self) -> SuperstepDelta<V> {
+        SuperstepDelta {
             source: std::mem::take(&mut self.source),
             step: self.step,
             merges: std::mem::take(&mut self.merges),
-            outlook: self.outlook(),
+            pending_work: self.pending_work(),
         }
     }
 }

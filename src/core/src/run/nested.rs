@@ -4,10 +4,10 @@ use super::frame::Frame;
 use super::plan::writes_of;
 use super::unit::Units;
 use crate::budget::Budget;
-use crate::channel::{Channel, ChannelId, Merge, Op, Write};
+use crate::channel::{Channel, ChannelId, Reducer, Write, WriteOp};
 use crate::command::Update;
 use crate::graph::Graph;
-use crate::task::Input;
+use crate::task::TaskInput;
 use crate::value::Value;
 
 impl<V: Value> Units<V> {
@@ -16,8 +16,8 @@ impl<V: Value> Units<V> {
     pub(super) fn nested_input(&mut self, unit: u32, slot: u32, nested: &Graph<V>) -> Update<V> {
         let Some(frame) = self.frame(unit) else { return Update::default() };
         match frame.records.get(slot as usize).map(|record| &record.input) {
-            Some(Input::Sent(value)) => writes_of(value.fields().unwrap_or_default(), nested),
-            _ => frame.shared_with(nested, Op::Replace),
+            Some(TaskInput::Sent(value)) => writes_of(value.fields().unwrap_or_default(), nested),
+            _ => frame.shared_with(nested, WriteOp::Replace),
         }
     }
 
@@ -29,10 +29,10 @@ impl<V: Value> Units<V> {
         let (Some(outer), Some(frame)) = (self.frame(parent), self.frame(unit)) else {
             return Update::default();
         };
-        if !frame.graph.habits().full_output {
+        if !frame.graph.semantics().full_output {
             return Update { writes: outward, ..Update::default() };
         }
-        let mut update = frame.shared_with(&outer.graph, Op::Merge);
+        let mut update = frame.shared_with(&outer.graph, WriteOp::Merge);
         update.writes.retain(|write| outer.may_take(write));
         update
     }
@@ -68,7 +68,7 @@ impl<V: Value> Units<V> {
 
 impl<V: Value> Frame<V> {
     /// What it holds of the channels that `other` has too, as writes to `other`.
-    fn shared_with(&self, other: &Graph<V>, op: fn(V) -> Op<V>) -> Update<V> {
+    fn shared_with(&self, other: &Graph<V>, op: fn(V) -> WriteOp<V>) -> Update<V> {
         let ids = (0_u32..).map(ChannelId);
         let shared = self.graph.channels().iter().zip(ids).filter_map(|(channel, id)| {
             let target = other.channel_id(&channel.name)?;
@@ -79,9 +79,9 @@ impl<V: Value> Frame<V> {
 
     /// A channel that is written once need not be handed back what it gave.
     fn may_take(&self, write: &Write<V>) -> bool {
-        let once = |channel: &Channel<V>| channel.merge == Merge::Once;
+        let once = |channel: &Channel<V>| channel.merge == Reducer::Once;
         let held = self.state.get(write.channel);
-        let same = |held: &V| matches!(&write.op, Op::Merge(new) if held.same(new));
+        let same = |held: &V| matches!(&write.op, WriteOp::Merge(new) if held.same(new));
         !(self.graph.channel(write.channel).is_some_and(once) && held.is_some_and(same))
     }
 }

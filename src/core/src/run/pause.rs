@@ -3,10 +3,10 @@
 use smallvec::SmallVec;
 
 use super::Run;
-use super::frame::Status;
+use super::frame::TaskStatus;
 use super::unit::Units;
 use crate::channel::ChannelId;
-use crate::checkpoint::Change;
+use crate::checkpoint::CommitChange;
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
@@ -16,36 +16,36 @@ use crate::time::Time;
 use crate::value::Value;
 
 /// What a task asks, and the id of the question if it is not the task's own.
-pub(super) type Asked<V> = (Option<String>, V);
+pub(super) type AskedQuestion<V> = (Option<String>, V);
 
 impl<V: Value> Run<V> {
     /// A task asks. The others of its superstep go on.
-    pub(super) fn pause(&mut self, unit: u32, slot: u32, (asker, value): Asked<V>) {
+    pub(super) fn pause(&mut self, unit: u32, slot: u32, (asker, value): AskedQuestion<V>) {
         let seed = self.units.task_seed(unit, slot);
         let path = self.units.path(unit, slot).iter().map(ToString::to_string).collect();
         let Some(record) = self.units.record(unit, slot) else { return };
         let answers = record.extra().answers.len();
         let id = asker.unwrap_or_else(|| Question::<V>::own_id(seed, answers));
         let question = Question { id, path, value };
-        let before = self.desk.untold();
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        let before = self.queue.notice_mark();
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::Interrupt, Level::Info);
             event.data.insert("id".into(), question.id.clone().into());
             event.data.extend(question.value.to_json().map(|value| ("value".to_owned(), value)));
             event
         });
-        self.tell_asked(unit, slot, &question);
+        self.notify_asked(unit, slot, &question);
         // After its event, which is then counted by whoever takes the run up.
-        let asked = |task| Change::Asked(task, Box::new(question.clone()));
+        let asked = |task| CommitChange::Asked(task, Box::new(question.clone()));
         if let Some(commit) = self.commit_of(unit, slot, asked) {
-            self.desk.withhold(commit.id, before);
-            self.desk.due.push_back(commit);
+            self.queue.withhold(commit.id, before);
+            self.queue.due.push_back(commit);
         }
         if let Some(frame) = self.units.frame_mut(unit) {
             frame.paused += 1;
             if let Some(record) = frame.records.get_mut(slot as usize) {
-                record.status = Status::Paused(Box::new(question));
+                record.status = TaskStatus::Paused(Box::new(question));
             }
         }
         self.close(unit);
@@ -58,8 +58,8 @@ impl<V: Value> Run<V> {
         &mut self,
         unit: u32,
         slot: u32,
-        asked: Asked<V>,
-    ) -> Option<Asked<V>> {
+        asked: AskedQuestion<V>,
+    ) -> Option<AskedQuestion<V>> {
         let record = self.units.record(unit, slot).filter(|record| record.has_open_calls());
         let Some(record) = record else { return Some(asked) };
         record.extra().asks = Some(asked);
@@ -70,12 +70,12 @@ impl<V: Value> Run<V> {
     /// or its time is up. Returns whether it pauses.
     pub(super) fn release_question(&mut self, unit: u32, slot: u32, late: bool) -> bool {
         let Some(record) = self.units.record(unit, slot) else { return false };
-        if !matches!(record.status, Status::Running) || (record.has_open_calls() && !late) {
+        if !matches!(record.status, TaskStatus::Running) || (record.has_open_calls() && !late) {
             return false;
         }
         let asks = record.extra.as_mut().and_then(|extra| extra.asks.take());
         let Some(asked) = asks else { return false };
-        self.desk.running -= 1;
+        self.queue.running -= 1;
         self.pause(unit, slot, asked);
         true
     }
@@ -104,15 +104,16 @@ impl<V: Value> Run<V> {
     /// A `Validation` fault if no open question has that id, or as
     /// [`Question::accepts`]; the question then stays open.
     pub fn answer(&mut self, id: &str, value: V, now: Time) -> Result<(), Fault> {
-        self.desk.log.now = now;
+        self.queue.log.now = now;
         let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
-        let value = asked.taken(value, self.desk.schemas)?;
+        let value = asked.taken(value, self.queue.schemas)?;
         if self.answer_agent(id, &value) {
             return Ok(());
         }
         for unit in self.units.indices() {
             let Some(frame) = self.units.frame_mut(unit) else { continue };
-            let asks = |status: &Status<V>| matches!(status, Status::Paused(q) if q.id == id);
+            let asks =
+                |status: &TaskStatus<V>| matches!(status, TaskStatus::Paused(q) if q.id == id);
             let Some(slot) = frame.records.iter().position(|record| asks(&record.status)) else {
                 continue;
             };
@@ -130,7 +131,7 @@ impl<V: Value> Run<V> {
                     extra.relayed.push((id.to_owned(), value.clone()));
                 }
             }
-            self.store_of(unit, place, |task| Change::Answered(task, value));
+            self.store_of(unit, place, |task| CommitChange::Answered(task, value));
             self.time_step(0);
             self.start(unit, place);
             return Ok(());
@@ -145,7 +146,7 @@ impl<V: Value> Run<V> {
     /// As [`Run::answer`].
     pub fn check_answer(&self, id: &str, value: &V) -> Result<(), Fault> {
         let asked = self.units.find_question(0, id).ok_or_else(|| unknown(id))?;
-        asked.accepts(value, self.desk.schemas)
+        asked.accepts(value, self.queue.schemas)
     }
 
     /// The answers a task was given so far.
@@ -177,8 +178,8 @@ impl<V: Value> Units<V> {
         let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
         for record in records {
             match &record.status {
-                Status::Paused(question) => questions.push(Question::clone(question)),
-                Status::Nested(child) => self.collect_questions(*child, questions),
+                TaskStatus::Paused(question) => questions.push(Question::clone(question)),
+                TaskStatus::Nested(child) => self.collect_questions(*child, questions),
                 _ => {}
             }
         }
@@ -194,7 +195,7 @@ impl<V: Value> Units<V> {
     ) {
         let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
         for (slot, record) in (0_u32..).zip(records) {
-            let Status::Nested(child) = record.status else { continue };
+            let TaskStatus::Nested(child) = record.status else { continue };
             // An agent's own task has told what it asks.
             if self.is_agent(child) {
                 continue;
@@ -214,8 +215,8 @@ impl<V: Value> Units<V> {
         }
         let records = self.frame(unit).map_or(&[][..], |frame| &frame.records);
         records.iter().find_map(|record| match &record.status {
-            Status::Paused(question) => Some(&**question).filter(|question| question.id == id),
-            Status::Nested(child) => self.find_question(*child, id),
+            TaskStatus::Paused(question) => Some(&**question).filter(|question| question.id == id),
+            TaskStatus::Nested(child) => self.find_question(*child, id),
             _ => None,
         })
     }

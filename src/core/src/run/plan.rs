@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::Run;
 use super::agent::AgentUnit;
-use super::frame::{Frame, Record, Status};
-use super::unit::{Body, Unit, Units, sooner};
+use super::frame::{Frame, TaskRecord, TaskStatus};
+use super::unit::{Unit, UnitBody, Units, sooner};
 use crate::budget::{Budget, Dimension, Limits};
 use crate::channel::Write;
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
 use crate::event::{EventKind, Level};
 use crate::graph::{Graph, NodeWork};
-use crate::task::{Input, Task, TaskId, Work};
+use crate::task::{Task, TaskId, TaskInput, TaskWork};
 use crate::time::Time;
 use crate::value::Value;
 
@@ -20,11 +20,11 @@ impl<V: Value> Run<V> {
     /// Begins the next superstep of a graph, or ends it.
     pub(super) fn plan(&mut self, unit: u32) {
         let Some(frame) = self.units.frame_mut(unit) else { return };
-        frame.hops.clear();
+        frame.routes.clear();
         if let Some(target) = frame.detour.take() {
-            frame.agenda.redirect(&frame.graph, target);
+            frame.frontier.redirect(&frame.graph, target);
         }
-        if !frame.agenda.gather() {
+        if !frame.frontier.gather() {
             frame.records.clear();
             return self.finish(unit);
         }
@@ -50,24 +50,24 @@ impl<V: Value> Run<V> {
             Some(left) => left.checked_sub(1).map(|rest| *left = rest).is_some(),
             None => {
                 self.units.scopes_around(unit).all(Budget::has_superstep)
-                    && self.desk.budget.has_superstep()
+                    && self.queue.budget.has_superstep()
             }
         };
         if fits {
             self.units.charge_around(unit, Budget::count_superstep);
-            self.desk.budget.count_superstep();
+            self.queue.budget.count_superstep();
         }
         fits
     }
 
     /// Hands out the next attempt of a task, or gives it a unit of its own.
     pub(super) fn start(&mut self, unit: u32, slot: u32) {
-        if self.desk.past.is_some() && self.recall(unit, slot) {
+        if self.queue.past.is_some() && self.recall(unit, slot) {
             return;
         }
-        let serial = self.desk.next_serial();
-        let now = self.desk.log.now;
-        let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
+        let serial = self.queue.next_serial();
+        let now = self.queue.log.now;
+        let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
         let Some(Frame { graph, records, .. }) = self.units.frame_mut(unit) else { return };
         let Some(record) = records.get_mut(slot as usize) else { return };
         let Some(node) = graph.node(record.node) else { return };
@@ -78,23 +78,23 @@ impl<V: Value> Run<V> {
             record.limit(&node.policy.limits, now);
         }
         record.deadline = record.expires();
-        self.desk.watches |= node.policy.idle.is_some();
-        if !(self.desk.queues() && matches!(node.work, NodeWork::Call)) {
+        self.queue.watches |= node.policy.idle.is_some();
+        if !(self.queue.queues() && matches!(node.work, NodeWork::Call)) {
             record.set_off(node, now);
         }
         if let Some(deadline) = record.deadline {
-            self.desk.wake(deadline);
+            self.queue.wake(deadline);
         }
         match &node.work {
             NodeWork::Call => {
-                record.status = Status::Running;
-                self.desk.running += 1;
-                self.desk.starts.push(Task {
+                record.status = TaskStatus::Running;
+                self.queue.running += 1;
+                self.queue.starts.push(Task {
                     id: TaskId { unit, slot, serial },
                     node: record.node,
                     attempt: record.attempt,
                     deadline: sooner(record.deadline, around),
-                    work: Work::Node(record.input.clone()),
+                    work: TaskWork::Node(record.input.clone()),
                 });
             }
             NodeWork::Graph(nested) => {
@@ -103,17 +103,17 @@ impl<V: Value> Run<V> {
             }
             NodeWork::Agent(spec) => {
                 let mut agent = AgentUnit::new(Arc::clone(spec));
-                self.recall_approvals(unit, slot, &mut agent);
+                self.restore_approvals(unit, slot, &mut agent);
                 let asleep = agent.is_asleep();
-                self.attach(unit, slot, Body::Agent(Box::new(agent)));
+                self.attach(unit, slot, UnitBody::Agent(Box::new(agent)));
                 if let Some(record) = self.units.record(unit, slot).filter(|_| asleep) {
                     record.deadline = None;
                 }
             }
         }
-        self.tell_begun(unit, slot);
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        self.notify_begun(unit, slot);
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::NodeStarted, Level::Info);
             let attempt = units.attempt(unit, slot);
             event.data.insert("attempt".into(), attempt.into());
@@ -125,13 +125,13 @@ impl<V: Value> Run<V> {
     /// time-out.
     pub(super) fn set_off(&mut self, effect: &mut Effect<V>) {
         let Effect::Start(tasks) = effect else { return };
-        if !self.desk.queues() {
+        if !self.queue.queues() {
             return;
         }
-        let now = self.desk.log.now;
+        let now = self.queue.log.now;
         for task in tasks {
             let TaskId { unit, slot, .. } = task.id;
-            let around = sooner(self.units.deadline_around(unit), self.desk.deadline);
+            let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
             let own = if let Some(agent) = self.units.agent_mut(unit) {
                 agent.set_off(slot, now)
             } else {
@@ -139,35 +139,35 @@ impl<V: Value> Run<V> {
             };
             task.deadline = sooner(own, around);
             if let Some(own) = own {
-                self.desk.wake(own);
+                self.queue.wake(own);
             }
         }
     }
 
     /// Gives a task to a unit of its own.
-    fn attach(&mut self, unit: u32, slot: u32, body: Body<V>) {
+    fn attach(&mut self, unit: u32, slot: u32, body: UnitBody<V>) {
         let path = self.units.path(unit, slot);
         let seed = self.units.task_seed(unit, slot);
         let mut child = Unit { parent: Some((unit, slot)), path, seed, body };
-        if self.desk.log.recording || self.desk.shows.states {
+        if self.queue.log.recording || self.queue.event_options.states {
             child.trace();
         }
         let child = self.units.add(child);
         if let Some(record) = self.units.record(unit, slot) {
-            record.status = Status::Nested(child);
+            record.status = TaskStatus::Nested(child);
         }
-        self.desk.active.push_back(child);
+        self.queue.active.push_back(child);
     }
 
     fn nest(&mut self, unit: u32, slot: u32, nested: &Arc<Graph<V>>) {
-        let mut frame = match self.recall_graph(unit, slot) {
-            Some(image) => Frame::restored(Arc::clone(nested), image),
+        let mut frame = match self.restore_graph(unit, slot) {
+            Some(graph_snapshot) => Frame::restored(Arc::clone(nested), graph_snapshot),
             None => Frame::new(Arc::clone(nested), self.units.nested_input(unit, slot, nested)),
         };
         if let Some(around) = self.units.graph(unit) {
             frame.outward.name(nested, around);
         }
-        self.attach(unit, slot, Body::Graph(Box::new(frame)));
+        self.attach(unit, slot, UnitBody::Graph(Box::new(frame)));
     }
 
     /// Nothing is left to run in a graph.
@@ -177,7 +177,7 @@ impl<V: Value> Run<V> {
         };
         let update = self.units.nested_output(unit, parent);
         self.units.remove(unit);
-        self.tell_handed_up(parent, slot, &update);
+        self.notify_handed_up(parent, slot, &update);
         self.done(parent, slot, update);
     }
 }
@@ -186,24 +186,24 @@ impl<V: Value> Frame<V> {
     /// One task per node in the order of the graph, then one per send, in the
     /// places of the last superstep's.
     fn line_up(&mut self) {
-        let Self { graph, agenda, records, .. } = self;
-        agenda.sort(graph);
-        records.truncate(agenda.ready.len());
+        let Self { graph, frontier, records, .. } = self;
+        frontier.sort(graph);
+        records.truncate(frontier.ready.len());
         let used = records.len();
-        for (record, &node) in records.iter_mut().zip(&agenda.ready) {
+        for (record, &node) in records.iter_mut().zip(&frontier.ready) {
             record.renew(node);
         }
-        let more = agenda.ready.iter().skip(used);
-        records.extend(more.map(|&node| Record::new(node, Input::State)));
-        agenda.forget_ready();
-        if agenda.sends.is_empty() {
+        let more = frontier.ready.iter().skip(used);
+        records.extend(more.map(|&node| TaskRecord::new(node, TaskInput::State)));
+        frontier.forget_ready();
+        if frontier.sends.is_empty() {
             return;
         }
-        let sends = (0_u32..).zip(agenda.sends.drain(..));
-        records.extend(sends.map(|(index, sent)| Record {
+        let sends = (0_u32..).zip(frontier.sends.drain(..));
+        records.extend(sends.map(|(index, sent)| TaskRecord {
             send: Some(index),
             timeout: sent.timeout,
-            ..Record::new(sent.node, Input::Sent(sent.input))
+            ..TaskRecord::new(sent.node, TaskInput::Sent(sent.input))
         }));
     }
 }
@@ -217,7 +217,7 @@ impl<V: Value> Units<V> {
     }
 }
 
-impl<V> Record<V> {
+impl<V> TaskRecord<V> {
     /// Opens the budget of one execution, its attempts included.
     fn limit(&mut self, limits: &Limits, now: Time) {
         let extra = self.extra();

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::agenda::{Agenda, Sent};
-use super::barrier::Blamed;
+use super::barrier::BlamedFailure;
 use super::conflict::is_reset;
-use super::frame::{Frame, Record, Status};
-use super::log::Log;
-use super::unit::{Place, span};
-use crate::channel::{ChannelId, Merge, Op, Write};
-use crate::command::{Choice, Route, Update};
+use super::frame::{Frame, TaskRecord, TaskStatus};
+use super::frontier::{Frontier, ResolvedSend};
+use super::log::EventLog;
+use super::unit::{TaskOrigin, span};
+use crate::channel::{ChannelId, Reducer, Write, WriteOp};
+use crate::command::{Destination, Route, Update};
 use crate::event::{Event, EventKind, Level};
 use crate::fault::{Category, Fault};
-use crate::graph::{Branch, END, Graph, NodeId, Sight};
-use crate::rules::{Rules, Site};
+use crate::graph::{ConditionalEdge, END, Graph, NodeId, RouterView};
+use crate::rules::{ReducerSite, Rules};
 use crate::seed::Seed;
 use crate::state::View;
 use crate::task::Failure;
@@ -25,19 +25,19 @@ use crate::value::Value;
 
 /// Where one task leads, looked up and known to exist.
 #[derive(Debug)]
-pub(super) enum Hop<V> {
-    To(Option<NodeId>, Name),
-    Send(Sent<V>),
+pub(super) enum ResolvedRoute<V> {
+    To(Option<NodeId>, TargetName),
+    Send(ResolvedSend<V>),
     /// To a node that does not exist, where the graph is lenient about that.
     Lost(Arc<str>),
 }
 
 /// What one task has written, over the state.
-pub(super) type Overlay<V> = SmallVec<[(ChannelId, V); 2]>;
+pub(super) type WriteOverlay<V> = SmallVec<[(ChannelId, V); 2]>;
 
 /// Under which name a target was chosen.
 #[derive(Debug)]
-pub(super) enum Name {
+pub(super) enum TargetName {
     Own,
     /// A label of the branch that stands for it.
     Label(Arc<str>),
@@ -60,9 +60,9 @@ impl<V: Value> Frame<V> {
         &mut self,
         unit: u32,
         rules: &mut impl Rules<V>,
-    ) -> Result<(), Blamed> {
+    ) -> Result<(), BlamedFailure> {
         let alone = self.records.len() < 2;
-        if self.graph.habits().sight != Sight::Own || (alone && !self.may_repeat_first()) {
+        if self.graph.semantics().sight != RouterView::Own || (alone && !self.may_repeat_first()) {
             return Ok(());
         }
         for slot in 0..self.records.len() {
@@ -72,14 +72,18 @@ impl<V: Value> Frame<V> {
             let overlay = if self.asks_branches(slot) {
                 self.overlay(slot, rules).map_err(|fault| (index(slot), fault.into()))?
             } else {
-                Overlay::new()
+                WriteOverlay::new()
             };
             self.route_one(unit, slot, &overlay, rules)?;
         }
         Ok(())
     }
 
-    pub(super) fn route(&mut self, unit: u32, rules: &mut impl Rules<V>) -> Result<(), Blamed> {
+    pub(super) fn route(
+        &mut self,
+        unit: u32,
+        rules: &mut impl Rules<V>,
+    ) -> Result<(), BlamedFailure> {
         for slot in 0..self.records.len() {
             if self.wants_routing(slot) {
                 self.route_one(unit, slot, &[], rules)?;
@@ -95,7 +99,7 @@ impl<V: Value> Frame<V> {
 
     /// Forgets where a task leads: it has failed, and will be asked again.
     pub(super) fn forget_route(&mut self, slot: u32) {
-        self.hops.retain(|(of, _)| *of != slot);
+        self.routes.retain(|(of, _)| *of != slot);
         if let Some(record) = self.records.get_mut(slot as usize) {
             record.routed = false;
         }
@@ -116,12 +120,12 @@ impl<V: Value> Frame<V> {
         slot: usize,
         overlay: &[(ChannelId, V)],
         rules: &mut impl Rules<V>,
-    ) -> Result<(), Blamed> {
+    ) -> Result<(), BlamedFailure> {
         let place = index(slot);
         let blame = |fault: Fault| (place, Failure::from(fault));
-        let Self { graph, state, records, hops, .. } = self;
+        let Self { graph, state, records, routes, .. } = self;
         let Some(record) = records.get_mut(slot) else { return Ok(()) };
-        let Status::Done(update) = &mut record.status else { return Ok(()) };
+        let TaskStatus::Done(update) = &mut record.status else { return Ok(()) };
         let (own, ask) = match &mut update.route {
             Route::Also(choices) => (std::mem::take(choices), true),
             Route::Only(choices) => (std::mem::take(choices), false),
@@ -129,7 +133,7 @@ impl<V: Value> Frame<V> {
         };
         let (node, attempt) = (record.node, record.attempt);
         for choice in own {
-            hops.push((place, hop(graph, node, None, choice).map_err(blame)?));
+            routes.push((place, route(graph, node, None, choice).map_err(blame)?));
         }
         let branches = if ask { graph.branches(node) } else { &[] };
         for branch in branches {
@@ -137,7 +141,7 @@ impl<V: Value> Frame<V> {
             let view =
                 View { unit, slot: place, node, attempt, graph, slots, overlay, changed, revision };
             for choice in rules.route(branch.router, &view).map_err(|failure| (place, failure))? {
-                hops.push((place, hop(graph, node, Some(branch), choice).map_err(blame)?));
+                routes.push((place, route(graph, node, Some(branch), choice).map_err(blame)?));
             }
         }
         record.routed = true;
@@ -145,10 +149,10 @@ impl<V: Value> Frame<V> {
     }
 
     /// What the state would be after this task's writes alone.
-    fn overlay(&self, slot: usize, rules: &mut impl Rules<V>) -> Result<Overlay<V>, Fault> {
+    fn overlay(&self, slot: usize, rules: &mut impl Rules<V>) -> Result<WriteOverlay<V>, Fault> {
         match self.records.get(slot).map(|record| &record.status) {
-            Some(Status::Done(update)) => self.over(update.writes.iter(), rules),
-            _ => Ok(Overlay::new()),
+            Some(TaskStatus::Done(update)) => self.over(update.writes.iter(), rules),
+            _ => Ok(WriteOverlay::new()),
         }
     }
 
@@ -157,11 +161,11 @@ impl<V: Value> Frame<V> {
         &self,
         writes: impl Iterator<Item = &'a Write<V>> + Clone,
         rules: &mut impl Rules<V>,
-    ) -> Result<Overlay<V>, Fault>
+    ) -> Result<WriteOverlay<V>, Fault>
     where
         V: 'a,
     {
-        let mut overlay = Overlay::new();
+        let mut overlay = WriteOverlay::new();
         let resets = writes.clone().filter(|write| is_reset(write));
         let others = writes.filter(|write| !is_reset(write));
         // As in the merge of all writes, resets come first.
@@ -171,17 +175,20 @@ impl<V: Value> Frame<V> {
             let own = own.map(|place| overlay.swap_remove(place).1);
             let old = || own.or_else(|| self.state.get(write.channel).cloned());
             let value = match (&write.op, &channel.merge) {
-                (Op::Replace(new), _)
-                | (Op::Merge(new), Merge::Set | Merge::Last | Merge::Once) => new.clone(),
-                (Op::Reset, _) => match &channel.default {
+                (WriteOp::Replace(new), _)
+                | (WriteOp::Merge(new), Reducer::Set | Reducer::Last | Reducer::Once) => {
+                    new.clone()
+                }
+                (WriteOp::Reset, _) => match &channel.default {
                     Some(default) => default.fresh(),
                     None => continue,
                 },
-                (Op::Merge(new), Merge::Foreign(rule)) => {
-                    let at = Site { graph: &self.graph, channel: write.channel, rule: *rule };
+                (WriteOp::Merge(new), Reducer::Foreign(rule)) => {
+                    let at =
+                        ReducerSite { graph: &self.graph, channel: write.channel, rule: *rule };
                     rules.reduce(at, old(), new.clone())?
                 }
-                (Op::Merge(new), rule) => V::merge(rule, old(), new.clone()),
+                (WriteOp::Merge(new), rule) => V::merge(rule, old(), new.clone()),
             };
             overlay.push((write.channel, value));
         }
@@ -189,18 +196,18 @@ impl<V: Value> Frame<V> {
     }
 
     /// Makes ready what comes next. Nothing can fail any more.
-    pub(super) fn follow(&mut self, place: &Place<'_>, log: &mut Log) {
-        let Self { graph, records, agenda, hops, .. } = self;
-        if hops.len() > 1 {
+    pub(super) fn follow(&mut self, place: &TaskOrigin<'_>, log: &mut EventLog) {
+        let Self { graph, records, frontier, routes, .. } = self;
+        if routes.len() > 1 {
             // In order already, unless a failure sent some tasks another way.
-            hops.sort_by_key(|(slot, _)| *slot);
+            routes.sort_by_key(|(slot, _)| *slot);
         }
-        let mut hops = (!hops.is_empty()).then(|| hops.drain(..).peekable());
+        let mut routes = (!routes.is_empty()).then(|| routes.drain(..).peekable());
         for (slot, record) in (0_u32..).zip(&*records) {
-            let Status::Done(update) = &record.status else { continue };
+            let TaskStatus::Done(update) = &record.status else { continue };
             let follows = matches!(update.route, Route::Follow | Route::Also(_));
-            agenda.over |= matches!(update.route, Route::End);
-            let mut path = Path { graph, agenda, log, record, slot, place };
+            frontier.over |= matches!(update.route, Route::End);
+            let mut path = Path { graph, frontier, log, record, slot, place };
             if follows {
                 for &target in graph.successors(path.record.node) {
                     path.take_edge(target, Label::None);
@@ -209,22 +216,22 @@ impl<V: Value> Frame<V> {
                     path.arrive();
                 }
             }
-            let Some(hops) = &mut hops else { continue };
-            while let Some((_, hop)) = hops.next_if(|(of, _)| *of <= slot) {
-                path.take_hop(hop);
+            let Some(routes) = &mut routes else { continue };
+            while let Some((_, route)) = routes.next_if(|(of, _)| *of <= slot) {
+                path.take_route(route);
             }
         }
     }
 }
 
-impl<V> Record<V> {
+impl<V> TaskRecord<V> {
     /// Whether it is done and it is not known yet where that leads.
     pub(super) fn wants_routing(&self, graph: &Graph<V>) -> bool {
         match &self.status {
-            Status::Done(Update { route: Route::Follow, .. }) => {
+            TaskStatus::Done(Update { route: Route::Follow, .. }) => {
                 !self.routed && !graph.branches(self.node).is_empty()
             }
-            Status::Done(Update { route: Route::Also(_) | Route::Only(_), .. }) => !self.routed,
+            TaskStatus::Done(Update { route: Route::Also(_) | Route::Only(_), .. }) => !self.routed,
             _ => false,
         }
     }
@@ -233,26 +240,28 @@ impl<V> Record<V> {
 /// The way on from one task.
 struct Path<'a, V> {
     graph: &'a Graph<V>,
-    agenda: &'a mut Agenda<V>,
-    log: &'a mut Log,
-    record: &'a Record<V>,
+    frontier: &'a mut Frontier<V>,
+    log: &'a mut EventLog,
+    record: &'a TaskRecord<V>,
     slot: u32,
-    place: &'a Place<'a>,
+    place: &'a TaskOrigin<'a>,
 }
 
 impl<V: Value> Path<'_, V> {
-    fn take_hop(&mut self, hop: Hop<V>) {
-        match hop {
-            Hop::To(target, Name::Own) => self.take_edge(target, Label::Target),
-            Hop::To(target, Name::Label(label)) => self.take_edge(target, Label::Text(&label)),
-            Hop::Send(sent) => {
+    fn take_route(&mut self, route: ResolvedRoute<V>) {
+        match route {
+            ResolvedRoute::To(target, TargetName::Own) => self.take_edge(target, Label::Target),
+            ResolvedRoute::To(target, TargetName::Label(label)) => {
+                self.take_edge(target, Label::Text(&label))
+            }
+            ResolvedRoute::Send(sent) => {
                 let Self { graph, log, record, slot, place, .. } = self;
                 let target = || graph.node_name(Some(sent.node));
                 let label = Label::Text("send");
                 log.emit(|| edge(place, place.task(graph, record, *slot), target(), label));
-                self.agenda.sends.push(sent);
+                self.frontier.sends.push(sent);
             }
-            Hop::Lost(name) => {
+            ResolvedRoute::Lost(name) => {
                 let Self { graph, log, record, slot, place, .. } = self;
                 log.emit(|| {
                     let task = place.task(graph, record, *slot);
@@ -266,24 +275,24 @@ impl<V: Value> Path<'_, V> {
     }
 
     fn take_edge(&mut self, target: Option<NodeId>, label: Label<'_>) {
-        let Self { graph, agenda, log, record, slot, place } = self;
+        let Self { graph, frontier, log, record, slot, place } = self;
         log.emit(|| {
             let to = graph.node_name(target);
             edge(place, place.task(graph, record, *slot), to, label)
         });
         if let Some(target) = target {
-            agenda.add(graph, target);
+            frontier.add(graph, target);
         }
     }
 
     fn arrive(&mut self) {
-        for target in self.agenda.arrive(self.graph, self.record.node) {
+        for target in self.frontier.arrive(self.graph, self.record.node) {
             self.take_edge(Some(target), Label::Text("join"));
         }
     }
 }
 
-fn edge(place: &Place<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Label<'_>) -> Event {
+fn edge(place: &TaskOrigin<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Label<'_>) -> Event {
     let (source, seed) = task;
     let mut data = serde_json::Map::new();
     data.insert("source".into(), (*source).into());
@@ -309,24 +318,26 @@ fn edge(place: &Place<'_>, task: (Arc<str>, Seed), to: Arc<str>, label: Label<'_
 
 /// Looks up what was chosen. A branch that declares its targets may choose
 /// among those only.
-fn hop<V>(
+fn route<V>(
     graph: &Graph<V>,
     from: NodeId,
-    branch: Option<&Branch>,
-    choice: Choice<V>,
-) -> Result<Hop<V>, Fault> {
+    branch: Option<&ConditionalEdge>,
+    choice: Destination<V>,
+) -> Result<ResolvedRoute<V>, Fault> {
     match choice {
-        Choice::End => Ok(Hop::To(None, Name::Own)),
-        Choice::Node(node) if node != NodeId::START && graph.node(node).is_some() => {
-            Ok(Hop::To(Some(node), Name::Own))
+        Destination::End => Ok(ResolvedRoute::To(None, TargetName::Own)),
+        Destination::Node(node) if node != NodeId::START && graph.node(node).is_some() => {
+            Ok(ResolvedRoute::To(Some(node), TargetName::Own))
         }
-        Choice::Node(node) => Err(undeclared(graph, from, branch, &node.0.to_string())),
-        Choice::Name(name) => named(graph, from, branch, name),
-        Choice::Send(send) => match graph.node_id(&send.node) {
-            Some(node) if node != NodeId::START => {
-                Ok(Hop::Send(Sent { node, input: send.input, timeout: send.timeout }))
-            }
-            _ if graph.habits().lenient => Ok(Hop::Lost(send.node)),
+        Destination::Node(node) => Err(undeclared(graph, from, branch, &node.0.to_string())),
+        Destination::Name(name) => named(graph, from, branch, name),
+        Destination::Send(send) => match graph.node_id(&send.node) {
+            Some(node) if node != NodeId::START => Ok(ResolvedRoute::Send(ResolvedSend {
+                node,
+                input: send.input,
+                timeout: send.timeout,
+            })),
+            _ if graph.semantics().lenient => Ok(ResolvedRoute::Lost(send.node)),
             _ => Err(undeclared(graph, from, branch, &send.node)),
         },
     }
@@ -335,9 +346,9 @@ fn hop<V>(
 fn named<V>(
     graph: &Graph<V>,
     from: NodeId,
-    branch: Option<&Branch>,
+    branch: Option<&ConditionalEdge>,
     name: Arc<str>,
-) -> Result<Hop<V>, Fault> {
+) -> Result<ResolvedRoute<V>, Fault> {
     let declared = branch.and_then(|branch| branch.targets.as_ref());
     let found = match declared {
         Some(targets) => targets.get(&name).copied(),
@@ -345,14 +356,21 @@ fn named<V>(
         None => graph.node_id(&name).filter(|&node| node != NodeId::START).map(Some),
     };
     match found {
-        Some(target) if declared.is_some() => Ok(Hop::To(target, Name::Label(name))),
-        Some(target) => Ok(Hop::To(target, Name::Own)),
-        None if graph.habits().lenient && declared.is_none() => Ok(Hop::Lost(name)),
+        Some(target) if declared.is_some() => {
+            Ok(ResolvedRoute::To(target, TargetName::Label(name)))
+        }
+        Some(target) => Ok(ResolvedRoute::To(target, TargetName::Own)),
+        None if graph.semantics().lenient && declared.is_none() => Ok(ResolvedRoute::Lost(name)),
         None => Err(undeclared(graph, from, branch, &name)),
     }
 }
 
-fn undeclared<V>(graph: &Graph<V>, from: NodeId, branch: Option<&Branch>, name: &str) -> Fault {
+fn undeclared<V>(
+    graph: &Graph<V>,
+    from: NodeId,
+    branch: Option<&ConditionalEdge>,
+    name: &str,
+) -> Fault {
     let known: Vec<&str> = match branch.and_then(|branch| branch.targets.as_ref()) {
         Some(targets) => targets.keys().map(|label| &**label).collect(),
         None => graph.nodes().iter().skip(1).map(|node| &*node.name).chain([END]).collect(),

@@ -6,16 +6,16 @@
 
 use super::Run;
 use crate::checkpoint::{
-    Call, Callee, Change, Commit, KnownSubrun, Memory, SubrunCommit, diverged,
+    Call, Callee, Commit, CommitChange, KnownSubrun, RecoveredRun, SubrunCommit, diverged,
 };
 use crate::fault::Fault;
-use crate::notice::Shows;
+use crate::notice::EventOptions;
 use crate::seed::Seed;
 use crate::task::TaskId;
 use crate::value::Value;
 
 use super::calls::cancelled;
-use super::frame::{Record, Status};
+use super::frame::{TaskRecord, TaskStatus};
 
 /// A run that a task may start now.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl<V: Value> Run<V> {
         let TaskId { unit, slot, .. } = id;
         let name = name.to_owned();
         let call = Call { callee: Callee::Graph, name, digest, repeatable: true };
-        let (task, mark) = (self.units.task_seed(unit, slot), self.desk.mark);
+        let (task, mark) = (self.units.task_seed(unit, slot), self.queue.mark);
         let Some(record) = self.units.record(unit, slot) else { return Ok(None) };
         let entered = record.ledger().enter(&call).map_err(|before| diverged(&before, &call))?;
         let (made, nth, known) = entered;
@@ -78,13 +78,14 @@ impl<V: Value> Run<V> {
             return Err(cancelled());
         }
         let TaskId { unit, slot, serial } = id;
-        let under_way = |record: &&mut Record<V>| {
-            record.serial == serial && matches!(record.status, Status::Running | Status::Cancelling)
+        let under_way = |record: &&mut TaskRecord<V>| {
+            record.serial == serial
+                && matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling)
         };
         let Some(record) = self.units.record(unit, slot).filter(under_way) else { return Ok(None) };
         record.ledger().mark_subrun(&commit);
         let attempt = record.attempt;
-        let change = |task| Change::Subrun(task, attempt, Box::new(commit));
+        let change = |task| CommitChange::Subrun(task, attempt, Box::new(commit));
         Ok(self.commit_of(unit, slot, change))
     }
 
@@ -94,7 +95,7 @@ impl<V: Value> Run<V> {
     }
 
     /// Has what a subrun has come to kept, in place of its handle.
-    pub fn finish_subrun(&mut self, id: TaskId, index: u32, memory: Memory<V>) {
+    pub fn finish_subrun(&mut self, id: TaskId, index: u32, memory: RecoveredRun<V>) {
         self.note_subrun(id, index, KnownSubrun::Ended(Box::new(memory)));
     }
 
@@ -107,23 +108,28 @@ impl<V: Value> Run<V> {
     pub fn resume_subrun(&mut self, id: TaskId, index: u32) {
         let TaskId { unit, slot, serial } = id;
         let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
-        if let Some(record) = record.filter(|record| matches!(record.status, Status::Running)) {
+        if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
             record.ledger().reopen(index);
         }
     }
 
     /// What the run has come to, once it is over.
-    pub fn memory(&self) -> Option<Memory<V>> {
-        let (spent, events) = (*self.desk.budget.spent(), self.desk.log.seq);
-        let ended = self.desk.ended.clone();
-        self.image().map(|image| Memory { spent, events, ended, ..Memory::at(image) })
+    pub fn memory(&self) -> Option<RecoveredRun<V>> {
+        let (spent, events) = (*self.queue.budget.spent(), self.queue.log.seq);
+        let ended = self.queue.ended.clone();
+        self.graph_snapshot().map(|graph_snapshot| RecoveredRun {
+            spent,
+            events,
+            ended,
+            ..RecoveredRun::at(graph_snapshot)
+        })
     }
 
     /// Changes what a run that rests tells from now on.
-    pub fn watch(&mut self, events: bool, shows: Shows) {
-        self.desk.log.recording = events;
-        self.desk.shows = shows;
-        if let Some(root) = self.units.get_mut(0).filter(|_| events || shows.states) {
+    pub fn watch(&mut self, events: bool, event_options: EventOptions) {
+        self.queue.log.recording = events;
+        self.queue.event_options = event_options;
+        if let Some(root) = self.units.get_mut(0).filter(|_| events || event_options.states) {
             root.trace();
         }
     }
@@ -148,7 +154,7 @@ impl<V: Value> Run<V> {
     fn note_subrun(&mut self, id: TaskId, index: u32, known: KnownSubrun<V>) {
         let TaskId { unit, slot, serial } = id;
         let record = self.units.record(unit, slot).filter(|record| record.serial == serial);
-        if let Some(record) = record.filter(|record| matches!(record.status, Status::Running)) {
+        if let Some(record) = record.filter(|record| matches!(record.status, TaskStatus::Running)) {
             record.ledger().note_subrun(index, known);
         }
     }

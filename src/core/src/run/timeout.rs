@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use super::Run;
-use super::frame::{Frame, Record, Status, Watch};
-use super::stop::Patience;
-use super::unit::{Doom, Units, sooner};
+use super::frame::{Frame, IdleWatch, TaskRecord, TaskStatus};
+use super::stop::CancelMode;
+use super::unit::{Termination, Units, sooner};
 use crate::budget::{Dimension, exhausted};
 use crate::fault::{Category, Fault};
-use crate::graph::{Node, Sign};
+use crate::graph::{Heartbeat, Node};
 use crate::task::TaskId;
 use crate::time::Time;
 use crate::value::Value;
@@ -18,51 +18,51 @@ impl<V: Value> Run<V> {
     /// How many tasks have been handed out and not been answered, or wait for their
     /// next attempt.
     pub const fn pending_tasks(&self) -> usize {
-        self.desk.running + self.desk.sleeping
+        self.queue.running + self.queue.sleeping
     }
 
     /// Whether something of a task is due before the run's deadline: a time-out, a retry.
     pub fn has_timer(&self) -> bool {
-        self.desk.alarm.is_some() && self.desk.alarm != self.desk.deadline
+        self.queue.alarm.is_some() && self.queue.alarm != self.queue.deadline
     }
 
     /// Says that an attempt is alive, and with it all that it works for.
-    pub fn alive(&mut self, id: TaskId, sign: Sign, now: Time) {
-        if self.desk.watches && self.units.is_present(id) {
+    pub fn alive(&mut self, id: TaskId, sign: Heartbeat, now: Time) {
+        if self.queue.watches && self.units.is_present(id) {
             self.units.touch(id.unit, id.slot, sign, now);
         }
     }
 
     /// A superstep of the run's own graph begins, or goes on after a pause.
     pub(super) fn time_step(&mut self, unit: u32) {
-        let Some(limit) = self.desk.step_timeout.filter(|_| unit == 0) else { return };
-        let until = self.desk.log.now + limit;
+        let Some(limit) = self.queue.step_timeout.filter(|_| unit == 0) else { return };
+        let until = self.queue.log.now + limit;
         if let Some(frame) = self.units.frame_mut(unit) {
             frame.expires = Some(until);
-            self.desk.wake(until);
+            self.queue.wake(until);
         }
     }
 
     /// Gives a superstep up that has taken too long.
-    pub(super) fn ring_step(&mut self, unit: u32, now: Time) {
+    pub(super) fn fire_step_timeout(&mut self, unit: u32, now: Time) {
         let Some(frame) = self.units.frame_mut(unit) else { return };
         let Some(until) = frame.expires.filter(|_| frame.open > 0) else { return };
         if now < until {
-            return self.desk.wake(until);
+            return self.queue.wake(until);
         }
         frame.expires = None;
-        let limit = self.desk.step_timeout.unwrap_or_default();
+        let limit = self.queue.step_timeout.unwrap_or_default();
         let message = format!("a superstep took longer than its limit: {} s", limit.as_secs_f64());
         let fault = Fault::new(Category::Timeout, "step_timeout", message)
             .with("timeout", limit.as_secs_f64())
             .with("elapsed", (limit + now.since(until)).as_secs_f64())
             .hint("raise `step_timeout`, or find out what its nodes wait for");
-        self.doom(unit, Doom::Fault(fault), Patience::LetGo);
+        self.terminate(unit, Termination::Fault(fault), CancelMode::LetGo);
     }
 
     /// Why a task is out of time: its attempt, or all it may spend.
     pub(super) fn lateness(&mut self, unit: u32, slot: u32) -> Fault {
-        let now = self.desk.log.now;
+        let now = self.queue.log.now;
         let record = self.units.record(unit, slot);
         match record.and_then(|record| record.extra().expires.take_if(|at| *at <= now)) {
             Some(_) => exhausted(Dimension::WallTime),
@@ -78,7 +78,7 @@ impl<V: Value> Run<V> {
         let run = record.and_then(|record| record.timeout);
         let run = run.or_else(|| node.and_then(|node| node.policy.timeout));
         let idle = node.and_then(|node| node.policy.idle).map(|idle| idle.limit);
-        let silent = record.is_some_and(Record::is_silent);
+        let silent = record.is_some_and(TaskRecord::is_silent);
         let limit = if silent { idle } else { run }.unwrap_or_default();
         let message =
             if silent { "the node gave no sign of life" } else { "the node took too long" };
@@ -93,9 +93,9 @@ impl<V: Value> Run<V> {
             .hint("raise its `timeout`, or find out what it waits for")
     }
 
-    fn elapsed(&self, record: Option<&Record<V>>, limit: Duration) -> Duration {
-        let now = self.desk.log.now;
-        if let Some(watch) = record.and_then(Record::watch) {
+    fn elapsed(&self, record: Option<&TaskRecord<V>>, limit: Duration) -> Duration {
+        let now = self.queue.log.now;
+        if let Some(watch) = record.and_then(TaskRecord::watch) {
             return now.since(watch.began);
         }
         let late = record.and_then(|record| record.deadline);
@@ -106,7 +106,7 @@ impl<V: Value> Run<V> {
 impl<V: Value> Units<V> {
     /// Puts off what waits for a sign of life: of a task, and of those on
     /// whose behalf it works.
-    fn touch(&mut self, unit: u32, slot: u32, sign: Sign, now: Time) {
+    fn touch(&mut self, unit: u32, slot: u32, sign: Heartbeat, now: Time) {
         for (unit, slot) in self.lineage(unit, slot) {
             let Some(Frame { graph, records, .. }) = self.frame_mut(unit) else { continue };
             let Some(record) = records.get_mut(slot as usize) else { continue };
@@ -117,7 +117,7 @@ impl<V: Value> Units<V> {
     }
 }
 
-impl<V> Record<V> {
+impl<V> TaskRecord<V> {
     /// An attempt begins: from now on its time-outs count.
     pub(super) fn set_off(&mut self, node: &Node<V>, now: Time) {
         let timeout = self.timeout.or(node.policy.timeout);
@@ -125,15 +125,15 @@ impl<V> Record<V> {
         self.deadline = sooner(until, self.expires());
         if let Some(idle) = node.policy.idle {
             let silent = now + idle.limit;
-            self.extra().watch = Some(Watch { began: now, until, silent });
+            self.extra().watch = Some(IdleWatch { began: now, until, silent });
             self.deadline = sooner(self.deadline, Some(silent));
         }
     }
 
-    fn touch(&mut self, node: &Node<V>, sign: Sign, now: Time) {
+    fn touch(&mut self, node: &Node<V>, sign: Heartbeat, now: Time) {
         let Some(idle) = node.policy.idle else { return };
-        let counts = sign == Sign::Heartbeat || !idle.strict;
-        let runs = matches!(self.status, Status::Running | Status::Nested(_));
+        let counts = sign == Heartbeat::Explicit || !idle.strict;
+        let runs = matches!(self.status, TaskStatus::Running | TaskStatus::Nested(_));
         if !counts || !runs || self.deadline.is_none() {
             return;
         }
@@ -144,7 +144,7 @@ impl<V> Record<V> {
         }
     }
 
-    fn watch(&self) -> Option<&Watch> {
+    fn watch(&self) -> Option<&IdleWatch> {
         self.extra.as_ref()?.watch.as_ref()
     }
 

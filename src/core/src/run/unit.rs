@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::agent::AgentUnit;
-use super::frame::{Frame, Record};
+use super::frame::{Frame, TaskRecord};
 use crate::budget::{Budget, Dimension};
 use crate::command::Update;
 use crate::effect::Ending;
@@ -25,18 +25,18 @@ pub(super) struct Unit<V> {
     pub(super) parent: Option<(u32, u32)>,
     pub(super) path: Vec<Arc<str>>,
     pub(super) seed: Seed,
-    pub(super) body: Body<V>,
+    pub(super) body: UnitBody<V>,
 }
 
 #[derive(Debug)]
-pub(super) enum Body<V> {
+pub(super) enum UnitBody<V> {
     Graph(Box<Frame<V>>),
     Agent(Box<AgentUnit<V>>),
 }
 
 /// Why a unit ends before its time.
 #[derive(Debug)]
-pub(super) enum Doom<V> {
+pub(super) enum Termination<V> {
     /// A task has failed for good.
     Fault(Fault),
     /// A budget is spent.
@@ -51,12 +51,12 @@ pub(super) enum Doom<V> {
 
 impl<V: Value> Unit<V> {
     pub(super) fn root(frame: Frame<V>, seed: Seed) -> Self {
-        Self { parent: None, path: Vec::new(), seed, body: Body::Graph(Box::new(frame)) }
+        Self { parent: None, path: Vec::new(), seed, body: UnitBody::Graph(Box::new(frame)) }
     }
 
     /// Keeps track of what each superstep changes.
     pub(super) fn trace(&mut self) {
-        if let Body::Graph(frame) = &mut self.body {
+        if let UnitBody::Graph(frame) = &mut self.body {
             frame.state.trace();
         }
     }
@@ -79,18 +79,18 @@ impl<V: Value> Unit<V> {
 
 /// Where the tasks of a graph's superstep are, for events about them.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct TaskOrigin<'a> {
     pub(super) path: &'a [Arc<str>],
     pub(super) seed: Seed,
     pub(super) step: u64,
 }
 
-impl Place<'_> {
+impl TaskOrigin<'_> {
     /// The name of a task in a path, and what its ids derive from.
     pub(super) fn task<V>(
         &self,
         graph: &Graph<V>,
-        record: &Record<V>,
+        record: &TaskRecord<V>,
         slot: u32,
     ) -> (Arc<str>, Seed) {
         (record.name(graph), record.seed(self.seed, self.step, slot))
@@ -140,45 +140,45 @@ impl<V: Value> Units<V> {
     }
 
     pub(super) fn is_agent(&self, index: u32) -> bool {
-        matches!(self.get(index), Some(Unit { body: Body::Agent(_), .. }))
+        matches!(self.get(index), Some(Unit { body: UnitBody::Agent(_), .. }))
     }
 
     pub(super) fn frame(&self, index: u32) -> Option<&Frame<V>> {
         match &self.get(index)?.body {
-            Body::Graph(frame) => Some(frame),
-            Body::Agent(_) => None,
+            UnitBody::Graph(frame) => Some(frame),
+            UnitBody::Agent(_) => None,
         }
     }
 
     pub(super) fn frame_mut(&mut self, index: u32) -> Option<&mut Frame<V>> {
         match &mut self.get_mut(index)?.body {
-            Body::Graph(frame) => Some(frame),
-            Body::Agent(_) => None,
+            UnitBody::Graph(frame) => Some(frame),
+            UnitBody::Agent(_) => None,
         }
     }
 
     pub(super) fn agent_mut(&mut self, index: u32) -> Option<&mut AgentUnit<V>> {
         match &mut self.get_mut(index)?.body {
-            Body::Graph(_) => None,
-            Body::Agent(agent) => Some(agent),
+            UnitBody::Graph(_) => None,
+            UnitBody::Agent(agent) => Some(agent),
         }
     }
 
     pub(super) fn agent(&self, index: u32) -> Option<&AgentUnit<V>> {
         match &self.get(index)?.body {
-            Body::Graph(_) => None,
-            Body::Agent(agent) => Some(agent),
+            UnitBody::Graph(_) => None,
+            UnitBody::Agent(agent) => Some(agent),
         }
     }
 
-    pub(super) fn record(&mut self, unit: u32, slot: u32) -> Option<&mut Record<V>> {
+    pub(super) fn record(&mut self, unit: u32, slot: u32) -> Option<&mut TaskRecord<V>> {
         self.frame_mut(unit)?.records.get_mut(slot as usize)
     }
 
     /// The graph whose state a task of this unit sees.
     pub(super) fn graph(&self, index: u32) -> Option<&Arc<Graph<V>>> {
         match self.get(index)? {
-            Unit { body: Body::Graph(frame), .. } => Some(&frame.graph),
+            Unit { body: UnitBody::Graph(frame), .. } => Some(&frame.graph),
             Unit { parent: Some((parent, _)), .. } => self.graph(*parent),
             Unit { parent: None, .. } => None,
         }
@@ -231,8 +231,8 @@ impl<V: Value> Units<V> {
     /// Whether an attempt is the present one of its task.
     pub(super) fn is_present(&self, id: TaskId) -> bool {
         match self.get(id.unit).map(|unit| &unit.body) {
-            Some(Body::Agent(agent)) => agent.is_present(id),
-            Some(Body::Graph(frame)) => {
+            Some(UnitBody::Agent(agent)) => agent.is_present(id),
+            Some(UnitBody::Graph(frame)) => {
                 let record = frame.records.get(id.slot as usize);
                 record.is_some_and(|record| record.serial == id.serial)
             }
@@ -288,8 +288,8 @@ impl<V: Value> Units<V> {
     pub(super) fn task_seed(&self, unit: u32, slot: u32) -> Seed {
         let Some(found) = self.get(unit) else { return Seed::default() };
         match &found.body {
-            Body::Agent(agent) => agent.call_seed(found.seed, slot),
-            Body::Graph(frame) => match frame.records.get(slot as usize) {
+            UnitBody::Agent(agent) => agent.call_seed(found.seed, slot),
+            UnitBody::Graph(frame) => match frame.records.get(slot as usize) {
                 Some(record) => record.seed(found.seed, frame.step, slot),
                 None => found.seed,
             },

@@ -9,7 +9,7 @@ use crate::channel::ChannelId;
 use crate::graph::{Graph, Node, NodeId};
 use crate::seed::Seed;
 use crate::state::State;
-use crate::task::{Input, TaskId};
+use crate::task::{TaskId, TaskInput};
 use crate::time::Time;
 use crate::value::Value;
 
@@ -76,7 +76,7 @@ impl<V: Value> Run<V> {
 
     /// What the node of a task gets to see, while it lasts; for a call of an
     /// agent loop that of its [`Run::origin`].
-    pub fn input_of(&self, id: TaskId) -> Option<&Input<V>> {
+    pub fn input_of(&self, id: TaskId) -> Option<&TaskInput<V>> {
         let TaskId { unit, slot, .. } = self.origin(id);
         let record = self.units.frame(unit)?.records.get(slot as usize)?;
         Some(&record.input)
@@ -90,10 +90,10 @@ impl<V: Value> Run<V> {
 
     /// Whether [`Run::step`] has something to decide or to hand out now.
     pub fn is_ready(&self) -> bool {
-        let desk = &self.desk;
-        let held = desk.awaiting.is_some();
-        let ready = !desk.active.is_empty() || !desk.starts.is_empty() || !desk.due.is_empty();
-        !desk.cancels.is_empty() || (!held && (ready || desk.ended.is_some()))
+        let queue = &self.queue;
+        let held = queue.awaiting.is_some();
+        let ready = !queue.active.is_empty() || !queue.starts.is_empty() || !queue.due.is_empty();
+        !queue.cancels.is_empty() || (!held && (ready || queue.ended.is_some()))
     }
 
     /// The names of the nodes that lead to a task, its own included.
@@ -118,11 +118,11 @@ impl<V: Value> Run<V> {
 
     /// What the run has spent and may spend.
     pub const fn budget(&self) -> &Budget {
-        &self.desk.budget
+        &self.queue.budget
     }
 
     /// Time left until the run's deadline; none if it has none.
     pub fn remaining(&self, now: Time) -> Option<Duration> {
-        self.desk.deadline.map(|deadline| deadline.since(now))
+        self.queue.deadline.map(|deadline| deadline.since(now))
     }
 }

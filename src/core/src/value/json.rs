@@ -3,49 +3,53 @@
 use serde_json::{Map, Number, Value as Json};
 
 use super::Value;
-use crate::channel::{Kind, Merge};
-use crate::incident::Incident;
+use crate::channel::{Reducer, ValueKind};
+use crate::incident::FaultRecord;
 
 impl Value for Json {
     fn same(&self, other: &Self) -> bool {
         self == other
     }
 
-    fn fits(&self, kind: Kind) -> bool {
+    fn fits(&self, kind: ValueKind) -> bool {
         match kind {
-            Kind::Any => true,
-            Kind::Text => self.is_string(),
-            Kind::Integer => self.is_i64() || self.is_u64(),
-            Kind::Number => self.is_number(),
-            Kind::Boolean => self.is_boolean(),
-            Kind::List => self.is_array(),
-            Kind::Record => self.is_object(),
+            ValueKind::Any => true,
+            ValueKind::Text => self.is_string(),
+            ValueKind::Integer => self.is_i64() || self.is_u64(),
+            ValueKind::Number => self.is_number(),
+            ValueKind::Boolean => self.is_boolean(),
+            ValueKind::List => self.is_array(),
+            ValueKind::Record => self.is_object(),
         }
     }
 
-    fn check(merge: &Merge, old: Option<&Self>, new: &Self) -> Result<(), String> {
+    fn check(merge: &Reducer, old: Option<&Self>, new: &Self) -> Result<(), String> {
         let needs = |what: &str, found: &Self| Err(format!("needs {what}, found: {}", name(found)));
         let is_list = |value: &Self| value.is_array();
         match merge {
-            Merge::Append | Merge::Upsert { .. } | Merge::Put if !old.is_none_or(is_list) => {
+            Reducer::Append | Reducer::Upsert { .. } | Reducer::Put if !old.is_none_or(is_list) => {
                 needs("a list to add to", old.unwrap_or(&Self::Null))
             }
-            Merge::Set | Merge::Last | Merge::Once | Merge::Foreign(_) | Merge::Append => Ok(()),
-            Merge::Extend | Merge::Messages => match old.filter(|old| !old.is_array()) {
+            Reducer::Set
+            | Reducer::Last
+            | Reducer::Once
+            | Reducer::Foreign(_)
+            | Reducer::Append => Ok(()),
+            Reducer::Extend | Reducer::Messages => match old.filter(|old| !old.is_array()) {
                 Some(old) => needs("a list to add to", old),
                 None if new.is_array() => Ok(()),
                 None => needs("a list", new),
             },
-            Merge::Record | Merge::Fields => match old.filter(|old| !old.is_object()) {
+            Reducer::Record | Reducer::Fields => match old.filter(|old| !old.is_object()) {
                 Some(old) => needs("an object to merge into", old),
                 None if new.is_object() => Ok(()),
                 None => needs("an object", new),
             },
-            Merge::Upsert { key } if new.get(key).is_some() => Ok(()),
-            Merge::Upsert { key } => Err(format!("needs an object with the key: {key}")),
-            Merge::Put if slot(new).is_some() => Ok(()),
-            Merge::Put => needs("a pair of an index and a value", new),
-            Merge::Sum | Merge::Max => match old.filter(|old| !old.is_number()) {
+            Reducer::Upsert { key } if new.get(key).is_some() => Ok(()),
+            Reducer::Upsert { key } => Err(format!("needs an object with the key: {key}")),
+            Reducer::Put if slot(new).is_some() => Ok(()),
+            Reducer::Put => needs("a pair of an index and a value", new),
+            Reducer::Sum | Reducer::Max => match old.filter(|old| !old.is_number()) {
                 Some(old) => needs("a number to count on", old),
                 None if new.is_number() => Ok(()),
                 None => needs("a number", new),
@@ -53,16 +57,16 @@ impl Value for Json {
         }
     }
 
-    fn merge(merge: &Merge, old: Option<Self>, new: Self) -> Self {
+    fn merge(merge: &Reducer, old: Option<Self>, new: Self) -> Self {
         match (merge, old) {
-            (Merge::Append, old) => append(list(old), new),
-            (Merge::Extend, old) => extend(list(old), list(Some(new))),
-            (Merge::Messages, old) => messages(list(old), list(Some(new))),
-            (Merge::Record | Merge::Fields, Some(Self::Object(old))) => record(old, new),
-            (Merge::Upsert { key }, old) => upsert(list(old), key, new),
-            (Merge::Put, old) => put(list(old), &new),
-            (Merge::Sum, Some(Self::Number(old))) => sum(&old, &new),
-            (Merge::Max, Some(old)) if less(&new, &old) => old,
+            (Reducer::Append, old) => append(list(old), new),
+            (Reducer::Extend, old) => extend(list(old), list(Some(new))),
+            (Reducer::Messages, old) => messages(list(old), list(Some(new))),
+            (Reducer::Record | Reducer::Fields, Some(Self::Object(old))) => record(old, new),
+            (Reducer::Upsert { key }, old) => upsert(list(old), key, new),
+            (Reducer::Put, old) => put(list(old), &new),
+            (Reducer::Sum, Some(Self::Number(old))) => sum(&old, &new),
+            (Reducer::Max, Some(old)) if less(&new, &old) => old,
             _ => new,
         }
     }
@@ -71,7 +75,7 @@ impl Value for Json {
         json
     }
 
-    fn from_incident(incident: &Incident<'_>) -> Self {
+    fn from_incident(incident: &FaultRecord<'_>) -> Self {
         let message = || Self::String(incident.fault.message.clone());
         serde_json::to_value(incident).unwrap_or_else(|_| message())
     }

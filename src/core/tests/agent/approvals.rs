@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use antiphon_core::SideEffect::{External, Read};
 use antiphon_core::agent::AgentTool;
-use antiphon_core::approval::{Approval, Decision, Judgement, Proposal};
-use antiphon_core::channel::Merge;
-use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory};
+use antiphon_core::approval::{Approval, Decision, HostVerdict, Proposal};
+use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::{Commit, CommitChange, RecoveredRun, TaskSnapshotState};
 use antiphon_core::effect::{Effect, Question};
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Graph, Node, NodeWork, Policy, START};
+use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork, START};
 use antiphon_core::model::ModelReply;
 use antiphon_core::run::Options;
-use antiphon_core::task::{Outcome, Work};
+use antiphon_core::task::{TaskOutcome, TaskWork};
 use antiphon_core::{Category, SideEffect};
 use serde_json::{Value, json};
 
@@ -50,8 +50,8 @@ pub(super) fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
     Play::with(graph, script, json!({}), Options { commits: true, ..options() })
 }
 
-pub(super) fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
-    let mut memory = Memory::new(graph);
+pub(super) fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> RecoveredRun<Value> {
+    let mut memory = RecoveredRun::new(graph);
     for commit in &play.commits {
         memory.fold(graph, commit.clone()).unwrap();
     }
@@ -62,17 +62,17 @@ pub(super) fn folded(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
 pub(super) fn resumed(
     graph: &Arc<Graph<Value>>,
     script: Script,
-    mut memory: Memory<Value>,
+    mut memory: RecoveredRun<Value>,
     answers: &[(&Question<Value>, Value)],
 ) -> Play {
     let commit = |(question, answer): &(&Question<Value>, Value)| {
         let kept = memory.tasks.values().find(|kept| match &kept.state {
-            Some(KeptState::Asked(asked)) => asked.id == question.id,
+            Some(TaskSnapshotState::Asked(asked)) => asked.id == question.id,
             _ => false,
         });
         let kept = kept.unwrap();
         let answer = question.taken(answer.clone(), SCHEMAS).unwrap();
-        let change = Change::Answered(kept.task, answer);
+        let change = CommitChange::Answered(kept.task, answer);
         let (within, spent) = (kept.within.clone(), memory.spent);
         Commit { id: 0, within, spent, events: memory.events, change }
     };
@@ -119,7 +119,7 @@ fn nobody_is_told_of_a_proposal_before_it_is_durable() {
         assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
         match effect {
             Effect::Commit(commit) => {
-                let asks = matches!(commit.change, Change::Asked(..));
+                let asks = matches!(commit.change, CommitChange::Asked(..));
                 play.step();
                 assert_eq!(play.of_kind(EventKind::Interrupt).len(), told);
                 play.run.committed(commit.id);
@@ -299,9 +299,9 @@ fn another_process_takes_a_paused_agent_up_and_nothing_is_done_twice() {
 /// The commit by which a question that is open was answered.
 pub(super) fn answered(play: &Play, question: &Question<Value>, answer: &Value) -> Commit<Value> {
     let asked = play.commits.iter().find_map(|commit| match &commit.change {
-        Change::Asked(task, found) if found.id == question.id => {
+        CommitChange::Asked(task, found) if found.id == question.id => {
             let answer = question.taken(answer.clone(), SCHEMAS).unwrap();
-            let change = Change::Answered(*task, answer);
+            let change = CommitChange::Answered(*task, answer);
             Some(Commit { change, ..commit.clone() })
         }
         _ => None,
@@ -365,12 +365,12 @@ fn the_time_of_a_person_does_not_count_against_the_agent() {
         let timeout = Some(Duration::from_secs(10));
         let mut graph = Graph::builder("agent");
         for key in ["text", "value", "uses", "turns"] {
-            graph.channel(key, Merge::Set);
+            graph.channel(key, Reducer::Set);
         }
         graph.add_node(Node {
             name: "agent".into(),
             work: NodeWork::Agent(Arc::new(with(vec![asked("pay")]))),
-            policy: Policy { timeout, ..Policy::default() },
+            policy: NodePolicy { timeout, ..NodePolicy::default() },
         });
         graph.edge(START, "agent");
         (graph.build().unwrap(), script.takes("pay", Duration::from_secs(9)), called)
@@ -419,18 +419,18 @@ fn an_answer_is_tied_to_its_call() {
 /// A host that approves of what `decides` says, and how often it was asked.
 fn judged(
     replies: Vec<ModelReply>,
-    decides: impl Fn(&str) -> Judgement + Send + Sync + 'static,
+    decides: impl Fn(&str) -> HostVerdict + Send + Sync + 'static,
 ) -> (Arc<Graph<Value>>, Script, Log) {
     let log = Log::default();
     let seen = Arc::clone(&log);
     let base = script(replies, |invocation| Ok(json!(invocation.call.name)));
     let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
-        Work::Approve(invocation) => {
+        TaskWork::Approve(invocation) => {
             seen.lock().unwrap().push(format!("judges {}", invocation.call.name));
-            Outcome::Decided(decides(&invocation.call.arguments))
+            TaskOutcome::Decided(decides(&invocation.call.arguments))
         }
         work => {
-            if let Work::Tool(invocation) = work {
+            if let TaskWork::Tool(invocation) = work {
                 seen.lock().unwrap().push(invocation.call.name.clone());
             }
             base.outcome("agent", call)
@@ -447,9 +447,9 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
         vec![ModelReply { tool_calls: vec![ask("Nice"), ask("Lyon")], ..reply("") }, says("done")];
     let (graph, script, log) = judged(replies, |arguments| {
         if arguments.contains("Lyon") {
-            Judgement::Approve
+            HostVerdict::Approve
         } else {
-            Judgement::Refuse(Some("not there".to_owned()))
+            HostVerdict::Refuse(Some("not there".to_owned()))
         }
     });
     let mut play = stored(&graph, script.clone());
@@ -458,7 +458,7 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
     assert_eq!(names(&log), ["judges pay", "judges pay", "pay"]);
     assert!(results(&requests(&play)[1])[0].ends_with(": not there"));
     assert_eq!(play.run.budget().spent().tool_calls, 1);
-    let called = |commit: &Commit<Value>| matches!(&commit.change, Change::Called(_, _, made) if made.call.name == "pay");
+    let called = |commit: &Commit<Value>| matches!(&commit.change, CommitChange::Called(_, _, made) if made.call.name == "pay");
     let last = play.commits.iter().rposition(called).unwrap() + 1;
     for kept in 1..=last {
         let before = names(&log).len();
@@ -470,7 +470,7 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
         }
         let mut known: Vec<_> = lost.commits.iter().filter(|commit| called(commit)).collect();
         known.dedup_by_key(|commit| match &commit.change {
-            Change::Called(_, _, made) => made.index,
+            CommitChange::Called(_, _, made) => made.index,
             _ => 0,
         });
         let judged = names(&log)[before..].iter().filter(|it| it.starts_with("judges")).count();
@@ -480,10 +480,10 @@ fn a_host_decides_at_once_and_a_refusal_is_known_afterwards() {
 
 #[test]
 fn a_host_that_cannot_decide_fails_the_agent_and_nothing_is_called() {
-    let (graph, _, log) = judged(vec![], |_| Judgement::Approve);
+    let (graph, _, log) = judged(vec![], |_| HostVerdict::Approve);
     let said = script(vec![asks(&["pay"]), says("done")], |_| Ok(json!(1)));
     let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
-        Work::Approve(_) => Outcome::failed(crate::support::fault(Category::Policy)),
+        TaskWork::Approve(_) => TaskOutcome::failed(crate::support::fault(Category::Policy)),
         _ => said.outcome("agent", call),
     });
     let mut play = play(&graph, script);

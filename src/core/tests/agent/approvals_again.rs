@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use antiphon_core::SideEffect::{External, Read};
 use antiphon_core::agent::AgentTool;
-use antiphon_core::approval::{Approval, Judgement, Proposal};
-use antiphon_core::channel::Merge;
-use antiphon_core::checkpoint::{Change, Commit};
+use antiphon_core::approval::{Approval, HostVerdict, Proposal};
+use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::{Commit, CommitChange};
 use antiphon_core::effect::Question;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Graph, Node, NodeWork, Policy, START};
+use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork, START};
 use antiphon_core::model::ModelReply;
-use antiphon_core::task::{Outcome, Work};
+use antiphon_core::task::{TaskOutcome, TaskWork};
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
@@ -40,9 +40,9 @@ fn approving(tools: Vec<AgentTool>, replies: Vec<ModelReply>) -> (Arc<Graph<Valu
     let (graph, base, called) = team(tools, replies);
     let judged = Arc::clone(&called);
     let script = Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
-        Work::Approve(_) => {
+        TaskWork::Approve(_) => {
             judged.lock().unwrap().push("judges".to_owned());
-            Outcome::Decided(Judgement::Approve)
+            TaskOutcome::Decided(HostVerdict::Approve)
         }
         _ => base.outcome("agent", call),
     });
@@ -106,24 +106,24 @@ fn unlucky(pay_fails: bool) -> (Arc<Graph<Value>>, Script, Log) {
         if pay_fails { Err(fault(Category::Tool)) } else { Ok(json!("paid")) }
     });
     let script = Script::new().node("agent", move |call: &mut Call<'_>| {
-        if let Work::Model(_) = &call.task.work {
+        if let TaskWork::Model(_) = &call.task.work {
             let mut seen = seen.lock().unwrap();
             seen.push("asked".to_owned());
             if matches!(seen.len(), 1 | 3) {
-                return Outcome::failed(fault(Category::ModelTransport));
+                return TaskOutcome::failed(fault(Category::ModelTransport));
             }
         }
         said.outcome("agent", call)
     });
     let mut graph = Graph::builder("agent");
     for key in ["text", "value", "uses", "turns"] {
-        graph.channel(key, Merge::Set);
+        graph.channel(key, Reducer::Set);
     }
     let retry = RetryPolicy { max_attempts: 2, jitter: Jitter::None, ..RetryPolicy::default() };
     graph.add_node(Node {
         name: "agent".into(),
         work: NodeWork::Agent(Arc::new(with(vec![asked("pay")]))),
-        policy: Policy { retry: Some(retry), ..Policy::default() },
+        policy: NodePolicy { retry: Some(retry), ..NodePolicy::default() },
     });
     graph.edge(START, "agent");
     (graph.build().unwrap(), script, log)
@@ -187,11 +187,11 @@ fn twice() -> (Arc<Graph<Value>>, Script, Log) {
     let (graph, base, called) = team(vec![asked("pay")], vec![pays(), pays(), says("done")]);
     let seen = Log::default();
     let script = Script::new().node("agent", move |call: &mut Call<'_>| {
-        if let Work::Model(_) = &call.task.work {
+        if let TaskWork::Model(_) = &call.task.work {
             let mut seen = seen.lock().unwrap();
             seen.push("asked".to_owned());
             if seen.len() == 3 {
-                return Outcome::failed(fault(Category::ModelTransport));
+                return TaskOutcome::failed(fault(Category::ModelTransport));
             }
         }
         base.outcome("agent", call)
@@ -241,7 +241,7 @@ fn what_another_attempt_was_told_about_a_call_is_dropped_with_its_question() {
     let (graph, script, _) = unlucky(true);
     let mut play = stored(&graph, script);
     let question = play.pauses().remove(0);
-    let asked = |commit: &Commit<Value>| matches!(commit.change, Change::Asked(..));
+    let asked = |commit: &Commit<Value>| matches!(commit.change, CommitChange::Asked(..));
     let mut again = play.commits.iter().rfind(|commit| asked(commit)).unwrap().clone();
     play.commits.push(answered(&play, &question, &json!(true)));
     again.within.last_mut().unwrap().attempt = 1;

@@ -2,11 +2,11 @@
 
 use antiphon_core::SideEffect::{Read, Write};
 use antiphon_core::agent::AgentSpec;
-use antiphon_core::budget::{Dimension, Intent, Limits};
+use antiphon_core::budget::{Charge, Dimension, Limits};
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::json;
 
@@ -46,8 +46,8 @@ fn cancelling_stops_its_tools_and_waits_for_them() {
     assert_eq!(play.cancelled.len(), 2);
     assert!(matches!(play.step(), Effect::Wait(None)), "the one that is stuck is waited for");
     let stuck = play.pending[0].0.id;
-    assert!(play.run.request(stuck, Intent::Tool).is_err());
-    assert!(play.run.resolve(stuck, Outcome::Returned(Ok(json!(1))), play.now));
+    assert!(play.run.request(stuck, Charge::Tool).is_err());
+    assert!(play.run.resolve(stuck, TaskOutcome::Returned(Ok(json!(1))), play.now));
     assert_eq!(play.ends(), Ending::Cancelled("stop".into()));
     assert!(play.of_kind(EventKind::ToolResult).is_empty());
 }
@@ -58,7 +58,7 @@ fn a_time_out_of_its_node_frees_the_caller_from_a_stuck_tool() {
     graph.node("after");
     graph.on_error_goto("agent", "after", None);
     let built = antiphon_core::graph::Node {
-        policy: antiphon_core::graph::Policy { timeout: Some(ms(300)), ..Default::default() },
+        policy: antiphon_core::graph::NodePolicy { timeout: Some(ms(300)), ..Default::default() },
         ..crate::support::nested("sub", graph.build().unwrap())
     };
     let mut around = crate::support::chain(&[]);
@@ -96,8 +96,8 @@ fn a_failed_model_call_fails_the_node_and_its_policy_decides() {
     around.add_node(node);
     around.edge(antiphon_core::graph::START, "sub");
     let script = crate::support::Script::new().node("agent", |call| match &call.task.work {
-        antiphon_core::task::Work::Open(_) => Outcome::Opened(vec![]),
-        _ => Outcome::failed(fault(Category::ModelTransport)),
+        antiphon_core::task::TaskWork::Open(_) => TaskOutcome::Opened(vec![]),
+        _ => TaskOutcome::failed(fault(Category::ModelTransport)),
     });
     let mut play = play(&around.build().unwrap(), script);
     assert_eq!(play.fails().category, Category::ModelTransport);
@@ -107,7 +107,7 @@ fn a_failed_model_call_fails_the_node_and_its_policy_decides() {
 #[test]
 fn an_outcome_of_another_kind_of_work_is_a_fault() {
     let script = crate::support::Script::new()
-        .node("agent", |_| Outcome::Done(antiphon_core::command::Update::default()));
+        .node("agent", |_| TaskOutcome::Done(antiphon_core::command::Update::default()));
     let graph = graph(with(vec![tool("one", Write)])).build().unwrap();
     assert_eq!(play(&graph, script).fails().code, "outcome_misplaced");
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use antiphon_core::agent::{AgentSpec, AgentTool};
-use antiphon_core::channel::Merge;
-use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy, START};
+use antiphon_core::channel::Reducer;
+use antiphon_core::graph::{Graph, GraphBuilder, Node, NodePolicy, NodeWork, START};
 use antiphon_core::model::{FinishReason, ModelReply};
-use antiphon_core::task::{Invocation, Outcome, Work};
+use antiphon_core::task::{TaskOutcome, TaskWork, ToolInvocation};
 use antiphon_core::tool::ToolOutcome;
 use antiphon_core::{Message, ModelRequest, Role, Schema, SideEffect, ToolCall, ToolSpec};
 use antiphon_reply::CompiledSchema;
@@ -19,12 +19,12 @@ use crate::support::{Call, Play, Script, play, reply};
 pub(crate) fn graph(spec: AgentSpec) -> GraphBuilder<Value> {
     let mut graph = Graph::builder("agent");
     for key in ["text", "value", "uses", "turns", "error"] {
-        graph.channel(key, Merge::Set);
+        graph.channel(key, Reducer::Set);
     }
     graph.add_node(Node {
         name: "agent".into(),
         work: NodeWork::Agent(Arc::new(spec)),
-        policy: Policy::default(),
+        policy: NodePolicy::default(),
     });
     graph.edge(START, "agent");
     graph
@@ -33,17 +33,19 @@ pub(crate) fn graph(spec: AgentSpec) -> GraphBuilder<Value> {
 /// The model says the replies in turn, the last for ever; a tool answers by `tool`.
 pub(crate) fn script(
     replies: Vec<ModelReply>,
-    tool: impl Fn(&Invocation) -> ToolOutcome + Send + Sync + 'static,
+    tool: impl Fn(&ToolInvocation) -> ToolOutcome + Send + Sync + 'static,
 ) -> Script {
     Script::new().node("agent", move |call: &mut Call<'_>| match &call.task.work {
-        Work::Open(_) => Outcome::Opened(vec![Message::system("be brief"), Message::user("go")]),
-        Work::Model(request) => {
+        TaskWork::Open(_) => {
+            TaskOutcome::Opened(vec![Message::system("be brief"), Message::user("go")])
+        }
+        TaskWork::Model(request) => {
             let said = request.messages.iter().filter(|message| message.role == Role::Assistant);
             let turn = said.count().min(replies.len() - 1);
-            Outcome::Replied(Box::new(replies[turn].clone()))
+            TaskOutcome::Replied(Box::new(replies[turn].clone()))
         }
-        Work::Tool(invocation) => Outcome::Returned(tool(invocation)),
-        Work::Close(conclusion) => {
+        TaskWork::Tool(invocation) => TaskOutcome::Returned(tool(invocation)),
+        TaskWork::Close(conclusion) => {
             let uses = conclusion.tool_uses.iter().map(|used| json!([used.name, used.ok]));
             call.done([
                 ("text", json!(conclusion.text)),
@@ -52,7 +54,7 @@ pub(crate) fn script(
                 ("turns", json!(conclusion.turns)),
             ])
         }
-        Work::Approve(_) | Work::Node(_) => panic!("it is asked nothing of the kind"),
+        TaskWork::Approve(_) | TaskWork::Node(_) => panic!("it is asked nothing of the kind"),
     })
 }
 
@@ -98,17 +100,17 @@ pub(crate) fn says(text: &str) -> ModelReply {
 pub(crate) fn requests(play: &Play) -> Vec<ModelRequest> {
     let works = play.tasks.iter().map(|task| &task.work);
     let asked = works.filter_map(|work| match work {
-        Work::Model(request) => Some(ModelRequest::clone(request)),
+        TaskWork::Model(request) => Some(ModelRequest::clone(request)),
         _ => None,
     });
     asked.collect()
 }
 
 /// The tools that were called, in order.
-pub(crate) fn invocations(play: &Play) -> Vec<Invocation> {
+pub(crate) fn invocations(play: &Play) -> Vec<ToolInvocation> {
     let works = play.tasks.iter().map(|task| &task.work);
     let called = works.filter_map(|work| match work {
-        Work::Tool(invocation) => Some(Invocation::clone(invocation)),
+        TaskWork::Tool(invocation) => Some(ToolInvocation::clone(invocation)),
         _ => None,
     });
     called.collect()

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_core::SideEffect::{External, Read};
 use antiphon_core::agent::AgentTool;
-use antiphon_core::checkpoint::{Change, Commit, Memory};
+use antiphon_core::checkpoint::{Commit, CommitChange, RecoveredRun};
 use antiphon_core::effect::Effect;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Options;
-use antiphon_core::task::Work;
+use antiphon_core::task::TaskWork;
 use antiphon_core::{Category, Fault};
 use serde_json::{Value, json};
 
@@ -34,8 +34,8 @@ fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
     Play::with(graph, script, json!({}), Options { commits: true, ..options() })
 }
 
-fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value> {
-    let mut memory = Memory::new(graph);
+fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
+    let mut memory = RecoveredRun::new(graph);
     for commit in commits {
         memory.fold(graph, commit.clone()).unwrap();
     }
@@ -45,7 +45,9 @@ fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value>
 /// The places of commits about calls, by name, and whether it is known what came of them.
 fn calls(play: &Play) -> Vec<(usize, String, bool)> {
     let call = |(place, commit): (usize, &Commit<Value>)| match &commit.change {
-        Change::Called(_, _, made) => Some((place, made.call.name.clone(), made.came.is_some())),
+        CommitChange::Called(_, _, made) => {
+            Some((place, made.call.name.clone(), made.came.is_some()))
+        }
         _ => None,
     };
     play.commits.iter().enumerate().filter_map(call).collect()
@@ -105,8 +107,7 @@ fn a_tool_that_changes_something_is_stored_before_it_is_called() {
     loop {
         match play.step() {
             Effect::Commit(commit) => {
-                begun |=
-                    matches!(&commit.change, Change::Called(_, _, made) if made.call.name == "one");
+                begun |= matches!(&commit.change, CommitChange::Called(_, _, made) if made.call.name == "one");
                 assert!(!begun || invocations(&play).is_empty());
                 if begun {
                     break;
@@ -204,7 +205,9 @@ fn an_agent_that_is_lost_after_any_commit_ends_like_one_that_is_not() {
         called.lock().unwrap().clear();
         let lost = &play.commits[..kept];
         let known = lost.iter().filter_map(|commit| match &commit.change {
-            Change::Called(_, _, made) => Some((made.call.name.as_str(), made.came.is_some())),
+            CommitChange::Called(_, _, made) => {
+                Some((made.call.name.as_str(), made.came.is_some()))
+            }
             _ => None,
         });
         let known: Vec<_> = known.collect();
@@ -229,12 +232,12 @@ fn a_tool_of_a_tool_is_counted_and_has_a_key_of_its_own() {
             play.answer_one();
         }
     }
-    let task = play.tasks.iter().find(|task| matches!(task.work, Work::Tool(_))).unwrap().id;
+    let task = play.tasks.iter().find(|task| matches!(task.work, TaskWork::Tool(_))).unwrap().id;
     let wanted = crate::support::tool("inner", &json!({}));
     let keys: Vec<_> = (0..2)
         .map(|_| match play.run.begin_call(task, &wanted).unwrap() {
-            antiphon_core::run::Begun::Due(due) => due.key,
-            known @ antiphon_core::run::Begun::Known(_) => panic!("{known:?}"),
+            antiphon_core::run::CallStart::Due(due) => due.key,
+            known @ antiphon_core::run::CallStart::Known(_) => panic!("{known:?}"),
         })
         .collect();
     assert_ne!(keys[0], keys[1]);

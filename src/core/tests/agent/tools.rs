@@ -5,11 +5,11 @@ use std::sync::Arc;
 use antiphon_core::SideEffect::Read;
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::Merge;
+use antiphon_core::channel::Reducer;
 use antiphon_core::event::{EventKind, Level};
-use antiphon_core::graph::{Graph, Node, NodeWork, Policy};
+use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed};
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ fn a_tool_that_takes_too_long_is_an_error_that_the_model_reads() {
     let (stuck, told) = (play.cancelled[0], play.of_kind(EventKind::ToolResult));
     assert_eq!(told[1].data["code"], "tool_timeout");
     assert_eq!(results(&requests(&play)[1])[0], "error: the tool took too long: one");
-    let late = Outcome::Returned(Ok(json!("late")));
+    let late = TaskOutcome::Returned(Ok(json!("late")));
     assert!(!play.run.resolve(stuck, late, play.now));
 }
 
@@ -204,12 +204,12 @@ fn an_agent_that_is_tried_again_repeats_a_call_with_the_same_key() {
     let mut graph = Graph::builder("again");
     let retry = Some(RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() });
     for key in ["text", "value", "uses", "turns"] {
-        graph.channel(key, Merge::Set);
+        graph.channel(key, Reducer::Set);
     }
     graph.add_node(Node {
         name: "agent".into(),
         work: NodeWork::Agent(Arc::new(with(vec![tool("one", Read)]))),
-        policy: Policy { retry, ..Policy::default() },
+        policy: NodePolicy { retry, ..NodePolicy::default() },
     });
     graph.edge(antiphon_core::graph::START, "agent");
     let graph = graph.build().unwrap();
@@ -221,7 +221,7 @@ fn an_agent_that_is_tried_again_repeats_a_call_with_the_same_key() {
         }
     }
     let second = play.pending.remove(0).0.id;
-    let lost = Outcome::failed(crate::support::fault(Category::ModelTransport));
+    let lost = TaskOutcome::failed(crate::support::fault(Category::ModelTransport));
     assert!(play.run.resolve(second, lost, play.now));
     play.complete();
     let keys: Vec<_> = invocations(&play).into_iter().map(|call| call.idempotency_key).collect();

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::checkpoint::{Call as Wanted, Came, Change, Commit, Memory};
+use antiphon_core::checkpoint::{Call as Wanted, CallOutcome, Commit, CommitChange, RecoveredRun};
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Graph, Policy, START};
-use antiphon_core::run::{Begun, Options};
-use antiphon_core::task::Outcome;
+use antiphon_core::graph::{Graph, NodePolicy, START};
+use antiphon_core::run::{CallStart, Options};
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed};
 use serde_json::{Value, json};
 
@@ -39,14 +39,14 @@ impl World {
     fn node(
         &self,
         names: &'static [&'static str],
-    ) -> impl Fn(&mut Call<'_>) -> Outcome<Value> + use<> {
+    ) -> impl Fn(&mut Call<'_>) -> TaskOutcome<Value> + use<> {
         let world = self.clone();
         move |call| {
             let mut came = Vec::new();
             for name in names {
                 match world.does(call, &tool(name, &json!({}))) {
                     Ok(value) => came.push(value),
-                    Err(fault) => return Outcome::failed(fault),
+                    Err(fault) => return TaskOutcome::failed(fault),
                 }
             }
             call.done([("log", json!(came))])
@@ -62,8 +62,8 @@ fn stored(graph: &Arc<Graph<Value>>, script: Script) -> Play {
     Play::with(graph, script, json!({}), Options { commits: true, ..options() })
 }
 
-fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value> {
-    let mut memory = Memory::new(graph);
+fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
+    let mut memory = RecoveredRun::new(graph);
     for commit in commits {
         memory.fold(graph, commit.clone()).unwrap();
     }
@@ -73,7 +73,7 @@ fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value>
 /// How many commits there were when the calls with these names were known.
 fn known(play: &Play, name: &str, came: bool) -> usize {
     let is = |commit: &Commit<Value>| match &commit.change {
-        Change::Called(_, _, made) => made.call.name == name && made.came.is_some() == came,
+        CommitChange::Called(_, _, made) => made.call.name == name && made.came.is_some() == came,
         _ => false,
     };
     play.commits.iter().position(is).unwrap() + 1
@@ -115,9 +115,9 @@ fn e12_a_call_of_which_nobody_knows_what_came_is_not_made_again() {
 #[test]
 fn an_unknown_outcome_is_for_the_node_or_the_graph_to_decide() {
     let mut graph = chain(&[]);
-    let errors = graph.channel("errors", antiphon_core::channel::Merge::Append);
+    let errors = graph.channel("errors", antiphon_core::channel::Reducer::Append);
     let retry = Some(RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() });
-    graph.add_node(policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.add_node(policy(NodePolicy { retry, ..NodePolicy::default() }, "a"));
     graph.edge(START, "a");
     graph.on_error_record("a", errors);
     let graph = graph.build().unwrap();
@@ -152,7 +152,8 @@ fn what_may_be_made_twice_is_stored_once_and_repeated_under_its_key() {
     });
     let mut play = stored(&graph, script.clone());
     play.complete();
-    let calls = play.commits.iter().filter(|commit| matches!(commit.change, Change::Called(..)));
+    let calls =
+        play.commits.iter().filter(|commit| matches!(commit.change, CommitChange::Called(..)));
     assert_eq!(calls.count(), 1);
     let before = known(&play, "look", true) - 1;
     Play::resume(&graph, script, folded(&graph, &play.commits[..before])).complete();
@@ -175,7 +176,7 @@ fn after_one(wanted: Wanted, now: Wanted) -> (Result<Value, String>, World) {
     let acts = world.clone();
     let script = Script::new().node("a", move |call| match acts.does(call, &now) {
         Ok(_) => call.done([]),
-        Err(fault) => Outcome::failed(fault),
+        Err(fault) => TaskOutcome::failed(fault),
     });
     let mut resumed = Play::resume(&graph, script, memory);
     let came = match resumed.go() {
@@ -215,13 +216,15 @@ fn calls_side_by_side_may_come_in_another_order() {
             let mut came = Vec::new();
             for name in names {
                 match call.begins(&tool(name, &json!({}))).unwrap() {
-                    Begun::Due(due) => open.push((due.index, name)),
-                    Begun::Known(Came::Value(value)) => came.push(format!("known {value}")),
-                    Begun::Known(other) => panic!("{other:?}"),
+                    CallStart::Due(due) => open.push((due.index, name)),
+                    CallStart::Known(CallOutcome::Value(value)) => {
+                        came.push(format!("known {value}"))
+                    }
+                    CallStart::Known(other) => panic!("{other:?}"),
                 }
             }
             for (index, name) in open.into_iter().rev() {
-                call.ends(index, Came::Value(json!(name)));
+                call.ends(index, CallOutcome::Value(json!(name)));
                 came.push(name.to_owned());
             }
             call.done([("log", json!(came))])
@@ -236,7 +239,7 @@ fn calls_side_by_side_may_come_in_another_order() {
 
 #[test]
 fn tasks_side_by_side_and_in_nested_graphs_know_their_own_calls() {
-    let mut graph = fan(&["a"], &[("log", antiphon_core::channel::Merge::Append)]);
+    let mut graph = fan(&["a"], &[("log", antiphon_core::channel::Reducer::Append)]);
     graph.add_node(nested("sub", chain(&["x", "y"]).build().unwrap()));
     graph.edge(START, "sub");
     let graph = graph.build().unwrap();
@@ -250,10 +253,10 @@ fn tasks_side_by_side_and_in_nested_graphs_know_their_own_calls() {
     for kept in 1..=play.commits.len() {
         let lost = &play.commits[..kept];
         let begun = lost.iter().filter(
-            |commit| matches!(&commit.change, Change::Called(_, _, made) if made.came.is_none()),
+            |commit| matches!(&commit.change, CommitChange::Called(_, _, made) if made.came.is_none()),
         );
         let came = lost.iter().filter(
-            |commit| matches!(&commit.change, Change::Called(_, _, made) if made.came.is_some()),
+            |commit| matches!(&commit.change, CommitChange::Called(_, _, made) if made.came.is_some()),
         );
         let (begun, came) = (begun.count(), came.count());
         let before = world.done().len();
@@ -275,7 +278,7 @@ fn tasks_side_by_side_and_in_nested_graphs_know_their_own_calls() {
 fn a_further_attempt_makes_its_calls_again_under_the_same_keys() {
     let mut graph = chain(&[]);
     let retry = Some(RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() });
-    graph.add_node(policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.add_node(policy(NodePolicy { retry, ..NodePolicy::default() }, "a"));
     graph.edge(START, "a");
     let graph = graph.build().unwrap();
     let world = World::default();
@@ -284,7 +287,7 @@ fn a_further_attempt_makes_its_calls_again_under_the_same_keys() {
         acts.does(call, &tool("one", &json!({}))).unwrap();
         acts.does(call, &tool("one", &json!({}))).unwrap();
         match call.task.attempt {
-            1 => Outcome::failed(fault(Category::Timeout)),
+            1 => TaskOutcome::failed(fault(Category::Timeout)),
             _ => call.done([]),
         }
     });
@@ -294,7 +297,8 @@ fn a_further_attempt_makes_its_calls_again_under_the_same_keys() {
     assert_eq!(keys.len(), 4);
     assert_ne!(keys[0], keys[1], "two calls of one attempt");
     assert_eq!(keys[..2], keys[2..]);
-    let last = play.commits.iter().rposition(|commit| matches!(commit.change, Change::Called(..)));
+    let last =
+        play.commits.iter().rposition(|commit| matches!(commit.change, CommitChange::Called(..)));
     let memory = folded(&graph, &play.commits[..=last.unwrap()]);
     let mut resumed = Play::resume(&graph, script, memory);
     resumed.complete();
@@ -309,7 +313,7 @@ fn a_node_that_was_answered_does_not_do_again_what_it_did_before_it_asked() {
     let acts = world.clone();
     let script = Script::new().node("a", move |call| {
         acts.does(call, &tool("before", &json!({}))).unwrap();
-        let Some(answer) = call.answers().pop() else { return Outcome::Ask(json!("may I?")) };
+        let Some(answer) = call.answers().pop() else { return TaskOutcome::Ask(json!("may I?")) };
         acts.does(call, &tool("after", &json!({}))).unwrap();
         call.done([("log", answer)])
     });
@@ -335,12 +339,12 @@ fn a_call_that_asked_is_made_again_after_the_answer() {
     let graph = chain(&["a"]).build().unwrap();
     let script = Script::new().node("a", |call| {
         let begun = call.begins(&tool("approve", &json!({}))).unwrap();
-        let Begun::Due(due) = begun else { panic!("nothing came of it") };
+        let CallStart::Due(due) = begun else { panic!("nothing came of it") };
         if call.answers().is_empty() {
-            call.ends(due.index, Came::Left);
-            return Outcome::Ask(json!("may I?"));
+            call.ends(due.index, CallOutcome::Left);
+            return TaskOutcome::Ask(json!("may I?"));
         }
-        call.ends(due.index, Came::Value(json!("done")));
+        call.ends(due.index, CallOutcome::Value(json!("done")));
         call.done([("log", json!("done"))])
     });
     let mut play = stored(&graph, script.clone());
@@ -385,7 +389,7 @@ fn of_a_run_that_has_failed_what_failed_is_made_again_and_what_was_done_is_not()
         });
         match sent {
             Ok(value) => call.done([("log", value)]),
-            Err(fault) => Outcome::failed(fault),
+            Err(fault) => TaskOutcome::failed(fault),
         }
     });
     let mut play = stored(&graph, script.clone());
@@ -414,14 +418,14 @@ fn a_known_call_is_not_counted_again() {
 #[test]
 fn what_is_known_of_calls_is_forgotten_with_their_superstep() {
     let graph =
-        fan(&["a", "b"], &[("log", antiphon_core::channel::Merge::Append)]).build().unwrap();
+        fan(&["a", "b"], &[("log", antiphon_core::channel::Reducer::Append)]).build().unwrap();
     let world = World::default();
     let script = Script::new().node("a", world.node(&["one"])).node("b", world.node(&["two"]));
     let mut play = stored(&graph, script);
     play.complete();
-    let mut memory = Memory::new(&graph);
+    let mut memory = RecoveredRun::new(&graph);
     for commit in &play.commits {
-        let finished = matches!(commit.change, Change::Finished(..));
+        let finished = matches!(commit.change, CommitChange::Finished(..));
         memory.fold(&graph, commit.clone()).unwrap();
         let journals = memory.tasks.values().filter(|kept| kept.journal.is_some()).count();
         assert!(!finished || journals == 0, "the end of a task says all there is to know");
@@ -438,7 +442,7 @@ fn commits_of_calls_may_overtake_others_and_lose_nothing() {
     let calls: Vec<_> = play
         .commits
         .iter()
-        .filter(|commit| matches!(commit.change, Change::Called(..)))
+        .filter(|commit| matches!(commit.change, CommitChange::Called(..)))
         .cloned()
         .collect();
     let mut memory = folded(&graph, &play.commits[..1]);
@@ -484,7 +488,7 @@ fn a_call_that_ends_while_its_task_is_stopped_is_known() {
         play.step();
     }
     let id = play.tasks[0].id;
-    let Begun::Due(due) = play.run.begin_call(id, &tool("one", &json!({}))).unwrap() else {
+    let CallStart::Due(due) = play.run.begin_call(id, &tool("one", &json!({}))).unwrap() else {
         panic!()
     };
     play.run.cancel("the user left", play.now);
@@ -492,6 +496,9 @@ fn a_call_that_ends_while_its_task_is_stopped_is_known() {
         play.run.begin_call(id, &tool("two", &json!({}))).unwrap_err().code,
         "task_cancelled"
     );
-    assert!(play.run.end_call(id, due.index, Came::Value(json!(1))).is_some());
-    assert!(play.run.end_call(id, due.index, Came::Value(json!(1))).is_none(), "it has ended");
+    assert!(play.run.end_call(id, due.index, CallOutcome::Value(json!(1))).is_some());
+    assert!(
+        play.run.end_call(id, due.index, CallOutcome::Value(json!(1))).is_none(),
+        "it has ended"
+    );
 }

@@ -1,12 +1,12 @@
 //! Cancelling a run.
 
-use antiphon_core::budget::Intent;
-use antiphon_core::channel::Merge;
-use antiphon_core::checkpoint::Change;
+use antiphon_core::budget::Charge;
+use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::CommitChange;
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use serde_json::json;
 
 use crate::support::{Play, Script, chain, fan, ms, options, play};
@@ -15,7 +15,7 @@ use crate::support::{Play, Script, chain, fan, ms, options, play};
 fn e17_cancelling_a_fan_out_stops_all_branches_and_commits_the_ending() {
     let names: Vec<String> = (0..8).map(|place| format!("n{place}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let graph = fan(&names, &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&names, &[("log", Reducer::Append)]).build().unwrap();
     let script = names.iter().fold(Script::new(), |script, name| script.takes(name, ms(1000)));
     let with_commits = Options { commits: true, ..options() };
     let mut play =
@@ -30,12 +30,12 @@ fn e17_cancelling_a_fan_out_stops_all_branches_and_commits_the_ending() {
     assert!(matches!(wait, Effect::Wait(_)), "it waits for the answers: {wait:?}");
     for id in ids {
         let update = antiphon_core::command::Update::default();
-        assert!(play.run.resolve(id, Outcome::Done(update), play.now));
+        assert!(play.run.resolve(id, TaskOutcome::Done(update), play.now));
     }
     let Effect::Commit(last) = play.run.step(play.now, &mut play.script) else { panic!() };
-    let Change::Ended(Ok(ending)) = &last.change else { panic!() };
+    let CommitChange::Ended(Ok(ending)) = &last.change else { panic!() };
     assert_eq!(*ending, Ending::Cancelled("the user left".into()));
-    let next = &play.deltas()[0].outlook.ready;
+    let next = &play.deltas()[0].pending_work.ready;
     assert_eq!(next.len(), 8, "what it was stopped in could be taken up again");
     play.run.committed(last.id);
     let Effect::Done(ending) = play.run.step(play.now, &mut play.script) else { panic!() };
@@ -105,9 +105,9 @@ fn a_task_that_is_being_stopped_may_make_no_more_calls() {
     let mut play = play(&graph, Script::new().never_ends("a"));
     play.step();
     let id = play.tasks[0].id;
-    assert!(play.run.request(id, Intent::Model).is_ok());
+    assert!(play.run.request(id, Charge::Model).is_ok());
     play.run.cancel("stop", play.now);
-    let fault = play.run.request(id, Intent::Model).unwrap_err();
+    let fault = play.run.request(id, Charge::Model).unwrap_err();
     assert_eq!(fault.code, "task_cancelled");
     assert_eq!(play.run.budget().spent().model_calls, 1);
 }
@@ -116,7 +116,7 @@ fn a_task_that_is_being_stopped_may_make_no_more_calls() {
 fn a_pause_before_a_retry_ends_at_once() {
     let mut graph = chain(&[]);
     let retry = Some(antiphon_core::RetryPolicy::default());
-    let again = antiphon_core::graph::Policy { retry, ..Default::default() };
+    let again = antiphon_core::graph::NodePolicy { retry, ..Default::default() };
     graph.add_node(crate::support::policy(again, "a"));
     graph.edge(antiphon_core::graph::START, "a");
     let script = Script::new().fails("a", antiphon_core::Category::Timeout);

@@ -1,10 +1,10 @@
 //! What is handed to a store.
 
-use antiphon_core::channel::{ChannelId, Merge, Write};
-use antiphon_core::checkpoint::{Change, Level, Source};
+use antiphon_core::channel::{ChannelId, Reducer, Write};
+use antiphon_core::checkpoint::{CommitChange, NestedLevel, WriteSource};
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{NodeId, Policy, START};
+use antiphon_core::graph::{NodeId, NodePolicy, START};
 use antiphon_core::run::Options;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn stored(
 #[test]
 fn each_superstep_is_a_delta_of_what_was_written_and_what_comes_next() {
     let mut graph = chain(&["a", "b"]);
-    graph.channel("x", Merge::Set);
+    graph.channel("x", Reducer::Set);
     let script = Script::new().writes("a", "log", json!("a")).writes("b", "x", json!(2));
     let mut play = stored(&mut graph, script, json!({"x": 1}));
     play.complete();
@@ -31,19 +31,24 @@ fn each_superstep_is_a_delta_of_what_was_written_and_what_comes_next() {
         .into_iter()
         .map(|delta| {
             let merged = delta.merges.iter().flat_map(|merged| merged.writes.clone());
-            (delta.source, delta.step, merged.collect::<Vec<_>>(), delta.outlook.ready.to_vec())
+            (
+                delta.source,
+                delta.step,
+                merged.collect::<Vec<_>>(),
+                delta.pending_work.ready.to_vec(),
+            )
         })
         .collect();
     let (log, x) = (ChannelId(0), ChannelId(1));
     assert_eq!(
         seen,
         [
-            (Source::Begin, 0, vec![Write::merge(x, json!(1))], vec![NodeId(1)]),
-            (Source::Step, 1, vec![Write::merge(log, json!("a"))], vec![NodeId(2)]),
-            (Source::Step, 2, vec![Write::merge(x, json!(2))], vec![]),
+            (WriteSource::Begin, 0, vec![Write::merge(x, json!(1))], vec![NodeId(1)]),
+            (WriteSource::Step, 1, vec![Write::merge(log, json!("a"))], vec![NodeId(2)]),
+            (WriteSource::Step, 2, vec![Write::merge(x, json!(2))], vec![]),
         ]
     );
-    assert!(matches!(play.commits[3].change, Change::Ended(Ok(Ending::Completed))));
+    assert!(matches!(play.commits[3].change, CommitChange::Ended(Ok(Ending::Completed))));
     assert_eq!(play.of_kind(EventKind::Checkpoint).len(), 3);
     let ids: Vec<_> = play.commits.iter().map(|commit| commit.id).collect();
     assert_eq!(ids, [1, 2, 3, 4]);
@@ -87,17 +92,17 @@ fn nothing_is_started_before_the_commit_is_acknowledged() {
 fn sends_and_deferred_nodes_are_part_of_what_comes_next() {
     let mut graph = chain(&["hub"]);
     graph.node("leaf");
-    graph.add_node(policy(Policy { deferred: true, ..Policy::default() }, "last"));
+    graph.add_node(policy(NodePolicy { deferred: true, ..NodePolicy::default() }, "last"));
     graph.edge(START, "last").branch("hub", "scatter", 0, None);
     let script =
         Script::new().router(0, |_| choose([send("leaf", json!(1)), send("leaf", json!(2))]));
     let mut play = stored(&mut graph, script, json!({}));
     play.complete();
     let deltas = play.deltas();
-    let (ready, sends) = deltas[1].outlook.upcoming();
+    let (ready, sends) = deltas[1].pending_work.upcoming();
     assert_eq!(ready, [], "the deferred node waits for the sends");
     assert_eq!(sends.iter().map(|sent| sent.input.clone()).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(deltas[2].outlook.upcoming().0, [NodeId(3)], "and then comes next");
+    assert_eq!(deltas[2].pending_work.upcoming().0, [NodeId(3)], "and then comes next");
 }
 
 #[test]
@@ -109,7 +114,7 @@ fn a_nested_graph_commits_as_a_unit_of_its_own() {
     play.complete();
     let depths: Vec<_> = play.commits.iter().map(|commit| commit.within.len()).collect();
     assert_eq!(depths, [0, 1, 1, 0, 0]);
-    let Level { node, attempt, .. } = play.commits[1].within[0];
+    let NestedLevel { node, attempt, .. } = play.commits[1].within[0];
     assert_eq!((node, attempt), (NodeId(1), 1));
 }
 
@@ -119,13 +124,13 @@ fn the_last_commit_of_a_run_that_failed_says_so() {
     let script = Script::new().fails("a", antiphon_core::Category::Tool);
     let mut play = stored(&mut graph, script, json!({}));
     play.fails();
-    let Change::Ended(Err(fault)) = &play.commits[1].change else { panic!() };
+    let CommitChange::Ended(Err(fault)) = &play.commits[1].change else { panic!() };
     assert_eq!(fault.category, antiphon_core::Category::Tool);
 }
 
 #[test]
 fn a_task_is_stored_by_itself_only_while_others_go_on() {
-    let graph = fan(&["a", "b", "c"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b", "c"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().takes("b", ms(1));
     let mut play = Play::with(&graph, script, json!({}), Options { commits: true, ..options() });
     play.complete();
@@ -133,7 +138,7 @@ fn a_task_is_stored_by_itself_only_while_others_go_on() {
         .commits
         .iter()
         .filter_map(|commit| match &commit.change {
-            Change::Finished(task, _) => Some((task.slot, task.node)),
+            CommitChange::Finished(task, _) => Some((task.slot, task.node)),
             _ => None,
         })
         .collect();
@@ -143,7 +148,7 @@ fn a_task_is_stored_by_itself_only_while_others_go_on() {
 #[test]
 fn no_write_is_lost_between_a_merge_and_a_router_that_failed() {
     let mut graph = chain(&["a", "b"]);
-    graph.channel("error", Merge::Set);
+    graph.channel("error", Reducer::Set);
     graph.branch("a", "way", 0, None).on_error_goto("a", "b", Some(ChannelId(1)));
     let script = Script::new()
         .writes("a", "log", json!("kept"))

@@ -1,15 +1,15 @@
 //! Two writers of one channel.
 
-use antiphon_core::channel::{Merge, Op};
-use antiphon_core::graph::Habits;
+use antiphon_core::channel::{Reducer, WriteOp};
+use antiphon_core::graph::Semantics;
 use antiphon_core::{Category, Fault};
 use serde_json::{Value, json};
 
 use crate::support::{Play, Script, fan, play};
 
-fn two(merge: Merge, habits: Habits, a: Value, b: Value) -> Play {
+fn two(merge: Reducer, semantics: Semantics, a: Value, b: Value) -> Play {
     let mut graph = fan(&["a", "b"], &[("x", merge)]);
-    let graph = graph_of(graph.habits(habits));
+    let graph = graph_of(graph.semantics(semantics));
     play(&graph, Script::new().writes("a", "x", a).writes("b", "x", b))
 }
 
@@ -28,26 +28,26 @@ fn is_conflict(fault: &Fault) {
 
 #[test]
 fn e01_different_values_for_one_set_channel_name_both_writers() {
-    let mut play = two(Merge::Set, Habits::default(), json!(1), json!(2));
+    let mut play = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
     is_conflict(&play.fails());
     assert_eq!(play.state(), json!({}), "neither is written");
 }
 
 #[test]
 fn e01_equal_json_for_one_set_channel_is_allowed() {
-    let mut play = two(Merge::Set, Habits::default(), json!({"k": [1]}), json!({"k": [1]}));
+    let mut play = two(Reducer::Set, Semantics::default(), json!({"k": [1]}), json!({"k": [1]}));
     assert_eq!(play.complete(), json!({"x": {"k": [1]}}));
 }
 
 #[test]
 fn e01_an_exclusive_graph_takes_no_two_writers_even_if_they_agree() {
-    let habits = Habits { exclusive: true, ..Habits::default() };
-    is_conflict(&two(Merge::Set, habits, json!(1), json!(1)).fails());
+    let semantics = Semantics { exclusive: true, ..Semantics::default() };
+    is_conflict(&two(Reducer::Set, semantics, json!(1), json!(1)).fails());
 }
 
 #[test]
 fn the_conflict_is_named_in_the_same_order_whoever_ends_first() {
-    let mut play = two(Merge::Set, Habits::default(), json!(1), json!(2));
+    let mut play = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
     play.finish = crate::support::Finish::Backwards;
     is_conflict(&play.fails());
 }
@@ -55,23 +55,23 @@ fn the_conflict_is_named_in_the_same_order_whoever_ends_first() {
 #[test]
 fn e01_two_writers_of_fields_must_agree_on_each_that_both_write() {
     let (one, other) = (json!({"k": 1, "a": 1}), json!({"k": 2, "b": 2}));
-    let fault = two(Merge::Fields, Habits::default(), one.clone(), other).fails();
+    let fault = two(Reducer::Fields, Semantics::default(), one.clone(), other).fails();
     assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_conflict"));
     assert_eq!(fault.details["nodes"], json!(["a", "b"]));
     assert_eq!(fault.details["key"], json!("k"), "the field is named, not the record");
-    let mut play = two(Merge::Fields, Habits::default(), one, json!({"k": 1, "b": 2}));
+    let mut play = two(Reducer::Fields, Semantics::default(), one, json!({"k": 1, "b": 2}));
     assert_eq!(play.complete(), json!({"x": {"k": 1, "a": 1, "b": 2}}));
 }
 
 #[test]
 fn a_channel_with_a_rule_takes_any_number_of_writers() {
-    let mut play = two(Merge::Last, Habits::default(), json!(1), json!(2));
+    let mut play = two(Reducer::Last, Semantics::default(), json!(1), json!(2));
     assert_eq!(play.complete(), json!({"x": 2}));
 }
 
 #[test]
 fn one_writer_may_change_its_mind_before_another_agrees() {
-    let graph = fan(&["a", "b"], &[("x", Merge::Set)]).build().unwrap();
+    let graph = fan(&["a", "b"], &[("x", Reducer::Set)]).build().unwrap();
     let script = Script::new()
         .node("a", |call| call.done([("x", json!(1)), ("x", json!(2))]))
         .node("b", |call| call.done([("x", json!(3)), ("x", json!(2))]));
@@ -80,10 +80,10 @@ fn one_writer_may_change_its_mind_before_another_agrees() {
 
 #[test]
 fn two_replacements_of_a_merged_channel_must_agree() {
-    let graph = fan(&["a", "b"], &[("x", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b"], &[("x", Reducer::Append)]).build().unwrap();
     let script = Script::new()
-        .node("a", |call| call.op("x", Op::Replace(json!([1]))))
-        .node("b", |call| call.op("x", Op::Replace(json!([2]))));
+        .node("a", |call| call.op("x", WriteOp::Replace(json!([1]))))
+        .node("b", |call| call.op("x", WriteOp::Replace(json!([2]))));
     is_conflict(&play(&graph, script).fails());
 }
 
@@ -91,7 +91,7 @@ fn two_replacements_of_a_merged_channel_must_agree() {
 fn a_thousand_agreeing_writers_and_one_who_does_not_are_told_apart() {
     let names: Vec<String> = (0..1000).map(|place| format!("n{place:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let graph = fan(&names, &[("x", Merge::Set)]).build().unwrap();
+    let graph = fan(&names, &[("x", Reducer::Set)]).build().unwrap();
     let agree = names.iter().fold(Script::new(), |script, name| script.writes(name, "x", json!(1)));
     assert_eq!(play(&graph, agree.clone()).complete(), json!({"x": 1}));
     let fault = play(&graph, agree.writes("n0600", "x", json!(2))).fails();

@@ -1,29 +1,29 @@
 //! Questions are told once the store holds them, and in their place.
 
-use antiphon_core::channel::Merge;
-use antiphon_core::checkpoint::{Change, Memory};
+use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::{CommitChange, RecoveredRun};
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
-use antiphon_core::notice::{News, Notice, Shows};
+use antiphon_core::notice::{EventOptions, Notice, TaskProgress};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
 
 use crate::support::{Call, End, Play, Script, chain, fan, ms, options};
 
-fn asks(call: &mut Call<'_>) -> Outcome<Value> {
+fn asks(call: &mut Call<'_>) -> TaskOutcome<Value> {
     match call.answers().first() {
-        None => Outcome::Ask(json!("go on?")),
+        None => TaskOutcome::Ask(json!("go on?")),
         Some(answer) => call.done([("log", answer.clone())]),
     }
 }
 
 /// Two nodes that ask and one that does not, over a store that answers later.
 fn stored() -> Play {
-    let graph = fan(&["a", "b", "c"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b", "c"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().node("a", asks).node("b", asks).writes("c", "log", json!("c"));
-    let shows = Shows { tasks: true, ..Shows::default() };
-    let options = Options { commits: true, shows, ..options() };
+    let event_options = EventOptions { tasks: true, ..EventOptions::default() };
+    let options = Options { commits: true, event_options, ..options() };
     let mut play = Play::with(&graph, script.takes("c", ms(10)), json!({}), options);
     play.acknowledges = false;
     play
@@ -43,14 +43,14 @@ fn to_commit(play: &mut Play) -> u64 {
 fn asked(play: &mut Play) -> usize {
     let notices = play.run.take_notices();
     let asked = notices.iter().filter(|notice| match notice {
-        Notice::Task(task) => matches!(task.news, News::Asked(_)),
+        Notice::Task(task) => matches!(task.news, TaskProgress::Asked(_)),
         _ => false,
     });
     asked.count()
 }
 
 fn is_question(play: &Play) -> bool {
-    matches!(play.commits.last().unwrap().change, Change::Asked(..))
+    matches!(play.commits.last().unwrap().change, CommitChange::Asked(..))
 }
 
 fn check_numbers(play: &Play) {
@@ -142,7 +142,7 @@ fn a_run_that_is_taken_up_counts_on_after_its_question() {
     let stored = Options { commits: true, ..options() };
     let mut play = Play::with(&graph, script.clone(), json!({}), stored);
     let question = play.pauses().remove(0);
-    let mut memory = Memory::new(&graph);
+    let mut memory = RecoveredRun::new(&graph);
     for commit in play.commits.clone() {
         memory.fold(&graph, commit).unwrap();
     }

@@ -1,7 +1,7 @@
 //! What happens when a node fails for good.
 
 use antiphon_core::Category;
-use antiphon_core::channel::{Channel, Kind, Merge};
+use antiphon_core::channel::{Channel, Reducer, ValueKind};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::GraphBuilder;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::{Play, Script, chain, fan, play};
 
 fn failing(change: impl FnOnce(&mut GraphBuilder<Value>) -> &mut GraphBuilder<Value>) -> Play {
     let mut graph = chain(&["a", "b"]);
-    graph.channel("error", Merge::Set);
+    graph.channel("error", Reducer::Set);
     graph.node("rescue");
     change(&mut graph);
     play(&graph.build().unwrap(), Script::new().fails("a", Category::Tool))
@@ -61,7 +61,7 @@ fn goto_need_not_write_anything() {
 
 #[test]
 fn a_handler_takes_the_failed_nodes_place_within_the_superstep() {
-    let mut graph = fan(&["a", "c"], &[("log", Merge::Append)]);
+    let mut graph = fan(&["a", "c"], &[("log", Reducer::Append)]);
     graph.node("rescue");
     graph.node("b");
     graph.node("after");
@@ -82,7 +82,7 @@ fn a_handler_takes_the_failed_nodes_place_within_the_superstep() {
 
 #[test]
 fn a_handler_gets_what_was_sent_but_not_the_time_out_or_the_answers() {
-    use antiphon_core::command::{Choice, Send};
+    use antiphon_core::command::{Destination, Send};
     let mut graph = chain(&["hub"]);
     for name in ["leaf", "rescue"] {
         graph.node(name);
@@ -91,15 +91,15 @@ fn a_handler_gets_what_was_sent_but_not_the_time_out_or_the_answers() {
     let script = Script::new()
         .router(0, |_| {
             let timeout = Some(crate::support::ms(5));
-            crate::support::choose([Choice::Send(Send {
+            crate::support::choose([Destination::Send(Send {
                 node: "leaf".into(),
                 input: json!(7),
                 timeout,
             })])
         })
         .node("leaf", |call| match call.answers().len() {
-            0 => antiphon_core::task::Outcome::Ask(json!("?")),
-            _ => antiphon_core::task::Outcome::failed(crate::support::fault(Category::Tool)),
+            0 => antiphon_core::task::TaskOutcome::Ask(json!("?")),
+            _ => antiphon_core::task::TaskOutcome::failed(crate::support::fault(Category::Tool)),
         })
         .node("rescue", |call| {
             assert_eq!((call.task.deadline, call.answers()), (None, vec![]));
@@ -127,9 +127,9 @@ fn a_fault_that_cannot_be_recorded_ends_the_run() {
     let mut play = failing(|graph| {
         let number = graph.add_channel(Channel {
             name: "count".into(),
-            merge: Merge::Sum,
+            merge: Reducer::Sum,
             default: None,
-            kind: Kind::Number,
+            kind: ValueKind::Number,
         });
         graph.on_error_record("a", number)
     });
@@ -167,7 +167,7 @@ fn a_router_that_fails_leaves_no_way_to_follow() {
 
 #[test]
 fn a_failure_stops_the_siblings_and_waits_for_them() {
-    let graph = fan(&["a", "slow"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "slow"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new()
         .fails("a", Category::Tool)
         .writes("slow", "log", json!("late"))
@@ -181,7 +181,7 @@ fn a_failure_stops_the_siblings_and_waits_for_them() {
 #[test]
 fn an_outcome_of_another_kind_of_work_is_a_fault() {
     let graph = chain(&["a"]).build().unwrap();
-    let script = Script::new().node("a", |_| antiphon_core::task::Outcome::Opened(vec![]));
+    let script = Script::new().node("a", |_| antiphon_core::task::TaskOutcome::Opened(vec![]));
     assert_eq!(play(&graph, script).fails().code, "outcome_misplaced");
 }
 
@@ -189,7 +189,7 @@ fn an_outcome_of_another_kind_of_work_is_a_fault() {
 fn a_wish_to_stop_is_nobodys_to_handle() {
     for policy in ["record", "goto", "handle"] {
         let mut graph = chain(&["a", "b"]);
-        graph.channel("error", Merge::Set);
+        graph.channel("error", Reducer::Set);
         graph.node("rescue");
         let error = antiphon_core::channel::ChannelId(1);
         match policy {

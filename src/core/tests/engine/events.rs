@@ -1,11 +1,11 @@
 //! What a watcher sees.
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::Merge;
+use antiphon_core::channel::Reducer;
 use antiphon_core::event::{Event, EventKind, Level};
-use antiphon_core::graph::{NodeWork, Policy, START};
+use antiphon_core::graph::{NodePolicy, NodeWork, START};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, RetryPolicy, Seed};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ fn a_run_is_told_from_its_start_to_its_finish() {
 #[test]
 fn a_superstep_tells_what_it_changed_and_not_what_others_did() {
     let mut graph = chain(&["a", "b"]);
-    graph.channel("x", Merge::Set);
+    graph.channel("x", Reducer::Set);
     let script = Script::new().writes("a", "log", json!("a")).writes("b", "x", json!("four"));
     let mut play = play(&graph.build().unwrap(), script);
     play.complete();
@@ -54,12 +54,12 @@ fn a_superstep_tells_what_it_changed_and_not_what_others_did() {
 fn failures_pauses_and_retries_are_told() {
     let mut graph = chain(&[]);
     let retry = Some(RetryPolicy::default());
-    graph.add_node(crate::support::policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.add_node(crate::support::policy(NodePolicy { retry, ..NodePolicy::default() }, "a"));
     graph.edge(START, "a");
     let script = Script::new().node("a", |call| match (call.task.attempt, call.answers().len()) {
-        (1, _) => Outcome::failed(fault(Category::Timeout)),
-        (_, 0) => Outcome::Ask(json!("?")),
-        _ => Outcome::failed(fault(Category::Tool)),
+        (1, _) => TaskOutcome::failed(fault(Category::Timeout)),
+        (_, 0) => TaskOutcome::Ask(json!("?")),
+        _ => TaskOutcome::failed(fault(Category::Tool)),
     });
     let mut play = play(&graph.build().unwrap(), script);
     let asked = play.pauses();
@@ -183,7 +183,7 @@ fn an_agent_without_tools_asks_its_model_once() {
     graph.add_node(antiphon_core::graph::Node {
         name: "agent".into(),
         work: NodeWork::Agent(std::sync::Arc::default()),
-        policy: Policy::default(),
+        policy: NodePolicy::default(),
     });
     graph.edge(START, "agent");
     let script = Script::new().node("agent", |call| crate::support::agent(call, &["hello"]));
@@ -205,7 +205,7 @@ fn e18_agents_spend_the_runs_calls_of_the_model() {
         graph.add_node(antiphon_core::graph::Node {
             name: name.into(),
             work: NodeWork::Agent(std::sync::Arc::default()),
-            policy: Policy::default(),
+            policy: NodePolicy::default(),
         });
         graph.edge(before.as_str(), name);
         before = name.to_owned();

@@ -1,6 +1,6 @@
 //! What is wrong with a graph is found when it is built.
 
-use antiphon_core::channel::Merge;
+use antiphon_core::channel::Reducer;
 use antiphon_core::graph::{END, Graph, GraphBuilder, GraphError, NodeId, START};
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn names_are_unique_and_readable_in_a_path() {
     );
     assert_eq!(
         error(|g| {
-            g.channel("log", Merge::Set);
+            g.channel("log", Reducer::Set);
             g
         }),
         "two channels have the same name: log"

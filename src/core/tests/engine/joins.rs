@@ -1,16 +1,16 @@
 //! Edges that wait for several sources, and nodes that wait for everything.
 
-use antiphon_core::channel::Merge;
+use antiphon_core::channel::Reducer;
 use antiphon_core::command::Route;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Graph, Policy, START};
+use antiphon_core::graph::{Graph, NodePolicy, START};
 use serde_json::{Value, json};
 
 use crate::support::{Script, chain, choose, fan, name, play, policy};
 
 #[test]
 fn a_join_waits_for_all_of_its_sources() {
-    let mut graph = fan(&["quick", "slow"], &[("log", Merge::Append)]);
+    let mut graph = fan(&["quick", "slow"], &[("log", Reducer::Append)]);
     graph.node("more");
     graph.node("both");
     graph.edge("slow", "more").join(&["quick", "more"], "both");
@@ -28,7 +28,7 @@ fn a_join_fires_once_per_completed_set_and_is_armed_again() {
         graph.node(name);
     }
     graph.edge("hub", "a").edge("hub", "b").join(&["a", "b"], "both");
-    graph.branch("both", "again", 0, None).channel("count", Merge::Sum);
+    graph.branch("both", "again", 0, None).channel("count", Reducer::Sum);
     let script = Script::new().writes("both", "count", json!(1)).router(0, |view| {
         choose([name(if view.named("count") == Some(&json!(3)) { "__end__" } else { "hub" })])
     });
@@ -77,7 +77,7 @@ fn the_start_may_be_a_source() {
 #[test]
 fn a_deferred_node_runs_once_when_nothing_else_is_left() {
     let mut graph = chain(&["a", "b", "c"]);
-    graph.add_node(policy(Policy { deferred: true, ..Policy::default() }, "last"));
+    graph.add_node(policy(NodePolicy { deferred: true, ..NodePolicy::default() }, "last"));
     graph.edge(START, "last").edge("a", "last").edge("c", "last");
     let mut play = play(&graph.build().unwrap(), Script::new());
     play.complete();
@@ -87,7 +87,7 @@ fn a_deferred_node_runs_once_when_nothing_else_is_left() {
 #[test]
 fn what_a_deferred_node_leads_to_runs_as_usual() {
     let mut graph = chain(&["a"]);
-    graph.add_node(policy(Policy { deferred: true, ..Policy::default() }, "last"));
+    graph.add_node(policy(NodePolicy { deferred: true, ..NodePolicy::default() }, "last"));
     graph.node("after");
     graph.edge(START, "last").edge("last", "after");
     let mut play = play(&graph.build().unwrap(), Script::new());

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use antiphon_core::budget::{Budget, Dimension, Intent, Limits, Spent};
-use antiphon_core::channel::Merge;
+use antiphon_core::budget::{Budget, Charge, Dimension, Limits, Spent};
+use antiphon_core::channel::Reducer;
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::model::Usage;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
 
 use crate::support::{Call, Play, Script, chain, fan, nested};
 
-fn calls(call: &mut Call<'_>) -> Outcome<Value> {
+fn calls(call: &mut Call<'_>) -> TaskOutcome<Value> {
     match call.model() {
         Ok(()) => call.done([("log", json!("called"))]),
-        Err(fault) => Outcome::failed(fault),
+        Err(fault) => TaskOutcome::failed(fault),
     }
 }
 
@@ -128,7 +128,7 @@ fn the_budget_edge_is_taken_once_for_each_dimension() {
         .and_then(|()| call.model())
     {
         Ok(()) => call.done([]),
-        Err(fault) => Outcome::failed(fault),
+        Err(fault) => TaskOutcome::failed(fault),
     });
     let mut play = Play::new(&graph.build().unwrap(), script, json!({}), limits);
     assert_eq!(play.ends(), Ending::Budget(Dimension::ToolCalls));
@@ -137,7 +137,7 @@ fn the_budget_edge_is_taken_once_for_each_dimension() {
 
 #[test]
 fn what_was_done_beside_the_one_that_ran_out_is_merged() {
-    let mut graph = fan(&["done", "spends"], &[("log", Merge::Append)]);
+    let mut graph = fan(&["done", "spends"], &[("log", Reducer::Append)]);
     graph.node("after");
     graph.node("wrap up");
     graph.edge("done", "after").on_budget("wrap up");
@@ -154,8 +154,9 @@ fn what_was_done_beside_the_one_that_ran_out_is_merged() {
 
 #[test]
 fn a_merge_that_fails_on_the_way_to_the_budget_edge_still_gets_there() {
-    let mut graph = fan(&["odd", "spends"], &[("log", Merge::Append), ("error", Merge::Append)]);
-    graph.channel("list", Merge::Extend);
+    let mut graph =
+        fan(&["odd", "spends"], &[("log", Reducer::Append), ("error", Reducer::Append)]);
+    graph.channel("list", Reducer::Extend);
     graph.node("wrap up");
     graph.on_error_record("odd", antiphon_core::channel::ChannelId(1)).on_budget("wrap up");
     let limits = Limits { model_calls: Some(0), ..Limits::default() };
@@ -184,12 +185,12 @@ fn a_policy_for_failures_also_takes_a_spent_budget_where_there_is_no_edge() {
 fn a_budget_tells_what_it_allows() {
     let limits = Limits { model_calls: Some(1), tool_calls: Some(1), ..Limits::default() };
     let mut budget = Budget::new(limits);
-    assert_eq!(budget.allows(Intent::Model), Ok(()));
-    budget.charge(Intent::Model);
-    assert_eq!(budget.allows(Intent::Model), Err(Dimension::ModelCalls));
-    assert_eq!(budget.allows(Intent::Tool), Ok(()));
-    budget.charge(Intent::Tool);
-    assert_eq!(budget.allows(Intent::Tool), Err(Dimension::ToolCalls));
+    assert_eq!(budget.allows(Charge::Model), Ok(()));
+    budget.charge(Charge::Model);
+    assert_eq!(budget.allows(Charge::Model), Err(Dimension::ModelCalls));
+    assert_eq!(budget.allows(Charge::Tool), Ok(()));
+    budget.charge(Charge::Tool);
+    assert_eq!(budget.allows(Charge::Tool), Err(Dimension::ToolCalls));
     let names: Vec<_> = Dimension::ALL.iter().map(|dimension| dimension.as_str()).collect();
     assert!(names.contains(&"wall_time") && names.len() == 7);
 }

@@ -1,7 +1,7 @@
 //! Each merge rule, on JSON.
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{Channel, Kind, Merge, Op};
+use antiphon_core::channel::{Channel, Reducer, ValueKind, WriteOp};
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::{Category, Fault};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Play, Script, chain, play};
 
 /// A chain of nodes that each do one thing to the channel `x`.
-fn written(channel: Channel<Value>, ops: Vec<Op<Value>>) -> Play {
+fn written(channel: Channel<Value>, ops: Vec<WriteOp<Value>>) -> Play {
     let names: Vec<String> = (0..ops.len()).map(|place| format!("n{place}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut graph = chain(&names);
@@ -20,17 +20,17 @@ fn written(channel: Channel<Value>, ops: Vec<Op<Value>>) -> Play {
     play(&graph.build().unwrap(), script)
 }
 
-fn channel(merge: Merge, default: Option<Value>) -> Channel<Value> {
-    Channel { name: "x".into(), merge, default, kind: Kind::Any }
+fn channel(merge: Reducer, default: Option<Value>) -> Channel<Value> {
+    Channel { name: "x".into(), merge, default, kind: ValueKind::Any }
 }
 
-fn merged(merge: Merge, values: &[Value]) -> Value {
-    let ops = values.iter().cloned().map(Op::Merge).collect();
+fn merged(merge: Reducer, values: &[Value]) -> Value {
+    let ops = values.iter().cloned().map(WriteOp::Merge).collect();
     written(channel(merge, None), ops).complete()["x"].clone()
 }
 
-fn refused(merge: Merge, values: &[Value]) -> String {
-    let ops = values.iter().cloned().map(Op::Merge).collect();
+fn refused(merge: Reducer, values: &[Value]) -> String {
+    let ops = values.iter().cloned().map(WriteOp::Merge).collect();
     let fault: Fault = written(channel(merge, None), ops).fails();
     assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_unmergeable"));
     fault.message.clone()
@@ -38,14 +38,14 @@ fn refused(merge: Merge, values: &[Value]) -> String {
 
 #[test]
 fn set_and_last_keep_the_newest() {
-    assert_eq!(merged(Merge::Set, &[json!(1), json!([2])]), json!([2]));
-    assert_eq!(merged(Merge::Last, &[json!(1), json!(null)]), json!(null));
+    assert_eq!(merged(Reducer::Set, &[json!(1), json!([2])]), json!([2]));
+    assert_eq!(merged(Reducer::Last, &[json!(1), json!(null)]), json!(null));
 }
 
 #[test]
 fn once_takes_one_write_and_no_second() {
-    assert_eq!(merged(Merge::Once, &[json!(1)]), json!(1));
-    let message = refused(Merge::Once, &[json!(1), json!(1)]);
+    assert_eq!(merged(Reducer::Once, &[json!(1)]), json!(1));
+    let message = refused(Reducer::Once, &[json!(1), json!(1)]);
     assert_eq!(
         message,
         "`n1` wrote what key `x` cannot take: it is written once, and it holds a value already"
@@ -54,36 +54,36 @@ fn once_takes_one_write_and_no_second() {
 
 #[test]
 fn once_may_be_written_over_a_default_and_again_after_a_reset() {
-    let with_default = channel(Merge::Once, Some(json!(0)));
-    assert_eq!(written(with_default.clone(), vec![Op::Merge(json!(1))]).complete()["x"], 1);
-    let ops = vec![Op::Merge(json!(1)), Op::Reset, Op::Merge(json!(2))];
+    let with_default = channel(Reducer::Once, Some(json!(0)));
+    assert_eq!(written(with_default.clone(), vec![WriteOp::Merge(json!(1))]).complete()["x"], 1);
+    let ops = vec![WriteOp::Merge(json!(1)), WriteOp::Reset, WriteOp::Merge(json!(2))];
     assert_eq!(written(with_default, ops).complete()["x"], 2);
 }
 
 #[test]
 fn append_adds_one_and_extend_adds_many() {
-    assert_eq!(merged(Merge::Append, &[json!([1]), json!(2)]), json!([[1], 2]));
-    assert_eq!(merged(Merge::Extend, &[json!([1]), json!([2, 3])]), json!([1, 2, 3]));
-    assert!(refused(Merge::Extend, &[json!(1)]).ends_with("needs a list, found: a number"));
+    assert_eq!(merged(Reducer::Append, &[json!([1]), json!(2)]), json!([[1], 2]));
+    assert_eq!(merged(Reducer::Extend, &[json!([1]), json!([2, 3])]), json!([1, 2, 3]));
+    assert!(refused(Reducer::Extend, &[json!(1)]).ends_with("needs a list, found: a number"));
 }
 
 #[test]
 fn record_merges_one_level_deep() {
     let values = [json!({"a": {"b": 1}, "c": 1}), json!({"a": {"d": 2}})];
-    assert_eq!(merged(Merge::Record, &values), json!({"a": {"d": 2}, "c": 1}));
-    assert!(refused(Merge::Record, &[json!([])]).ends_with("needs an object, found: a list"));
+    assert_eq!(merged(Reducer::Record, &values), json!({"a": {"d": 2}, "c": 1}));
+    assert!(refused(Reducer::Record, &[json!([])]).ends_with("needs an object, found: a list"));
 }
 
 #[test]
 fn fields_merge_as_a_record_does() {
     let values = [json!({"a": {"b": 1}, "c": 1}), json!({"a": {"d": 2}})];
-    assert_eq!(merged(Merge::Fields, &values), json!({"a": {"d": 2}, "c": 1}));
-    assert!(refused(Merge::Fields, &[json!([])]).ends_with("needs an object, found: a list"));
+    assert_eq!(merged(Reducer::Fields, &values), json!({"a": {"d": 2}, "c": 1}));
+    assert!(refused(Reducer::Fields, &[json!([])]).ends_with("needs an object, found: a list"));
 }
 
 #[test]
 fn upsert_replaces_by_key_and_keeps_the_order() {
-    let rule = || Merge::Upsert { key: "id".into() };
+    let rule = || Reducer::Upsert { key: "id".into() };
     let values = [json!({"id": 1, "v": "a"}), json!({"id": 2}), json!({"id": 1, "v": "b"})];
     assert_eq!(merged(rule(), &values), json!([{"id": 1, "v": "b"}, {"id": 2}]));
     assert!(refused(rule(), &[json!({"no": 1})]).ends_with("with the key: id"));
@@ -92,24 +92,24 @@ fn upsert_replaces_by_key_and_keeps_the_order() {
 #[test]
 fn put_writes_one_slot_and_fills_with_empty_ones() {
     let values = [json!([2, "c"]), json!([0, "a"])];
-    assert_eq!(merged(Merge::Put, &values), json!(["a", null, "c"]));
+    assert_eq!(merged(Reducer::Put, &values), json!(["a", null, "c"]));
     for wrong in [json!("c"), json!([1]), json!([-1, 2]), json!([9_999_999_999_u64, 1])] {
-        assert!(refused(Merge::Put, &[wrong]).contains("a pair of an index and a value"));
+        assert!(refused(Reducer::Put, &[wrong]).contains("a pair of an index and a value"));
     }
 }
 
 #[test]
 fn sum_is_exact_for_whole_numbers_and_max_keeps_the_larger() {
     let big = 9_007_199_254_740_993_i64;
-    assert_eq!(merged(Merge::Sum, &[json!(big), json!(1)]), json!(big + 1));
-    assert_eq!(merged(Merge::Sum, &[json!(1), json!(0.5)]), json!(1.5));
+    assert_eq!(merged(Reducer::Sum, &[json!(big), json!(1)]), json!(big + 1));
+    assert_eq!(merged(Reducer::Sum, &[json!(1), json!(0.5)]), json!(1.5));
     assert_eq!(
-        merged(Merge::Sum, &[json!(i64::MAX), json!(1)]),
+        merged(Reducer::Sum, &[json!(i64::MAX), json!(1)]),
         json!(9_223_372_036_854_775_808.0)
     );
-    assert_eq!(merged(Merge::Max, &[json!(big + 1), json!(big)]), json!(big + 1));
-    assert_eq!(merged(Merge::Max, &[json!(1), json!(2.5), json!(2)]), json!(2.5));
-    assert!(refused(Merge::Sum, &[json!("1")]).ends_with("needs a number, found: a text"));
+    assert_eq!(merged(Reducer::Max, &[json!(big + 1), json!(big)]), json!(big + 1));
+    assert_eq!(merged(Reducer::Max, &[json!(1), json!(2.5), json!(2)]), json!(2.5));
+    assert!(refused(Reducer::Sum, &[json!("1")]).ends_with("needs a number, found: a text"));
 }
 
 #[test]
@@ -120,13 +120,13 @@ fn messages_replace_by_id_and_append_what_has_none() {
     ];
     let expected =
         json!([{"id": "1", "content": "c"}, {"content": "b"}, {"content": "b"}, {"id": null}]);
-    assert_eq!(merged(Merge::Messages, &values), expected);
+    assert_eq!(merged(Reducer::Messages, &values), expected);
 }
 
 #[test]
 fn a_reset_clears_to_the_default_and_merges_of_the_same_step_follow() {
-    let listed = || channel(Merge::Append, Some(json!([0])));
-    let ops = vec![Op::Merge(json!(1)), Op::Reset, Op::Merge(json!(2))];
+    let listed = || channel(Reducer::Append, Some(json!([0])));
+    let ops = vec![WriteOp::Merge(json!(1)), WriteOp::Reset, WriteOp::Merge(json!(2))];
     assert_eq!(written(listed(), ops).complete()["x"], json!([0, 2]));
     let mut graph = Graph::builder("reset");
     graph.add_channel(listed());
@@ -136,28 +136,29 @@ fn a_reset_clears_to_the_default_and_merges_of_the_same_step_follow() {
     }
     let script = Script::new()
         .node("adds", |call| call.done([("x", json!(1))]))
-        .node("resets", |call| call.op("x", Op::Reset));
+        .node("resets", |call| call.op("x", WriteOp::Reset));
     let graph = graph.build().unwrap();
     let mut play = Play::new(&graph, script, json!({"x": 9}), Limits::default());
     assert_eq!(play.complete()["x"], json!([0, 1]));
-    let gone = written(channel(Merge::Set, None), vec![Op::Merge(json!(1)), Op::Reset]).complete();
+    let gone = written(channel(Reducer::Set, None), vec![WriteOp::Merge(json!(1)), WriteOp::Reset])
+        .complete();
     assert_eq!(gone, json!({}), "without a default the key is absent again");
 }
 
 #[test]
 fn a_replacement_stands_against_merges_of_the_same_step() {
-    let mut graph = crate::support::fan(&["a", "b", "c"], &[("x", Merge::Append)]);
-    graph.channel("y", Merge::Set);
+    let mut graph = crate::support::fan(&["a", "b", "c"], &[("x", Reducer::Append)]);
+    graph.channel("y", Reducer::Set);
     let script = Script::new()
         .node("a", |call| call.done([("x", json!(1))]))
-        .node("b", |call| call.op("x", Op::Replace(json!(["only"]))))
+        .node("b", |call| call.op("x", WriteOp::Replace(json!(["only"]))))
         .node("c", |call| call.done([("x", json!(3))]));
     assert_eq!(play(&graph.build().unwrap(), script).complete(), json!({"x": ["only"]}));
 }
 
 #[test]
 fn a_foreign_rule_is_asked_in_order_and_sees_what_it_has_made() {
-    let graph = crate::support::fan(&["a", "b"], &[("x", Merge::Foreign(4))]).build().unwrap();
+    let graph = crate::support::fan(&["a", "b"], &[("x", Reducer::Foreign(4))]).build().unwrap();
     let script = Script::new()
         .writes("a", "x", json!("a"))
         .writes("b", "x", json!("b"))
@@ -170,10 +171,10 @@ fn a_foreign_rule_is_asked_in_order_and_sees_what_it_has_made() {
 #[test]
 fn a_foreign_rule_begins_at_the_default_after_a_reset() {
     let mut graph = crate::support::fan(&["a", "b"], &[]);
-    graph.add_channel(channel(Merge::Foreign(0), Some(json!(100))));
+    graph.add_channel(channel(Reducer::Foreign(0), Some(json!(100))));
     let script = Script::new()
         .writes("a", "x", json!(1))
-        .node("b", |call| call.op("x", Op::Reset))
+        .node("b", |call| call.op("x", WriteOp::Reset))
         .reducer(0, |old, new| Ok(json!(old.unwrap().as_i64().unwrap() + new.as_i64().unwrap())));
     let graph = graph.build().unwrap();
     let mut play = Play::new(&graph, script, json!({"x": 5}), Limits::default());
@@ -183,17 +184,17 @@ fn a_foreign_rule_begins_at_the_default_after_a_reset() {
 #[test]
 fn a_write_must_be_of_the_kind_its_channel_takes() {
     let kinds = [
-        (Kind::Text, json!("a"), json!(1)),
-        (Kind::Integer, json!(1), json!(1.5)),
-        (Kind::Number, json!(1.5), json!("1")),
-        (Kind::Boolean, json!(true), json!(0)),
-        (Kind::List, json!([]), json!({})),
-        (Kind::Record, json!({}), json!([])),
+        (ValueKind::Text, json!("a"), json!(1)),
+        (ValueKind::Integer, json!(1), json!(1.5)),
+        (ValueKind::Number, json!(1.5), json!("1")),
+        (ValueKind::Boolean, json!(true), json!(0)),
+        (ValueKind::List, json!([]), json!({})),
+        (ValueKind::Record, json!({}), json!([])),
     ];
     for (kind, right, wrong) in kinds {
-        let of_kind = || Channel { kind, ..channel(Merge::Set, None) };
-        written(of_kind(), vec![Op::Merge(right)]).complete();
-        let fault = written(of_kind(), vec![Op::Merge(wrong)]).fails();
+        let of_kind = || Channel { kind, ..channel(Reducer::Set, None) };
+        written(of_kind(), vec![WriteOp::Merge(right)]).complete();
+        let fault = written(of_kind(), vec![WriteOp::Merge(wrong)]).fails();
         assert_eq!(fault.code, "write_mistyped");
         assert!(fault.message.starts_with(&format!("the key `x` takes {}", kind.as_str())));
     }
@@ -202,7 +203,7 @@ fn a_write_must_be_of_the_kind_its_channel_takes() {
 #[test]
 fn the_input_of_a_run_is_checked_like_any_write() {
     let mut graph = chain(&["a"]);
-    graph.add_channel(Channel { kind: Kind::Text, ..channel(Merge::Set, None) });
+    graph.add_channel(Channel { kind: ValueKind::Text, ..channel(Reducer::Set, None) });
     let graph = graph.build().unwrap();
     let mut play = Play::new(&graph, Script::new(), json!({"x": 1}), Limits::default());
     assert_eq!(play.fails().code, "write_mistyped");
@@ -211,8 +212,8 @@ fn the_input_of_a_run_is_checked_like_any_write() {
 
 #[test]
 fn a_part_may_be_of_another_kind_than_the_whole() {
-    let list = Channel { kind: Kind::List, ..channel(Merge::Append, None) };
-    assert_eq!(written(list, vec![Op::Merge(json!(1))]).complete()["x"], json!([1]));
+    let list = Channel { kind: ValueKind::List, ..channel(Reducer::Append, None) };
+    assert_eq!(written(list, vec![WriteOp::Merge(json!(1))]).complete()["x"], json!([1]));
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn a_channel_that_does_not_exist_is_an_error() {
         let mut update = antiphon_core::command::Update::default();
         let nowhere = antiphon_core::channel::ChannelId(99);
         update.writes.push(antiphon_core::channel::Write::merge(nowhere, json!(1)));
-        antiphon_core::task::Outcome::Done(update)
+        antiphon_core::task::TaskOutcome::Done(update)
     });
     assert_eq!(play(&graph, script).fails().code, "state_key_unknown");
 }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use antiphon_core::budget::{Dimension, Limits};
-use antiphon_core::channel::{Merge, Op};
+use antiphon_core::channel::{Reducer, WriteOp};
 use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Graph, GraphBuilder, Habits, Policy, START};
-use antiphon_core::task::Outcome;
+use antiphon_core::graph::{Graph, GraphBuilder, NodePolicy, START, Semantics};
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::support::{Finish, Play, Script, chain, choose, nested, play, send};
 
 /// `inner` as the node `sub` of a graph that shares `log` and `x` with it.
-fn around(inner: Arc<Graph<Value>>, policy: Policy) -> GraphBuilder<Value> {
+fn around(inner: Arc<Graph<Value>>, policy: NodePolicy) -> GraphBuilder<Value> {
     let mut graph = chain(&[]);
-    graph.channel("x", Merge::Set);
-    graph.channel("outer", Merge::Set);
+    graph.channel("x", Reducer::Set);
+    graph.channel("outer", Reducer::Set);
     let mut node = nested("sub", inner);
     node.policy = policy;
     graph.add_node(node);
@@ -28,8 +28,8 @@ fn around(inner: Arc<Graph<Value>>, policy: Policy) -> GraphBuilder<Value> {
 
 fn inner(names: &[&str]) -> GraphBuilder<Value> {
     let mut graph = chain(names);
-    graph.channel("x", Merge::Set);
-    graph.channel("private", Merge::Set);
+    graph.channel("x", Reducer::Set);
+    graph.channel("private", Reducer::Set);
     graph
 }
 
@@ -44,7 +44,7 @@ fn channels_of_equal_name_pass_values_in_and_out() {
         assert_eq!((call.get("log"), call.get("x")), (json!(["in"]), json!(1)));
         call.done([("log", json!("deep")), ("x", json!(2)), ("private", json!(3))])
     });
-    let mut graph = around(inner(&["deep"]).build().unwrap(), Policy::default());
+    let mut graph = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
     let mut play = played(&mut graph, script, json!({"log": "in", "x": 1, "outer": 0}));
     let state = play.complete();
     assert_eq!(state, json!({"log": ["in", "deep"], "x": 2, "outer": 0}));
@@ -53,7 +53,7 @@ fn channels_of_equal_name_pass_values_in_and_out() {
 
 #[test]
 fn only_what_it_wrote_itself_is_handed_back() {
-    let mut graph = around(inner(&["deep"]).build().unwrap(), Policy::default());
+    let mut graph = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
     graph.node("beside");
     graph.edge(START, "beside");
     let script = Script::new()
@@ -66,9 +66,9 @@ fn only_what_it_wrote_itself_is_handed_back() {
 #[test]
 fn full_output_hands_back_all_it_holds() {
     let mut within = inner(&["deep"]);
-    within.habits(Habits { full_output: true, ..Habits::default() });
+    within.semantics(Semantics { full_output: true, ..Semantics::default() });
     let script = Script::new().writes("deep", "log", json!("deep"));
-    let mut graph = around(within.build().unwrap(), Policy::default());
+    let mut graph = around(within.build().unwrap(), NodePolicy::default());
     let mut play = played(&mut graph, script, json!({"log": "in", "x": 1}));
     let log = json!(["in", ["in", "deep"]]);
     assert_eq!(play.complete(), json!({"log": log, "x": 1}), "the list is added as a part");
@@ -77,11 +77,11 @@ fn full_output_hands_back_all_it_holds() {
 #[test]
 fn full_output_does_not_write_again_what_is_written_once() {
     let mut within = Graph::builder("inner");
-    within.channel("question", Merge::Once);
+    within.channel("question", Reducer::Once);
     within.node("deep");
-    within.edge(START, "deep").habits(Habits { full_output: true, ..Habits::default() });
+    within.edge(START, "deep").semantics(Semantics { full_output: true, ..Semantics::default() });
     let mut graph = Graph::builder("outer");
-    graph.channel("question", Merge::Once);
+    graph.channel("question", Reducer::Once);
     graph.add_node(nested("sub", within.build().unwrap()));
     graph.edge(START, "sub");
     let mut play = played(&mut graph, Script::new(), json!({"question": "why"}));
@@ -101,22 +101,23 @@ fn a_loop_inside_hands_back_each_part_once_and_the_last_of_what_is_set() {
             let on = view.named("x").and_then(Value::as_i64).unwrap_or(0) < 3;
             choose(on.then(|| crate::support::name("deep")))
         });
-    let mut graph = around(within.build().unwrap(), Policy::default());
-    graph.habits(Habits { exclusive: true, ..Habits::default() });
+    let mut graph = around(within.build().unwrap(), NodePolicy::default());
+    graph.semantics(Semantics { exclusive: true, ..Semantics::default() });
     assert_eq!(played(&mut graph, script, json!({})).complete(), json!({"x": 3, "log": [1, 2, 3]}));
 }
 
 #[test]
 fn what_it_resets_or_replaces_arrives_as_it_stands_inside() {
-    for (first, expected) in
-        [(Op::Reset, json!(["after"])), (Op::Replace(json!(["new"])), json!(["new", "after"]))]
-    {
+    for (first, expected) in [
+        (WriteOp::Reset, json!(["after"])),
+        (WriteOp::Replace(json!(["new"])), json!(["new", "after"])),
+    ] {
         let script = Script::new()
             .writes("before", "log", json!("lost"))
             .node("clears", move |call| call.op("log", first.clone()))
             .writes("adds", "log", json!("after"));
         let mut graph =
-            around(inner(&["before", "clears", "adds"]).build().unwrap(), Policy::default());
+            around(inner(&["before", "clears", "adds"]).build().unwrap(), NodePolicy::default());
         assert_eq!(played(&mut graph, script, json!({"log": "in"})).complete()["log"], expected);
     }
 }
@@ -124,7 +125,7 @@ fn what_it_resets_or_replaces_arrives_as_it_stands_inside() {
 #[test]
 fn what_is_sent_to_it_is_its_input() {
     let mut graph = chain(&["hub"]);
-    graph.channel("x", Merge::Set);
+    graph.channel("x", Reducer::Set);
     graph.add_node(nested("sub", inner(&["deep"]).build().unwrap()));
     graph.branch("hub", "scatter", 0, None);
     let script = Script::new()
@@ -142,9 +143,11 @@ fn what_is_sent_to_it_is_its_input() {
 fn its_failure_is_the_nodes_failure_to_retry_and_to_handle() {
     let retry =
         Some(RetryPolicy { max_attempts: 2, jitter: Jitter::None, ..RetryPolicy::default() });
-    let mut graph =
-        around(inner(&["before", "deep"]).build().unwrap(), Policy { retry, ..Policy::default() });
-    graph.channel("error", Merge::Set);
+    let mut graph = around(
+        inner(&["before", "deep"]).build().unwrap(),
+        NodePolicy { retry, ..NodePolicy::default() },
+    );
+    graph.channel("error", Reducer::Set);
     graph.on_error_record("sub", antiphon_core::channel::ChannelId(3));
     let script = Script::new().writes("before", "log", json!("x")).fails("deep", Category::Timeout);
     let mut play = played(&mut graph, script, json!({}));
@@ -157,7 +160,7 @@ fn its_failure_is_the_nodes_failure_to_retry_and_to_handle() {
 
 #[test]
 fn a_node_may_speak_for_its_graph() {
-    let mut graph = around(inner(&["deep", "never"]).build().unwrap(), Policy::default());
+    let mut graph = around(inner(&["deep", "never"]).build().unwrap(), NodePolicy::default());
     graph.node("after");
     graph.edge("sub", "after");
     let script = Script::new().node("deep", |_| {
@@ -166,7 +169,7 @@ fn a_node_may_speak_for_its_graph() {
             antiphon_core::channel::ChannelId(2),
             json!("spoken"),
         ));
-        Outcome::Escalate(update)
+        TaskOutcome::Escalate(update)
     });
     let mut play = played(&mut graph, script, json!({}));
     assert_eq!(play.complete(), json!({"outer": "spoken"}));
@@ -176,7 +179,7 @@ fn a_node_may_speak_for_its_graph() {
 #[test]
 fn a_node_of_the_runs_own_graph_has_nobody_to_speak_to() {
     let graph = chain(&["a"]).build().unwrap();
-    let script = Script::new().node("a", |_| Outcome::Escalate(Update::default()));
+    let script = Script::new().node("a", |_| TaskOutcome::Escalate(Update::default()));
     assert_eq!(play(&graph, script).fails().code, "parent_missing");
 }
 
@@ -186,7 +189,7 @@ fn cancelling_reaches_every_depth() {
     let mut middle = inner(&["beside"]);
     middle.add_node(nested("mid", deepest));
     middle.edge(START, "mid");
-    let mut graph = around(middle.build().unwrap(), Policy::default());
+    let mut graph = around(middle.build().unwrap(), NodePolicy::default());
     let script = Script::new()
         .takes("deepest", crate::support::ms(1000))
         .takes("beside", crate::support::ms(1000));
@@ -205,10 +208,10 @@ fn its_limits_narrow_those_around_it() {
     let limits = Limits { model_calls: Some(2), ..Limits::default() };
     let calls = |call: &mut crate::support::Call<'_>| match call.model() {
         Ok(()) => call.done([("log", json!("called"))]),
-        Err(fault) => Outcome::failed(fault),
+        Err(fault) => TaskOutcome::failed(fault),
     };
     let within = inner(&["one", "two", "three"]).build().unwrap();
-    let mut graph = around(within, Policy { limits, ..Policy::default() });
+    let mut graph = around(within, NodePolicy { limits, ..NodePolicy::default() });
     graph.node("outside");
     graph.on_error_goto("sub", "outside", None);
     let script = ["one", "two", "three", "outside"]
@@ -225,12 +228,12 @@ fn its_limits_narrow_those_around_it() {
 fn its_supersteps_count_for_the_run_and_for_its_own_limit() {
     let limits = Limits { supersteps: Some(2), ..Limits::default() };
     let within = inner(&["one", "two", "three"]).build().unwrap();
-    let mut graph = around(Arc::clone(&within), Policy { limits, ..Policy::default() });
+    let mut graph = around(Arc::clone(&within), NodePolicy { limits, ..NodePolicy::default() });
     let mut play = played(&mut graph, Script::new(), json!({}));
     assert_eq!(play.ends(), Ending::Budget(Dimension::Supersteps));
     assert_eq!(play.started, ["sub/one", "sub/two"]);
     assert_eq!(play.run.budget().spent().supersteps, 3);
-    let mut graph = around(within, Policy::default());
+    let mut graph = around(within, NodePolicy::default());
     let mut play = played(&mut graph, Script::new(), json!({}));
     play.complete();
     assert_eq!((play.run.budget().spent().supersteps, play.run.supersteps()), (4, 1));
@@ -242,7 +245,7 @@ fn a_spent_budget_leads_to_the_inner_edge_first() {
     within.node("wrap up");
     within.on_budget("wrap up");
     let limits = Limits { supersteps: Some(1), ..Limits::default() };
-    let mut graph = around(within.build().unwrap(), Policy { limits, ..Policy::default() });
+    let mut graph = around(within.build().unwrap(), NodePolicy { limits, ..NodePolicy::default() });
     let script = Script::new().writes("wrap up", "log", json!("short"));
     let mut play = played(&mut graph, script, json!({}));
     assert_eq!(play.complete(), json!({"log": ["short"]}));
@@ -270,7 +273,7 @@ fn a_deep_nest_runs_and_is_cancelled_without_overflow() {
 
 #[test]
 fn a_unit_tells_where_it_is() {
-    let mut graph = around(inner(&["deep"]).build().unwrap(), Policy::default());
+    let mut graph = around(inner(&["deep"]).build().unwrap(), NodePolicy::default());
     let script = Script::new().node("deep", |call| {
         let unit = call.task.id.unit;
         assert_eq!((call.run.home(unit), call.run.parent(unit)), (unit, Some(0)));

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use antiphon_core::channel::Merge;
-use antiphon_core::graph::{Graph, Habits, Policy, START};
-use antiphon_core::notice::{News, Notice, Shows, TaskNotice};
+use antiphon_core::channel::Reducer;
+use antiphon_core::graph::{Graph, NodePolicy, START, Semantics};
+use antiphon_core::notice::{EventOptions, Notice, TaskNotice, TaskProgress};
 use antiphon_core::run::Options;
-use antiphon_core::task::{Input, Outcome};
+use antiphon_core::task::{TaskInput, TaskOutcome};
 use antiphon_core::{Category, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::support::{Play, Script, chain, choose, fan, nested, options, policy, send};
 
-const ALL: Shows = Shows { handed_up: false, tasks: true, states: true };
+const ALL: EventOptions = EventOptions { handed_up: false, tasks: true, states: true };
 
 fn watched(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
-    Play::with(graph, script, input, Options { shows: ALL, events: false, ..options() })
+    Play::with(graph, script, input, Options { event_options: ALL, events: false, ..options() })
 }
 
 /// Each notice in a few words.
@@ -46,13 +46,13 @@ fn name(task: &TaskNotice<Value>) -> String {
 
 fn news(task: &TaskNotice<Value>) -> String {
     match &task.news {
-        News::Begun(Input::Sent(value), _) => format!("begun with {value}"),
-        News::Begun(Input::State, state) => {
+        TaskProgress::Begun(TaskInput::Sent(value), _) => format!("begun with {value}"),
+        TaskProgress::Begun(TaskInput::State, state) => {
             format!("begun on {}", state[0].clone().unwrap_or_default())
         }
-        News::Done(update) => format!("done with {}", update.writes.len()),
-        News::Failed(fault) => format!("failed: {}", fault.code),
-        News::Asked(questions) => {
+        TaskProgress::Done(update) => format!("done with {}", update.writes.len()),
+        TaskProgress::Failed(fault) => format!("failed: {}", fault.code),
+        TaskProgress::Asked(questions) => {
             let values: Vec<_> = questions.iter().map(|asked| asked.value.to_string()).collect();
             format!("asked {}", values.join(", "))
         }
@@ -89,9 +89,9 @@ fn each_task_begins_with_the_state_and_ends_with_its_update() {
 #[test]
 fn a_nested_graph_is_told_of_between_the_ends_of_its_own_task() {
     let mut inner = chain(&["deep"]);
-    inner.habits(Habits { full_output: true, ..Habits::default() });
+    inner.semantics(Semantics { full_output: true, ..Semantics::default() });
     let mut graph = Graph::builder("outer");
-    graph.channel("log", Merge::Extend);
+    graph.channel("log", Reducer::Extend);
     graph.add_node(nested("sub", inner.build().unwrap()));
     graph.edge(START, "sub");
     let script = Script::new().writes("deep", "log", json!("deep"));
@@ -136,7 +136,7 @@ fn the_namespace_of_a_nested_graph_ends_with_the_id_of_its_task() {
 fn attempts_are_one_task_and_a_handler_is_another() {
     let mut graph = chain(&[]);
     let retry = RetryPolicy { max_attempts: 2, ..RetryPolicy::default() };
-    graph.add_node(policy(Policy { retry: Some(retry), ..Policy::default() }, "n"));
+    graph.add_node(policy(NodePolicy { retry: Some(retry), ..NodePolicy::default() }, "n"));
     graph.node("rescue");
     graph.edge(START, "n").on_error_handle("n", "rescue");
     let script = Script::new().fails("n", Category::Timeout);
@@ -152,7 +152,7 @@ fn attempts_are_one_task_and_a_handler_is_another() {
 #[test]
 fn a_recorded_failure_is_still_told() {
     let mut graph = chain(&["n"]);
-    let channel = graph.channel("error", Merge::Set);
+    let channel = graph.channel("error", Reducer::Set);
     graph.on_error_record("n", channel);
     let script = Script::new().fails("n", Category::Tool);
     let mut play = watched(&graph.build().unwrap(), script, json!({}));
@@ -185,7 +185,7 @@ fn a_question_ends_a_task_until_it_begins_again_with_the_answer() {
     let graph = chain(&["n"]).build().unwrap();
     let script = Script::new().node("n", |call| match call.answers().first() {
         Some(_) => call.done([]),
-        None => Outcome::Ask(json!("sure?")),
+        None => TaskOutcome::Ask(json!("sure?")),
     });
     let mut play = watched(&graph, script, json!({}));
     let asked = play.pauses();
@@ -199,10 +199,10 @@ fn a_question_ends_a_task_until_it_begins_again_with_the_answer() {
 fn nested_graphs_ask_what_their_tasks_ask_once_all_are_at_rest() {
     let asks = |call: &mut crate::support::Call<'_>| match call.answers().first() {
         Some(_) => call.done([]),
-        None => Outcome::Ask(json!("sure?")),
+        None => TaskOutcome::Ask(json!("sure?")),
     };
     let script = ["x", "y"].iter().fold(Script::new(), |script, name| script.node(name, asks));
-    let deep = fan(&["x", "y"], &[("log", Merge::Append)]).build().unwrap();
+    let deep = fan(&["x", "y"], &[("log", Reducer::Append)]).build().unwrap();
     let mut middle = chain(&[]);
     middle.add_node(nested("deep", deep));
     middle.edge(START, "deep");

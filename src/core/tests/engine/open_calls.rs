@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{Call as Wanted, Came, Commit, Memory, SubrunCommit};
+use antiphon_core::checkpoint::{Call as Wanted, CallOutcome, Commit, RecoveredRun, SubrunCommit};
 use antiphon_core::effect::{Effect, Ending};
-use antiphon_core::graph::{Graph, Policy, START};
-use antiphon_core::run::{Begun, Options, Run};
-use antiphon_core::task::{Outcome, TaskId};
+use antiphon_core::graph::{Graph, NodePolicy, START};
+use antiphon_core::run::{CallStart, Options, Run};
+use antiphon_core::task::{TaskId, TaskOutcome};
 use antiphon_core::{Category, Fault};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -33,24 +33,24 @@ fn under_way(graph: &Arc<Graph<Value>>) -> (Play, Vec<TaskId>) {
 
 /// Begins a call; its index.
 fn begin(play: &mut Play, id: TaskId, wanted: &Wanted) -> u32 {
-    let Begun::Due(due) = play.run.begin_call(id, wanted).unwrap() else { panic!() };
+    let CallStart::Due(due) = play.run.begin_call(id, wanted).unwrap() else { panic!() };
     play.commits.extend(due.intent.map(|intent| *intent));
     due.index
 }
 
 fn end(play: &mut Play, id: TaskId, index: u32) {
-    let commit = play.run.end_call(id, index, Came::Value(json!("receipt")));
+    let commit = play.run.end_call(id, index, CallOutcome::Value(json!("receipt")));
     play.commits.extend(commit.map(|commit| *commit));
 }
 
 /// Answers for a task that was told to stop, as a driver does at once if it cannot stop it.
 fn answer(play: &mut Play, id: TaskId) -> bool {
-    play.run.resolve(id, Outcome::failed(fault(Category::Cancelled)), play.now)
+    play.run.resolve(id, TaskOutcome::failed(fault(Category::Cancelled)), play.now)
 }
 
 /// Fails one task beside another, which is told to stop and answers.
 fn fail_beside(play: &mut Play, failed: TaskId, other: TaskId) {
-    assert!(play.run.resolve(failed, Outcome::failed(fault(Category::Tool)), play.now));
+    assert!(play.run.resolve(failed, TaskOutcome::failed(fault(Category::Tool)), play.now));
     assert!(matches!(play.step(), Effect::Cancel(ids) if ids == [other]));
     assert!(answer(play, other));
 }
@@ -62,8 +62,8 @@ fn fails_at_once(play: &mut Play) {
     assert_eq!(play.now, now);
 }
 
-fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Memory<Value> {
-    let mut memory = Memory::new(graph);
+fn folded(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
+    let mut memory = RecoveredRun::new(graph);
     for commit in commits {
         memory.fold(graph, commit.clone()).unwrap();
     }
@@ -79,7 +79,7 @@ fn known_later(graph: &Arc<Graph<Value>>, commits: &[Commit<Value>]) -> Result<V
     let named = |run: &Run<Value>, id| run.path(id).last().is_some_and(|name| &**name == "a");
     let id = play.tasks.iter().map(|task| task.id).find(|id| named(&play.run, *id)).unwrap();
     match play.run.begin_call(id, &wanted())? {
-        Begun::Known(Came::Value(value)) => Ok(value),
+        CallStart::Known(CallOutcome::Value(value)) => Ok(value),
         other => panic!("it is to be known: {other:?}"),
     }
 }
@@ -144,7 +144,7 @@ fn a_second_answer_neither_ends_the_wait_nor_prolongs_it() {
 fn the_wait_ends_with_the_grace_or_the_time_out_of_the_node() {
     for (timeout, waited) in [(None, Run::<Value>::CALL_GRACE), (Some(ms(3000)), ms(3000))] {
         let mut graph = chain(&["b"]);
-        graph.add_node(policy(Policy { timeout, ..Policy::default() }, "a"));
+        graph.add_node(policy(NodePolicy { timeout, ..NodePolicy::default() }, "a"));
         graph.edge(START, "a");
         let graph = graph.build().unwrap();
         let (mut play, ids) = under_way(&graph);
@@ -155,7 +155,7 @@ fn the_wait_ends_with_the_grace_or_the_time_out_of_the_node() {
         let began = play.now;
         assert_eq!(play.fails().code, "tool");
         assert_eq!(play.now.since(began), waited);
-        assert!(play.run.end_call(a, index, Came::Value(json!(1))).is_none(), "too late");
+        assert!(play.run.end_call(a, index, CallOutcome::Value(json!(1))).is_none(), "too late");
         let unknown = known_later(&graph, &play.commits).unwrap_err();
         assert_eq!(unknown.code, "unknown_outcome");
     }

@@ -1,7 +1,7 @@
 //! The order of what a run leaves behind does not depend on who ends first.
 
-use antiphon_core::channel::Merge;
-use antiphon_core::graph::{Habits, Order, START};
+use antiphon_core::channel::Reducer;
+use antiphon_core::graph::{MergeOrder, START, Semantics};
 use serde_json::json;
 
 use crate::support::{Finish, Script, chain, fan, play};
@@ -16,7 +16,7 @@ const FINISHES: [Finish; 5] = [
 
 #[test]
 fn e02_parallel_appends_come_in_branch_order_whoever_ends_first() {
-    let graph = fan(&["zoe", "adam", "mia"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["zoe", "adam", "mia"], &[("log", Reducer::Append)]).build().unwrap();
     for finish in FINISHES {
         let script = ["zoe", "adam", "mia"]
             .iter()
@@ -29,8 +29,8 @@ fn e02_parallel_appends_come_in_branch_order_whoever_ends_first() {
 
 #[test]
 fn e02_a_graph_may_order_its_writes_by_name() {
-    let mut graph = fan(&["zoe", "adam", "mia"], &[("log", Merge::Append)]);
-    graph.habits(Habits { order: Order::ByName, ..Habits::default() });
+    let mut graph = fan(&["zoe", "adam", "mia"], &[("log", Reducer::Append)]);
+    graph.semantics(Semantics { order: MergeOrder::ByName, ..Semantics::default() });
     let graph = graph.build().unwrap();
     let script = ["zoe", "adam", "mia"]
         .iter()

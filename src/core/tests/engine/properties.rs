@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::channel::ChannelId;
-use antiphon_core::checkpoint::Outlook;
+use antiphon_core::checkpoint::PendingWork;
 use antiphon_core::event::{Event, EventKind};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -28,12 +28,12 @@ fn by_span(play: &Play) -> BTreeMap<String, Vec<Event>> {
 }
 
 /// What is to come, whatever the order and list it is kept in.
-fn to_come(outlook: &Outlook<Value>) -> String {
-    let (ready, sends) = outlook.upcoming();
-    let mut nodes = [ready, &outlook.deferred].concat();
+fn to_come(pending_work: &PendingWork<Value>) -> String {
+    let (ready, sends) = pending_work.upcoming();
+    let mut nodes = [ready, &pending_work.deferred].concat();
     nodes.sort();
     nodes.dedup();
-    let Outlook { arrived, over, sealed, exempt, grace, detour, .. } = outlook;
+    let PendingWork { arrived, over, sealed, exempt, grace, detour, .. } = pending_work;
     format!("{nodes:?} {sends:?} {arrived:?} {over} {sealed:?} {exempt:?} {grace:?} {detour:?}")
 }
 
@@ -79,11 +79,11 @@ proptest! {
     #[test]
     fn an_image_is_what_the_commits_so_far_add_up_to(plan in plans(), seed in any::<u64>()) {
         let (play, _) = plan.play(Finish::Shuffled(seed));
-        for (count, image) in &play.images {
+        for (count, graph_snapshot) in &play.images {
             let folded = plan.memory(&play.commits[..*count]).root;
-            prop_assert_eq!(image.state.snapshot(), folded.state.snapshot());
-            prop_assert_eq!(image.step, folded.step);
-            prop_assert_eq!(to_come(&image.outlook), to_come(&folded.outlook));
+            prop_assert_eq!(graph_snapshot.state.snapshot(), folded.state.snapshot());
+            prop_assert_eq!(graph_snapshot.step, folded.step);
+            prop_assert_eq!(to_come(&graph_snapshot.pending_work), to_come(&folded.pending_work));
         }
     }
 

@@ -1,21 +1,21 @@
 //! Questions: a task that waits for an answer from outside.
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{ChannelId, Merge};
+use antiphon_core::channel::{ChannelId, Reducer};
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::START;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
 
 use crate::support::{Call, Finish, Play, Script, chain, fan, nested, play};
 
 /// Asks until it has been answered so often, then writes the answers.
-fn asks(times: usize) -> impl Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync + 'static {
+fn asks(times: usize) -> impl Fn(&mut Call<'_>) -> TaskOutcome<Value> + Send + Sync + 'static {
     move |call| {
         let answers = call.answers();
         if answers.len() < times {
-            return Outcome::Ask(json!({"number": answers.len()}));
+            return TaskOutcome::Ask(json!({"number": answers.len()}));
         }
         call.done([("log", json!(answers))])
     }
@@ -58,7 +58,7 @@ fn a_task_finds_all_its_answers_in_the_order_it_asked() {
 
 #[test]
 fn siblings_finish_before_the_run_pauses() {
-    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new()
         .node("a", asks(1))
         .writes("b", "log", json!("b"))
@@ -75,7 +75,7 @@ fn siblings_finish_before_the_run_pauses() {
 fn ids_are_the_same_whenever_the_same_run_asks_the_same_question() {
     let ids = |finish| {
         let inner = chain(&["deep"]).build().unwrap();
-        let mut graph = fan(&["a", "b"], &[("log", Merge::Append)]);
+        let mut graph = fan(&["a", "b"], &[("log", Reducer::Append)]);
         graph.add_node(nested("c", inner));
         graph.edge(START, "c");
         let script = Script::new().node("a", asks(1)).node("b", asks(1)).node("deep", asks(1));
@@ -93,7 +93,7 @@ fn ids_are_the_same_whenever_the_same_run_asks_the_same_question() {
 
 #[test]
 fn questions_that_are_not_answered_are_reported_again() {
-    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b"], &[("log", Reducer::Append)]).build().unwrap();
     let mut play = play(&graph, Script::new().node("a", asks(1)).node("b", asks(1)));
     let asked = play.pauses();
     answer(&mut play, &asked[1], json!("second"));
@@ -134,12 +134,12 @@ fn a_paused_run_can_be_cancelled() {
 fn the_budget_of_a_node_is_not_refilled_by_an_answer() {
     let mut graph = chain(&[]);
     let limits = Limits { tool_calls: Some(1), ..Default::default() };
-    let limited = antiphon_core::graph::Policy { limits, ..Default::default() };
+    let limited = antiphon_core::graph::NodePolicy { limits, ..Default::default() };
     graph.add_node(crate::support::policy(limited, "a"));
     graph.edge(START, "a");
     let script = Script::new().node("a", |call| match call.tool() {
-        Ok(()) => Outcome::Ask(json!("more?")),
-        Err(fault) => Outcome::failed(fault),
+        Ok(()) => TaskOutcome::Ask(json!("more?")),
+        Err(fault) => TaskOutcome::failed(fault),
     });
     let mut play = play(&graph.build().unwrap(), script);
     let asked = play.pauses();
@@ -151,12 +151,12 @@ fn the_budget_of_a_node_is_not_refilled_by_an_answer() {
 fn a_question_outlives_a_retry() {
     let mut graph = chain(&[]);
     let retry = Some(antiphon_core::RetryPolicy::default());
-    let again = antiphon_core::graph::Policy { retry, ..Default::default() };
+    let again = antiphon_core::graph::NodePolicy { retry, ..Default::default() };
     graph.add_node(crate::support::policy(again, "a"));
     graph.edge(START, "a");
     let script = Script::new().node("a", |call| match (call.answers().len(), call.task.attempt) {
-        (0, _) => Outcome::Ask(json!("?")),
-        (_, 1) => Outcome::failed(crate::support::fault(antiphon_core::Category::Timeout)),
+        (0, _) => TaskOutcome::Ask(json!("?")),
+        (_, 1) => TaskOutcome::failed(crate::support::fault(antiphon_core::Category::Timeout)),
         _ => call.done([("log", json!(call.answers()))]),
     });
     let mut play = play(&graph.build().unwrap(), script);
@@ -167,12 +167,13 @@ fn a_question_outlives_a_retry() {
 
 #[test]
 fn what_finished_tasks_wrote_can_be_seen_at_a_pause_before_it_is_merged() {
-    let mut graph = fan(&["ask", "other"], &[("log", Merge::Append), ("mine", Merge::Foreign(1))]);
-    graph.channel("x", Merge::Set);
+    let mut graph =
+        fan(&["ask", "other"], &[("log", Reducer::Append), ("mine", Reducer::Foreign(1))]);
+    graph.channel("x", Reducer::Set);
     let script = Script::new()
         .node("ask", |call| match call.answers().first() {
             Some(answer) => call.done([("log", answer.clone())]),
-            None => Outcome::Ask(json!("?")),
+            None => TaskOutcome::Ask(json!("?")),
         })
         .node("other", |call| call.done([("log", json!("other")), ("mine", json!(2))]))
         .reducer(1, |old, new| Ok(json!([old, new])));

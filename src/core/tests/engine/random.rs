@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::channel::{ChannelId, Merge};
-use antiphon_core::checkpoint::{Call as Wanted, Commit, Memory};
+use antiphon_core::channel::{ChannelId, Reducer};
+use antiphon_core::checkpoint::{Call as Wanted, Commit, RecoveredRun};
 use antiphon_core::command::Route;
-use antiphon_core::graph::{Graph, Policy, START};
+use antiphon_core::graph::{Graph, NodePolicy, START};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Jitter, RetryPolicy};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -154,17 +154,18 @@ impl Plan {
 
     pub(crate) fn graph(&self) -> Arc<Graph<Value>> {
         let mut graph = Graph::builder("random");
-        graph.channel("log", Merge::Append);
-        graph.channel("count", Merge::Sum);
-        let error = graph.channel("error", Merge::Append);
+        graph.channel("log", Reducer::Append);
+        graph.channel("count", Reducer::Sum);
+        let error = graph.channel("error", Reducer::Append);
         for place in 0..self.steps.len() {
-            graph.channel(format!("own {place}"), Merge::Set);
+            graph.channel(format!("own {place}"), Reducer::Set);
         }
         for (place, step) in self.steps.iter().enumerate() {
             let name = self.name(place);
             let retry =
                 RetryPolicy { jitter: Jitter::Full, initial: ms(100), ..RetryPolicy::default() };
-            let rules = Policy { retry: Some(retry), deferred: step.deferred, ..Policy::default() };
+            let rules =
+                NodePolicy { retry: Some(retry), deferred: step.deferred, ..NodePolicy::default() };
             if step.nested {
                 graph.add_node(antiphon_core::graph::Node {
                     policy: rules,
@@ -230,9 +231,9 @@ impl Plan {
     }
 
     /// What commits of a run add up to.
-    pub(crate) fn memory(&self, commits: &[Commit<Value>]) -> Memory<Value> {
+    pub(crate) fn memory(&self, commits: &[Commit<Value>]) -> RecoveredRun<Value> {
         let graph = self.graph();
-        let mut memory = Memory::new(&graph);
+        let mut memory = RecoveredRun::new(&graph);
         for commit in commits {
             memory.fold(&graph, commit.clone()).unwrap();
         }
@@ -265,7 +266,7 @@ fn finish_of(play: &mut Play) -> String {
 fn inner(place: usize) -> Arc<Graph<Value>> {
     let deep = format!("deep {place}");
     let mut graph = chain(&[&deep, "deeper"]);
-    graph.channel("count", Merge::Sum);
+    graph.channel("count", Reducer::Sum);
     graph.build().unwrap()
 }
 
@@ -281,15 +282,15 @@ impl Step {
         call: &Call<'_>,
         place: usize,
         (target, done): (Option<&str>, Vec<Value>),
-    ) -> Outcome<Value> {
+    ) -> TaskOutcome<Value> {
         if call.answers().len() < self.questions && call.sent().is_none() {
-            return Outcome::Ask(json!([place, call.answers().len()]));
+            return TaskOutcome::Ask(json!([place, call.answers().len()]));
         }
         if call.task.attempt <= self.failures {
-            return Outcome::failed(fault(Category::ToolTransport));
+            return TaskOutcome::failed(fault(Category::ToolTransport));
         }
         if self.fails {
-            return Outcome::failed(fault(Category::Tool));
+            return TaskOutcome::failed(fault(Category::Tool));
         }
         let mut update =
             call.update([("log", json!([place, call.sent(), done])), ("count", json!(1))]);
@@ -301,6 +302,6 @@ impl Step {
             let sends = items.filter_map(|item| Some(send(target?, item))).collect();
             update.route = if self.also { Route::Also(sends) } else { Route::Only(sends) };
         }
-        Outcome::Done(update)
+        TaskOutcome::Done(update)
     }
 }

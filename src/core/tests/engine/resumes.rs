@@ -1,12 +1,12 @@
 //! Going on from what was stored.
 
 use antiphon_core::Category;
-use antiphon_core::channel::Merge;
-use antiphon_core::checkpoint::{Change, Memory, Source};
+use antiphon_core::channel::Reducer;
+use antiphon_core::checkpoint::{CommitChange, RecoveredRun, WriteSource};
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::run::{Options, Run};
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ fn stored(graph: &Arc<Graph<Value>>, script: Script, input: Value) -> Play {
 }
 
 /// What is left of a run whose process is gone.
-fn left(graph: &Arc<Graph<Value>>, play: &Play) -> Memory<Value> {
-    let mut memory = Memory::new(graph);
+fn left(graph: &Arc<Graph<Value>>, play: &Play) -> RecoveredRun<Value> {
+    let mut memory = RecoveredRun::new(graph);
     for commit in &play.commits {
         memory.fold(graph, commit.clone()).unwrap();
     }
@@ -40,7 +40,7 @@ fn e11_what_was_committed_is_not_run_again() {
 
 #[test]
 fn of_a_superstep_that_was_open_only_what_had_not_ended_is_run() {
-    let graph = fan(&["a", "b", "c"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b", "c"], &[("log", Reducer::Append)]).build().unwrap();
     let script = ["a", "b", "c"]
         .iter()
         .fold(Script::new(), |script, name| script.writes(name, "log", json!(name)));
@@ -53,7 +53,7 @@ fn of_a_superstep_that_was_open_only_what_had_not_ended_is_run() {
 
 #[test]
 fn only_what_failed_is_run_again() {
-    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a"));
     let mut play = stored(&graph, script.clone().fails("b", Category::Tool), json!({}));
     play.fails();
@@ -66,12 +66,12 @@ fn only_what_failed_is_run_again() {
 
 #[test]
 fn e22_a_question_is_open_again_and_its_answer_is_kept() {
-    let graph = fan(&["asks", "works"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["asks", "works"], &[("log", Reducer::Append)]).build().unwrap();
     let script =
         Script::new().writes("works", "log", json!("done")).node("asks", |call| {
             match call.answers().len() {
                 2 => call.done([("log", json!(call.answers()))]),
-                asked => Outcome::Ask(json!(asked)),
+                asked => TaskOutcome::Ask(json!(asked)),
             }
         });
     let mut play = stored(&graph, script.clone(), json!({}));
@@ -94,12 +94,12 @@ fn e22_a_question_is_open_again_and_its_answer_is_kept() {
 
 #[test]
 fn a_run_is_paused_only_once_all_of_it_is_done_or_asks() {
-    let mut graph = fan(&["asks", "works"], &[("log", Merge::Append)]);
-    graph.add_node(nested("sub", fan(&["x", "y"], &[("log", Merge::Append)]).build().unwrap()));
+    let mut graph = fan(&["asks", "works"], &[("log", Reducer::Append)]);
+    graph.add_node(nested("sub", fan(&["x", "y"], &[("log", Reducer::Append)]).build().unwrap()));
     graph.edge(START, "sub");
     let graph = graph.build().unwrap();
     let ask = |call: &mut crate::support::Call<'_>| match call.answers().len() {
-        0 => Outcome::Ask(json!("?")),
+        0 => TaskOutcome::Ask(json!("?")),
         _ => call.done([]),
     };
     let script = Script::new().node("asks", ask).node("x", ask);
@@ -141,19 +141,20 @@ fn a_nested_graph_goes_on_from_its_own_last_superstep() {
 #[test]
 fn a_further_turn_keeps_the_state_and_starts_from_the_beginning() {
     let mut graph = chain(&["a"]);
-    graph.channel("question", Merge::Once);
+    graph.channel("question", Reducer::Once);
     let graph = graph.build().unwrap();
     let script = Script::new().writes("a", "log", json!("a"));
     let mut play = stored(&graph, script.clone(), json!({"question": "first"}));
     play.complete();
-    let image = left(&graph, &play).root;
+    let graph_snapshot = left(&graph, &play).root;
     let question = graph.channel_id("question").unwrap();
     let input = vec![antiphon_core::channel::Write::merge(question, json!("second"))];
     let commits = Options { commits: true, seed: antiphon_core::Seed::new(8), ..options() };
-    let mut turn = Play::of(Run::turn(Arc::clone(&graph), image, input, commits, BEGIN), script);
+    let mut turn =
+        Play::of(Run::turn(Arc::clone(&graph), graph_snapshot, input, commits, BEGIN), script);
     assert_eq!(turn.complete(), json!({"log": ["a", "a"], "question": "second"}));
     let steps: Vec<_> = turn.deltas().iter().map(|delta| (delta.source, delta.step)).collect();
-    assert_eq!(steps, [(Source::Turn, 2), (Source::Step, 3)]);
+    assert_eq!(steps, [(WriteSource::Turn, 2), (WriteSource::Step, 3)]);
     play.commits.append(&mut turn.commits);
     let memory = left(&graph, &play);
     assert_eq!(memory.root.state.get(question), Some(&json!("second")));
@@ -162,17 +163,17 @@ fn a_further_turn_keeps_the_state_and_starts_from_the_beginning() {
 #[test]
 fn an_edit_writes_as_a_node_would_and_runs_nothing() {
     let graph = chain(&["a", "b"]).build().unwrap();
-    let image = Memory::new(&graph).root;
+    let graph_snapshot = RecoveredRun::new(&graph).root;
     let log = antiphon_core::channel::ChannelId(0);
     let update = vec![antiphon_core::channel::Write::merge(log, json!("edited"))].into();
     let node = graph.node_id("a").unwrap();
-    let run = Run::edit(Arc::clone(&graph), image, (node, update), options(), BEGIN);
+    let run = Run::edit(Arc::clone(&graph), graph_snapshot, (node, update), options(), BEGIN);
     let mut play = Play::of(run, Script::new());
     assert_eq!(play.ends(), Ending::Completed);
     assert!(play.started.is_empty());
     let [commit] = &play.commits[..] else { panic!("{:?}", play.commits) };
-    let Change::Step(delta) = &commit.change else { panic!() };
-    assert_eq!((delta.source, delta.step), (Source::Edit, 1));
+    let CommitChange::Step(delta) = &commit.change else { panic!() };
+    assert_eq!((delta.source, delta.step), (WriteSource::Edit, 1));
     let mut resumed = Play::resume(&graph, Script::new(), left(&graph, &play));
     assert_eq!(resumed.complete(), json!({"log": ["edited"]}));
     assert_eq!(resumed.started, ["b"]);
@@ -181,13 +182,13 @@ fn an_edit_writes_as_a_node_would_and_runs_nothing() {
 #[test]
 fn an_edit_that_cannot_be_merged_stores_nothing() {
     let mut graph = chain(&["a"]);
-    graph.channel("sum", Merge::Sum);
+    graph.channel("sum", Reducer::Sum);
     let graph = graph.build().unwrap();
     let sum = graph.channel_id("sum").unwrap();
     let update = vec![antiphon_core::channel::Write::merge(sum, json!("no number"))].into();
-    let image = Memory::new(&graph).root;
+    let graph_snapshot = RecoveredRun::new(&graph).root;
     let node = graph.node_id("a").unwrap();
-    let run = Run::edit(Arc::clone(&graph), image, (node, update), options(), BEGIN);
+    let run = Run::edit(Arc::clone(&graph), graph_snapshot, (node, update), options(), BEGIN);
     let mut play = Play::of(run, Script::new());
     assert_eq!(play.fails().category, Category::State);
     assert!(play.commits.is_empty());
@@ -216,7 +217,7 @@ fn what_does_not_fit_the_graph_any_more_is_refused() {
     let mut play = stored(&before, Script::new().never_ends("x"), json!({}));
     assert!(matches!(play.go(), End::Stuck));
     let after = chain(&["sub"]).build().unwrap();
-    let mut memory = Memory::new(&after);
+    let mut memory = RecoveredRun::new(&after);
     let folded = play.commits.iter().try_for_each(|commit| memory.fold(&after, commit.clone()));
     assert_eq!(folded.unwrap_err().code, "checkpoint_misfit");
 }

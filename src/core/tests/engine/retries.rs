@@ -7,8 +7,8 @@ use std::time::Duration;
 use antiphon_core::budget::{Dimension, Limits};
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{Habits, Policy, START, Sight};
-use antiphon_core::task::{Failure, Outcome, Verdict};
+use antiphon_core::graph::{NodePolicy, RouterView, START, Semantics};
+use antiphon_core::task::{Failure, RetryVerdict, TaskOutcome};
 use antiphon_core::{Category, Fault, Jitter, RetryPolicy, Seed, Time};
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn exact(max_attempts: u32) -> RetryPolicy {
 
 fn played(retry: Option<RetryPolicy>, limits: Limits, script: Script) -> Play {
     let mut graph = chain(&[]);
-    graph.add_node(policy(Policy { retry, ..Policy::default() }, "a"));
+    graph.add_node(policy(NodePolicy { retry, ..NodePolicy::default() }, "a"));
     graph.edge(START, "a");
     Play::new(&graph.build().unwrap(), script, json!({}), limits)
 }
@@ -29,7 +29,7 @@ fn played(retry: Option<RetryPolicy>, limits: Limits, script: Script) -> Play {
 fn a_transient_failure_is_tried_again_after_the_pauses_of_the_policy() {
     let script = Script::new().node("a", |call| match call.task.attempt {
         4 => call.done([("log", json!("at last"))]),
-        _ => Outcome::failed(fault(Category::ModelTransport)),
+        _ => TaskOutcome::failed(fault(Category::ModelTransport)),
     });
     let mut play = played(Some(exact(4)), Limits::default(), script);
     assert_eq!(play.complete(), json!({"log": ["at last"]}));
@@ -77,16 +77,16 @@ fn without_a_policy_nothing_is_tried_again() {
 
 #[test]
 fn the_host_may_rule_a_retry_out_or_in() {
-    let verdict = |verdict: fn() -> Verdict, category| {
+    let verdict = |verdict: fn() -> RetryVerdict, category| {
         let script = Script::new().node("a", move |_| {
-            Outcome::Failed(Box::new(Failure { fault: fault(category), verdict: verdict() }))
+            TaskOutcome::Failed(Box::new(Failure { fault: fault(category), verdict: verdict() }))
         });
         let mut play = played(Some(exact(3)), Limits::default(), script);
         play.fails();
         play.started.len()
     };
-    assert_eq!(verdict(|| Verdict::Never, Category::Timeout), 1);
-    assert_eq!(verdict(|| Verdict::Again(exact(5)), Category::Internal), 5);
+    assert_eq!(verdict(|| RetryVerdict::Never, Category::Timeout), 1);
+    assert_eq!(verdict(|| RetryVerdict::Again(exact(5)), Category::Internal), 5);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_spent_budget_of_retries_is_a_budget_ending() {
 fn a_node_may_have_a_budget_of_retries_of_its_own() {
     let mut graph = chain(&[]);
     let limits = Limits { retries: Some(2), ..Limits::default() };
-    let own = Policy { retry: Some(exact(9)), limits, ..Policy::default() };
+    let own = NodePolicy { retry: Some(exact(9)), limits, ..NodePolicy::default() };
     graph.add_node(policy(own, "a"));
     graph.edge(START, "a");
     let script = Script::new().fails("a", Category::Timeout);
@@ -178,7 +178,7 @@ fn jitter_does_not_depend_on_who_fails_first() {
         let mut graph = chain(&[]);
         for name in ["a", "b"] {
             let retry = Some(RetryPolicy::default());
-            graph.add_node(policy(Policy { retry, ..Policy::default() }, name));
+            graph.add_node(policy(NodePolicy { retry, ..NodePolicy::default() }, name));
             graph.edge(START, name);
         }
         graph.build().unwrap()
@@ -217,10 +217,10 @@ fn a_retry_waits_until_its_instant() {
 
 /// A graph whose node `a` may run three times, beside `b`, with a branch that
 /// fails the first time it is asked.
-fn branching(sight: Sight, beside: bool) -> Play {
+fn branching(sight: RouterView, beside: bool) -> Play {
     let mut graph = chain(&["last"]);
-    graph.habits(Habits { sight, ..Habits::default() });
-    graph.add_node(policy(Policy { retry: Some(exact(3)), ..Policy::default() }, "a"));
+    graph.semantics(Semantics { sight, ..Semantics::default() });
+    graph.add_node(policy(NodePolicy { retry: Some(exact(3)), ..NodePolicy::default() }, "a"));
     graph.edge(START, "a").branch("a", "way", 0, None);
     if beside {
         graph.node("b");
@@ -239,21 +239,21 @@ fn branching(sight: Sight, beside: bool) -> Play {
 
 #[test]
 fn a_failing_branch_runs_its_node_again_and_drops_what_it_wrote() {
-    let mut play = branching(Sight::Own, false);
+    let mut play = branching(RouterView::Own, false);
     assert_eq!(play.complete(), json!({"log": [2]}));
     assert_eq!(play.started, ["last", "a", "a", "last"]);
 }
 
 #[test]
 fn a_failing_branch_leaves_the_tasks_beside_it_as_they_are() {
-    let mut play = branching(Sight::Own, true);
+    let mut play = branching(RouterView::Own, true);
     assert_eq!(play.complete(), json!({"log": [2, "b"]}));
     assert_eq!(play.started, ["last", "a", "b", "a", "last"]);
 }
 
 #[test]
 fn a_branch_that_is_asked_after_the_merge_is_not_asked_again() {
-    let mut play = branching(Sight::Merged, false);
+    let mut play = branching(RouterView::Merged, false);
     assert_eq!(play.fails().category, Category::Timeout);
     assert_eq!(play.started, ["last", "a"]);
 }

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{Merge, Op};
-use antiphon_core::command::{Choice, Route};
-use antiphon_core::graph::{END, Graph, Habits, NodeId, START, Sight};
-use antiphon_core::task::Outcome;
+use antiphon_core::channel::{Reducer, WriteOp};
+use antiphon_core::command::{Destination, Route};
+use antiphon_core::graph::{END, Graph, NodeId, RouterView, START, Semantics};
+use antiphon_core::task::TaskOutcome;
 use serde_json::{Value, json};
 
 use crate::support::{Play, Script, chain, choose, fan, name, play};
@@ -35,12 +35,12 @@ fn also_adds_to_the_edges() {
 fn only_replaces_the_edges() {
     assert_eq!(asked(|| Route::Only(vec![name("c")])), ["a", "c"]);
     assert_eq!(asked(|| Route::Only(vec![name(END)])), ["a"]);
-    assert_eq!(asked(|| Route::Only(vec![Choice::End])), ["a"]);
+    assert_eq!(asked(|| Route::Only(vec![Destination::End])), ["a"]);
 }
 
 #[test]
 fn end_ends_the_graph_whatever_else_was_to_follow() {
-    let mut graph = fan(&["a", "b"], &[("log", Merge::Append)]);
+    let mut graph = fan(&["a", "b"], &[("log", Reducer::Append)]);
     graph.node("c");
     graph.edge("a", "c").edge("b", "c");
     let script =
@@ -75,7 +75,7 @@ fn a_label_leads_to_the_node_it_stands_for() {
 
 #[test]
 fn a_target_that_is_chosen_without_a_label_bears_its_own_name() {
-    for choice in [name("b"), Choice::Node(NodeId(2))] {
+    for choice in [name("b"), Destination::Node(NodeId(2))] {
         let mut graph = chain(&["a"]);
         graph.node("b");
         graph.branch("a", "which", 0, None);
@@ -90,7 +90,7 @@ fn a_target_that_is_chosen_without_a_label_bears_its_own_name() {
 #[test]
 fn a_router_can_tell_whether_there_were_changes_since() {
     let mut graph = Graph::builder("counted");
-    graph.channel("count", Merge::Set);
+    graph.channel("count", Reducer::Set);
     graph.node("again");
     graph.edge(START, "again").branch("again", "more", 0, None);
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -108,7 +108,7 @@ fn a_router_can_tell_whether_there_were_changes_since() {
 #[test]
 fn a_branch_at_the_start_sees_the_input() {
     let mut graph = Graph::builder("entry");
-    graph.channel("mode", Merge::Set);
+    graph.channel("mode", Reducer::Set);
     graph.node("deep");
     graph.branch(START, "mode", 0, None);
     let script = Script::new()
@@ -120,10 +120,10 @@ fn a_branch_at_the_start_sees_the_input() {
 }
 
 /// What the routers of two parallel tasks see of a list that both add to.
-fn seen(sight: Sight) -> Value {
-    let mut graph = fan(&["a", "b"], &[("log", Merge::Append), ("seen", Merge::Append)]);
-    graph.habits(Habits { sight, ..Habits::default() });
-    graph.channel("sum", Merge::Foreign(0));
+fn seen(sight: RouterView) -> Value {
+    let mut graph = fan(&["a", "b"], &[("log", Reducer::Append), ("seen", Reducer::Append)]);
+    graph.semantics(Semantics { sight, ..Semantics::default() });
+    graph.channel("sum", Reducer::Foreign(0));
     for (router, source) in [(0, "a"), (1, "b")] {
         graph.branch(source, "look", router, None);
     }
@@ -154,26 +154,26 @@ fn seen(sight: Sight) -> Value {
 
 #[test]
 fn merged_sight_shows_all_writes_of_the_superstep() {
-    assert_eq!(seen(Sight::Merged), json!([["a says", 2, 11], ["b says", 2, 11]]));
+    assert_eq!(seen(RouterView::Merged), json!([["a says", 2, 11], ["b says", 2, 11]]));
 }
 
 #[test]
 fn own_sight_shows_the_task_its_own_writes_alone() {
-    assert_eq!(seen(Sight::Own), json!([["a says", 1, 1], ["b says", 1, 10]]));
+    assert_eq!(seen(RouterView::Own), json!([["a says", 1, 1], ["b says", 1, 10]]));
 }
 
 #[test]
 fn own_sight_takes_resets_first_as_the_merge_does() {
-    let mut graph = fan(&["a", "b"], &[("log", Merge::Append)]);
-    graph.habits(Habits { sight: Sight::Own, ..Habits::default() });
+    let mut graph = fan(&["a", "b"], &[("log", Reducer::Append)]);
+    graph.semantics(Semantics { sight: RouterView::Own, ..Semantics::default() });
     graph.branch("a", "look", 0, None).branch("b", "look", 0, None);
     let graph = graph.build().unwrap();
     let script = Script::new().router(0, |_| choose([]));
     let script = script.node("a", |call| {
         let mut update = call.update([("log", json!("new"))]);
         let channel = update.writes[0].channel;
-        update.writes.push(antiphon_core::channel::Write { channel, op: Op::Reset });
-        Outcome::Done(update)
+        update.writes.push(antiphon_core::channel::Write { channel, op: WriteOp::Reset });
+        TaskOutcome::Done(update)
     });
     let mut play = Play::new(&graph, script, json!({"log": "old"}), Limits::default());
     assert_eq!(play.complete(), json!({"log": ["new"]}));
@@ -181,8 +181,8 @@ fn own_sight_takes_resets_first_as_the_merge_does() {
 
 #[test]
 fn own_sight_merges_nothing_where_no_branch_looks() {
-    let mut graph = fan(&["a", "b"], &[("sum", Merge::Foreign(0))]);
-    graph.habits(Habits { sight: Sight::Own, ..Habits::default() });
+    let mut graph = fan(&["a", "b"], &[("sum", Reducer::Foreign(0))]);
+    graph.semantics(Semantics { sight: RouterView::Own, ..Semantics::default() });
     let merged = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&merged);
     let script = Script::new()
@@ -190,7 +190,7 @@ fn own_sight_merges_nothing_where_no_branch_looks() {
         .node("a", |call| {
             let mut update = call.update([("sum", json!("a"))]);
             update.route = Route::Also(vec![name(END)]);
-            Outcome::Done(update)
+            TaskOutcome::Done(update)
         })
         .reducer(0, move |_, new| {
             seen.lock().unwrap().push(new.clone());

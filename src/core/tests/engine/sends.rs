@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use antiphon_core::channel::Merge;
-use antiphon_core::command::{Choice, Route, Send};
+use antiphon_core::channel::Reducer;
+use antiphon_core::command::{Destination, Route, Send};
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, START};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn sends_run_side_by_side_each_with_its_input_and_merge_in_order() {
 #[test]
 fn nodes_come_before_sends_in_the_order_of_writes() {
     let mut graph = Graph::builder("mixed");
-    graph.channel("log", Merge::Append);
+    graph.channel("log", Reducer::Append);
     for name in ["first", "second", "leaf"] {
         graph.node(name);
     }
@@ -47,7 +47,7 @@ fn a_send_may_have_a_time_out_of_its_own() {
     let script = Script::new()
         .router(0, |_| {
             let timeout = Some(ms(20));
-            choose([Choice::Send(Send { node: "leaf".into(), input: Value::Null, timeout })])
+            choose([Destination::Send(Send { node: "leaf".into(), input: Value::Null, timeout })])
         })
         .takes("leaf", Duration::from_secs(5));
     let mut play = scatter(script);

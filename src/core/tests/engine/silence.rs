@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use antiphon_core::effect::{Effect, Ending};
-use antiphon_core::graph::{Idle, Policy, START, Sign};
+use antiphon_core::graph::{Heartbeat, IdleTimeout, NodePolicy, START};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
 use serde_json::json;
 
@@ -14,8 +14,8 @@ use crate::support::{BEGIN, Play, Script, chain, ms, nested, options, play, poli
 /// A node that never ends, with these limits, handed out to the driver.
 fn silent(idle: Duration, strict: bool, timeout: Option<Duration>) -> Play {
     let mut graph = chain(&[]);
-    let idle = Some(Idle { limit: idle, strict });
-    graph.add_node(policy(Policy { idle, timeout, ..Policy::default() }, "a"));
+    let idle = Some(IdleTimeout { limit: idle, strict });
+    graph.add_node(policy(NodePolicy { idle, timeout, ..NodePolicy::default() }, "a"));
     graph.edge(START, "a");
     let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
     assert!(matches!(play.step(), Effect::Start(_)));
@@ -23,7 +23,7 @@ fn silent(idle: Duration, strict: bool, timeout: Option<Duration>) -> Play {
 }
 
 /// Lets time pass, and the task give a sign.
-fn after(play: &mut Play, time: Duration, sign: Sign) {
+fn after(play: &mut Play, time: Duration, sign: Heartbeat) {
     play.now = play.now + time;
     play.run.alive(play.tasks[0].id, sign, play.now);
     assert!(matches!(play.step(), Effect::Wait(Some(_))));
@@ -51,8 +51,8 @@ fn silence_ends_an_attempt() {
 #[test]
 fn a_sign_of_life_puts_the_end_off() {
     let mut play = silent(ms(100), false, None);
-    after(&mut play, ms(60), Sign::Progress);
-    after(&mut play, ms(60), Sign::Heartbeat);
+    after(&mut play, ms(60), Heartbeat::Progress);
+    after(&mut play, ms(60), Heartbeat::Explicit);
     assert_eq!(kind(&play.fails()), ("idle", 0.1, 0.22));
     assert_eq!(play.now, BEGIN + ms(220));
 }
@@ -60,8 +60,8 @@ fn a_sign_of_life_puts_the_end_off() {
 #[test]
 fn where_only_heartbeats_count_progress_does_not() {
     let mut play = silent(ms(100), true, None);
-    after(&mut play, ms(60), Sign::Heartbeat);
-    after(&mut play, ms(60), Sign::Progress);
+    after(&mut play, ms(60), Heartbeat::Explicit);
+    after(&mut play, ms(60), Heartbeat::Progress);
     play.fails();
     assert_eq!(play.now, BEGIN + ms(160));
 }
@@ -69,8 +69,8 @@ fn where_only_heartbeats_count_progress_does_not() {
 #[test]
 fn no_sign_puts_off_the_end_of_the_attempt_as_a_whole() {
     let mut play = silent(ms(100), false, Some(ms(150)));
-    after(&mut play, ms(60), Sign::Progress);
-    after(&mut play, ms(60), Sign::Progress);
+    after(&mut play, ms(60), Heartbeat::Progress);
+    after(&mut play, ms(60), Heartbeat::Progress);
     assert_eq!(kind(&play.fails()), ("run", 0.15, 0.15));
     assert_eq!(play.now, BEGIN + ms(150));
 }
@@ -79,7 +79,7 @@ fn no_sign_puts_off_the_end_of_the_attempt_as_a_whole() {
 fn what_ends_within_a_nested_graph_is_a_sign_of_its_node() {
     let mut graph = chain(&[]);
     let mut node = nested("sub", chain(&["a", "b", "c"]).build().unwrap());
-    node.policy.idle = Some(Idle { limit: ms(100), strict: false });
+    node.policy.idle = Some(IdleTimeout { limit: ms(100), strict: false });
     graph.add_node(node);
     graph.edge(START, "sub");
     let script = Script::new().takes("a", ms(60)).takes("b", ms(60)).takes("c", ms(150));
@@ -114,7 +114,7 @@ fn each_superstep_has_its_time_anew() {
 fn the_time_until_an_answer_does_not_count() {
     let script = Script::new().node("a", |call| match call.answers().first() {
         Some(_) => call.done([]),
-        None => Outcome::Ask(json!("?")),
+        None => TaskOutcome::Ask(json!("?")),
     });
     let mut play = stepping(script.takes("a", ms(60)), &["a"]);
     let asked = play.pauses();

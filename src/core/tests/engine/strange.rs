@@ -1,12 +1,12 @@
 //! Drivers that do whatever they like: nothing panics, nothing hangs.
 
-use antiphon_core::budget::{Intent, Limits};
+use antiphon_core::budget::{Charge, Limits};
 use antiphon_core::effect::Effect;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::model::Usage;
 use antiphon_core::run::Options;
-use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::task::{Task, TaskId, TaskOutcome};
 use antiphon_core::{Category, Fault};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -43,15 +43,15 @@ fn deeds() -> impl Strategy<Value = Deed> {
     ]
 }
 
-fn outcome(play: &mut Play, task: &Task<Value>, how: u8) -> Outcome<Value> {
+fn outcome(play: &mut Play, task: &Task<Value>, how: u8) -> TaskOutcome<Value> {
     let fault = |category| Fault::new(category, "strange", "it failed");
     match how {
-        0 => Outcome::Escalate(antiphon_core::command::Update::default()),
-        1 => Outcome::Opened(vec![]),
-        2 => Outcome::failed(fault(Category::Internal)),
-        3 => Outcome::Ask(json!(1)),
-        4 => Outcome::Returned(Ok(json!(1))),
-        5 => Outcome::failed(fault(Category::Timeout)),
+        0 => TaskOutcome::Escalate(antiphon_core::command::Update::default()),
+        1 => TaskOutcome::Opened(vec![]),
+        2 => TaskOutcome::failed(fault(Category::Internal)),
+        3 => TaskOutcome::Ask(json!(1)),
+        4 => TaskOutcome::Returned(Ok(json!(1))),
+        5 => TaskOutcome::failed(fault(Category::Timeout)),
         _ => play.outcome(task),
     }
 }
@@ -73,7 +73,7 @@ fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, deed: &Deed) {
         }
         Deed::Wrong(unit, slot, serial) => {
             let id = TaskId { unit: *unit, slot: *slot, serial: *serial };
-            play.run.resolve(id, Outcome::Ask(json!(0)), play.now);
+            play.run.resolve(id, TaskOutcome::Ask(json!(0)), play.now);
             play.run.path(id);
             play.run.node_of(id);
             play.run.namespace(*unit);
@@ -92,7 +92,7 @@ fn act(play: &mut Play, seen: &mut Vec<Task<Value>>, deed: &Deed) {
         Deed::Pass(time) => play.now = play.now + ms(*time),
         Deed::Request(place) => {
             if let Some(task) = any(seen, *place) {
-                let granted = play.run.request(task.id, Intent::Tool).is_ok();
+                let granted = play.run.request(task.id, Charge::Tool).is_ok();
                 play.run
                     .charge(task.id, Usage { input_tokens: u64::from(granted), output_tokens: 1 });
             }
@@ -170,7 +170,7 @@ fn an_answer_is_taken_once() {
     let mut play = crate::support::play(&graph, Script::new().never_ends("a"));
     play.step();
     let id = play.tasks[0].id;
-    let done = || Outcome::Done(antiphon_core::command::Update::default());
+    let done = || TaskOutcome::Done(antiphon_core::command::Update::default());
     assert!(!play.run.resolve(TaskId { serial: id.serial + 1, ..id }, done(), play.now));
     assert!(!play.run.resolve(TaskId { slot: 9, ..id }, done(), play.now));
     assert!(!play.run.resolve(TaskId { unit: 9, ..id }, done(), play.now));
@@ -187,7 +187,7 @@ fn a_task_that_was_not_handed_out_takes_no_answer() {
     play.acknowledges = false;
     play.step();
     let guessed = TaskId { unit: 0, slot: 0, serial: 1 };
-    let done = || Outcome::Done(antiphon_core::command::Update::default());
+    let done = || TaskOutcome::Done(antiphon_core::command::Update::default());
     assert!(!play.run.resolve(guessed, done(), play.now));
     play.run.committed(1);
     play.step();

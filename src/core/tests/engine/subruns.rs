@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::checkpoint::{Change, Commit, KnownSubrun, Memory, SubrunCommit, SubrunLog};
+use antiphon_core::checkpoint::{
+    Commit, CommitChange, KnownSubrun, RecoveredRun, SubrunCommit, SubrunLog,
+};
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Fault, Seed};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -65,7 +67,7 @@ fn script(actions: &[NodeAction], seen: &Seen) -> Script {
                 }
             };
             if let Err(fault) = done {
-                return Outcome::failed(fault);
+                return TaskOutcome::failed(fault);
             }
         }
         call.done([("log", json!(["done"]))])
@@ -80,8 +82,8 @@ fn stored(script: Script) -> Play {
     Play::with(&graph(), script, json!({}), Options { commits: true, ..options() })
 }
 
-fn folded(commits: &[Commit<Value>]) -> Memory<Value> {
-    let mut memory = Memory::new(&graph());
+fn folded(commits: &[Commit<Value>]) -> RecoveredRun<Value> {
+    let mut memory = RecoveredRun::new(&graph());
     for commit in commits {
         memory.fold(&graph(), commit.clone()).unwrap();
     }
@@ -91,7 +93,7 @@ fn folded(commits: &[Commit<Value>]) -> Memory<Value> {
 /// Commits of subruns among the first ones, by the places of the subruns.
 fn kept(commits: &[Commit<Value>], index: u32) -> Vec<Vec<u8>> {
     let of = |commit: &Commit<Value>| match &commit.change {
-        Change::Subrun(_, _, commit) if commit.index == index => Some(commit.bytes.clone()),
+        CommitChange::Subrun(_, _, commit) if commit.index == index => Some(commit.bytes.clone()),
         _ => None,
     };
     commits.iter().filter_map(of).collect()
@@ -114,12 +116,12 @@ proptest! {
         let mut whole = stored(script(&actions, &before));
         let state = whole.complete();
         let left = &whole.commits[..cut.index(whole.commits.len())];
-        let rests = left.iter().any(|commit| matches!(commit.change, Change::Step(_)));
+        let rests = left.iter().any(|commit| matches!(commit.change, CommitChange::Step(_)));
         // A call of which nobody knows what came is not made again.
         let open = |name: &str| {
             let of = |came: bool| left.iter().filter(move |commit| matches!(
                 &commit.change,
-                Change::Called(_, _, made) if made.call.name == name && made.came.is_some() == came
+                CommitChange::Called(_, _, made) if made.call.name == name && made.came.is_some() == came
             )).count();
             of(false) > of(true)
         };
@@ -144,7 +146,7 @@ fn a_task_that_starts_another_run_than_before_is_refused() {
     let mut whole =
         stored(script(&[NodeAction::Starts(0, 2), NodeAction::Calls(0)], &Seen::default()));
     whole.complete();
-    let is_kept = |commit: &Commit<Value>| matches!(commit.change, Change::Subrun(..));
+    let is_kept = |commit: &Commit<Value>| matches!(commit.change, CommitChange::Subrun(..));
     let kept = whole.commits.iter().position(is_kept).unwrap() + 1;
     let memory = folded(&whole.commits[..kept]);
     let other = script(&[NodeAction::Starts(1, 2)], &Seen::default());

@@ -3,7 +3,7 @@
 use antiphon_core::Category;
 use antiphon_core::command::Route;
 use antiphon_core::event::{EventKind, Level};
-use antiphon_core::graph::{END, Graph, GraphError, Habits, NodeId};
+use antiphon_core::graph::{END, Graph, GraphError, NodeId, Semantics};
 use serde_json::{Value, json};
 
 use crate::support::{Script, chain, choose, name, play, send};
@@ -58,7 +58,7 @@ fn a_strict_graph_fails_at_a_wish_for_an_unknown_node() {
 fn a_node_that_was_looked_up_wrong_is_no_target_either() {
     let graph = chain(&["a"]).build().unwrap();
     for number in [0, 9] {
-        let wrong = antiphon_core::command::Choice::Node(NodeId(number));
+        let wrong = antiphon_core::command::Destination::Node(NodeId(number));
         let wrong = Route::Only(vec![wrong]);
         let script = Script::new().node("a", move |call| call.route(wrong.clone()));
         assert_eq!(play(&graph, script).fails().code, "target_unknown");
@@ -68,7 +68,7 @@ fn a_node_that_was_looked_up_wrong_is_no_target_either() {
 #[test]
 fn a_lenient_graph_ends_the_path_with_a_warning() {
     let mut graph = chain(&["a"]);
-    graph.habits(Habits { lenient: true, ..Habits::default() });
+    graph.semantics(Semantics { lenient: true, ..Semantics::default() });
     let script = Script::new().node("a", |call| {
         call.route(Route::Also(vec![name("nowhere"), send("neither", Value::Null)]))
     });
@@ -84,7 +84,7 @@ fn a_lenient_graph_ends_the_path_with_a_warning() {
 #[test]
 fn a_lenient_graph_still_holds_a_branch_to_its_labels() {
     let mut graph = chain(&["a"]);
-    graph.habits(Habits { lenient: true, ..Habits::default() });
+    graph.semantics(Semantics { lenient: true, ..Semantics::default() });
     graph.branch("a", "which", 0, Some(&[("yes", "a")]));
     let script = Script::new().router(0, |_| choose([name("maybe")]));
     assert_eq!(play(&graph.build().unwrap(), script).fails().code, "target_unknown");
@@ -108,7 +108,7 @@ fn a_router_that_the_host_does_not_have_fails_its_node() {
     };
     run.resolve(
         tasks[0].id,
-        antiphon_core::task::Outcome::Done(antiphon_core::command::Update::default()),
+        antiphon_core::task::TaskOutcome::Done(antiphon_core::command::Update::default()),
         crate::support::BEGIN,
     );
     let antiphon_core::effect::Effect::Failed(fault) = run.step(crate::support::BEGIN, &mut rules)

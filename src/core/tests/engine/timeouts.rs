@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use antiphon_core::budget::{Dimension, Limits};
-use antiphon_core::channel::Merge;
+use antiphon_core::channel::Reducer;
 use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{GraphBuilder, Policy, START};
+use antiphon_core::graph::{GraphBuilder, NodePolicy, START};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::support::{BEGIN, Play, Script, chain, fan, ms, nested, play, policy};
 
 fn timed(timeout: Duration, graph: &mut GraphBuilder<Value>) {
-    graph.add_node(policy(Policy { timeout: Some(timeout), ..Policy::default() }, "a"));
+    graph.add_node(policy(NodePolicy { timeout: Some(timeout), ..NodePolicy::default() }, "a"));
     graph.edge(START, "a");
 }
 
@@ -48,8 +48,8 @@ fn e09_a_late_answer_changes_nothing() {
     let late = play.tasks[0].id;
     assert!(!play.run.awaits(late) && play.run.awaits(play.tasks[1].id));
     let update = antiphon_core::command::Update::default();
-    assert!(!play.run.resolve(late, Outcome::Done(update), play.now));
-    assert!(play.run.request(late, antiphon_core::budget::Intent::Tool).is_err());
+    assert!(!play.run.resolve(late, TaskOutcome::Done(update), play.now));
+    assert!(play.run.request(late, antiphon_core::budget::Charge::Tool).is_err());
     assert_eq!(play.run.budget().spent().tool_calls, 0);
     assert_eq!(play.started, ["a", "b"]);
 }
@@ -59,7 +59,10 @@ fn a_time_out_is_tried_again_by_the_nodes_policy_with_a_new_deadline() {
     let mut graph = chain(&[]);
     let retry =
         Some(RetryPolicy { max_attempts: 2, jitter: Jitter::None, ..RetryPolicy::default() });
-    graph.add_node(policy(Policy { retry, timeout: Some(ms(100)), ..Policy::default() }, "a"));
+    graph.add_node(policy(
+        NodePolicy { retry, timeout: Some(ms(100)), ..NodePolicy::default() },
+        "a",
+    ));
     graph.edge(START, "a");
     let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
     assert_eq!(play.fails().code, "node_timeout");
@@ -112,7 +115,7 @@ fn a_nested_graph_that_takes_too_long_frees_its_caller_from_a_stuck_task() {
 
 #[test]
 fn the_runs_time_frees_the_caller_from_a_stuck_task() {
-    let graph = fan(&["a", "b"], &[("log", Merge::Append)]).build().unwrap();
+    let graph = fan(&["a", "b"], &[("log", Reducer::Append)]).build().unwrap();
     let script = Script::new().writes("a", "log", json!("a")).never_ends("b");
     let mut play = Play::new(&graph, script, json!({}), wall(ms(50)));
     assert_eq!(play.ends(), Ending::Budget(Dimension::WallTime));
@@ -137,8 +140,12 @@ fn a_nodes_own_wall_time_covers_all_of_its_attempts() {
     let mut graph = chain(&[]);
     let retry =
         Some(RetryPolicy { max_attempts: 9, jitter: Jitter::None, ..RetryPolicy::default() });
-    let limited =
-        Policy { retry, timeout: Some(ms(100)), limits: wall(ms(1150)), ..Policy::default() };
+    let limited = NodePolicy {
+        retry,
+        timeout: Some(ms(100)),
+        limits: wall(ms(1150)),
+        ..NodePolicy::default()
+    };
     graph.add_node(policy(limited, "a"));
     graph.edge(START, "a");
     let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
@@ -167,7 +174,8 @@ fn the_time_of_a_task_begins_when_the_driver_gets_it() {
 fn the_time_of_a_task_that_waits_for_its_turn_does_not_run() {
     let mut graph = fan(&[], &[]);
     for name in ["a", "b", "c"] {
-        graph.add_node(policy(Policy { timeout: Some(ms(100)), ..Policy::default() }, name));
+        graph
+            .add_node(policy(NodePolicy { timeout: Some(ms(100)), ..NodePolicy::default() }, name));
         graph.edge(START, name);
     }
     let script =
@@ -182,7 +190,7 @@ fn the_time_of_a_task_that_waits_for_its_turn_does_not_run() {
 #[test]
 fn a_node_that_waits_for_its_turn_can_still_run_out_of_what_it_may_spend() {
     let mut graph = fan(&["a"], &[]);
-    let limited = Policy { limits: wall(ms(50)), ..Policy::default() };
+    let limited = NodePolicy { limits: wall(ms(50)), ..NodePolicy::default() };
     graph.add_node(policy(limited, "b"));
     graph.edge(START, "b");
     let script = Script::new().takes("a", ms(80));

@@ -2,18 +2,18 @@
 
 use antiphon_core::Category;
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{Merge, Op};
-use antiphon_core::graph::{Habits, Sight};
+use antiphon_core::channel::{Reducer, WriteOp};
+use antiphon_core::graph::{RouterView, Semantics};
 use serde_json::json;
 
 use crate::support::{Play, Script, fan};
 
 const BEFORE: &str = r#"{"log": ["before"], "x": 1, "sum": 0}"#;
 
-fn failing(sight: Sight, script: Script) -> Play {
-    let channels = [("log", Merge::Append), ("x", Merge::Set), ("sum", Merge::Foreign(0))];
+fn failing(sight: RouterView, script: Script) -> Play {
+    let channels = [("log", Reducer::Append), ("x", Reducer::Set), ("sum", Reducer::Foreign(0))];
     let mut graph = fan(&["a", "b", "c"], &channels);
-    graph.habits(Habits { sight, ..Habits::default() }).branch("c", "way", 0, None);
+    graph.semantics(Semantics { sight, ..Semantics::default() }).branch("c", "way", 0, None);
     let input = json!({"log": "before", "x": 1, "sum": 0});
     let mut play = Play::new(&graph.build().unwrap(), script, input, Limits::default());
     play.fails();
@@ -34,7 +34,7 @@ fn a_foreign_rule_that_fails_in_the_middle_changes_nothing() {
         .node("a", |call| call.done([("log", json!("a")), ("sum", json!(5))]))
         .node("b", |call| call.done([("sum", json!(-1)), ("x", json!(2))]))
         .router(0, |_| panic!("nobody is asked where to go"));
-    let play = failing(Sight::Merged, script);
+    let play = failing(RouterView::Merged, script);
     assert_eq!(
         play.state().to_string(),
         serde_json::from_str::<serde_json::Value>(BEFORE).unwrap().to_string()
@@ -45,10 +45,10 @@ fn a_foreign_rule_that_fails_in_the_middle_changes_nothing() {
 fn a_write_that_does_not_fit_changes_nothing() {
     let script = sums(Script::new())
         .writes("a", "log", json!("a"))
-        .node("b", |call| call.op("log", Op::Replace(json!("no list"))))
+        .node("b", |call| call.op("log", WriteOp::Replace(json!("no list"))))
         .node("c", |call| call.done([("x", json!(2)), ("x", json!(3))]))
         .router(0, |_| Err(crate::support::fault(Category::State)));
-    let play = failing(Sight::Own, script);
+    let play = failing(RouterView::Own, script);
     assert_eq!(play.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
 }
 
@@ -58,7 +58,7 @@ fn a_router_of_own_sight_that_fails_changes_nothing() {
         .writes("a", "log", json!("a"))
         .writes("b", "sum", json!(1))
         .router(0, |_| Err(crate::support::fault(Category::State)));
-    let play = failing(Sight::Own, script);
+    let play = failing(RouterView::Own, script);
     assert_eq!(play.state(), serde_json::from_str::<serde_json::Value>(BEFORE).unwrap());
 }
 
@@ -67,7 +67,7 @@ fn a_router_of_merged_sight_that_fails_does_so_after_the_merge() {
     let script = sums(Script::new())
         .writes("a", "log", json!("a"))
         .router(0, |_| Err(crate::support::fault(Category::State)));
-    let play = failing(Sight::Merged, script);
+    let play = failing(RouterView::Merged, script);
     assert_eq!(play.state()["log"], json!(["before", "a"]));
 }
 

@@ -1,12 +1,12 @@
 //! One attempt at a task, as its script sees it.
 
-use antiphon_core::budget::Intent;
-use antiphon_core::channel::{Op, Write};
-use antiphon_core::checkpoint::{Call as Wanted, Callee, Came, Commit, digest};
-use antiphon_core::command::{Choice, Choices, Route, Send, Update};
+use antiphon_core::budget::Charge;
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::checkpoint::{Call as Wanted, CallOutcome, Callee, Commit, digest};
+use antiphon_core::command::{Destination, Destinations, Route, Send, Update};
 use antiphon_core::model::{FinishReason, ModelReply, Usage};
-use antiphon_core::run::{Begun, Due, Run};
-use antiphon_core::task::{Input, Outcome, Task, Work};
+use antiphon_core::run::{CallStart, PendingCall, Run};
+use antiphon_core::task::{Task, TaskInput, TaskOutcome, TaskWork};
 use antiphon_core::{Fault, Message, Role};
 use serde_json::Value;
 
@@ -29,7 +29,9 @@ impl Call<'_> {
     /// What was sent to this task.
     pub(crate) fn sent(&self) -> Option<Value> {
         match &self.task.work {
-            Work::Node(Input::Sent(value)) | Work::Open(Input::Sent(value)) => Some(value.clone()),
+            TaskWork::Node(TaskInput::Sent(value)) | TaskWork::Open(TaskInput::Sent(value)) => {
+                Some(value.clone())
+            }
             _ => None,
         }
     }
@@ -46,13 +48,13 @@ impl Call<'_> {
 
     /// A call of a model that costs ten tokens in and one out.
     pub(crate) fn model(&mut self) -> Result<(), Fault> {
-        self.run.request(self.task.id, Intent::Model)?;
+        self.run.request(self.task.id, Charge::Model)?;
         self.run.charge(self.task.id, Usage { input_tokens: 10, output_tokens: 1 });
         Ok(())
     }
 
     pub(crate) fn tool(&mut self) -> Result<(), Fault> {
-        self.run.request(self.task.id, Intent::Tool)
+        self.run.request(self.task.id, Charge::Tool)
     }
 
     /// Makes a call as a host does: what it is known for is stored around it.
@@ -61,28 +63,29 @@ impl Call<'_> {
         wanted: &Wanted,
         effect: impl FnOnce(&str) -> Result<Value, Fault>,
     ) -> Result<Value, Fault> {
-        let Due { index, key, intent, .. } = match self.run.begin_call(self.task.id, wanted)? {
-            Begun::Known(Came::Value(value)) => return Ok(value),
-            Begun::Known(Came::Failed(fault)) => return Err(fault),
-            Begun::Known(other) => panic!("no host has said that: {other:?}"),
-            Begun::Due(due) => due,
-        };
+        let PendingCall { index, key, intent, .. } =
+            match self.run.begin_call(self.task.id, wanted)? {
+                CallStart::Known(CallOutcome::Value(value)) => return Ok(value),
+                CallStart::Known(CallOutcome::Failed(fault)) => return Err(fault),
+                CallStart::Known(other) => panic!("no host has said that: {other:?}"),
+                CallStart::Due(due) => due,
+            };
         self.commits.extend(intent.map(|intent| *intent));
         let came = effect(&key);
-        self.ends(index, came.clone().map_or_else(Came::Failed, Came::Value));
+        self.ends(index, came.clone().map_or_else(CallOutcome::Failed, CallOutcome::Value));
         came
     }
 
     /// Begins a call that is ended later.
-    pub(crate) fn begins(&mut self, wanted: &Wanted) -> Result<Begun<Value>, Fault> {
+    pub(crate) fn begins(&mut self, wanted: &Wanted) -> Result<CallStart<Value>, Fault> {
         let mut begun = self.run.begin_call(self.task.id, wanted)?;
-        if let Begun::Due(due) = &mut begun {
+        if let CallStart::Due(due) = &mut begun {
             self.commits.extend(due.intent.take().map(|intent| *intent));
         }
         Ok(begun)
     }
 
-    pub(crate) fn ends(&mut self, index: u32, came: Came<Value>) {
+    pub(crate) fn ends(&mut self, index: u32, came: CallOutcome<Value>) {
         let commit = self.run.end_call(self.task.id, index, came);
         self.commits.extend(commit.map(|commit| *commit));
     }
@@ -95,19 +98,19 @@ impl Call<'_> {
         update
     }
 
-    pub(crate) fn done<const N: usize>(&self, writes: [(&str, Value); N]) -> Outcome<Value> {
-        Outcome::Done(self.update(writes))
+    pub(crate) fn done<const N: usize>(&self, writes: [(&str, Value); N]) -> TaskOutcome<Value> {
+        TaskOutcome::Done(self.update(writes))
     }
 
-    pub(crate) fn op(&self, key: &str, op: Op<Value>) -> Outcome<Value> {
+    pub(crate) fn op(&self, key: &str, op: WriteOp<Value>) -> TaskOutcome<Value> {
         let mut update = Update::default();
         update.writes.push(Write { channel: self.channel(key), op });
-        Outcome::Done(update)
+        TaskOutcome::Done(update)
     }
 
     #[expect(clippy::unused_self, reason = "it reads like the others")]
-    pub(crate) fn route(&self, route: Route<Value>) -> Outcome<Value> {
-        Outcome::Done(Update { route, ..Update::default() })
+    pub(crate) fn route(&self, route: Route<Value>) -> TaskOutcome<Value> {
+        TaskOutcome::Done(Update { route, ..Update::default() })
     }
 
     fn channel(&self, key: &str) -> antiphon_core::channel::ChannelId {
@@ -122,31 +125,31 @@ pub(crate) fn tool(name: &str, arguments: &Value) -> Wanted {
     Wanted { callee: Callee::Tool, name: name.to_owned(), digest, repeatable: false }
 }
 
-pub(crate) fn name(name: &str) -> Choice<Value> {
-    Choice::Name(name.into())
+pub(crate) fn name(name: &str) -> Destination<Value> {
+    Destination::Name(name.into())
 }
 
-pub(crate) fn send(node: &str, input: Value) -> Choice<Value> {
-    Choice::Send(Send { node: node.into(), input, timeout: None })
+pub(crate) fn send(node: &str, input: Value) -> Destination<Value> {
+    Destination::Send(Send { node: node.into(), input, timeout: None })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a router answers")]
 pub(crate) fn choose(
-    choices: impl IntoIterator<Item = Choice<Value>>,
-) -> Result<Choices<Value>, Fault> {
+    choices: impl IntoIterator<Item = Destination<Value>>,
+) -> Result<Destinations<Value>, Fault> {
     Ok(choices.into_iter().collect())
 }
 
 /// Plays an agent: opens with a question, and its model says the texts in
 /// turn; what it concludes is added to `log`.
-pub(crate) fn agent(call: &mut Call<'_>, texts: &[&str]) -> Outcome<Value> {
+pub(crate) fn agent(call: &mut Call<'_>, texts: &[&str]) -> TaskOutcome<Value> {
     match &call.task.work {
-        Work::Open(_) => Outcome::Opened(vec![Message::user("what?")]),
-        Work::Model(request) => {
+        TaskWork::Open(_) => TaskOutcome::Opened(vec![Message::user("what?")]),
+        TaskWork::Model(request) => {
             let said = request.messages.iter().filter(|message| message.role == Role::Assistant);
-            Outcome::Replied(Box::new(reply(texts[said.count()])))
+            TaskOutcome::Replied(Box::new(reply(texts[said.count()])))
         }
-        Work::Close(conclusion) => call.done([("log", conclusion.text.clone().into())]),
+        TaskWork::Close(conclusion) => call.done([("log", conclusion.text.clone().into())]),
         other => panic!("an agent without tools was given: {other:?}"),
     }
 }

@@ -8,15 +8,17 @@ use std::time::Duration;
 use antiphon_core::approval::Schemas;
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::Write;
-use antiphon_core::checkpoint::{Change, Commit, Delta, Image, Memory};
-use antiphon_core::command::Choices;
+use antiphon_core::checkpoint::{
+    Commit, CommitChange, GraphSnapshot, RecoveredRun, SuperstepDelta,
+};
+use antiphon_core::command::Destinations;
 use antiphon_core::effect::{Effect, Ending, Question};
 use antiphon_core::event::{Event, EventKind};
-use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy};
-use antiphon_core::rules::{Rules, Site};
+use antiphon_core::graph::{Graph, GraphBuilder, Node, NodePolicy, NodeWork};
+use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, Outcome, Task, TaskId, Work};
+use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome, TaskWork};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_reply::JsonSchemas;
 use serde_json::{Map, Value, json};
@@ -26,8 +28,8 @@ mod call;
 pub(crate) use call::{Call, agent, choose, name, reply, send, tool};
 
 /// What a node does: it is called once per attempt.
-type Body = Arc<dyn Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync>;
-type Router = Arc<dyn Fn(&View<'_, Value>) -> Result<Choices<Value>, Fault> + Send + Sync>;
+type Body = Arc<dyn Fn(&mut Call<'_>) -> TaskOutcome<Value> + Send + Sync>;
+type Router = Arc<dyn Fn(&View<'_, Value>) -> Result<Destinations<Value>, Fault> + Send + Sync>;
 type Reducer = Arc<dyn Fn(Option<Value>, Value) -> Result<Value, Fault> + Send + Sync>;
 
 /// The host's side of a graph. Nodes without a script write nothing.
@@ -47,7 +49,7 @@ impl Script {
     pub(crate) fn node(
         mut self,
         name: &str,
-        body: impl Fn(&mut Call<'_>) -> Outcome<Value> + Send + Sync + 'static,
+        body: impl Fn(&mut Call<'_>) -> TaskOutcome<Value> + Send + Sync + 'static,
     ) -> Self {
         self.nodes.insert(name.to_owned(), Arc::new(body));
         self
@@ -61,13 +63,13 @@ impl Script {
 
     /// A node that fails each time.
     pub(crate) fn fails(self, name: &str, category: Category) -> Self {
-        self.node(name, move |_| Outcome::failed(fault(category)))
+        self.node(name, move |_| TaskOutcome::failed(fault(category)))
     }
 
     pub(crate) fn router(
         mut self,
         number: u32,
-        router: impl Fn(&View<'_, Value>) -> Result<Choices<Value>, Fault> + Send + Sync + 'static,
+        router: impl Fn(&View<'_, Value>) -> Result<Destinations<Value>, Fault> + Send + Sync + 'static,
     ) -> Self {
         self.routers.insert(number, Arc::new(router));
         self
@@ -83,7 +85,7 @@ impl Script {
     }
 
     /// What a node's script makes of a task.
-    pub(crate) fn outcome(&self, name: &str, call: &mut Call<'_>) -> Outcome<Value> {
+    pub(crate) fn outcome(&self, name: &str, call: &mut Call<'_>) -> TaskOutcome<Value> {
         self.nodes[name](call)
     }
 
@@ -103,14 +105,18 @@ impl Script {
 impl Rules<Value> for Script {
     fn reduce(
         &mut self,
-        at: Site<'_, Value>,
+        at: ReducerSite<'_, Value>,
         old: Option<Value>,
         new: Value,
     ) -> Result<Value, Fault> {
         self.reducers[&at.rule](old, new)
     }
 
-    fn route(&mut self, router: u32, view: &View<'_, Value>) -> Result<Choices<Value>, Failure> {
+    fn route(
+        &mut self,
+        router: u32,
+        view: &View<'_, Value>,
+    ) -> Result<Destinations<Value>, Failure> {
         self.routers[&router](view).map_err(Failure::from)
     }
 }
@@ -150,7 +156,7 @@ pub(crate) struct Play {
     pub(crate) cancelled: Vec<TaskId>,
     pub(crate) commits: Vec<Commit<Value>>,
     /// The run's own graph at each commit of its own, and how many commits there were.
-    pub(crate) images: Vec<(usize, Image<Value>)>,
+    pub(crate) images: Vec<(usize, GraphSnapshot<Value>)>,
     pub(crate) events: Vec<Event>,
     draws: u64,
 }
@@ -188,7 +194,11 @@ impl Play {
     }
 
     /// Goes on from what commits add up to.
-    pub(crate) fn resume(graph: &Arc<Graph<Value>>, script: Script, memory: Memory<Value>) -> Self {
+    pub(crate) fn resume(
+        graph: &Arc<Graph<Value>>,
+        script: Script,
+        memory: RecoveredRun<Value>,
+    ) -> Self {
         let options = Options { commits: true, ..options() };
         Self::of(Run::resume(Arc::clone(graph), memory, options, BEGIN), script)
     }
@@ -221,7 +231,7 @@ impl Play {
             Effect::Commit(commit) => {
                 self.commits.push(Commit::clone(commit));
                 if commit.within.is_empty() {
-                    self.images.push((self.commits.len(), self.run.image().unwrap()));
+                    self.images.push((self.commits.len(), self.run.graph_snapshot().unwrap()));
                 }
                 if self.acknowledges {
                     self.run.committed(commit.id);
@@ -280,10 +290,10 @@ impl Play {
     }
 
     /// The supersteps that were committed, those of nested graphs apart.
-    pub(crate) fn deltas(&self) -> Vec<&Delta<Value>> {
+    pub(crate) fn deltas(&self) -> Vec<&SuperstepDelta<Value>> {
         let own = self.commits.iter().filter(|commit| commit.within.is_empty());
         own.filter_map(|commit| match &commit.change {
-            Change::Step(delta) => Some(delta),
+            CommitChange::Step(delta) => Some(delta),
             _ => None,
         })
         .collect()
@@ -315,7 +325,7 @@ impl Play {
     fn start(&mut self, task: &Task<Value>) {
         let path = self.path(task.id);
         let name = match &task.work {
-            Work::Tool(invocation) => invocation.call.name.clone(),
+            TaskWork::Tool(invocation) => invocation.call.name.clone(),
             _ => self.run.node(task.id.unit, task.node).unwrap().name.to_string(),
         };
         let took = self.script.takes.get(&name).copied().unwrap_or(Some(Duration::ZERO));
@@ -332,7 +342,7 @@ impl Play {
             let (_, ready) = self.pending[place];
             if ready.is_some() {
                 self.pending.remove(place);
-                let late = Outcome::failed(fault(Category::Cancelled));
+                let late = TaskOutcome::failed(fault(Category::Cancelled));
                 self.run.resolve(id, late, self.now);
             }
         }
@@ -363,7 +373,7 @@ impl Play {
     }
 
     /// What the script makes of a task.
-    pub(crate) fn outcome(&mut self, task: &Task<Value>) -> Outcome<Value> {
+    pub(crate) fn outcome(&mut self, task: &Task<Value>) -> TaskOutcome<Value> {
         let name = self.run.node(task.id.unit, task.node).map(|node| node.name.to_string());
         let body = self.script.nodes.get(&name.unwrap_or_default()).cloned();
         let mut call = Call { run: &mut self.run, task, commits: &mut self.commits };
@@ -397,19 +407,19 @@ pub(crate) fn fault(category: Category) -> Fault {
     Fault::new(category, category.as_str(), "it failed")
 }
 
-pub(crate) fn policy(policy: Policy, name: &str) -> Node<Value> {
+pub(crate) fn policy(policy: NodePolicy, name: &str) -> Node<Value> {
     Node { name: name.into(), work: NodeWork::Call, policy }
 }
 
 /// A node that is a graph.
 pub(crate) fn nested(name: &str, graph: Arc<Graph<Value>>) -> Node<Value> {
-    Node { name: name.into(), work: NodeWork::Graph(graph), policy: Policy::default() }
+    Node { name: name.into(), work: NodeWork::Graph(graph), policy: NodePolicy::default() }
 }
 
 /// A graph of nodes one after the other, and a channel `log` to append to.
 pub(crate) fn chain(names: &[&str]) -> GraphBuilder<Value> {
     let mut graph = Graph::builder("chain");
-    graph.channel("log", antiphon_core::channel::Merge::Append);
+    graph.channel("log", antiphon_core::channel::Reducer::Append);
     let mut before = antiphon_core::graph::START;
     for name in names {
         graph.node(*name);
@@ -422,7 +432,7 @@ pub(crate) fn chain(names: &[&str]) -> GraphBuilder<Value> {
 /// A graph of nodes side by side.
 pub(crate) fn fan(
     names: &[&str],
-    channels: &[(&str, antiphon_core::channel::Merge)],
+    channels: &[(&str, antiphon_core::channel::Reducer)],
 ) -> GraphBuilder<Value> {
     let mut graph = Graph::builder("fan");
     for (name, merge) in channels {

@@ -1,8 +1,8 @@
 //! A call that a node makes by itself, on its way to the run and the trace.
 
-use antiphon_core::checkpoint::{Call, Callee, Came, digest};
+use antiphon_core::checkpoint::{Call, CallOutcome, Callee, digest};
 use antiphon_core::event::EventKind;
-use antiphon_core::run::{Begun, Due};
+use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_core::{Category, Fault, ModelReply, ToolOutcome};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -21,7 +21,7 @@ impl Asked<'_> {
         &self,
         given: &impl Serialize,
         repeatable: bool,
-    ) -> Result<Begun<Json>, Fault> {
+    ) -> Result<CallStart<Json>, Fault> {
         let given = serde_json::to_vec(given).unwrap_or_default();
         let (callee, name) = (self.callee, self.name.to_owned());
         self.notes.begin_call(Call { callee, name, digest: digest(&given), repeatable }).await
@@ -30,8 +30,8 @@ impl Asked<'_> {
     /// Says what came of it; what was only stopped has not come to an end.
     pub(super) async fn end(
         &self,
-        due: &Due<Json>,
-        came: impl FnOnce() -> Result<Came<Json>, Fault>,
+        due: &PendingCall<Json>,
+        came: impl FnOnce() -> Result<CallOutcome<Json>, Fault>,
     ) -> Result<(), Fault> {
         if !due.stored {
             return Ok(());
@@ -39,7 +39,7 @@ impl Asked<'_> {
         let came = match came() {
             Ok(came) => came,
             Err(fault) if fault.category == Category::Cancelled => return Ok(()),
-            Err(fault) => Came::Failed(fault),
+            Err(fault) => CallOutcome::Failed(fault),
         };
         self.notes.end_call(due.index, came).await
     }
@@ -73,8 +73,8 @@ impl Asked<'_> {
 }
 
 /// What is known is the failure, or nothing that this kind of call could give.
-pub(super) fn unsuitable(came: Came<Json>) -> Fault {
-    if let Came::Failed(fault) = came {
+pub(super) fn unsuitable(came: CallOutcome<Json>) -> Fault {
+    if let CallOutcome::Failed(fault) = came {
         return fault;
     }
     let message = "what is known of a call is not what such a call gives";

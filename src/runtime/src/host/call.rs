@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use antiphon_core::approval::{Approval, Judgement, refused};
-use antiphon_core::budget::Intent;
-use antiphon_core::checkpoint::{Callee, Came};
+use antiphon_core::approval::{Approval, HostVerdict, refused};
+use antiphon_core::budget::Charge;
+use antiphon_core::checkpoint::{CallOutcome, Callee};
 use antiphon_core::command::Update;
 use antiphon_core::event::EventKind;
-use antiphon_core::run::Begun;
-use antiphon_core::task::{Input, TaskId};
+use antiphon_core::run::CallStart;
+use antiphon_core::task::{TaskId, TaskInput};
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
 use serde_json::{Value as Json, json};
 
@@ -34,7 +34,7 @@ pub struct NodeCall {
     /// When it will be given up; none if nothing limits it.
     pub deadline: Option<Time>,
     /// The state, or what was sent to the node; the same for all calls of an agent.
-    pub input: Input<Json>,
+    pub input: TaskInput<Json>,
     /// The state of the node's graph.
     pub state: Snapshot,
     /// The answers to what the node asked so far, in that order.
@@ -60,7 +60,7 @@ impl NodeCall {
             attempt: 1,
             id,
             deadline: None,
-            input: Input::State,
+            input: TaskInput::State,
             state,
             answers: Vec::new(),
             handles: None,
@@ -73,8 +73,8 @@ impl NodeCall {
     /// What was sent to the node; none if it sees the state.
     pub const fn sent(&self) -> Option<&Json> {
         match &self.input {
-            Input::Sent(value) => Some(value),
-            Input::State => None,
+            TaskInput::Sent(value) => Some(value),
+            TaskInput::State => None,
         }
     }
 
@@ -87,7 +87,7 @@ impl NodeCall {
     ///
     /// # Errors
     /// A `Budget` fault, which the node should end with.
-    pub async fn request(&self, intent: Intent) -> Result<(), Fault> {
+    pub async fn request(&self, intent: Charge) -> Result<(), Fault> {
         self.notes.request(intent).await
     }
 
@@ -126,9 +126,9 @@ impl NodeCall {
         let seed = self.next_seed();
         let asked = Asked { notes: &self.notes, name: model.name(), callee: Callee::Model };
         let due = match asked.begin(request, true).await? {
-            Begun::Known(Came::Reply(reply)) => return Ok(asked.replied(*reply, true)),
-            Begun::Known(came) => return Err(unsuitable(came)),
-            Begun::Due(due) => due,
+            CallStart::Known(CallOutcome::Reply(reply)) => return Ok(asked.replied(*reply, true)),
+            CallStart::Known(came) => return Err(unsuitable(came)),
+            CallStart::Due(due) => due,
         };
         self.notes.note(EventKind::ModelCall, model.name(), json!({}));
         let idempotency_key = Some(due.key.clone());
@@ -137,7 +137,7 @@ impl NodeCall {
         if let Ok(reply) = &came {
             self.charge(reply.usage);
         }
-        asked.end(&due, || came.clone().map(|reply| Came::Reply(Box::new(reply)))).await?;
+        asked.end(&due, || came.clone().map(|reply| CallOutcome::Reply(Box::new(reply)))).await?;
         Ok(asked.replied(came?, false))
     }
 
@@ -156,16 +156,16 @@ impl NodeCall {
         self.approved(tool, &arguments, seed).await?;
         let asked = Asked { notes: &self.notes, name: &spec.name, callee: Callee::Tool };
         let due = match asked.begin(&arguments, spec.is_repeatable()).await? {
-            Begun::Known(came) => {
+            CallStart::Known(came) => {
                 let outcome = match came {
-                    Came::Json(value) => Ok(value),
+                    CallOutcome::Json(value) => Ok(value),
                     came => Err(unsuitable(came)),
                 };
                 asked.called("", &arguments, true);
                 asked.returned("", &outcome, true);
                 return outcome;
             }
-            Begun::Due(due) => due,
+            CallStart::Due(due) => due,
         };
         asked.called(&due.key, &arguments, false);
         let own = spec.timeout.map(|timeout| self.cx.clock.now() + timeout);
@@ -176,7 +176,7 @@ impl NodeCall {
             ..self.cx.clone()
         };
         let outcome = within(spec.timeout, &cx, tool.call(arguments, &cx)).await;
-        asked.end(&due, || outcome.clone().map(Came::Json)).await?;
+        asked.end(&due, || outcome.clone().map(CallOutcome::Json)).await?;
         asked.returned(&due.key, &outcome, false);
         outcome
     }
@@ -193,8 +193,8 @@ impl NodeCall {
         let name = format!("approve {}", spec.name);
         let asked = Asked { notes: &self.notes, name: &name, callee: Callee::Step };
         let came = match asked.begin(arguments, true).await? {
-            Begun::Known(came) => came,
-            Begun::Due(due) => {
+            CallStart::Known(came) => came,
+            CallStart::Due(due) => {
                 let cx = CallContext {
                     deadline: self.deadline,
                     idempotency_key: Some(due.key.clone()),
@@ -207,8 +207,8 @@ impl NodeCall {
             }
         };
         match came {
-            Came::Json(Json::Bool(true)) => Ok(()),
-            Came::Json(reason) => Err(refused(&spec.name, reason.as_str())),
+            CallOutcome::Json(Json::Bool(true)) => Ok(()),
+            CallOutcome::Json(reason) => Err(refused(&spec.name, reason.as_str())),
             came => Err(unsuitable(came)),
         }
     }
@@ -220,10 +220,10 @@ impl NodeCall {
 }
 
 /// What is stored of a judgement: true, or why not.
-fn kept(judgement: Judgement) -> Came<Json> {
-    Came::Json(match judgement {
-        Judgement::Approve => Json::Bool(true),
-        Judgement::Refuse(reason) => reason.map_or(Json::Null, Json::String),
+fn kept(judgement: HostVerdict) -> CallOutcome<Json> {
+    CallOutcome::Json(match judgement {
+        HostVerdict::Approve => Json::Bool(true),
+        HostVerdict::Refuse(reason) => reason.map_or(Json::Null, Json::String),
     })
 }
 

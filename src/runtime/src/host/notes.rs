@@ -1,9 +1,9 @@
 //! The way from a task that is under way back to the run it belongs to.
 
-use antiphon_core::budget::Intent;
-use antiphon_core::checkpoint::{Call, Came};
+use antiphon_core::budget::Charge;
+use antiphon_core::checkpoint::{Call, CallOutcome};
 use antiphon_core::event::EventKind;
-use antiphon_core::run::{Begun, Due};
+use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault, Usage};
 use serde_json::Value as Json;
@@ -17,17 +17,17 @@ pub(crate) enum Signal {
     /// Something for the trace.
     Note(TaskId, EventKind, String, Json),
     /// May it make one more call?
-    Request(TaskId, Intent, oneshot::Sender<Result<(), Fault>>),
+    Request(TaskId, Charge, oneshot::Sender<Result<(), Fault>>),
     /// What a call of its own has cost.
     Charge(TaskId, Usage),
     /// What is known of a call that it wants to make?
     Begin(TaskId, Call, oneshot::Sender<Begins>),
     /// What came of one.
-    End(TaskId, u32, Box<Came<Json>>, oneshot::Sender<Option<Stored<()>>>),
+    End(TaskId, u32, Box<CallOutcome<Json>>, oneshot::Sender<Option<Stored<()>>>),
 }
 
 /// A call that may be made once something is durable, or what is known of it.
-pub(crate) type Begins = Result<(Begun<Json>, Option<Stored<()>>), Fault>;
+pub(crate) type Begins = Result<(CallStart<Json>, Option<Stored<()>>), Fault>;
 
 /// What a task may tell its run while it works: events, calls it wants to
 /// make, and what they cost.
@@ -63,7 +63,7 @@ impl Notes {
     /// # Errors
     /// A `Budget` fault, which the task should end with; `task_cancelled` if
     /// the task is over.
-    pub async fn request(&self, intent: Intent) -> Result<(), Fault> {
+    pub async fn request(&self, intent: Charge) -> Result<(), Fault> {
         if self.signals.is_none() {
             return Ok(());
         }
@@ -78,10 +78,11 @@ impl Notes {
     /// # Errors
     /// As [`Run::begin_call`](antiphon_core::run::Run::begin_call), and those of
     /// the store.
-    pub async fn begin_call(&self, call: Call) -> Result<Begun<Json>, Fault> {
+    pub async fn begin_call(&self, call: Call) -> Result<CallStart<Json>, Fault> {
         if self.signals.is_none() {
-            let due = Due { index: 0, key: "detached".to_owned(), intent: None, stored: false };
-            return Ok(Begun::Due(due));
+            let due =
+                PendingCall { index: 0, key: "detached".to_owned(), intent: None, stored: false };
+            return Ok(CallStart::Due(due));
         }
         let (answer, answered) = oneshot::channel();
         self.send(Signal::Begin(self.id, call, answer));
@@ -96,7 +97,7 @@ impl Notes {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn end_call(&self, index: u32, came: Came<Json>) -> Result<(), Fault> {
+    pub async fn end_call(&self, index: u32, came: CallOutcome<Json>) -> Result<(), Fault> {
         let (answer, answered) = oneshot::channel();
         self.send(Signal::End(self.id, index, Box::new(came), answer));
         match answered.await {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::approval::Schemas;
-use antiphon_core::checkpoint::{Change, Commit, KeptState, Memory, mark};
+use antiphon_core::checkpoint::{Commit, CommitChange, RecoveredRun, TaskSnapshotState, mark};
 use antiphon_core::command::Update;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::{Options, Run};
@@ -99,9 +99,9 @@ impl Begun {
             }
             memory.fold(graph, commit)?;
         }
-        let outlook = &memory.root.outlook;
-        let (ready, sends) = outlook.upcoming();
-        let is_done = ready.is_empty() && sends.is_empty() && outlook.detour.is_none();
+        let pending_work = &memory.root.pending_work;
+        let (ready, sends) = pending_work.upcoming();
+        let is_done = ready.is_empty() && sends.is_empty() && pending_work.detour.is_none();
         // What has nothing left to do but has not said so yet still says it.
         if is_done && memory.ended.is_some() {
             // What it came to is in the thread already.
@@ -113,7 +113,7 @@ impl Begun {
 
     fn taken_up(
         graph: &Arc<Graph<Json>>,
-        memory: Memory<Json>,
+        memory: RecoveredRun<Json>,
         options: Options,
         hold: Option<Box<dyn Hold>>,
         now: Time,
@@ -125,13 +125,13 @@ impl Begun {
 
 /// The answer to an open question, as a commit.
 fn answered(
-    memory: &Memory<Json>,
+    memory: &RecoveredRun<Json>,
     id: &str,
     answer: Json,
     schemas: Schemas,
 ) -> Result<Commit<Json>, Fault> {
     let asking = memory.tasks.values().find_map(|kept| match &kept.state {
-        Some(KeptState::Asked(question)) if question.id == id => Some((kept, question)),
+        Some(TaskSnapshotState::Asked(question)) if question.id == id => Some((kept, question)),
         _ => None,
     });
     let (kept, question) = asking.ok_or_else(|| unknown(id))?;
@@ -141,7 +141,7 @@ fn answered(
         within: kept.within.clone(),
         spent: memory.spent,
         events: memory.events,
-        change: Change::Answered(kept.task, answer),
+        change: CommitChange::Answered(kept.task, answer),
     })
 }
 

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 
-use antiphon_core::task::{Outcome, TaskId};
+use antiphon_core::task::{TaskId, TaskOutcome};
 use serde_json::Value as Json;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use super::contain::Panic;
 
 /// What came of a task, or the panic it ended with; none if it was stopped.
-pub(super) type Answer = Option<Result<Outcome<Json>, Panic>>;
+pub(super) type Answer = Option<Result<TaskOutcome<Json>, Panic>>;
 
 /// Work under way.
-pub(super) type Job = Pin<Box<dyn Future<Output = Result<Outcome<Json>, Panic>> + Send>>;
+pub(super) type Job = Pin<Box<dyn Future<Output = Result<TaskOutcome<Json>, Panic>> + Send>>;
 
 /// Stops all of them when it is dropped.
 #[derive(Default)]
 pub(super) struct Children {
-    set: JoinSet<(TaskId, Result<Outcome<Json>, Panic>)>,
+    set: JoinSet<(TaskId, Result<TaskOutcome<Json>, Panic>)>,
     handles: BTreeMap<TaskId, AbortHandle>,
 }
 
@@ -72,7 +72,7 @@ impl Children {
     /// None if nobody counts on the task any more.
     fn strike_off(
         &mut self,
-        joined: Result<(TaskId, Result<Outcome<Json>, Panic>), JoinError>,
+        joined: Result<(TaskId, Result<TaskOutcome<Json>, Panic>), JoinError>,
     ) -> Option<(TaskId, Answer)> {
         let (id, answer) = match joined {
             Ok((id, answer)) => (id, Some(answer)),

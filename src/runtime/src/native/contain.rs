@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-use antiphon_core::command::Choices;
-use antiphon_core::rules::{Rules, Site};
+use antiphon_core::command::Destinations;
+use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::state::View;
 use antiphon_core::task::Failure;
 use antiphon_core::{Category, Fault};
@@ -53,13 +53,18 @@ pub(super) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Pan
 pub(super) struct HostRules<'h, H: ?Sized>(pub(super) &'h H);
 
 impl<H: Host + ?Sized> Rules<Json> for HostRules<'_, H> {
-    fn reduce(&mut self, at: Site<'_, Json>, old: Option<Json>, new: Json) -> Result<Json, Fault> {
+    fn reduce(
+        &mut self,
+        at: ReducerSite<'_, Json>,
+        old: Option<Json>,
+        new: Json,
+    ) -> Result<Json, Fault> {
         let rule = at.rule;
         catch_unwind(AssertUnwindSafe(|| self.0.reduce(at, old, new)))
             .unwrap_or_else(|payload| Err(Panic::of(&*payload).of_rule("merge rule", rule)))
     }
 
-    fn route(&mut self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Failure> {
+    fn route(&mut self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Failure> {
         let routed = catch_unwind(AssertUnwindSafe(|| self.0.route(router, view)))
             .unwrap_or_else(|payload| Err(Panic::of(&*payload).of_rule("router", router)));
         routed.map_err(Failure::from)

@@ -31,7 +31,7 @@ impl Kept {
     pub(super) fn keep(&mut self, run: &mut Run<Json>, commit: &Commit<Json>, now: Time) {
         let hold = self.hold.as_mut().filter(|_| self.failed.is_none());
         let Some(hold) = hold else { return run.committed(commit.id) };
-        match hold.keep(commit, &|| run.image(), now) {
+        match hold.keep(commit, &|| run.graph_snapshot(), now) {
             Ok(None) => run.committed(commit.id),
             Ok(Some(answer)) => self.awaited = Some((commit.id, answer)),
             Err(fault) => self.heed(run, (commit.id, Err(fault)), now),

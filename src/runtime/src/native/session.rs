@@ -7,8 +7,8 @@ use std::task::Poll;
 
 use antiphon_core::checkpoint::{Call, Commit};
 use antiphon_core::effect::Effect;
-use antiphon_core::run::{Begun, Run};
-use antiphon_core::task::{Outcome, Task, TaskId};
+use antiphon_core::run::{CallStart, Run};
+use antiphon_core::task::{Task, TaskId, TaskOutcome};
 use antiphon_core::{Category, Fault, Time};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -185,8 +185,8 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     fn answer(&mut self, id: TaskId, answer: Answer) {
         let outcome = match answer {
             Some(Ok(outcome)) => outcome,
-            Some(Err(panic)) => Outcome::failed(panic.of_node(&self.run.path(id))),
-            None => Outcome::failed(cancelled()),
+            Some(Err(panic)) => TaskOutcome::failed(panic.of_node(&self.run.path(id))),
+            None => TaskOutcome::failed(cancelled()),
         };
         // False only for an attempt that was given up meanwhile.
         let _ = self.run.resolve(id, outcome, self.driver.clock.now());
@@ -232,8 +232,8 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     fn begin_call(&mut self, id: TaskId, call: &Call) -> Begins {
         let mut begun = self.run.begin_call(id, call)?;
         let intent = match &mut begun {
-            Begun::Due(due) => due.intent.take(),
-            Begun::Known(_) => None,
+            CallStart::Due(due) => due.intent.take(),
+            CallStart::Known(_) => None,
         };
         let durable = intent.map_or(Ok(None), |intent| self.keep_call(&intent))?;
         Ok((begun, durable))

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
 use antiphon_core::run::Run;
-use antiphon_core::task::{Input, Invocation, Outcome, Task, TaskId, Work};
+use antiphon_core::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork, ToolInvocation};
 use antiphon_core::{Fault, ModelRequest, Time};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -53,12 +53,12 @@ impl Desk {
         cx.deadline = task.deadline;
         cx.seed = run.seed_of(id);
         match &task.work {
-            Work::Tool(invocation) | Work::Approve(invocation) => {
+            TaskWork::Tool(invocation) | TaskWork::Approve(invocation) => {
                 cx.call_id = Some(invocation.call.id.clone());
                 cx.idempotency_key = Some(invocation.idempotency_key.clone());
             }
-            Work::Model(request) => cx.idempotency_key = Some(run.model_key(id, request)),
-            Work::Node(_) | Work::Open(_) | Work::Close(_) => {}
+            TaskWork::Model(request) => cx.idempotency_key = Some(run.model_key(id, request)),
+            TaskWork::Node(_) | TaskWork::Open(_) | TaskWork::Close(_) => {}
         }
         Some(NodeCall {
             node: graph.node_name(Some(task.node)),
@@ -66,7 +66,7 @@ impl Desk {
             attempt: task.attempt,
             id,
             deadline: task.deadline,
-            input: run.input_of(id).cloned().unwrap_or(Input::State),
+            input: run.input_of(id).cloned().unwrap_or(TaskInput::State),
             state: Snapshot::of(graph, state),
             answers: run.answers(origin.unit, origin.slot).to_vec(),
             handles: handled.map(|(node, fault)| (node, fault.clone())),
@@ -82,50 +82,56 @@ impl Desk {
 pub(super) fn may_hang(run: &Run<Json>, task: &Task<Json>, now: Time) -> bool {
     let of_run = run.remaining(now).map(|left| now + left);
     match &task.work {
-        Work::Tool(_) | Work::Approve(_) => true,
-        Work::Node(_) => {
+        TaskWork::Tool(_) | TaskWork::Approve(_) => true,
+        TaskWork::Node(_) => {
             task.deadline.is_some_and(|own| of_run.is_none_or(|deadline| own < deadline))
         }
-        Work::Open(_) | Work::Model(_) | Work::Close(_) => false,
+        TaskWork::Open(_) | TaskWork::Model(_) | TaskWork::Close(_) => false,
     }
 }
 
-async fn perform<H>(host: Arc<H>, call: NodeCall, work: Work<Json>) -> Outcome<Json>
+async fn perform<H>(host: Arc<H>, call: NodeCall, work: TaskWork<Json>) -> TaskOutcome<Json>
 where
     H: Host + ?Sized,
 {
     let outcome = match work {
-        Work::Node(_) => return host.node(call).await,
-        Work::Open(_) => host.open(call).await.map(Outcome::Opened),
-        Work::Model(request) => ask(&*host, &call, &request).await,
-        Work::Approve(invocation) => approve(&*host, &call, &invocation).await,
-        Work::Tool(invocation) => return Outcome::Returned(act(&*host, &call, *invocation).await),
-        Work::Close(conclusion) => host.close(call, *conclusion).await.map(Outcome::Done),
+        TaskWork::Node(_) => return host.node(call).await,
+        TaskWork::Open(_) => host.open(call).await.map(TaskOutcome::Opened),
+        TaskWork::Model(request) => ask(&*host, &call, &request).await,
+        TaskWork::Approve(invocation) => approve(&*host, &call, &invocation).await,
+        TaskWork::Tool(invocation) => {
+            return TaskOutcome::Returned(act(&*host, &call, *invocation).await);
+        }
+        TaskWork::Close(conclusion) => host.close(call, *conclusion).await.map(TaskOutcome::Done),
     };
-    outcome.unwrap_or_else(Outcome::failed)
+    outcome.unwrap_or_else(TaskOutcome::failed)
 }
 
-async fn ask<H>(host: &H, call: &NodeCall, request: &ModelRequest) -> Result<Outcome<Json>, Fault>
+async fn ask<H>(
+    host: &H,
+    call: &NodeCall,
+    request: &ModelRequest,
+) -> Result<TaskOutcome<Json>, Fault>
 where
     H: Host + ?Sized,
 {
     let reply = host.model(call)?.call(request, &call.cx).await?;
-    Ok(Outcome::Replied(Box::new(reply)))
+    Ok(TaskOutcome::Replied(Box::new(reply)))
 }
 
 async fn approve<H>(
     host: &H,
     call: &NodeCall,
-    invocation: &Invocation,
-) -> Result<Outcome<Json>, Fault>
+    invocation: &ToolInvocation,
+) -> Result<TaskOutcome<Json>, Fault>
 where
     H: Host + ?Sized,
 {
     let tool = host.tool(call, &invocation.call.name)?;
-    tool.approve(&invocation.arguments, &call.cx).await.map(Outcome::Decided)
+    tool.approve(&invocation.arguments, &call.cx).await.map(TaskOutcome::Decided)
 }
 
-async fn act<H>(host: &H, call: &NodeCall, invocation: Invocation) -> Result<Json, Fault>
+async fn act<H>(host: &H, call: &NodeCall, invocation: ToolInvocation) -> Result<Json, Fault>
 where
     H: Host + ?Sized,
 {

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use antiphon_core::Role;
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::channel::Write;
-use antiphon_core::command::{Choice, Route, Send, Update};
+use antiphon_core::command::{Destination, Route, Send, Update};
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind::{
     self, ModelCall, ModelReply, NodeFinished, NodeStarted, ToolCall, ToolResult,
 };
-use antiphon_core::graph::{END, Policy, START};
+use antiphon_core::graph::{END, NodePolicy, START};
 use antiphon_core::run::{Options, Run};
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_runtime::{Clock, Driver, Rest};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ async fn an_agent_asks_its_tools_and_concludes() {
     });
     let mut graph = graph();
     let spec = AgentSpec { tools: vec![declared(&table)], ..AgentSpec::default() };
-    agent(&mut graph, "geographer", spec, Policy::default());
+    agent(&mut graph, "geographer", spec, NodePolicy::default());
     graph.edge(START, "geographer").edge("geographer", END);
     let graph = graph.build().unwrap();
     let script = Script::new([calls("population", r#"{"city": "Lyon"}"#), says("half a million")]);
@@ -76,7 +76,7 @@ async fn e19_an_unknown_tool_is_an_error_result_and_counts() {
     let tools = vec![declared(&known)];
     let mut graph = graph();
     let spec = AgentSpec { tools, max_tool_calls: 1, ..AgentSpec::default() };
-    agent(&mut graph, "a", spec, Policy::default());
+    agent(&mut graph, "a", spec, NodePolicy::default());
     graph.edge(START, "a").edge("a", END);
     let graph = graph.build().unwrap();
     let script = Script::new([calls("weather", "{}"), says("I do not know")]);
@@ -99,7 +99,7 @@ async fn a_tool_decides_about_its_calls_before_they_are_made() {
     let visit = guarded("visit");
     let mut graph = graph();
     let spec = AgentSpec { tools: vec![declared(&visit)], ..AgentSpec::default() };
-    agent(&mut graph, "a", spec, Policy::default());
+    agent(&mut graph, "a", spec, NodePolicy::default());
     graph.edge(START, "a").edge("a", END);
     let graph = graph.build().unwrap();
     let mut both = calls("visit", r#"{"city": "Nice"}"#);
@@ -151,7 +151,7 @@ async fn tools_that_only_look_run_at_once_and_answer_in_the_order_asked() {
     both.tool_calls[1].id = "c2".into();
     let mut graph = graph();
     let tools = vec![declared(&slow), declared(&fast)];
-    agent(&mut graph, "a", AgentSpec { tools, ..AgentSpec::default() }, Policy::default());
+    agent(&mut graph, "a", AgentSpec { tools, ..AgentSpec::default() }, NodePolicy::default());
     graph.edge(START, "a").edge("a", END);
     let graph = graph.build().unwrap();
     let script = Script::new([both, says("done")]);
@@ -176,10 +176,10 @@ async fn an_agent_of_a_fan_out_keeps_what_was_sent_to_it() {
     let host = Parts::default()
         .node("plan", |_| async {
             let send = |number| {
-                Choice::Send(Send { node: "own".into(), input: json!(number), timeout: None })
+                Destination::Send(Send { node: "own".into(), input: json!(number), timeout: None })
             };
             let route = Route::Only((0..3).map(send).collect());
-            Outcome::Done(Update { route, ..Update::default() })
+            TaskOutcome::Done(Update { route, ..Update::default() })
         })
         .node("own", |call| async move {
             let path = call.path.join("/");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::START;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, Driver, Rest};
 use serde_json::json;
@@ -22,8 +22,8 @@ async fn a_paused_run_goes_on_with_the_answer() {
     let host = Parts::default()
         .node("ask", |call| async move {
             match call.answers.as_slice() {
-                [] => Outcome::Ask(json!("your name?")),
-                [_] => Outcome::Ask(json!("your age?")),
+                [] => TaskOutcome::Ask(json!("your name?")),
+                [_] => TaskOutcome::Ask(json!("your age?")),
                 [name, age, ..] => wrote(&call, "answer", json!([name, age])),
             }
         })
@@ -52,7 +52,7 @@ async fn a_handler_sees_whose_failure_it_handles() {
     graph.edge(START, "a").on_error_handle("a", "rescue");
     let graph = graph.build().unwrap();
     let host = Parts::default()
-        .node("a", |_| async { Outcome::failed(Fault::new(Category::Tool, "test", "no")) })
+        .node("a", |_| async { TaskOutcome::failed(Fault::new(Category::Tool, "test", "no")) })
         .node("rescue", |call| async move {
             let (node, fault) = call.handles.clone().unwrap();
             wrote(&call, "answer", json!([&*node, fault.code]))

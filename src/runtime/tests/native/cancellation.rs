@@ -6,7 +6,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
 use antiphon_core::graph::{Graph, START};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, Driver, Rest, Stop};
 use serde_json::{Value as Json, json};
@@ -71,7 +71,7 @@ async fn a_failure_stops_the_other_branches_and_waits_for_them() {
     let (graph, host) = endless(&alive);
     let host = host.node("h", |_| async {
         tokio::task::yield_now().await;
-        Outcome::failed(Fault::new(Category::Tool, "test", "no"))
+        TaskOutcome::failed(Fault::new(Category::Tool, "test", "no"))
     });
     let mut run = run(&graph, &clock);
     let fault = Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap_err();
@@ -120,7 +120,7 @@ async fn what_a_task_says_after_its_end_is_not_heard() {
             async move {
                 late.note(EventKind::Custom, "late", json!({}));
                 call.note("in time", json!({}));
-                let intent = antiphon_core::budget::Intent::Model;
+                let intent = antiphon_core::budget::Charge::Model;
                 assert_eq!(late.request(intent).await.unwrap_err().code, "task_cancelled");
                 nothing()
             }

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::Merge;
+use antiphon_core::channel::Reducer;
 use antiphon_core::effect::Ending;
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::{END, Policy, START};
+use antiphon_core::graph::{END, NodePolicy, START};
 use antiphon_core::run::Options;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Jitter, ModelRequest, RetryPolicy, Time};
 use antiphon_runtime::{Clock, Driver, Model, Rest};
 use serde_json::json;
@@ -35,8 +35,8 @@ async fn e09_a_tool_that_never_returns_is_stopped_with_its_node() {
     });
     let spec = AgentSpec { tools: vec![declared(&stuck)], ..AgentSpec::default() };
     let mut graph = graph();
-    let errors = graph.channel("errors", Merge::Append);
-    agent(&mut graph, "a", spec, Policy { timeout: Some(ms(100)), ..Policy::default() });
+    let errors = graph.channel("errors", Reducer::Append);
+    agent(&mut graph, "a", spec, NodePolicy { timeout: Some(ms(100)), ..NodePolicy::default() });
     graph.edge(START, "a").edge("a", END).on_error_record("a", errors);
     let graph = graph.build().unwrap();
     let host = Parts::default().model(Script::new([calls("stuck", "{}")])).tool("stuck", stuck);
@@ -74,7 +74,7 @@ async fn e09_a_tool_that_blocks_its_thread_does_not_hold_the_run() {
         async { nothing() }
     });
     let mut graph = graph();
-    node(&mut graph, "a", Policy { timeout: Some(ms(100)), ..Policy::default() });
+    node(&mut graph, "a", NodePolicy { timeout: Some(ms(100)), ..NodePolicy::default() });
     graph.edge(START, "a");
     let graph = graph.build().unwrap();
     let mut run = run(&graph, &clock);
@@ -104,7 +104,7 @@ async fn e10_a_tool_gets_the_shorter_of_its_time_out_and_what_the_run_has_left()
     let hasty = tool("hasty", short, code);
     let tools = vec![declared(&patient), declared(&hasty)];
     let mut graph = graph();
-    agent(&mut graph, "a", AgentSpec { tools, ..AgentSpec::default() }, Policy::default());
+    agent(&mut graph, "a", AgentSpec { tools, ..AgentSpec::default() }, NodePolicy::default());
     graph.node("own");
     graph.edge(START, "a").edge("a", "own");
     let graph = graph.build().unwrap();
@@ -171,7 +171,7 @@ async fn e18_a_spent_budget_of_model_calls_leads_where_the_graph_says() {
             async move {
                 match call.ask(&*model, &ModelRequest::default()).await {
                     Ok(reply) => wrote(&call, "log", json!(reply.text)),
-                    Err(fault) => Outcome::failed(fault),
+                    Err(fault) => TaskOutcome::failed(fault),
                 }
             }
         })
@@ -206,13 +206,13 @@ async fn a_transient_failure_is_tried_again_after_its_pause() {
     let host = Parts::default().node("a", |call| async move {
         if call.attempt < 3 {
             let fault = Fault::new(Category::ModelTransport, "test", "not now");
-            return Outcome::failed(fault);
+            return TaskOutcome::failed(fault);
         }
         wrote(&call, "answer", json!(call.attempt))
     });
     let retry = RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() };
     let mut graph = graph();
-    node(&mut graph, "a", Policy { retry: Some(retry), ..Policy::default() });
+    node(&mut graph, "a", NodePolicy { retry: Some(retry), ..NodePolicy::default() });
     graph.edge(START, "a");
     let graph = graph.build().unwrap();
     let (mut run, start) = (run(&graph, &clock), clock.now());

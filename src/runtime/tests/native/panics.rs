@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use antiphon_core::agent::AgentSpec;
-use antiphon_core::graph::{END, Policy, START};
-use antiphon_core::task::Outcome;
+use antiphon_core::graph::{END, NodePolicy, START};
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Driver, NodeCall};
 use serde_json::{Value as Json, json};
@@ -23,7 +23,7 @@ async fn failure_of(host: Parts) -> Fault {
     Driver::new(Arc::new(host), clock).run(&mut run).await.unwrap_err()
 }
 
-async fn fall(_: NodeCall) -> Outcome<Json> {
+async fn fall(_: NodeCall) -> TaskOutcome<Json> {
     panic!("fell over {}", 1)
 }
 
@@ -59,7 +59,7 @@ async fn e21_a_panic_of_a_tool_is_told_to_the_model() {
     let broken = tool("broken", None, |_, _| async { panic!("in the tool") });
     let spec = AgentSpec { tools: vec![declared(&broken)], ..AgentSpec::default() };
     let mut graph = graph();
-    agent(&mut graph, "a", spec, Policy::default());
+    agent(&mut graph, "a", spec, NodePolicy::default());
     graph.edge(START, "a").edge("a", END);
     let graph = graph.build().unwrap();
     let script = Script::new([calls("broken", "{}"), says("without it")]);

@@ -6,7 +6,7 @@ use antiphon_core::Category;
 use antiphon_core::channel::Write;
 use antiphon_core::graph::START;
 use antiphon_core::run::{Options, Run};
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_runtime::{Clock, Driver, Snapshot};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -67,7 +67,9 @@ async fn a_write_to_an_unknown_key_is_a_fault_that_names_those_there_are() {
         assert_eq!((fault.category, &*fault.code), (Category::State, "state_key_unknown"));
         assert_eq!(fault.message, "the state has no such key: anwser");
         assert_eq!(fault.details["known"], json!("question, answer, log"));
-        let Outcome::<Json>::Failed(failure) = Outcome::failed(fault) else { unreachable!() };
+        let TaskOutcome::<Json>::Failed(failure) = TaskOutcome::failed(fault) else {
+            unreachable!()
+        };
         assert_eq!(failure.fault.category, Category::State);
     })
     .await;

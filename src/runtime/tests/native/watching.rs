@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::event::Event;
 use antiphon_core::event::EventKind::{self, Chunk, Dropped, ModelCall, ModelReply};
-use antiphon_core::graph::{END, Graph, Policy, START};
+use antiphon_core::graph::{END, Graph, NodePolicy, START};
 use antiphon_runtime::{Driver, Recorder, Subscription, Watcher, subscribe};
 use serde_json::{Value as Json, json};
 
@@ -20,7 +20,7 @@ fn rest_of(subscription: &mut Subscription) -> Vec<Arc<Event>> {
 /// A graph of one agent whose model writes its reply in so many pieces.
 fn talker(pieces: usize) -> (Arc<Graph<Json>>, Arc<Parts>) {
     let mut graph = graph();
-    agent(&mut graph, "a", AgentSpec::default(), Policy::default());
+    agent(&mut graph, "a", AgentSpec::default(), NodePolicy::default());
     graph.edge(START, "a").edge("a", END);
     let host = Parts::default().model(Script::in_pieces(pieces, [says("whole")]));
     (graph.build().unwrap(), Arc::new(host))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::checkpoint::Source;
+use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{EntryKind, Mark, Span};
 
@@ -56,7 +56,7 @@ pub struct Instant {
     /// When it was written.
     pub at: Time,
     /// What led to it; nothing if that is not known any more.
-    pub source: Option<Source>,
+    pub source: Option<WriteSource>,
     /// The nodes that ran for it, as far as that is known.
     pub ran: Vec<String>,
     /// The nodes that run next.
@@ -163,7 +163,7 @@ impl Clerk {
                 parent = by_seq.get(&before.parent);
             }
             let before = parent.map_or(0, |before| before.seq);
-            let (source, next) = self.outlook(thread, mark).await?;
+            let (source, next) = self.pending_work(thread, mark).await?;
             instants.push(Instant {
                 seq: mark.seq,
                 parent: before,
@@ -189,13 +189,13 @@ impl Clerk {
         let mut next: BTreeMap<u64, Vec<String>> =
             instants.iter().map(|instant| (instant.seq, instant.next.clone())).collect();
         for instant in instants {
-            if !matches!(instant.source, None | Some(Source::Step)) {
+            if !matches!(instant.source, None | Some(WriteSource::Step)) {
                 continue;
             }
             if let Some(ran) = next.get(&instant.parent) {
                 instant.ran.clone_from(ran);
             } else if let Some(before) = shown.get(&instant.parent) {
-                let (_, ran) = self.outlook(thread, before).await?;
+                let (_, ran) = self.pending_work(thread, before).await?;
                 instant.ran.clone_from(&ran);
                 next.insert(before.seq, ran);
             }
@@ -204,11 +204,11 @@ impl Clerk {
     }
 
     /// What led to a checkpoint, and the nodes that run next.
-    async fn outlook(
+    async fn pending_work(
         &self,
         thread: &str,
         mark: &Mark,
-    ) -> Result<(Option<Source>, Vec<String>), Fault> {
+    ) -> Result<(Option<WriteSource>, Vec<String>), Fault> {
         let body = self.body(thread, mark.seq).await?;
         let Note::Checkpoint { source, next, .. } = note(mark.kind, &body)? else {
             return Ok((None, Vec::new()));

@@ -1,6 +1,6 @@
 //! What a run has come to, as its entries say.
 
-use antiphon_core::checkpoint::Source;
+use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{EntryKind, Span};
@@ -164,7 +164,7 @@ fn read(records: &[Record]) -> Result<Tail, Fault> {
         ended = None;
         match &glance.note {
             Note::Checkpoint { source, next, .. } if record.kind == EntryKind::Step => {
-                edited = (*source == Some(Source::Edit)).then_some(!next.is_empty());
+                edited = (*source == Some(WriteSource::Edit)).then_some(!next.is_empty());
             }
             // It repeats the superstep before it.
             Note::Checkpoint { .. } if record.kind == EntryKind::Snapshot => {}

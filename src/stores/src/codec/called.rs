@@ -1,7 +1,7 @@
 //! The calls of tasks, as bytes.
 
 use antiphon_core::Fault;
-use antiphon_core::checkpoint::{Call, Callee, Came, Made};
+use antiphon_core::checkpoint::{Call, CallOutcome, CallRecord, Callee};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,9 +15,9 @@ impl Writer {
         &mut self,
         values: &impl ValueCodec<V>,
         attempt: u32,
-        made: &Made<V>,
+        made: &CallRecord<V>,
     ) -> Result<(), Fault> {
-        let Made { index, alone, call, came } = made;
+        let CallRecord { index, alone, call, came } = made;
         self.array(8);
         self.number(attempt.into());
         self.number((*index).into());
@@ -37,31 +37,31 @@ impl Writer {
         &mut self,
         values: &impl ValueCodec<V>,
         name: &str,
-        came: &Came<V>,
+        came: &CallOutcome<V>,
     ) -> Result<(), Fault> {
         self.array(2);
         match came {
-            Came::Value(value) => {
+            CallOutcome::Value(value) => {
                 self.number(0);
                 self.value(values, name, value)
             }
-            Came::Raised(error) => {
+            CallOutcome::Raised(error) => {
                 self.number(1);
                 self.value(values, name, error)
             }
-            Came::Reply(reply) => {
+            CallOutcome::Reply(reply) => {
                 self.number(2);
                 self.serialized(reply)
             }
-            Came::Json(json) => {
+            CallOutcome::Json(json) => {
                 self.number(3);
                 self.value(&JsonCodec, name, json)
             }
-            Came::Failed(fault) => {
+            CallOutcome::Failed(fault) => {
                 self.number(4);
                 self.serialized(fault)
             }
-            Came::Left => {
+            CallOutcome::Left => {
                 self.number(5);
                 self.nil();
                 Ok(())
@@ -81,7 +81,7 @@ impl Reader<'_> {
     pub(super) fn called<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-    ) -> Result<(u32, Made<V>), Fault> {
+    ) -> Result<(u32, CallRecord<V>), Fault> {
         self.expect_array(8)?;
         let (attempt, index, alone) = (self.small()?, self.small()?, self.flag()?);
         let callee = self.text()?;
@@ -90,20 +90,20 @@ impl Reader<'_> {
         let name = self.text()?.to_owned();
         let call = Call { callee, name, digest: self.number()?, repeatable: self.flag()? };
         let came = self.optional(|from| from.came(values))?;
-        Ok((attempt, Made { index, alone, call, came }))
+        Ok((attempt, CallRecord { index, alone, call, came }))
     }
 
-    fn came<V>(&mut self, values: &impl ValueCodec<V>) -> Result<Came<V>, Fault> {
+    fn came<V>(&mut self, values: &impl ValueCodec<V>) -> Result<CallOutcome<V>, Fault> {
         self.expect_array(2)?;
         Ok(match self.number()? {
-            0 => Came::Value(values.read(self)?),
-            1 => Came::Raised(values.read(self)?),
-            2 => Came::Reply(self.deserialized()?),
-            3 => Came::Json(JsonCodec.read(self)?),
-            4 => Came::Failed(self.deserialized()?),
+            0 => CallOutcome::Value(values.read(self)?),
+            1 => CallOutcome::Raised(values.read(self)?),
+            2 => CallOutcome::Reply(self.deserialized()?),
+            3 => CallOutcome::Json(JsonCodec.read(self)?),
+            4 => CallOutcome::Failed(self.deserialized()?),
             5 => {
                 self.optional(|_| Err::<(), _>(corrupt("nothing with a value")))?;
-                Came::Left
+                CallOutcome::Left
             }
             _ => return Err(corrupt("an unknown outcome of a call")),
         })

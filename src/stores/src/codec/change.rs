@@ -1,9 +1,11 @@
 //! What happened, as bytes.
 
 use antiphon_core::Fault;
-use antiphon_core::channel::{Op, Write};
-use antiphon_core::checkpoint::{Change, Delta, Merged, Source, SubrunCommit, TaskKey};
-use antiphon_core::command::{Choice, Route, Update};
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::checkpoint::{
+    CommitChange, MergedWrites, SubrunCommit, SuperstepDelta, TaskKey, WriteSource,
+};
+use antiphon_core::command::{Destination, Route, Update};
 use antiphon_core::effect::{Ending, Question};
 
 use super::names::Names;
@@ -12,29 +14,30 @@ use super::value::ValueCodec;
 use super::writer::Writer;
 use super::{corrupt, misfit};
 
-const SOURCES: [Source; 4] = [Source::Begin, Source::Turn, Source::Step, Source::Edit];
+const SOURCES: [WriteSource; 4] =
+    [WriteSource::Begin, WriteSource::Turn, WriteSource::Step, WriteSource::Edit];
 
 impl Writer {
     pub(super) fn change<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &Names<'_, V>,
-        change: &Change<V>,
+        change: &CommitChange<V>,
     ) -> Result<(), Fault> {
         self.array(2);
         match change {
-            Change::Step(delta) => {
+            CommitChange::Step(delta) => {
                 self.number(0);
                 self.delta(values, names, delta)?;
             }
-            Change::Finished(task, update) => {
+            CommitChange::Finished(task, update) => {
                 self.number(1);
                 self.task(names, *task);
                 self.array(2);
                 self.writes(values, names, &update.writes)?;
                 self.route(values, names, &update.route)?;
             }
-            Change::Asked(task, question) => {
+            CommitChange::Asked(task, question) => {
                 self.number(2);
                 self.task(names, *task);
                 self.array(3);
@@ -42,21 +45,21 @@ impl Writer {
                 self.list(&question.path, |out, name| out.text(name));
                 self.value(values, "a question", &question.value)?;
             }
-            Change::Answered(task, answer) => {
+            CommitChange::Answered(task, answer) => {
                 self.number(3);
                 self.task(names, *task);
                 self.value(values, "an answer", answer)?;
             }
-            Change::Ended(ended) => {
+            CommitChange::Ended(ended) => {
                 self.number(4);
                 self.ending(ended)?;
             }
-            Change::Called(task, attempt, made) => {
+            CommitChange::Called(task, attempt, made) => {
                 self.number(5);
                 self.task(names, *task);
                 self.called(values, *attempt, made)?;
             }
-            Change::Subrun(task, attempt, commit) => {
+            CommitChange::Subrun(task, attempt, commit) => {
                 self.number(6);
                 self.task(names, *task);
                 self.array(5);
@@ -82,14 +85,14 @@ impl Writer {
         &mut self,
         values: &impl ValueCodec<V>,
         names: &Names<'_, V>,
-        delta: &Delta<V>,
+        delta: &SuperstepDelta<V>,
     ) -> Result<(), Fault> {
         self.array(4);
         let source = SOURCES.iter().position(|source| *source == delta.source);
         self.number(source.unwrap_or_default() as u64);
         self.number(delta.step);
         self.array(delta.merges.len());
-        for Merged { made, writes } in &delta.merges {
+        for MergedWrites { made, writes } in &delta.merges {
             self.array(2);
             self.array(made.len());
             for (channel, value) in made {
@@ -100,7 +103,7 @@ impl Writer {
             }
             self.writes(values, names, writes)?;
         }
-        self.outlook(values, names, &delta.outlook)
+        self.pending_work(values, names, &delta.pending_work)
     }
 
     fn writes<V>(
@@ -113,9 +116,9 @@ impl Writer {
         for write in writes {
             let channel = names.channel(write.channel);
             let (tag, value) = match &write.op {
-                Op::Merge(value) => (0, Some(value)),
-                Op::Replace(value) => (1, Some(value)),
-                Op::Reset => (2, None),
+                WriteOp::Merge(value) => (0, Some(value)),
+                WriteOp::Replace(value) => (1, Some(value)),
+                WriteOp::Reset => (2, None),
             };
             self.array(3);
             self.text(channel);
@@ -146,19 +149,19 @@ impl Writer {
         for choice in choices {
             self.array(2);
             match choice {
-                Choice::Node(node) => {
+                Destination::Node(node) => {
                     self.number(0);
                     self.node(names, *node);
                 }
-                Choice::Name(name) => {
+                Destination::Name(name) => {
                     self.number(1);
                     self.text(name);
                 }
-                Choice::Send(send) => {
+                Destination::Send(send) => {
                     self.number(2);
                     self.send(values, send)?;
                 }
-                Choice::End => {
+                Destination::End => {
                     self.number(3);
                     self.nil();
                 }
@@ -196,29 +199,32 @@ impl Reader<'_> {
         &mut self,
         values: &impl ValueCodec<V>,
         names: &Names<'_, V>,
-    ) -> Result<Change<V>, Fault> {
+    ) -> Result<CommitChange<V>, Fault> {
         self.expect_array(2)?;
         Ok(match self.number()? {
-            0 => Change::Step(self.delta(values, names)?),
+            0 => CommitChange::Step(self.delta(values, names)?),
             1 => {
                 let task = self.task(names)?;
                 self.expect_array(2)?;
                 let writes = self.writes(values, names)?.into();
-                Change::Finished(task, Update { writes, route: self.route(values, names)? })
+                CommitChange::Finished(task, Update { writes, route: self.route(values, names)? })
             }
             2 => {
                 let task = self.task(names)?;
                 self.expect_array(3)?;
                 let id = self.text()?.to_owned();
                 let path = self.list(|from| Ok(from.text()?.to_owned()))?;
-                Change::Asked(task, Box::new(Question { id, path, value: values.read(self)? }))
+                CommitChange::Asked(
+                    task,
+                    Box::new(Question { id, path, value: values.read(self)? }),
+                )
             }
-            3 => Change::Answered(self.task(names)?, values.read(self)?),
-            4 => Change::Ended(self.ending()?),
+            3 => CommitChange::Answered(self.task(names)?, values.read(self)?),
+            4 => CommitChange::Ended(self.ending()?),
             5 => {
                 let task = self.task(names)?;
                 let (attempt, made) = self.called(values)?;
-                Change::Called(task, attempt, Box::new(made))
+                CommitChange::Called(task, attempt, Box::new(made))
             }
             6 => {
                 let task = self.task(names)?;
@@ -228,7 +234,7 @@ impl Reader<'_> {
                 let bytes = self.blob()?.to_vec();
                 let must_be_durable = false;
                 let commit = SubrunCommit { index, must_be_durable, repeatable, ended, bytes };
-                Change::Subrun(task, attempt, Box::new(commit))
+                CommitChange::Subrun(task, attempt, Box::new(commit))
             }
             _ => return Err(corrupt("an unknown kind of change")),
         })
@@ -243,9 +249,9 @@ impl Reader<'_> {
         &mut self,
         values: &impl ValueCodec<V>,
         names: &Names<'_, V>,
-    ) -> Result<Delta<V>, Fault> {
+    ) -> Result<SuperstepDelta<V>, Fault> {
         self.expect_array(4)?;
-        Ok(Delta {
+        Ok(SuperstepDelta {
             source: source_of(self.number()?)?,
             step: self.number()?,
             merges: self
@@ -255,10 +261,10 @@ impl Reader<'_> {
                         from.expect_array(2)?;
                         Ok((names.channel_named(from.text()?)?, values.read(from)?))
                     })?;
-                    Ok(Merged { made, writes: from.writes(values, names)?.into() })
+                    Ok(MergedWrites { made, writes: from.writes(values, names)?.into() })
                 })?
                 .into(),
-            outlook: self.outlook(values, names)?,
+            pending_work: self.pending_work(values, names)?,
         })
     }
 
@@ -271,11 +277,11 @@ impl Reader<'_> {
             from.expect_array(3)?;
             let channel = names.channel_named(from.text()?)?;
             let op = match from.number()? {
-                0 => Op::Merge(values.read(from)?),
-                1 => Op::Replace(values.read(from)?),
+                0 => WriteOp::Merge(values.read(from)?),
+                1 => WriteOp::Replace(values.read(from)?),
                 2 => {
                     from.optional(|_| Err::<(), _>(corrupt("a reset with a value")))?;
-                    Op::Reset
+                    WriteOp::Reset
                 }
                 _ => return Err(corrupt("an unknown kind of write")),
             };
@@ -293,12 +299,12 @@ impl Reader<'_> {
         let choices = self.list(|from| {
             from.expect_array(2)?;
             Ok(match from.number()? {
-                0 => Choice::Node(from.node(names)?),
-                1 => Choice::Name(from.text()?.into()),
-                2 => Choice::Send(from.send(values, names)?),
+                0 => Destination::Node(from.node(names)?),
+                1 => Destination::Name(from.text()?.into()),
+                2 => Destination::Send(from.send(values, names)?),
                 3 => {
                     from.optional(|_| Err::<(), _>(corrupt("an end with a value")))?;
-                    Choice::End
+                    Destination::End
                 }
                 _ => return Err(corrupt("an unknown kind of choice")),
             })
@@ -327,7 +333,7 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn source_of(tag: u64) -> Result<Source, Fault> {
+pub(super) fn source_of(tag: u64) -> Result<WriteSource, Fault> {
     let source = usize::try_from(tag).ok().and_then(|tag| SOURCES.get(tag).copied());
     source.ok_or_else(|| corrupt("an unknown source of a superstep"))
 }

@@ -3,7 +3,7 @@
 
 use antiphon_core::Fault;
 use antiphon_core::budget::Spent;
-use antiphon_core::checkpoint::Source;
+use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::END;
 
@@ -31,7 +31,7 @@ pub enum Note<'a> {
     /// A superstep was merged, or everything up to there repeated.
     Checkpoint {
         /// What led to it; a snapshot does not say.
-        source: Option<Source>,
+        source: Option<WriteSource>,
         /// Supersteps so far.
         step: u64,
         /// What it wrote, or all it holds.
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The nodes that an outlook has run next, as
-    /// [`Outlook::upcoming`](antiphon_core::checkpoint::Outlook::upcoming) says.
+    /// [`PendingWork::upcoming`](antiphon_core::checkpoint::PendingWork::upcoming) says.
     fn upcoming(&mut self) -> Result<Vec<&'a str>, Fault> {
         self.expect_array(9)?;
         let (mut ready, deferred) = (self.list(Self::text)?, self.list(Self::text)?);

@@ -2,7 +2,7 @@
 
 use antiphon_core::Fault;
 use antiphon_core::channel::ChannelId;
-use antiphon_core::checkpoint::Level;
+use antiphon_core::checkpoint::NestedLevel;
 use antiphon_core::graph::{Graph, NodeId, NodeWork};
 
 use super::misfit;
@@ -18,7 +18,7 @@ impl<'a, V> Names<'a, V> {
     }
 
     /// Those of the nested graph at the end of `within`.
-    pub(super) fn within(graph: &'a Graph<V>, within: &[Level]) -> Result<Self, Fault> {
+    pub(super) fn within(graph: &'a Graph<V>, within: &[NestedLevel]) -> Result<Self, Fault> {
         let mut graph = graph;
         for level in within {
             graph = inner(graph, level.node)?;
@@ -52,7 +52,7 @@ impl Writer {
         self.list(nodes, |out, node| out.node(names, *node));
     }
 
-    pub(super) fn levels<V>(&mut self, graph: &Graph<V>, within: &[Level]) {
+    pub(super) fn levels<V>(&mut self, graph: &Graph<V>, within: &[NestedLevel]) {
         self.array(within.len());
         let mut around = Some(graph);
         for level in within {
@@ -78,13 +78,13 @@ impl Reader<'_> {
         u32::try_from(self.number()?).map_err(|_| super::corrupt("a number that is too large"))
     }
 
-    pub(super) fn levels<V>(&mut self, graph: &Graph<V>) -> Result<Vec<Level>, Fault> {
+    pub(super) fn levels<V>(&mut self, graph: &Graph<V>) -> Result<Vec<NestedLevel>, Fault> {
         let mut around = graph;
         self.list(|from| {
             from.expect_array(3)?;
             let node = from.node(&Names(around))?;
             around = inner(around, node)?;
-            Ok(Level { node, attempt: from.small()?, key: from.number()? })
+            Ok(NestedLevel { node, attempt: from.small()?, key: from.number()? })
         })
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::agent::AgentSpec;
-use antiphon_core::graph::{END, Graph, Node, NodeWork, Policy, START};
+use antiphon_core::graph::{END, Graph, Node, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Schema};
 use antiphon_reply::CompiledSchema;
 use serde_json::Value as Json;
@@ -57,5 +57,5 @@ fn agent(name: &str, schema: &Schema, config: &Config) -> Result<Node<Json>, Fau
         ..AgentSpec::default()
     };
     let work = NodeWork::Agent(Arc::new(spec));
-    Ok(Node { name: name.into(), work, policy: Policy::default() })
+    Ok(Node { name: name.into(), work, policy: NodePolicy::default() })
 }

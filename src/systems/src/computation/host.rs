@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use antiphon_core::agent::Conclusion;
-use antiphon_core::command::{Choice, Choices, Update};
+use antiphon_core::agent::AgentResult;
+use antiphon_core::command::{Destination, Destinations, Update};
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, Outcome};
+use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Category, Fault, Message};
 use antiphon_runtime::sandbox::{self, Kind, Trouble};
 use antiphon_runtime::{Host, Model, NodeCall};
@@ -81,9 +81,9 @@ impl Desk {
 
 #[async_trait]
 impl Host for Desk {
-    async fn node(&self, call: NodeCall) -> Outcome<Json> {
-        let failed = |fault: Fault| Outcome::Failed(Box::new(Failure::from(fault)));
-        self.work(&call).await.map_or_else(failed, Outcome::Done)
+    async fn node(&self, call: NodeCall) -> TaskOutcome<Json> {
+        let failed = |fault: Fault| TaskOutcome::Failed(Box::new(Failure::from(fault)));
+        self.work(&call).await.map_or_else(failed, TaskOutcome::Done)
     }
 
     async fn open(&self, call: NodeCall) -> Result<Vec<Message>, Fault> {
@@ -92,7 +92,7 @@ impl Host for Desk {
         opening(&self.bench.task, &state, &self.config)
     }
 
-    async fn close(&self, call: NodeCall, conclusion: Conclusion) -> Result<Update<Json>, Fault> {
+    async fn close(&self, call: NodeCall, conclusion: AgentResult) -> Result<Update<Json>, Fault> {
         if *call.node == *PLAN {
             let plan: Plan = read(conclusion.value)?;
             call.note("code_planned", json!({"python": plan.python, "explain": plan.explain}));
@@ -106,9 +106,9 @@ impl Host for Desk {
         Ok(Arc::clone(&self.model))
     }
 
-    fn route(&self, _: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Fault> {
+    fn route(&self, _: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {
         let label = self.verdict(view.named("attempts"));
-        Ok(Choices::from_iter([Choice::Name(label.into())]))
+        Ok(Destinations::from_iter([Destination::Name(label.into())]))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is known of a question on its way.
 
 use antiphon_core::Fault;
-use antiphon_core::channel::{Kind, Merge};
+use antiphon_core::channel::{Reducer, ValueKind};
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Attempt;
@@ -37,11 +37,11 @@ impl State {
 
 /// The channels of the graph.
 pub(super) const ROWS: [Row; 7] = [
-    ("inputs", Merge::Set, Kind::Text, true),
-    ("plan", Merge::Set, Kind::Record, true),
-    ("attempts", Merge::Extend, Kind::List, true),
-    ("shown", Merge::Set, Kind::Text, true),
-    ("printed", Merge::Set, Kind::Text, true),
-    ("summary", Merge::Set, Kind::Record, false),
-    (ERROR, Merge::Set, Kind::Any, false),
+    ("inputs", Reducer::Set, ValueKind::Text, true),
+    ("plan", Reducer::Set, ValueKind::Record, true),
+    ("attempts", Reducer::Extend, ValueKind::List, true),
+    ("shown", Reducer::Set, ValueKind::Text, true),
+    ("printed", Reducer::Set, ValueKind::Text, true),
+    ("summary", Reducer::Set, ValueKind::Record, false),
+    (ERROR, Reducer::Set, ValueKind::Any, false),
 ];

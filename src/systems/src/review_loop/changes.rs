@@ -1,7 +1,7 @@
 //! What a node wants changed and told, before the engine hears of it.
 
 use antiphon_core::Fault;
-use antiphon_core::channel::{Op, Write};
+use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::command::{Route, Update};
 use antiphon_runtime::NodeCall;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::tool_cache::ToolCache;
 /// Writes and events of one node.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    writes: Vec<(&'static str, Op<Json>)>,
+    writes: Vec<(&'static str, WriteOp<Json>)>,
     notes: Vec<(&'static str, Json)>,
     ends: bool,
 }
@@ -22,19 +22,19 @@ pub(super) struct Changes {
 impl Changes {
     /// Merges a value into a channel by its rule.
     pub(super) fn set(&mut self, key: &'static str, value: impl Serialize) -> &mut Self {
-        self.writes.push((key, Op::Merge(json!(value))));
+        self.writes.push((key, WriteOp::Merge(json!(value))));
         self
     }
 
     /// Replaces a channel whatever its rule.
     pub(super) fn replace(&mut self, key: &'static str, value: impl Serialize) -> &mut Self {
-        self.writes.push((key, Op::Replace(json!(value))));
+        self.writes.push((key, WriteOp::Replace(json!(value))));
         self
     }
 
     /// Takes a channel back to its default.
     pub(super) fn reset(&mut self, key: &'static str) -> &mut Self {
-        self.writes.push((key, Op::Reset));
+        self.writes.push((key, WriteOp::Reset));
         self
     }
 

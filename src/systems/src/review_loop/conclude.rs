@@ -1,6 +1,6 @@
 //! How what a role replies becomes a change of the state.
 
-use antiphon_core::agent::ToolUse;
+use antiphon_core::agent::ToolCallRecord;
 use antiphon_core::{Category, Fault, Message};
 use serde_json::{Map, Value as Json, json};
 
@@ -22,7 +22,7 @@ pub(super) struct Delivery {
     /// The whole conversation; empty if there was none.
     pub(super) messages: Vec<Message>,
     /// The tools that were called.
-    pub(super) tool_uses: Vec<ToolUse>,
+    pub(super) tool_uses: Vec<ToolCallRecord>,
 }
 
 /// What a delivery changes.
@@ -99,7 +99,7 @@ fn found(
     Ok(result)
 }
 
-fn told(used: &ToolUse) -> String {
+fn told(used: &ToolCallRecord) -> String {
     let failed = if used.ok { "" } else { " (failed)" };
     format!("{}({}){failed}", used.name, used.arguments)
 }

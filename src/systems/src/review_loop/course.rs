@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use antiphon_core::budget::Limits;
-use antiphon_core::channel::{Op, Write};
-use antiphon_core::checkpoint::Image;
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::checkpoint::GraphSnapshot;
 use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::run::{Options, Run};
@@ -110,8 +110,8 @@ impl ReviewLoop {
     }
 
     /// Whether a state that was stored holds together.
-    fn check(&self, image: &Image<Json>) -> Result<(), Fault> {
-        let state = Snapshot::of(&self.graph, &image.state).read::<State>()?;
+    fn check(&self, graph_snapshot: &GraphSnapshot<Json>) -> Result<(), Fault> {
+        let state = Snapshot::of(&self.graph, &graph_snapshot.state).read::<State>()?;
         state.check().map_err(corrupt)
     }
 
@@ -129,9 +129,9 @@ impl ReviewLoop {
             let Some(id) = self.graph.channel_id(&channel.name) else { continue };
             match fields.get(&*channel.name).filter(|value| !value.is_null()) {
                 Some(value) => {
-                    input.writes.push(Write { channel: id, op: Op::Replace(value.clone()) });
+                    input.writes.push(Write { channel: id, op: WriteOp::Replace(value.clone()) });
                 }
-                None if is_held => input.writes.push(Write { channel: id, op: Op::Reset }),
+                None if is_held => input.writes.push(Write { channel: id, op: WriteOp::Reset }),
                 None => {}
             }
         }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use antiphon_core::agent::Conclusion;
-use antiphon_core::command::{Choice, Choices, Send, Update};
+use antiphon_core::agent::AgentResult;
+use antiphon_core::command::{Destination, Destinations, Send, Update};
 use antiphon_core::reply::{ReplyParser, UnreadableReply, Violation};
-use antiphon_core::rules::Site;
+use antiphon_core::rules::ReducerSite;
 use antiphon_core::state::View;
-use antiphon_core::task::{Failure, Outcome};
+use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Category, Fault, Message};
 use antiphon_runtime::{Host, Model, NodeCall, Tool};
 use async_trait::async_trait;
@@ -94,9 +94,9 @@ fn announce(call: &NodeCall, job: Job, state: &State) {
 
 #[async_trait]
 impl Host for Desk {
-    async fn node(&self, call: NodeCall) -> Outcome<Json> {
-        let failed = |failure| Outcome::Failed(Box::new(failure));
-        self.work(&call).await.map_or_else(failed, Outcome::Done)
+    async fn node(&self, call: NodeCall) -> TaskOutcome<Json> {
+        let failed = |failure| TaskOutcome::Failed(Box::new(failure));
+        self.work(&call).await.map_or_else(failed, TaskOutcome::Done)
     }
 
     async fn open(&self, call: NodeCall) -> Result<Vec<Message>, Fault> {
@@ -105,7 +105,7 @@ impl Host for Desk {
         self.open_role(&state, job)
     }
 
-    async fn close(&self, call: NodeCall, conclusion: Conclusion) -> Result<Update<Json>, Fault> {
+    async fn close(&self, call: NodeCall, conclusion: AgentResult) -> Result<Update<Json>, Fault> {
         let (state, job) = look(&call)?;
         // The state is that of the opening, so the opening can be made again.
         let mut messages = self.open_role(&state, job)?;
@@ -134,7 +134,7 @@ impl Host for Desk {
         Ok(self.tools.before(Arc::clone(tool), scope, call.notes.clone()))
     }
 
-    fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Fault> {
+    fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {
         let text = |key: &str| view.named(key).and_then(Json::as_str).unwrap_or_default();
         let label = match router {
             ENTRY if view.named(channels::INPUT).is_some() => "question",
@@ -142,31 +142,36 @@ impl Host for Desk {
             DISPATCH => return Ok(dispatch(text("current_step"), view)),
             _ => "",
         };
-        Ok(Choices::from_iter([Choice::Name(label.into())]))
+        Ok(Destinations::from_iter([Destination::Name(label.into())]))
     }
 
     /// Of the failures of one superstep the one that trying again does not
     /// mend decides.
-    fn reduce(&self, _: Site<'_, Json>, old: Option<Json>, new: Json) -> Result<Json, Fault> {
+    fn reduce(
+        &self,
+        _: ReducerSite<'_, Json>,
+        old: Option<Json>,
+        new: Json,
+    ) -> Result<Json, Fault> {
         let lasts = |known: &Json| Fault::deserialize(known).is_ok_and(|f| !is_passing(f.category));
         Ok(old.filter(lasts).unwrap_or(new))
     }
 }
 
 /// Whom the orchestrator sends: research goes out as a wave, one per step.
-fn dispatch(step: &str, view: &View<'_, Json>) -> Choices<Json> {
+fn dispatch(step: &str, view: &View<'_, Json>) -> Destinations<Json> {
     let bypassed = view.named("bypass") == Some(&Json::Bool(true));
     let known = StepName::parse(step);
     if known == Some(StepName::Finalizer) && bypassed {
-        return Choices::from_iter([Choice::Name(BYPASS.into())]);
+        return Destinations::from_iter([Destination::Name(BYPASS.into())]);
     }
     let Some(step) = known.filter(|step| step.is_research()) else {
-        return Choices::from_iter([Choice::Name(step.into())]);
+        return Destinations::from_iter([Destination::Name(step.into())]);
     };
     let wave = view.named("wave").and_then(Json::as_array);
     let send = |index: &Json| {
         let node = node_of(step).into();
-        Choice::Send(Send { node, input: index.clone(), timeout: None })
+        Destination::Send(Send { node, input: index.clone(), timeout: None })
     };
     wave.into_iter().flatten().map(send).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use antiphon_core::graph::Policy;
+use antiphon_core::graph::NodePolicy;
 use antiphon_core::task::Failure;
 use antiphon_core::{Category, Fault, ToolSpec};
 use antiphon_runtime::{Model, Tool};
@@ -115,7 +115,7 @@ impl Roles {
     }
 
     /// What a step's node may take, and how often it is tried.
-    pub(super) fn policy(&self, step: StepName) -> Policy {
+    pub(super) fn policy(&self, step: StepName) -> NodePolicy {
         match self.actor(step) {
             Actor::Own(role) => role.policy(),
             Actor::Model(player) => player.policy.clone(),
@@ -215,7 +215,7 @@ pub struct Player {
     pub max_turns: Option<u32>,
     /// Time, attempts and costs of one execution; what happens on failure is
     /// the system's to say.
-    pub policy: Policy,
+    pub policy: NodePolicy,
     /// Put on every request beside the role's own.
     pub tags: BTreeMap<String, String>,
 }
@@ -232,7 +232,7 @@ impl Player {
             max_output_tokens: None,
             max_tool_calls: None,
             max_turns: None,
-            policy: Policy::default(),
+            policy: NodePolicy::default(),
             tags: BTreeMap::new(),
         }
     }
@@ -248,8 +248,8 @@ pub trait Role: Send + Sync {
 
     /// Time, attempts and costs of one execution; what happens on failure is
     /// the system's to say.
-    fn policy(&self) -> Policy {
-        Policy::default()
+    fn policy(&self) -> NodePolicy {
+        NodePolicy::default()
     }
 
     /// Does what the brief says and replies with a value that fits

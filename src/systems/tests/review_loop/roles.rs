@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use antiphon_core::budget::{Intent, Limits};
+use antiphon_core::budget::{Charge, Limits};
 use antiphon_core::event::EventKind;
-use antiphon_core::graph::Policy;
+use antiphon_core::graph::NodePolicy;
 use antiphon_core::retry::{Jitter, RetryPolicy};
-use antiphon_core::task::{Failure, Verdict};
+use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Category, Fault, ToolSpec, Usage};
 use antiphon_models::ScriptedModel;
 use antiphon_runtime::Model;
@@ -231,19 +231,19 @@ async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
 
 /// Fails as told, spends, and says what it was sent along.
 struct Busy {
-    policy: Policy,
+    policy: NodePolicy,
     failures: Mutex<Vec<Failure>>,
     seen: Mutex<Vec<(u32, bool)>>,
 }
 
 #[async_trait]
 impl Role for Busy {
-    fn policy(&self) -> Policy {
+    fn policy(&self) -> NodePolicy {
         self.policy.clone()
     }
 
     async fn act(&self, _: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
-        cx.notes.request(Intent::Model).await?;
+        cx.notes.request(Charge::Model).await?;
         cx.notes.charge(Usage { input_tokens: 5, output_tokens: 7 });
         let carried = cx.luggage.is_some_and(|luggage| luggage.downcast_ref::<u8>() == Some(&7));
         self.seen.lock().unwrap().push((cx.attempt, carried));
@@ -254,7 +254,7 @@ impl Role for Busy {
     }
 }
 
-async fn ask_busy(policy: Policy, failures: Vec<Failure>) -> (Answer, Vec<(u32, bool)>) {
+async fn ask_busy(policy: NodePolicy, failures: Vec<Failure>) -> (Answer, Vec<(u32, bool)>) {
     let busy = Arc::new(Busy { policy, failures: Mutex::new(failures), seen: Mutex::default() });
     let mut scene = short_scene();
     let model: Arc<dyn Model> = scene.model();
@@ -277,8 +277,8 @@ async fn a_role_is_tried_again_by_its_own_policy_and_what_it_spends_counts() {
         ..RetryPolicy::default()
     };
     let fault = Fault::new(Category::Internal, "flaky", "it broke: x");
-    let again = Failure { fault, verdict: Verdict::Again(policy) };
-    let (answer, seen) = ask_busy(Policy::default(), vec![again]).await;
+    let again = Failure { fault, verdict: RetryVerdict::Again(policy) };
+    let (answer, seen) = ask_busy(NodePolicy::default(), vec![again]).await;
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 0));
     assert_eq!(seen, [(1, true), (2, true)]);
     assert!(answer.usage.input_tokens >= 10 && answer.usage.output_tokens >= 14);
@@ -287,7 +287,7 @@ async fn a_role_is_tried_again_by_its_own_policy_and_what_it_spends_counts() {
 #[tokio::test]
 async fn a_role_that_spends_its_budget_ends_the_question() {
     let limits = Limits { model_calls: Some(0), ..Limits::default() };
-    let (answer, seen) = ask_busy(Policy { limits, ..Policy::default() }, Vec::new()).await;
+    let (answer, seen) = ask_busy(NodePolicy { limits, ..NodePolicy::default() }, Vec::new()).await;
     assert_eq!(answer.outcome, Outcome::Budget);
     assert!(seen.is_empty());
 }

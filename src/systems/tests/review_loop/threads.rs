@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antiphon_core::checkpoint::{Commit, Image};
+use antiphon_core::checkpoint::{Commit, GraphSnapshot};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_models::{ScriptedModel, ScriptedReply};
@@ -102,7 +102,7 @@ impl Hold for Fatal {
     fn keep(
         &mut self,
         commit: &Commit<Json>,
-        image: &dyn Fn() -> Option<Image<Json>>,
+        image: &dyn Fn() -> Option<GraphSnapshot<Json>>,
         at: Time,
     ) -> Result<Option<Stored<()>>, Fault> {
         self.left = self.left.saturating_sub(1);

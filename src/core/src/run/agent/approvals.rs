@@ -8,14 +8,14 @@ use serde_json::Value as Json;
 use super::super::Run;
 use super::super::unit::Units;
 use super::{AgentUnit, CallKind};
-use crate::agent::Dialogue;
-use crate::approval::{Decision, Judgement, Schemas, refused};
-use crate::checkpoint::{Change, TaskKey, digest};
+use crate::agent::Conversation;
+use crate::approval::{Decision, HostVerdict, Schemas, refused};
+use crate::checkpoint::{CommitChange, TaskKey, digest};
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
 use crate::fault::{Category, Fault};
 use crate::seed::Seed;
-use crate::task::{Invocation, Work};
+use crate::task::{TaskWork, ToolInvocation};
 use crate::time::Time;
 use crate::value::Value;
 
@@ -46,13 +46,13 @@ impl<V> Approvals<V> {
 
 impl<V: Value> AgentUnit<V> {
     /// Takes up an answer that was given before.
-    pub(in crate::run) fn recall_answer(&mut self, call: TaskKey, answer: V) {
+    pub(in crate::run) fn restore_answer(&mut self, call: TaskKey, answer: V) {
         self.approvals.given.insert(call.key, answer);
     }
 
     /// Takes up a question that was open before; until it is answered, there
     /// is nothing to do.
-    pub(in crate::run) fn recall_question(&mut self, call: TaskKey, question: Question<V>) {
+    pub(in crate::run) fn restore_question(&mut self, call: TaskKey, question: Question<V>) {
         self.approvals.asleep = true;
         self.approvals.open.push(Open { call, question, stored: true });
     }
@@ -97,12 +97,12 @@ impl<V: Value> AgentUnit<V> {
 impl<V: Value> Run<V> {
     /// Has the host decide about a call, unless it is known what came of it
     /// or its tool has no call left.
-    pub(super) fn judge(&mut self, unit: u32, position: usize, invocation: Invocation) {
+    pub(super) fn judge(&mut self, unit: u32, position: usize, invocation: ToolInvocation) {
         if !self.was_begun(unit, position) && self.deny_spent(unit, position) {
             return;
         }
         if !self.knows_result(unit, position, &invocation) {
-            let work = Work::Approve(Box::new(invocation));
+            let work = TaskWork::Approve(Box::new(invocation));
             self.hand_out_call(unit, CallKind::Approval(position), work, None);
         }
     }
@@ -112,20 +112,20 @@ impl<V: Value> Run<V> {
         let dialogue = agent.and_then(|agent| agent.dialogue.as_mut());
         let denied = dialogue.is_some_and(|dialogue| dialogue.deny_spent(position));
         if denied {
-            self.tell_undone(unit, position);
+            self.notify_undone(unit, position);
         }
         denied
     }
 
     /// The host has decided. That a call is not made is stored as what came of it.
-    pub(super) fn take_judgement(&mut self, unit: u32, position: usize, judgement: Judgement) {
+    pub(super) fn take_judgement(&mut self, unit: u32, position: usize, judgement: HostVerdict) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let Some(call) = agent.call_of(position) else { return };
         let name = call.name.clone();
         let Some(dialogue) = &mut agent.dialogue else { return };
         let undone = match &judgement {
-            Judgement::Refuse(reason) => Some(refused(&name, reason.as_deref())),
-            Judgement::Approve => None,
+            HostVerdict::Refuse(reason) => Some(refused(&name, reason.as_deref())),
+            HostVerdict::Approve => None,
         };
         dialogue.decide(position, judgement.into());
         // Of calls that are judged at once, another may have been the last of its tool.
@@ -133,7 +133,7 @@ impl<V: Value> Run<V> {
         if let Some(fault) = undone {
             self.note_refusal(unit, position, fault);
         }
-        self.tell_undone(unit, position);
+        self.notify_undone(unit, position);
     }
 
     /// Puts calls before a person, those apart about which there is an answer.
@@ -142,9 +142,9 @@ impl<V: Value> Run<V> {
         // Those that were made before come first, should their tool have few calls left.
         proposed.sort_by_cached_key(|(position, _)| !self.was_begun(unit, *position));
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        if agent.decide_by_answers(&proposed, self.desk.schemas) {
+        if agent.decide_by_answers(&proposed, self.queue.schemas) {
             for (position, _) in proposed {
-                self.tell_undone(unit, position);
+                self.notify_undone(unit, position);
             }
             return self.wake_agent(unit);
         }
@@ -166,7 +166,7 @@ impl<V: Value> Run<V> {
     fn proposed(&self, unit: u32) -> Vec<(usize, Seed)> {
         let Some(seed) = self.units.get(unit).map(|unit| unit.seed) else { return Vec::new() };
         let Some(agent) = self.units.agent(unit) else { return Vec::new() };
-        let proposals = agent.dialogue.iter().flat_map(Dialogue::proposals);
+        let proposals = agent.dialogue.iter().flat_map(Conversation::proposals);
         let proposed = proposals.map(|(position, invocation)| {
             let place = agent.place(CallKind::Tool(position)).seed(seed);
             let call = place.named(&invocation.call.name);
@@ -204,7 +204,7 @@ impl<V: Value> Run<V> {
         let answered = self.ledger_of(unit)?.answered().to_vec();
         let asked = self.units.agent(unit)?.dialogue.as_ref()?.proposal(position)?;
         let approved = answered.iter().filter_map(|(key, answer)| {
-            let decision = asked.recall(&answer.to_json()?, self.desk.schemas).ok()?;
+            let decision = asked.recall(&answer.to_json()?, self.queue.schemas).ok()?;
             let is_made = !matches!(decision, Decision::Refuse(_));
             is_made.then_some((*key == seed.number(), decision))
         });
@@ -232,7 +232,7 @@ impl<V: Value> Run<V> {
         let node = self.units.agent_node(unit);
         let slot = u32::try_from(position).unwrap_or(u32::MAX);
         let call = TaskKey { key: seed.number(), slot, node };
-        let (commits, before) = (self.desk.commits, self.desk.untold());
+        let (commits, before) = (self.queue.commits, self.queue.notice_mark());
         let path = self.units.path(unit, 0).iter().map(ToString::to_string).collect();
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let open = agent.approvals.open.iter_mut().find(|open| open.call.key == call.key);
@@ -257,9 +257,9 @@ impl<V: Value> Run<V> {
             }
         };
         if commits {
-            let id = self.store(unit, Change::Asked(call, Box::new(question)));
+            let id = self.store(unit, CommitChange::Asked(call, Box::new(question)));
             if is_new {
-                self.desk.withhold(id, before);
+                self.queue.withhold(id, before);
             }
         }
     }
@@ -271,12 +271,12 @@ impl<V: Value> Run<V> {
             event.data.extend(question.value.to_json().map(|value| ("value".to_owned(), value)));
         });
         if let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) {
-            self.tell_asked(parent, slot, question);
+            self.notify_asked(parent, slot, question);
         }
     }
 
     /// Shows a call that was decided about and is not made.
-    fn tell_undone(&mut self, unit: u32, position: usize) {
+    fn notify_undone(&mut self, unit: u32, position: usize) {
         let agent = self.units.agent_mut(unit);
         let dialogue = agent.and_then(|agent| agent.dialogue.as_ref());
         if dialogue.is_some_and(|dialogue| dialogue.complaint(position).is_some()) {
@@ -291,12 +291,12 @@ impl<V: Value> Run<V> {
             .into_iter()
             .find_map(|unit| Some((unit, self.units.agent_mut(unit)?.take_word(id, answer)?)));
         let Some((unit, call)) = found else { return false };
-        if self.desk.commits {
-            self.store(unit, Change::Answered(call, answer.clone()));
+        if self.queue.commits {
+            self.store(unit, CommitChange::Answered(call, answer.clone()));
         }
-        let now = self.desk.log.now;
-        if let Some(deadline) = self.units.rouse(unit, now) {
-            self.desk.wake(deadline);
+        let now = self.queue.log.now;
+        if let Some(deadline) = self.units.resume_timers(unit, now) {
+            self.queue.wake(deadline);
         }
         self.time_step(0);
         self.wake_agent(unit);
@@ -318,7 +318,7 @@ impl<V: Value> Units<V> {
     }
 
     /// From now on it does again; gives when the node's time is up.
-    fn rouse(&mut self, unit: u32, now: Time) -> Option<Time> {
+    fn resume_timers(&mut self, unit: u32, now: Time) -> Option<Time> {
         let (parent, slot) = self.get(unit)?.parent?;
         self.set_off(parent, slot, now)
     }

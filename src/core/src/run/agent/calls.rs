@@ -1,15 +1,15 @@
 //! The calls of an agent loop, as its node's task knows them.
 
 use super::super::Run;
-use super::super::frame::Record;
-use super::super::ledger::{Known, Ledger};
+use super::super::frame::TaskRecord;
+use super::super::ledger::{CallLedger, KnownCall};
 use super::{AgentUnit, CallKind, misplaced};
-use crate::checkpoint::{Call, Callee, Came, digest, diverged, key, unknown_outcome};
+use crate::checkpoint::{Call, CallOutcome, Callee, digest, diverged, key, unknown_outcome};
 use crate::fault::{Category, Fault};
 use crate::message::ToolCall;
 use crate::model::ModelRequest;
 use crate::seed::{KeySeed, Seed};
-use crate::task::{Failure, Invocation, Outcome, TaskId};
+use crate::task::{Failure, TaskId, TaskOutcome, ToolInvocation};
 use crate::value::Value;
 
 impl<V> AgentUnit<V> {
@@ -39,32 +39,37 @@ impl<V: Value> Run<V> {
     /// Takes over what the model said, if that is known.
     pub(super) fn knows_reply(&mut self, unit: u32) -> bool {
         match self.look_up_call(unit, CallKind::Model) {
-            Known::Came(came) => {
+            KnownCall::Came(came) => {
                 self.set_replays(unit, true);
                 self.log_model_call(unit);
                 self.replay(unit, CallKind::Model, came);
             }
-            Known::Other(before) => self.diverge(unit, &before, CallKind::Model),
-            Known::Nothing | Known::Begun => return false,
+            KnownCall::Other(before) => self.diverge(unit, &before, CallKind::Model),
+            KnownCall::Nothing | KnownCall::Begun => return false,
         }
         true
     }
 
     /// Takes over what came of a tool call, or that nobody knows.
-    pub(super) fn knows_result(&mut self, unit: u32, position: usize, asked: &Invocation) -> bool {
+    pub(super) fn knows_result(
+        &mut self,
+        unit: u32,
+        position: usize,
+        asked: &ToolInvocation,
+    ) -> bool {
         let kind = CallKind::Tool(position);
         match self.look_up_call(unit, kind) {
-            Known::Came(came) => {
+            KnownCall::Came(came) => {
                 self.set_replays(unit, true);
                 self.log_tool_call(unit, position, || asked.arguments.clone());
                 self.replay(unit, kind, came);
             }
-            Known::Begun => {
+            KnownCall::Begun => {
                 let fault = unknown_outcome(&asked.call.as_call(), &asked.idempotency_key);
                 self.set_result(unit, Err(fault));
             }
-            Known::Other(before) => self.diverge(unit, &before, kind),
-            Known::Nothing => return false,
+            KnownCall::Other(before) => self.diverge(unit, &before, kind),
+            KnownCall::Nothing => return false,
         }
         true
     }
@@ -77,9 +82,9 @@ impl<V: Value> Run<V> {
     }
 
     /// What the agent's node has called, if anything is known of that.
-    pub(super) fn ledger_of(&mut self, unit: u32) -> Option<&mut Ledger<V>> {
+    pub(super) fn ledger_of(&mut self, unit: u32) -> Option<&mut CallLedger<V>> {
         let (parent, slot) = self.units.get(unit)?.parent?;
-        self.units.record(parent, slot).filter(|record| record.has_ledger()).map(Record::ledger)
+        self.units.record(parent, slot).filter(|record| record.has_ledger()).map(TaskRecord::ledger)
     }
 
     /// What a request of an agent's model is known by to the model's server: the
@@ -93,20 +98,20 @@ impl<V: Value> Run<V> {
             .fold(Seed::default(), |seed, message| seed.child(digest(message.content.as_bytes())));
         let (callee, name) = (Callee::Model, String::new());
         let call = Call { callee, name, digest: told.number(), repeatable: true };
-        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.desk.mark);
+        let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.queue.mark);
         key(task.child(attempt.into()), &call, 0)
     }
 
     /// Begins a call that is to be made; one that may not be made twice is
     /// stored first. Gives which of its task's calls it is, if they are stored.
     pub(super) fn open_call(&mut self, unit: u32, kind: CallKind) -> Option<u32> {
-        let (parent, slot) = self.units.get(unit)?.parent.filter(|_| self.desk.commits)?;
+        let (parent, slot) = self.units.get(unit)?.parent.filter(|_| self.queue.commits)?;
         let call = self.units.agent_mut(unit)?.as_call(kind)?;
         let made = self.units.record(parent, slot)?.ledger().open(&call);
         let index = made.index;
         if !call.repeatable {
             let commit = self.called(parent, slot, made);
-            self.desk.due.extend(commit);
+            self.queue.due.extend(commit);
         }
         Some(index)
     }
@@ -115,18 +120,18 @@ impl<V: Value> Run<V> {
     /// nobody would know what came of it.
     pub(super) fn note_refusal(&mut self, unit: u32, position: usize, refused: Fault) {
         let parent = self.units.get(unit).and_then(|unit| unit.parent);
-        let Some((parent, slot)) = parent.filter(|_| self.desk.commits) else { return };
+        let Some((parent, slot)) = parent.filter(|_| self.queue.commits) else { return };
         let call = self.units.agent_mut(unit).and_then(|it| it.as_call(CallKind::Tool(position)));
         let (Some(call), Some(record)) = (call, self.units.record(parent, slot)) else { return };
         let index = record.ledger().open(&call).index;
-        if let Some(made) = record.ledger().close(index, Came::Failed(refused)) {
+        if let Some(made) = record.ledger().close(index, CallOutcome::Failed(refused)) {
             let commit = self.called(parent, slot, made);
-            self.desk.due.extend(commit);
+            self.queue.due.extend(commit);
         }
     }
 
     /// Stores what came of a call.
-    pub(super) fn close_call(&mut self, unit: u32, index: Option<u32>, outcome: &Outcome<V>) {
+    pub(super) fn close_call(&mut self, unit: u32, index: Option<u32>, outcome: &TaskOutcome<V>) {
         let (Some(index), Some(came)) = (index, came(outcome)) else { return };
         let Some((parent, slot)) = self.units.get(unit).and_then(|unit| unit.parent) else {
             return;
@@ -134,26 +139,26 @@ impl<V: Value> Run<V> {
         let record = self.units.record(parent, slot);
         if let Some(made) = record.and_then(|record| record.ledger().close(index, came)) {
             let commit = self.called(parent, slot, made);
-            self.desk.due.extend(commit);
+            self.queue.due.extend(commit);
         }
     }
 
-    fn look_up_call(&mut self, unit: u32, kind: CallKind) -> Known<V> {
-        let stores = self.desk.commits;
+    fn look_up_call(&mut self, unit: u32, kind: CallKind) -> KnownCall<V> {
+        let stores = self.queue.commits;
         let Some(parent) = self.units.get(unit).and_then(|unit| unit.parent) else {
-            return Known::Nothing;
+            return KnownCall::Nothing;
         };
         let record = self.units.record(parent.0, parent.1);
         if !record.is_some_and(|record| stores || record.has_ledger()) {
-            return Known::Nothing;
+            return KnownCall::Nothing;
         }
         let call = self.units.agent_mut(unit).and_then(|agent| agent.as_call(kind));
         let record = self.units.record(parent.0, parent.1);
         let found = record.zip(call).map(|(record, call)| record.ledger().look_up(&call));
-        found.unwrap_or(Known::Nothing)
+        found.unwrap_or(KnownCall::Nothing)
     }
 
-    fn replay(&mut self, unit: u32, kind: CallKind, came: Came<V>) {
+    fn replay(&mut self, unit: u32, kind: CallKind, came: CallOutcome<V>) {
         self.take_answer(unit, kind, outcome(kind, came));
         self.set_replays(unit, false);
     }
@@ -173,7 +178,7 @@ impl<V: Value> Run<V> {
     }
 }
 
-impl<V> Record<V> {
+impl<V> TaskRecord<V> {
     fn has_ledger(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.ledger.is_some())
     }
@@ -188,26 +193,26 @@ impl ToolCall {
 }
 
 /// What is stored of an outcome; none if it is not that of a model or a tool.
-fn came<V>(outcome: &Outcome<V>) -> Option<Came<V>> {
+fn came<V>(outcome: &TaskOutcome<V>) -> Option<CallOutcome<V>> {
     match outcome {
-        Outcome::Replied(reply) => Some(Came::Reply(reply.clone())),
-        Outcome::Returned(Ok(value)) => Some(Came::Json(value.clone())),
-        Outcome::Returned(Err(fault)) => Some(Came::Failed(fault.clone())),
+        TaskOutcome::Replied(reply) => Some(CallOutcome::Reply(reply.clone())),
+        TaskOutcome::Returned(Ok(value)) => Some(CallOutcome::Json(value.clone())),
+        TaskOutcome::Returned(Err(fault)) => Some(CallOutcome::Failed(fault.clone())),
         // What was stopped has not come to an end.
-        Outcome::Failed(failure) => {
+        TaskOutcome::Failed(failure) => {
             let stopped = matches!(failure.fault.category, Category::Cancelled | Category::Budget);
-            (!stopped).then(|| Came::Failed(failure.fault.clone()))
+            (!stopped).then(|| CallOutcome::Failed(failure.fault.clone()))
         }
         _ => None,
     }
 }
 
-fn outcome<V>(kind: CallKind, came: Came<V>) -> Outcome<V> {
+fn outcome<V>(kind: CallKind, came: CallOutcome<V>) -> TaskOutcome<V> {
     match (kind, came) {
-        (CallKind::Model, Came::Reply(reply)) => Outcome::Replied(reply),
-        (CallKind::Tool(_), Came::Json(value)) => Outcome::Returned(Ok(value)),
-        (CallKind::Tool(_), Came::Failed(fault)) => Outcome::Returned(Err(fault)),
-        (_, Came::Failed(fault)) => Outcome::Failed(Box::new(Failure::from(fault))),
-        _ => Outcome::failed(misplaced()),
+        (CallKind::Model, CallOutcome::Reply(reply)) => TaskOutcome::Replied(reply),
+        (CallKind::Tool(_), CallOutcome::Json(value)) => TaskOutcome::Returned(Ok(value)),
+        (CallKind::Tool(_), CallOutcome::Failed(fault)) => TaskOutcome::Returned(Err(fault)),
+        (_, CallOutcome::Failed(fault)) => TaskOutcome::Failed(Box::new(Failure::from(fault))),
+        _ => TaskOutcome::failed(misplaced()),
     }
 }

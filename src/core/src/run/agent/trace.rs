@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::super::Run;
-use super::super::unit::{Body, Unit, span};
+use super::super::unit::{Unit, UnitBody, span};
 use super::CallKind;
 use crate::event::{Event, EventKind, Level};
 use crate::fault::Fault;
@@ -43,7 +43,8 @@ impl<V: Value> Run<V> {
         cut: bool,
         fault: Option<&Fault>,
     ) {
-        let complaint = if self.desk.log.recording { self.complaint(unit, position) } else { None };
+        let complaint =
+            if self.queue.log.recording { self.complaint(unit, position) } else { None };
         let level = if complaint.is_none() { Level::Info } else { Level::Warning };
         let call = (CallKind::Tool(position), EventKind::ToolResult, level);
         self.log_call(unit, call, |event| {
@@ -69,10 +70,10 @@ impl<V: Value> Run<V> {
         (call, kind, level): (CallKind, EventKind, Level),
         fill: impl FnOnce(&mut Event),
     ) {
-        let Self { units, desk } = self;
-        desk.log.emit(|| {
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
             let mut event = units.event(unit, 0, kind, level);
-            if let Some(Unit { seed, body: Body::Agent(agent), .. }) = units.get(unit) {
+            if let Some(Unit { seed, body: UnitBody::Agent(agent), .. }) = units.get(unit) {
                 event.span_id = span(agent.place(call).seed(*seed));
                 if agent.replays {
                     event.data.insert("replayed".into(), true.into());

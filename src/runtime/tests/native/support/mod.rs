@@ -6,13 +6,13 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::agent::{AgentSpec, Conclusion};
-use antiphon_core::channel::Merge;
-use antiphon_core::command::{Choice, Choices, Update};
-use antiphon_core::graph::{Graph, GraphBuilder, Node, NodeWork, Policy};
+use antiphon_core::agent::{AgentResult, AgentSpec};
+use antiphon_core::channel::Reducer;
+use antiphon_core::command::{Destination, Destinations, Update};
+use antiphon_core::graph::{Graph, GraphBuilder, Node, NodePolicy, NodeWork};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
-use antiphon_core::task::Outcome;
+use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Message, Time};
 use antiphon_runtime::{Clock, Host, ManualClock, Model, NodeCall, Tool};
 use async_trait::async_trait;
@@ -22,7 +22,7 @@ pub(crate) mod guard;
 pub(crate) mod script;
 pub(crate) mod tools;
 
-type Answering = Pin<Box<dyn Future<Output = Outcome<Json>> + Send>>;
+type Answering = Pin<Box<dyn Future<Output = TaskOutcome<Json>> + Send>>;
 type NodeCode = Box<dyn Fn(NodeCall) -> Answering + Send + Sync>;
 type RouterCode = Box<dyn Fn(&View<'_, Json>) -> &'static str + Send + Sync>;
 
@@ -42,7 +42,7 @@ impl Parts {
         code: impl Fn(NodeCall) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Outcome<Json>> + Send + 'static,
+        F: Future<Output = TaskOutcome<Json>> + Send + 'static,
     {
         self.nodes.insert(name, Box::new(move |call| Box::pin(code(call))));
         self
@@ -69,7 +69,7 @@ impl Parts {
 
 #[async_trait]
 impl Host for Parts {
-    async fn node(&self, call: NodeCall) -> Outcome<Json> {
+    async fn node(&self, call: NodeCall) -> TaskOutcome<Json> {
         let name = call.node.to_string();
         self.nodes[name.as_str()](call).await
     }
@@ -78,7 +78,7 @@ impl Host for Parts {
         Ok(vec![Message::user(call.state.text("question"))])
     }
 
-    async fn close(&self, call: NodeCall, conclusion: Conclusion) -> Result<Update<Json>, Fault> {
+    async fn close(&self, call: NodeCall, conclusion: AgentResult) -> Result<Update<Json>, Fault> {
         call.update([("answer", json!(conclusion.text))])
     }
 
@@ -93,9 +93,9 @@ impl Host for Parts {
         Ok(Arc::clone(&self.tools[name]))
     }
 
-    fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Choices<Json>, Fault> {
+    fn route(&self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Fault> {
         let target = self.routers[router as usize](view);
-        Ok(Choices::from_iter([Choice::Name(target.into())]))
+        Ok(Destinations::from_iter([Destination::Name(target.into())]))
     }
 }
 
@@ -103,19 +103,24 @@ impl Host for Parts {
 pub(crate) fn graph() -> GraphBuilder<Json> {
     let mut graph = Graph::builder("test");
     for key in ["question", "answer"] {
-        graph.channel(key, Merge::Set);
+        graph.channel(key, Reducer::Set);
     }
-    graph.channel("log", Merge::Append);
+    graph.channel("log", Reducer::Append);
     graph
 }
 
 /// A node with a policy of its own.
-pub(crate) fn node(graph: &mut GraphBuilder<Json>, name: &str, policy: Policy) {
+pub(crate) fn node(graph: &mut GraphBuilder<Json>, name: &str, policy: NodePolicy) {
     graph.add_node(Node { name: name.into(), work: NodeWork::Call, policy });
 }
 
 /// An agent's node.
-pub(crate) fn agent(graph: &mut GraphBuilder<Json>, name: &str, spec: AgentSpec, policy: Policy) {
+pub(crate) fn agent(
+    graph: &mut GraphBuilder<Json>,
+    name: &str,
+    spec: AgentSpec,
+    policy: NodePolicy,
+) {
     graph.add_node(Node { name: name.into(), work: NodeWork::Agent(Arc::new(spec)), policy });
 }
 
@@ -140,16 +145,16 @@ pub(crate) fn held(run: &Run<Json>, key: &str) -> Json {
 }
 
 /// An outcome that writes one value.
-pub(crate) fn wrote(call: &NodeCall, key: &str, value: Json) -> Outcome<Json> {
+pub(crate) fn wrote(call: &NodeCall, key: &str, value: Json) -> TaskOutcome<Json> {
     match call.update([(key, value)]) {
-        Ok(update) => Outcome::Done(update),
-        Err(fault) => Outcome::failed(fault),
+        Ok(update) => TaskOutcome::Done(update),
+        Err(fault) => TaskOutcome::failed(fault),
     }
 }
 
 /// An outcome that writes nothing.
-pub(crate) fn nothing() -> Outcome<Json> {
-    Outcome::Done(Update::default())
+pub(crate) fn nothing() -> TaskOutcome<Json> {
+    TaskOutcome::Done(Update::default())
 }
 
 pub(crate) fn clock() -> Arc<ManualClock> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::agent::AgentTool;
-use antiphon_core::approval::{Approval, Judgement};
+use antiphon_core::approval::{Approval, HostVerdict};
 use antiphon_core::{Fault, Schema, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_reply::CompiledSchema;
 use antiphon_runtime::{CallContext, Tool};
@@ -62,9 +62,9 @@ impl Tool for Guarded {
         &self.0.spec
     }
 
-    async fn approve(&self, arguments: &Json, _: &CallContext) -> Result<Judgement, Fault> {
+    async fn approve(&self, arguments: &Json, _: &CallContext) -> Result<HostVerdict, Fault> {
         let fits = arguments["city"] == "Lyon";
-        Ok(if fits { Judgement::Approve } else { Judgement::Refuse(Some("only Lyon".into())) })
+        Ok(if fits { HostVerdict::Approve } else { HostVerdict::Refuse(Some("only Lyon".into())) })
     }
 
     async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::checkpoint::Outlook;
+use crate::checkpoint::PendingWork;
 use crate::command::Send;
-use crate::graph::{Graph, Join, NodeId};
+use crate::graph::{Graph, JoinEdge, NodeId};
 
 #[derive(Debug)]
-pub(super) struct Agenda<V> {
+pub(super) struct Frontier<V> {
     pub(super) ready: Vec<NodeId>,
     deferred: Vec<NodeId>,
     /// By node: whether it is in one of the two.
     marked: Vec<bool>,
-    pub(super) sends: Vec<Sent<V>>,
+    pub(super) sends: Vec<ResolvedSend<V>>,
     /// By join: the sources that have run since it last fired.
     arrived: Vec<Arrived>,
     /// A task has asked for the end of the graph.
@@ -23,7 +23,7 @@ pub(super) struct Agenda<V> {
 
 /// A send on its way, its node looked up.
 #[derive(Debug)]
-pub(super) struct Sent<V> {
+pub(super) struct ResolvedSend<V> {
     pub(super) node: NodeId,
     pub(super) input: V,
     pub(super) timeout: Option<Duration>,
@@ -37,7 +37,7 @@ struct Arrived {
     marks: Vec<bool>,
 }
 
-impl<V> Agenda<V> {
+impl<V> Frontier<V> {
     pub(super) fn new(graph: &Graph<V>) -> Self {
         let nobody = |sources: usize| Arrived { count: 0, marks: vec![false; sources] };
         Self {
@@ -119,22 +119,22 @@ impl<V> Agenda<V> {
     }
 }
 
-impl<V: Clone> Agenda<V> {
+impl<V: Clone> Frontier<V> {
     /// As it was stored; what the graph no longer has is left out.
-    pub(super) fn restored(graph: &Graph<V>, outlook: Outlook<V>) -> Self {
-        let mut agenda = Self::new(graph);
-        let Outlook { ready, deferred, sends, arrived, over, .. } = outlook;
+    pub(super) fn restored(graph: &Graph<V>, pending_work: PendingWork<V>) -> Self {
+        let mut frontier = Self::new(graph);
+        let PendingWork { ready, deferred, sends, arrived, over, .. } = pending_work;
         for node in ready.into_iter().chain(deferred) {
-            agenda.add(graph, node);
+            frontier.add(graph, node);
         }
         let sent = |sent: Send<V>| {
             let node = graph.node_id(&sent.node)?;
-            Some(Sent { node, input: sent.input, timeout: sent.timeout })
+            Some(ResolvedSend { node, input: sent.input, timeout: sent.timeout })
         };
-        agenda.sends = sends.into_iter().filter_map(sent).collect();
+        frontier.sends = sends.into_iter().filter_map(sent).collect();
         for (place, sources) in arrived {
             let (Some(join), Some(arrived)) =
-                (graph.joins().get(place), agenda.arrived.get_mut(place))
+                (graph.joins().get(place), frontier.arrived.get_mut(place))
             else {
                 continue;
             };
@@ -142,40 +142,40 @@ impl<V: Clone> Agenda<V> {
                 arrived.note(join, source);
             }
         }
-        agenda.over = over;
-        agenda
+        frontier.over = over;
+        frontier
     }
 
     /// As it is to be stored.
-    pub(super) fn outlook(&self, graph: &Graph<V>) -> Outlook<V> {
-        let sent = |sent: &Sent<V>| Send {
+    pub(super) fn pending_work(&self, graph: &Graph<V>) -> PendingWork<V> {
+        let sent = |sent: &ResolvedSend<V>| Send {
             node: graph.node_name(Some(sent.node)),
             input: sent.input.clone(),
             timeout: sent.timeout,
         };
         let arrived = self.arrived.iter().zip(graph.joins()).enumerate();
         let arrived = arrived.filter(|(_, (arrived, _))| arrived.count > 0);
-        Outlook {
+        PendingWork {
             ready: SmallVec::from_slice(&self.ready),
             deferred: self.deferred.clone(),
             sends: self.sends.iter().map(sent).collect(),
             arrived: arrived.map(|(place, (arrived, join))| (place, arrived.of(join))).collect(),
             over: self.over,
-            ..Outlook::default()
+            ..PendingWork::default()
         }
     }
 }
 
 impl Arrived {
     /// Counts a source of its join.
-    fn note(&mut self, join: &Join, source: NodeId) {
+    fn note(&mut self, join: &JoinEdge, source: NodeId) {
         let source = join.sources.binary_search(&source);
         let mark = source.ok().and_then(|source| self.marks.get_mut(source));
         self.count += mark.map_or(0, |mark| usize::from(!std::mem::replace(mark, true)));
     }
 
     /// The sources it has counted.
-    fn of(&self, join: &Join) -> Vec<NodeId> {
+    fn of(&self, join: &JoinEdge) -> Vec<NodeId> {
         let marked = join.sources.iter().zip(&self.marks).filter(|(_, marked)| **marked);
         marked.map(|(source, _)| *source).collect()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_core::Fault;
 use antiphon_core::budget::{Dimension, Spent};
 use antiphon_core::channel::ChannelId;
-use antiphon_core::checkpoint::Outlook;
+use antiphon_core::checkpoint::PendingWork;
 use antiphon_core::command::Send;
 use antiphon_core::model::Usage;
 use antiphon_core::state::State;
@@ -67,14 +67,14 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn outlook<V>(
+    pub(super) fn pending_work<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &Names<'_, V>,
-        outlook: &Outlook<V>,
+        pending_work: &PendingWork<V>,
     ) -> Result<(), Fault> {
-        let Outlook { ready, deferred, sends, arrived, over, sealed, exempt, grace, detour } =
-            outlook;
+        let PendingWork { ready, deferred, sends, arrived, over, sealed, exempt, grace, detour } =
+            pending_work;
         self.array(9);
         self.nodes(names, ready);
         self.nodes(names, deferred);
@@ -144,13 +144,13 @@ impl Reader<'_> {
         Ok(Send { node: names.graph().node_name(Some(node)), input, timeout })
     }
 
-    pub(super) fn outlook<V>(
+    pub(super) fn pending_work<V>(
         &mut self,
         values: &impl ValueCodec<V>,
         names: &Names<'_, V>,
-    ) -> Result<Outlook<V>, Fault> {
+    ) -> Result<PendingWork<V>, Fault> {
         self.expect_array(9)?;
-        Ok(Outlook {
+        Ok(PendingWork {
             ready: self.nodes(names)?.into(),
             deferred: self.nodes(names)?,
             sends: self.list(|from| from.send(values, names))?,

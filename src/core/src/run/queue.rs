@@ -6,20 +6,20 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::gate::QuestionGates;
-use super::log::Log;
-use super::memory::Past;
+use super::log::EventLog;
+use super::memory::RecoveredTasks;
 use crate::approval::Schemas;
 use crate::budget::Budget;
 use crate::checkpoint::Commit;
 use crate::effect::{Effect, Ending};
 use crate::fault::Fault;
-use crate::notice::{Notice, Shows};
+use crate::notice::{EventOptions, Notice};
 use crate::task::{Task, TaskId};
 use crate::time::Time;
 
 /// Everything of a run that is not inside a unit.
 #[derive(Debug)]
-pub(super) struct Desk<V> {
+pub(super) struct EffectQueue<V> {
     pub(super) serial: u64,
     /// What the keys of calls derive from beside the seed.
     pub(super) mark: u64,
@@ -45,19 +45,19 @@ pub(super) struct Desk<V> {
     /// The deadline has passed, and nobody has been given more time.
     pub(super) late: bool,
     pub(super) budget: Budget,
-    pub(super) log: Log,
+    pub(super) log: EventLog,
     /// What the host has not been told yet.
     pub(super) notices: Vec<Notice<V>>,
     /// What of it, and of the trace, has to wait for a commit.
     pub(super) gates: QuestionGates,
-    pub(super) shows: Shows,
+    pub(super) event_options: EventOptions,
     pub(super) schemas: Schemas,
     /// What an earlier drive of the run has left, until it has been taken up.
-    pub(super) past: Option<Box<Past<V>>>,
+    pub(super) past: Option<Box<RecoveredTasks<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
 }
 
-impl<V> Desk<V> {
+impl<V> EffectQueue<V> {
     pub(super) fn new(budget: Budget, deadline: Option<Time>) -> Self {
         Self {
             serial: 0,
@@ -78,10 +78,10 @@ impl<V> Desk<V> {
             watches: false,
             late: false,
             budget,
-            log: Log::default(),
+            log: EventLog::default(),
             notices: Vec::new(),
             gates: QuestionGates::default(),
-            shows: Shows::default(),
+            event_options: EventOptions::default(),
             schemas: None,
             past: None,
             ended: None,

@@ -1,7 +1,7 @@
 //! One graph between two supersteps.
 
-use super::{Delta, Merged, Outlook, Outward, Source};
-use crate::channel::{Merge, Op, Write};
+use super::{MergedWrites, OutwardWrites, PendingWork, SuperstepDelta, WriteSource};
+use crate::channel::{Reducer, Write, WriteOp};
 use crate::fault::{Category, Fault};
 use crate::graph::Graph;
 use crate::state::State;
@@ -9,25 +9,25 @@ use crate::value::Value;
 
 /// What a graph holds and does next, between two supersteps.
 #[derive(Clone, Debug)]
-pub struct Image<V> {
+pub struct GraphSnapshot<V> {
     /// What its channels hold.
     pub state: State<V>,
     /// Supersteps so far.
     pub step: u64,
     /// What comes next.
-    pub outlook: Outlook<V>,
+    pub pending_work: PendingWork<V>,
     /// What it has written for the graph around it.
-    pub outward: Outward<V>,
+    pub outward: OutwardWrites<V>,
 }
 
-impl<V: Value> Image<V> {
+impl<V: Value> GraphSnapshot<V> {
     /// A graph that nothing has happened in yet.
     pub fn new(graph: &Graph<V>) -> Self {
         Self {
             state: State::new(graph),
             step: 0,
-            outlook: Outlook::default(),
-            outward: Outward::default(),
+            pending_work: PendingWork::default(),
+            outward: OutwardWrites::default(),
         }
     }
 
@@ -35,25 +35,25 @@ impl<V: Value> Image<V> {
     ///
     /// # Errors
     /// A `State` fault if what was stored does not fit the graph.
-    pub fn apply(&mut self, graph: &Graph<V>, delta: Delta<V>) -> Result<(), Fault> {
-        let from_tasks = matches!(delta.source, Source::Step | Source::Edit);
-        for Merged { made, writes } in delta.merges {
+    pub fn apply(&mut self, graph: &Graph<V>, delta: SuperstepDelta<V>) -> Result<(), Fault> {
+        let from_tasks = matches!(delta.source, WriteSource::Step | WriteSource::Edit);
+        for MergedWrites { made, writes } in delta.merges {
             self.check(graph, &writes)?;
             let Self { state, outward, .. } = self;
-            for write in writes.iter().filter(|write| matches!(write.op, Op::Reset)) {
+            for write in writes.iter().filter(|write| matches!(write.op, WriteOp::Reset)) {
                 let default = graph.channel(write.channel).and_then(|found| found.default.as_ref());
                 state.put(write.channel, default.map(V::fresh));
             }
             for (channel, value) in made {
                 state.put(channel, Some(value));
             }
-            let mut merging = Merging { graph, state, outward, replaced: Vec::new() };
+            let mut merging = SuperstepMerge { graph, state, outward, replaced: Vec::new() };
             for write in writes {
                 merging.take(write, from_tasks);
             }
         }
         self.step = delta.step;
-        self.outlook = delta.outlook;
+        self.pending_work = delta.pending_work;
         self.state.forget_changes();
         Ok(())
     }
@@ -67,8 +67,8 @@ impl<V: Value> Image<V> {
                     write.channel.0
                 )));
             };
-            if let (Op::Merge(new), rule) = (&write.op, &channel.merge)
-                && !matches!(rule, Merge::Foreign(_))
+            if let (WriteOp::Merge(new), rule) = (&write.op, &channel.merge)
+                && !matches!(rule, Reducer::Foreign(_))
             {
                 V::check(rule, self.state.get(write.channel), new).map_err(|problem| {
                     misfit(format!("a write to `{}` cannot be merged: {problem}", channel.name))
@@ -80,15 +80,15 @@ impl<V: Value> Image<V> {
 }
 
 /// What the writes of a superstep go into, one after the other.
-pub(crate) struct Merging<'a, V> {
+pub(crate) struct SuperstepMerge<'a, V> {
     pub(crate) graph: &'a Graph<V>,
     pub(crate) state: &'a mut State<V>,
-    pub(crate) outward: &'a mut Outward<V>,
+    pub(crate) outward: &'a mut OutwardWrites<V>,
     /// What replaces a channel stands against whatever is merged into it.
     pub(crate) replaced: Vec<crate::channel::ChannelId>,
 }
 
-impl<V: Value> Merging<'_, V> {
+impl<V: Value> SuperstepMerge<'_, V> {
     /// Takes one write. Those of tasks are kept for the graph around; what the
     /// host's own rules merge has been put into the state already.
     pub(crate) fn take(&mut self, write: Write<V>, from_task: bool) {
@@ -97,16 +97,20 @@ impl<V: Value> Merging<'_, V> {
             self.outward.keep(&write, &channel.merge);
         }
         match write.op {
-            Op::Replace(new) => {
+            WriteOp::Replace(new) => {
                 self.replaced.push(write.channel);
                 self.state.put(write.channel, Some(new));
             }
-            Op::Merge(new) if !self.replaced.contains(&write.channel) => match &channel.merge {
-                Merge::Foreign(_) => {}
-                Merge::Set | Merge::Last | Merge::Once => self.state.put(write.channel, Some(new)),
-                rule => self.state.change(write.channel, |old| Some(V::merge(rule, old, new))),
-            },
-            Op::Merge(_) | Op::Reset => {}
+            WriteOp::Merge(new) if !self.replaced.contains(&write.channel) => {
+                match &channel.merge {
+                    Reducer::Foreign(_) => {}
+                    Reducer::Set | Reducer::Last | Reducer::Once => {
+                        self.state.put(write.channel, Some(new))
+                    }
+                    rule => self.state.change(write.channel, |old| Some(V::merge(rule, old, new))),
+                }
+            }
+            WriteOp::Merge(_) | WriteOp::Reset => {}
         }
     }
 }
