@@ -11,7 +11,7 @@ use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::store::Answer;
-use antiphon_stores::{Found, Header, Keeper};
+use antiphon_stores::{CheckpointWriter, LoadedThread, RunHeader};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -80,8 +80,8 @@ impl Begin {
     /// run is called.
     pub(crate) fn on(
         self,
-        found: Option<Found<Object>>,
-        keeper: &mut Keeper<Object, ObjectCodec>,
+        found: Option<LoadedThread<Object>>,
+        keeper: &mut CheckpointWriter<Object, ObjectCodec>,
         (engine, options, named): (&Engine, Options, bool),
         now: Time,
     ) -> Result<Begun, Fault> {
@@ -132,7 +132,7 @@ fn edited(engine: &Bound<'_, Engine>, input: Option<&Bound<'_, PyAny>>) -> PyRes
 
 /// What it takes to go on.
 struct Going<'a> {
-    keeper: &'a mut Keeper<Object, ObjectCodec>,
+    keeper: &'a mut CheckpointWriter<Object, ObjectCodec>,
     engine: &'a Engine,
     options: Options,
     named: bool,
@@ -141,12 +141,12 @@ struct Going<'a> {
 impl Going<'_> {
     fn resume(
         self,
-        found: Found<Object>,
+        found: LoadedThread<Object>,
         answers: Option<&Object>,
         now: Time,
     ) -> Result<Begun, Fault> {
         let Self { keeper, engine, mut options, named } = self;
-        let Found { mut memory, header: stored, .. } = found;
+        let LoadedThread { mut memory, header: stored, .. } = found;
         if let Some(stored) = stored {
             options.seed = stored.seed;
             options.mark = keeper.mark(stored.mark);
@@ -237,10 +237,10 @@ fn ids(given: &Bound<'_, PyAny>) -> Option<Vec<(String, Object)>> {
     dict.iter().map(pair).collect()
 }
 
-fn header(engine: &Engine, options: &Options) -> Header {
+fn header(engine: &Engine, options: &Options) -> RunHeader {
     let graph = engine.graph.name().to_owned();
     let seed = Seed::new(options.seed.number());
-    Header { run_id: options.run_id.clone(), seed, graph, mark: options.mark }
+    RunHeader { run_id: options.run_id.clone(), seed, graph, mark: options.mark }
 }
 
 fn nothing() -> Fault {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, SystemClock};
-use antiphon_stores::clerk::{Copying, Filter, Listed, Pruned as Removed, Pruning};
-use antiphon_stores::{Clerk, Keep, Vault, owner};
+use antiphon_stores::clerk::{
+    CopyRequest, PruneReport as Removed, PruneRequest, ThreadFilter, ThreadSummary,
+};
+use antiphon_stores::{RetentionPolicy, SealedStore, ThreadAdmin, owner};
 use pyo3::prelude::*;
 
 use crate::chance;
@@ -13,14 +15,14 @@ use crate::fault::to_exception;
 use crate::given::{self, Limit, ThreadName};
 
 /// Somebody of this process who sees to the threads of a vault.
-pub(crate) fn of(vault: Vault) -> Clerk {
+pub(crate) fn of(vault: SealedStore) -> ThreadAdmin {
     let owner = owner::new(chance::seed(None));
-    Clerk::new(vault, Arc::new(SystemClock::new()), owner)
+    ThreadAdmin::new(vault, Arc::new(SystemClock::new()), owner)
 }
 
 /// What a caller wants to see of a list.
 pub(crate) struct Wanted {
-    pub(crate) filter: Filter,
+    pub(crate) filter: ThreadFilter,
     pub(crate) after: Option<String>,
     pub(crate) limit: usize,
 }
@@ -32,7 +34,7 @@ impl Wanted {
         after: Option<ThreadName>,
         limit: Limit,
     ) -> PyResult<Self> {
-        let filter = Filter {
+        let filter = ThreadFilter {
             status: given::text("status", status.as_ref())?,
             graph: given::text("graph", graph.as_ref())?,
         };
@@ -40,7 +42,7 @@ impl Wanted {
         Ok(Self { filter, after: after.map(|name| name.0), limit: limit.0 })
     }
 
-    pub(crate) async fn of(self, clerk: Clerk) -> Result<Vec<Listed>, Fault> {
+    pub(crate) async fn of(self, clerk: ThreadAdmin) -> Result<Vec<ThreadSummary>, Fault> {
         let page = clerk.list(&self.filter, self.after.as_deref(), self.limit).await?;
         Ok(page.threads)
     }
@@ -51,8 +53,8 @@ pub(crate) fn keep(
     last: Option<&Bound<'_, PyAny>>,
     age: Option<&Bound<'_, PyAny>>,
     bytes: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Keep> {
-    Ok(Keep {
+) -> PyResult<RetentionPolicy> {
+    Ok(RetentionPolicy {
         last: given::whole_or_none("keep_last", last)?,
         age: age.map(|age| given::span("keep_for", age)).transpose()?,
         bytes: given::whole_or_none("keep_bytes", bytes)?,
@@ -61,9 +63,9 @@ pub(crate) fn keep(
 
 /// Prunes one thread, or all of them.
 pub(crate) async fn prune(
-    clerk: Clerk,
+    clerk: ThreadAdmin,
     thread: Option<String>,
-    pruning: Pruning,
+    pruning: PruneRequest,
 ) -> Result<Removed, Fault> {
     match thread {
         Some(thread) => clerk.prune(&thread, &pruning).await,
@@ -72,7 +74,7 @@ pub(crate) async fn prune(
 }
 
 /// Refuses to prune by no rule at all.
-pub(crate) fn check(py: Python<'_>, pruning: &Pruning) -> PyResult<()> {
+pub(crate) fn check(py: Python<'_>, pruning: &PruneRequest) -> PyResult<()> {
     if !pruning.keep.is_all() || pruning.idle.is_some() {
         return Ok(());
     }
@@ -84,12 +86,12 @@ pub(crate) fn check(py: Python<'_>, pruning: &Pruning) -> PyResult<()> {
 
 /// Copies what leads to a checkpoint, as a run of its own.
 pub(crate) async fn copy(
-    clerk: Clerk,
+    clerk: ThreadAdmin,
     (from, to): (String, String),
     checkpoint: Option<u64>,
     run_id: String,
 ) -> Result<(), Fault> {
-    clerk.copy(Copying { from: &from, checkpoint, to: &to, run_id: &run_id }).await
+    clerk.copy(CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id }).await
 }
 
 /// A name for a run that nothing else has.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_stores::codec::{Reader, ValueCodec, Writer};
+use antiphon_stores::codec::{ByteReader, ByteWriter, ValueCodec};
 use pyo3::prelude::*;
 
 use crate::object::Object;
@@ -45,14 +45,14 @@ impl ObjectCodec {
     /// Why a value cannot be stored.
     pub(crate) fn problem(&self, value: &Object) -> Option<String> {
         let is_plain = Python::attach(|py| plain::is_plain(value.0.bind(py)));
-        if is_plain { None } else { self.write(value, &mut Writer::new()).err() }
+        if is_plain { None } else { self.write(value, &mut ByteWriter::new()).err() }
     }
 
     /// Values that follow one another to the end, and how many bytes are left after each.
     pub(crate) fn read_all<'py>(
         &self,
         py: Python<'py>,
-        mut from: Reader<'_>,
+        mut from: ByteReader<'_>,
     ) -> Result<Vec<(Bound<'py, PyAny>, usize)>, Fault> {
         let mut reading = Reading::new(self.0.bind(py));
         let mut values = Vec::new();
@@ -65,14 +65,14 @@ impl ObjectCodec {
 }
 
 impl ValueCodec<Object> for ObjectCodec {
-    fn write(&self, value: &Object, out: &mut Writer) -> Result<(), String> {
+    fn write(&self, value: &Object, out: &mut ByteWriter) -> Result<(), String> {
         Python::attach(|py| {
             let mut writing = Writing::to(out, self.0.bind(py));
             writing.value(value.0.bind(py)).map_err(|problem| problem.to_string())
         })
     }
 
-    fn read(&self, from: &mut Reader<'_>) -> Result<Object, Fault> {
+    fn read(&self, from: &mut ByteReader<'_>) -> Result<Object, Fault> {
         Python::attach(|py| Ok(Object(Reading::new(self.0.bind(py)).value(from)?.unbind())))
     }
 }

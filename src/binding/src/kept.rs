@@ -12,7 +12,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::run::Options;
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::Answer;
-use antiphon_stores::{Found, Keeper, Lease, Vault, owner, process};
+use antiphon_stores::{CheckpointWriter, Lease, LoadedThread, SealedStore, owner, process};
 use pyo3::prelude::*;
 
 use crate::begin::{Begin, Begun};
@@ -27,8 +27,8 @@ use crate::run::Run;
 /// Why a run has ended that nobody drives any more.
 const LEFT: &str = "nobody waits for it any more";
 
-type Thread = Keeper<Object, ObjectCodec>;
-type Opened = Result<(Thread, Option<Found<Object>>), Fault>;
+type Thread = CheckpointWriter<Object, ObjectCodec>;
+type Opened = Result<(Thread, Option<LoadedThread<Object>>), Fault>;
 
 /// What a run has to do with its thread.
 pub(crate) struct Kept {
@@ -52,7 +52,7 @@ pub(crate) struct Kept {
 
 /// Where a thread is, and who writes to it.
 struct Place {
-    vault: Vault,
+    vault: SealedStore,
     thread: String,
     owner: String,
 }
@@ -105,7 +105,8 @@ impl Kept {
         let stored = Arc::clone(&values);
         let opening = Box::pin(async move {
             let (mut keeper, mut found) =
-                Keeper::take((vault, &thread), &owner, (graph, stored), durability).await?;
+                CheckpointWriter::take((vault, &thread), &owner, (graph, stored), durability)
+                    .await?;
             if let Some(seq) = checkpoint
                 && found.as_ref().is_none_or(|found| found.checkpoint != seq)
             {

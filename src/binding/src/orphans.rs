@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_core::graph::Graph;
-use antiphon_stores::clerk::{Filter, Status};
+use antiphon_stores::clerk::{RunStatus, ThreadFilter};
 use antiphon_stores::keeper::read;
-use antiphon_stores::{Clerk, Vault};
+use antiphon_stores::{SealedStore, ThreadAdmin};
 
 use crate::codec::ObjectCodec;
 use crate::object::Object;
@@ -17,12 +17,12 @@ const PAGE: usize = 500;
 
 /// The names of the threads of a graph whose last run was lost, in order.
 pub(crate) async fn orphans(
-    clerk: Clerk,
-    vault: Vault,
+    clerk: ThreadAdmin,
+    vault: SealedStore,
     (graph, values): (Arc<Graph<Object>>, ObjectCodec),
 ) -> Result<Vec<String>, Fault> {
-    let status = Some(Status::Orphaned.as_str().to_owned());
-    let filter = Filter { status, graph: Some(graph.name().to_owned()) };
+    let status = Some(RunStatus::Orphaned.as_str().to_owned());
+    let filter = ThreadFilter { status, graph: Some(graph.name().to_owned()) };
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = clerk.list(&filter, after.as_deref(), PAGE).await?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_runtime::SystemClock;
-use antiphon_stores::clerk::Copying;
-use antiphon_stores::{Clerk, Durability, Vault, owner};
+use antiphon_stores::clerk::CopyRequest;
+use antiphon_stores::{Durability, SealedStore, ThreadAdmin, owner};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -82,14 +82,14 @@ impl Place {
 
 impl Place {
     /// The store.
-    pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<Vault> {
+    pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<SealedStore> {
         self.saver.get().vault(py)
     }
 
     /// Whoever sees to the threads of the store from outside.
-    pub(crate) fn clerk(&self, py: Python<'_>) -> PyResult<Clerk> {
+    pub(crate) fn clerk(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
         let owner = owner::new(chance::seed(None));
-        Ok(Clerk::new(self.vault(py)?, Arc::new(SystemClock::new()), owner))
+        Ok(ThreadAdmin::new(self.vault(py)?, Arc::new(SystemClock::new()), owner))
     }
 
     fn forking(
@@ -101,7 +101,7 @@ impl Place {
         let (clerk, checkpoint) = (self.clerk(py)?, self.checkpoint);
         let (from, to, run_id) = (self.thread.clone(), to.for_new(py)?, run_id.to_owned());
         Ok(async move {
-            let copying = Copying { from: &from, checkpoint, to: &to, run_id: &run_id };
+            let copying = CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id };
             clerk.copy(copying).await
         })
     }

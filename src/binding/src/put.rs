@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, Place as Port, SystemClock};
-use antiphon_stores::Room;
+use antiphon_stores::StoredThread;
 use antiphon_systems::review_loop::{
     Answer, Asked, Attachment, Luggage, ReviewLoop as System, Session,
 };
@@ -86,7 +86,7 @@ pub(crate) fn put<'py>(
 }
 
 fn room(py: Python<'_>, place: &Place) -> PyResult<Arc<dyn Port>> {
-    Ok(Arc::new(Room::new(place.vault(py)?, place.thread.as_str(), place.durability)))
+    Ok(Arc::new(StoredThread::new(place.vault(py)?, place.thread.as_str(), place.durability)))
 }
 
 fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResult<Asked> {

@@ -5,7 +5,7 @@ use antiphon_core::checkpoint::{Call, CallOutcome};
 use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_runtime::Notes;
 use antiphon_stores::ValueCodec;
-use antiphon_stores::codec::{Reader, Writer};
+use antiphon_stores::codec::{ByteReader, ByteWriter};
 use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde_json::{Value as Json, json};
@@ -88,7 +88,7 @@ impl Asking {
 /// looked at before.
 fn written(values: &ObjectCodec, came: CallOutcome<Object>) -> CallOutcome<Json> {
     let text = |value: &Object| {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         values.write(value, &mut out).ok()?;
         Some(hex(&out.into_bytes()).into())
     };
@@ -119,7 +119,7 @@ fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<O
         let digits = text.as_bytes().as_chunks::<2>().0.iter();
         let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let bytes: Vec<u8> = digits.filter_map(byte).collect();
-        let read = values.read(&mut Reader::new(&bytes));
+        let read = values.read(&mut ByteReader::new(&bytes));
         read.map_err(|fault| Python::attach(|py| to_exception(py, &fault)))
     };
     Ok(match came {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::Store;
-use antiphon_stores::clerk::Pruning;
-use antiphon_stores::{Home, Keep, MemoryStore, Seal, Vault, process};
+use antiphon_stores::clerk::PruneRequest;
+use antiphon_stores::{Cipher, MemoryStore, ProcessGuard, RetentionPolicy, SealedStore, process};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -35,8 +35,8 @@ pub(crate) struct Saver {
     /// Whether what has no stored form of its own is pickled.
     pickles: bool,
     /// What stays of threads, as they are written to and when they are pruned.
-    keep: Keep,
-    held: Mutex<Option<Vault>>,
+    keep: RetentionPolicy,
+    held: Mutex<Option<SealedStore>>,
     /// The process that has opened the store.
     process: u32,
 }
@@ -48,12 +48,13 @@ fn unopened<T>(example: &str) -> PyResult<T> {
 
 impl Saver {
     /// What was opened, if it is protected by this seal.
-    fn open(py: Python<'_>, store: impl Store + 'static, seal: Seal) -> PyResult<Self> {
+    fn open(py: Python<'_>, store: impl Store + 'static, seal: Cipher) -> PyResult<Self> {
         // Each step that is kept asks which process this is.
         forks::watch(py);
         let name = store.name().to_owned();
-        let vault = waited(py, Vault::unlock(Arc::new(Home::new(store)), Arc::new(seal)))?;
-        let (held, keep) = (Mutex::new(Some(vault)), Keep::default());
+        let vault =
+            waited(py, SealedStore::unlock(Arc::new(ProcessGuard::new(store)), Arc::new(seal)))?;
+        let (held, keep) = (Mutex::new(Some(vault)), RetentionPolicy::default());
         Ok(Self { name, pickles: false, keep, held, process: process::id() })
     }
 
@@ -62,7 +63,7 @@ impl Saver {
         self
     }
 
-    const fn keeping(mut self, keep: Keep) -> Self {
+    const fn keeping(mut self, keep: RetentionPolicy) -> Self {
         self.keep = keep;
         self
     }
@@ -73,7 +74,7 @@ impl Saver {
     }
 
     /// The store, unless it was closed, or this is a fork of the process that has opened it.
-    pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<Vault> {
+    pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<SealedStore> {
         process::check(self.process).map_err(|fault| to_exception(py, &fault))?;
         let found = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
         found.map(|vault| vault.keeping(self.keep)).ok_or_else(|| {
@@ -88,13 +89,13 @@ impl Saver {
     fn pruning(
         &self,
         py: Python<'_>,
-        keep: Keep,
+        keep: RetentionPolicy,
         delete_after: Option<&Bound<'_, PyAny>>,
         rehearsal: bool,
-    ) -> PyResult<Pruning> {
+    ) -> PyResult<PruneRequest> {
         let idle = delete_after.map(|after| given::span("delete_after", after)).transpose()?;
         let keep = if keep.is_all() { self.keep } else { keep };
-        let pruning = Pruning { keep, idle, rehearsal };
+        let pruning = PruneRequest { keep, idle, rehearsal };
         clerk::check(py, &pruning)?;
         Ok(pruning)
     }
@@ -393,17 +394,17 @@ impl MemorySaver {
         keep_bytes: Option<Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
-        let saver = Saver::open(py, store, Seal::tagged())?;
+        let saver = Saver::open(py, store, Cipher::tagged())?;
         let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
     }
 }
 
 /// The seal of a key, or of several: a list of them.
-fn seal(given: Option<&Bound<'_, PyAny>>) -> PyResult<Seal> {
-    let Some(given) = given else { return Ok(Seal::tagged()) };
+fn seal(given: Option<&Bound<'_, PyAny>>) -> PyResult<Cipher> {
+    let Some(given) = given else { return Ok(Cipher::tagged()) };
     if let Ok(key) = given.cast::<PyBytes>() {
-        return Ok(Seal::keyed(&key_of(key.as_bytes())?));
+        return Ok(Cipher::keyed(&key_of(key.as_bytes())?));
     }
     let keys: Vec<Bound<'_, PyBytes>> = given.extract().map_err(|_| {
         let kind = given.get_type().to_string();
@@ -413,7 +414,7 @@ fn seal(given: Option<&Bound<'_, PyAny>>) -> PyResult<Seal> {
     if keys.is_empty() {
         return Err(PyValueError::new_err("`key` takes at least one key, found an empty list"));
     }
-    Ok(Seal::with_keys(&keys))
+    Ok(Cipher::with_keys(&keys))
 }
 
 fn key_of(key: &[u8]) -> PyResult<[u8; 32]> {

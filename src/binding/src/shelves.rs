@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use antiphon_core::Time;
-use antiphon_stores::shelf::{Keys, copied, remove_checkpoints};
+use antiphon_stores::shelf::{CheckpointKeys, copied, remove_checkpoints};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -19,7 +19,7 @@ mod form;
 mod look;
 mod slot;
 
-use deed::{Checkpoint, Deed, Writes};
+use deed::{Checkpoint, Mutation, Writes};
 use desk::{Desk, raised};
 use form::Form;
 use look::Wanted;
@@ -69,7 +69,7 @@ impl Shelves {
         place: (String, String, Option<String>),
         contents: Contents,
     ) -> PyResult<()> {
-        self.done(py, thread, Deed::Put(contents.at(place)))
+        self.done(py, thread, Mutation::Put(contents.at(place)))
     }
 
     /// `put`, awaited. What is to be kept has been read when this returns.
@@ -80,7 +80,7 @@ impl Shelves {
         place: (String, String, Option<String>),
         contents: Contents,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.under_way(py, thread, Deed::Put(contents.at(place)))
+        self.under_way(py, thread, Mutation::Put(contents.at(place)))
     }
 
     /// Keeps what a task wrote at a checkpoint.
@@ -96,7 +96,7 @@ impl Shelves {
         place: (String, String, String, String),
         writes: Vec<(i64, String, Py<PyAny>)>,
     ) -> PyResult<()> {
-        self.done(py, thread, Deed::Write(Writes::at(place, writes)))
+        self.done(py, thread, Mutation::Write(Writes::at(place, writes)))
     }
 
     /// `put_writes`, awaited.
@@ -107,7 +107,7 @@ impl Shelves {
         place: (String, String, String, String),
         writes: Vec<(i64, String, Py<PyAny>)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.under_way(py, thread, Deed::Write(Writes::at(place, writes)))
+        self.under_way(py, thread, Mutation::Write(Writes::at(place, writes)))
     }
 
     /// The checkpoint of a namespace and an id, or the last one of its namespace if no id is
@@ -241,7 +241,7 @@ impl Shelves {
 }
 
 impl Shelves {
-    fn done(&self, py: Python<'_>, thread: &str, deed: Deed) -> PyResult<()> {
+    fn done(&self, py: Python<'_>, thread: &str, deed: Mutation) -> PyResult<()> {
         let thread = named(thread);
         let sent = self.0.attempt(&thread, &deed, None)?;
         ended(py, Arc::clone(&self.0).work(thread, deed, sent))?
@@ -251,7 +251,7 @@ impl Shelves {
         &self,
         py: Python<'py>,
         thread: &str,
-        deed: Deed,
+        deed: Mutation,
     ) -> PyResult<Bound<'py, PyAny>> {
         let thread = named(thread);
         let sent = self.0.attempt(&thread, &deed, None)?;
@@ -288,7 +288,7 @@ impl Writes {
     }
 }
 
-async fn remove(desk: Arc<Desk>, thread: String, gone: Arc<Keys>) -> PyResult<()> {
+async fn remove(desk: Arc<Desk>, thread: String, gone: Arc<CheckpointKeys>) -> PyResult<()> {
     let is_empty = Arc::new(AtomicBool::new(false));
     let changed = desk.replace(&thread, |vault, mut shelf| {
         let (gone, is_empty) = (Arc::clone(&gone), Arc::clone(&is_empty));
@@ -319,7 +319,7 @@ impl Desk {
         let slot = self.fresh(&self.vault()?, &thread).await.map_err(|fault| raised(&fault))?;
         Ok(Python::attach(|py| {
             let slot = desk::held(py, &slot);
-            let marks = slot.shelf.iter().flat_map(antiphon_stores::Shelf::marks);
+            let marks = slot.shelf.iter().flat_map(antiphon_stores::LangGraphThread::marks);
             let told = marks.map(|(space, id, mark)| {
                 (space.to_owned(), id.to_owned(), mark.parent.clone(), mark.run.clone())
             });
@@ -344,7 +344,7 @@ impl Desk {
         };
         Ok(Python::attach(|py| {
             let slot = desk::held(py, &slot);
-            let marks = slot.shelf.iter().flat_map(antiphon_stores::Shelf::marks);
+            let marks = slot.shelf.iter().flat_map(antiphon_stores::LangGraphThread::marks);
             let found = marks.map(|(space, id, _)| (id, space)).filter(is_chosen);
             let mut found: Vec<_> = found.collect();
             found.sort_unstable_by(|one, other| other.cmp(one));

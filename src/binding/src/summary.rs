@@ -6,9 +6,9 @@ use antiphon_core::Time;
 use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
 use antiphon_stores::clerk::{
-    Asking, Detail, Instant, Listed, Pruned as Removed, Rekeyed as ClosedAnew, Status, Turn,
+    self, OpenQuestion, PruneReport as Removed, RekeyReport as ClosedAnew, RunStatus,
 };
-use antiphon_stores::codec::{Reader, ValueCodec};
+use antiphon_stores::codec::{ByteReader, ValueCodec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -54,9 +54,10 @@ impl ThreadSummary {
     }
 }
 
-impl From<&Listed> for ThreadSummary {
-    fn from(listed: &Listed) -> Self {
-        let Listed { thread, status, asking, graph, run_id, step, began, at, size } = listed;
+impl From<&clerk::ThreadSummary> for ThreadSummary {
+    fn from(listed: &clerk::ThreadSummary) -> Self {
+        let clerk::ThreadSummary { thread, status, asking, graph, run_id, step, began, at, size } =
+            listed;
         Self {
             thread: thread.clone(),
             status: status.as_str().to_owned(),
@@ -105,9 +106,9 @@ impl RunSummary {
     }
 }
 
-impl From<&Turn> for RunSummary {
-    fn from(turn: &Turn) -> Self {
-        let Turn { run_id, graph, status, began, at, checkpoints, size } = turn;
+impl From<&clerk::RunSummary> for RunSummary {
+    fn from(turn: &clerk::RunSummary) -> Self {
+        let clerk::RunSummary { run_id, graph, status, began, at, checkpoints, size } = turn;
         Self {
             run_id: run_id.clone(),
             graph: graph.clone(),
@@ -152,9 +153,9 @@ impl CheckpointSummary {
     }
 }
 
-impl From<&Instant> for CheckpointSummary {
-    fn from(instant: &Instant) -> Self {
-        let Instant { seq, parent, step, at, source, ran, next, size } = instant;
+impl From<&clerk::CheckpointSummary> for CheckpointSummary {
+    fn from(instant: &clerk::CheckpointSummary) -> Self {
+        let clerk::CheckpointSummary { seq, parent, step, at, source, ran, next, size } = instant;
         let source = source.map(|source| match source {
             WriteSource::Begin | WriteSource::Turn => "input",
             WriteSource::Step => "step",
@@ -205,15 +206,16 @@ impl ThreadDetail {
 
 impl ThreadDetail {
     /// Values of types that Python does not have by itself stay unread.
-    pub(crate) fn read(py: Python<'_>, detail: &Detail) -> PyResult<Self> {
+    pub(crate) fn read(py: Python<'_>, detail: &clerk::ThreadDetail) -> PyResult<Self> {
         let unread = py.import("antiphon.checkpoint._unread")?.getattr("UNREAD")?;
         let codec = ObjectCodec::new(unread.unbind());
         let read = |bytes: &[u8]| {
-            let value = codec.read(&mut Reader::new(bytes));
+            let value = codec.read(&mut ByteReader::new(bytes));
             value.map(|value| value.0).map_err(|fault| to_exception(py, &fault))
         };
-        let question =
-            |asking: &Asking| Ok((asking.id.clone(), asking.path.clone(), read(&asking.value)?));
+        let question = |asking: &OpenQuestion| {
+            Ok((asking.id.clone(), asking.path.clone(), read(&asking.value)?))
+        };
         let written = PyDict::new(py);
         for (channel, latest) in &detail.written {
             if let Some(value) = &latest.value {
@@ -295,10 +297,10 @@ impl From<Removed> for Pruned {
     }
 }
 
-fn detail(status: &Status) -> String {
+fn detail(status: &RunStatus) -> String {
     match status {
-        Status::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
-        Status::Ended(Ending::Cancelled(reason)) => reason.clone(),
+        RunStatus::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
+        RunStatus::Ended(Ending::Cancelled(reason)) => reason.clone(),
         other => other.fault().map(|fault| fault.message.clone()).unwrap_or_default(),
     }
 }

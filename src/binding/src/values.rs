@@ -2,7 +2,7 @@
 
 use antiphon_core::{Category, Fault};
 use antiphon_stores::ValueCodec;
-use antiphon_stores::codec::{Reader, Writer};
+use antiphon_stores::codec::{ByteReader, ByteWriter};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -32,7 +32,7 @@ impl Values {
     ///     `StateError`: `value_unstorable`; the message names the type, and the
     ///         place inside the value.
     fn pack<'py>(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         match self.0.write(&Object::of(value), &mut out) {
             Ok(()) => Ok(PyBytes::new(value.py(), &out.into_bytes())),
             Err(problem) => {
@@ -51,7 +51,7 @@ impl Values {
     ///     `StateError`: `checkpoint_corrupt`, if the bytes are none;
     ///         `checkpoint_misfit`, if a type is unknown or has changed.
     fn unpack(&self, py: Python<'_>, data: &[u8]) -> PyResult<Py<PyAny>> {
-        let mut from = Reader::new(data);
+        let mut from = ByteReader::new(data);
         let value = self.0.read(&mut from).and_then(|value| from.expect_end().map(|()| value));
         value.map(|value| value.0).map_err(|fault| to_exception(py, &fault))
     }

@@ -9,7 +9,7 @@ use antiphon_runtime::store::{Head, Store};
 
 use crate::keeper::free;
 use crate::lease::TERM;
-use crate::log::Vault;
+use crate::log::SealedStore;
 
 mod copy;
 mod list;
@@ -19,24 +19,24 @@ mod show;
 mod status;
 mod superstep;
 
-pub use copy::Copying;
-pub use list::{Filter, Listed, Page};
-pub use prune::{Pruned, Pruning};
-pub use rekey::Rekeyed;
-pub use show::{Detail, Instant, Latest, Turn};
-pub use status::{Asking, Status};
+pub use copy::CopyRequest;
+pub use list::{ThreadFilter, ThreadPage, ThreadSummary};
+pub use prune::{PruneReport, PruneRequest};
+pub use rekey::RekeyReport;
+pub use show::{CheckpointSummary, LastWrite, RunSummary, ThreadDetail};
+pub use status::{OpenQuestion, RunStatus};
 
 /// Sees to the threads of one store.
 #[derive(Clone)]
-pub struct Clerk {
-    vault: Vault,
+pub struct ThreadAdmin {
+    vault: SealedStore,
     clock: Arc<dyn Clock>,
     owner: String,
 }
 
-impl Clerk {
+impl ThreadAdmin {
     /// A clerk who holds threads under the name `owner`.
-    pub fn new(vault: Vault, clock: Arc<dyn Clock>, owner: String) -> Self {
+    pub fn new(vault: SealedStore, clock: Arc<dyn Clock>, owner: String) -> Self {
         Self { vault, clock, owner }
     }
 

@@ -18,12 +18,12 @@ mod value;
 mod writer;
 
 pub(crate) use glance::end;
-pub use glance::{Glance, Note, Written};
-pub use reader::{Item, Reader};
+pub use glance::{CommitEvent, CommitSummary, WrittenValue};
+pub use reader::{ByteReader, Item};
 pub use value::{JsonCodec, ValueCodec};
-pub use writer::{Open, Writer};
+pub use writer::{ByteWriter, Open};
 
-use names::Names;
+use names::GraphNames;
 
 /// The formats that can be read. Each thing is written in the first that has
 /// it, so that files without it are still those of an earlier antiphon.
@@ -53,10 +53,10 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     /// # Errors
     /// `value_unstorable` if a value has no stored form; it names the channel.
     pub fn encode(&self, commit: &Commit<V>) -> Result<Vec<u8>, Fault> {
-        let mut out = Writer::with_capacity(COMMIT);
+        let mut out = ByteWriter::with_capacity(COMMIT);
         out.array(5);
         out.number(format_of(&commit.change));
-        let names = Names::within(self.graph, &commit.within)?;
+        let names = GraphNames::within(self.graph, &commit.within)?;
         out.levels(self.graph, &commit.within);
         out.spent(&commit.spent);
         out.number(commit.events);
@@ -70,11 +70,11 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     /// `checkpoint_corrupt` if the bytes are no commit, `checkpoint_misfit` if
     /// it is one of another graph.
     pub fn decode(&self, bytes: &[u8]) -> Result<Commit<V>, Fault> {
-        let mut from = Reader::new(bytes);
+        let mut from = ByteReader::new(bytes);
         from.expect_array(5)?;
         from.expect_version()?;
         let within = from.levels(self.graph)?;
-        let names = Names::within(self.graph, &within)?;
+        let names = GraphNames::within(self.graph, &within)?;
         let (spent, events) = (from.spent()?, from.number()?);
         let change = from.change(self.values, &names)?;
         from.expect_end()?;
@@ -86,8 +86,8 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     /// # Errors
     /// As [`Codec::encode`].
     pub fn encode_memory(&self, memory: &RecoveredRun<V>) -> Result<Vec<u8>, Fault> {
-        let names = Names::of(self.graph);
-        let mut out = Writer::new();
+        let names = GraphNames::of(self.graph);
+        let mut out = ByteWriter::new();
         out.array(6);
         out.number(FORMAT);
         out.spent(&memory.spent);
@@ -103,8 +103,8 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     /// # Errors
     /// As [`Codec::decode`].
     pub fn decode_memory(&self, bytes: &[u8]) -> Result<RecoveredRun<V>, Fault> {
-        let names = Names::of(self.graph);
-        let mut from = Reader::new(bytes);
+        let names = GraphNames::of(self.graph);
+        let mut from = ByteReader::new(bytes);
         from.expect_array(6)?;
         from.expect_version()?;
         let (spent, events, step) = (from.spent()?, from.number()?, from.number()?);

@@ -21,8 +21,8 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::EntryKind;
 
 use crate::codec::{Codec, ValueCodec};
-use crate::keeper::Header;
-use crate::log::{Record, Vault};
+use crate::keeper::RunHeader;
+use crate::log::{OpenedEntry, SealedStore};
 
 /// A checkpoint: the graph between two supersteps, and what has happened since.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct CheckpointView<V> {
     /// The graph.
     pub graph_snapshot: GraphSnapshot<V>,
     /// The run that went on from it, or came to it.
-    pub header: Option<Header>,
+    pub header: Option<RunHeader>,
     /// What tasks of the next superstep came to before that was merged, by key.
     pub tasks: BTreeMap<u64, TaskSnapshot<V>>,
     /// What was asked last, with the key of the asking task, by that of the task of the run's
@@ -64,12 +64,12 @@ pub struct HistoryPage<V> {
 /// Call [`HistoryReader::load`], then [`HistoryReader::page`] until that gives
 /// nothing, and begin anew; it is over once [`HistoryReader::is_finished`].
 pub struct HistoryReader<V> {
-    vault: Vault,
+    vault: SealedStore,
     thread: String,
     /// Where the next older part ends.
     older: Older,
     /// A part that has been read and not decoded.
-    loaded: Option<Vec<Record>>,
+    loaded: Option<Vec<OpenedEntry>>,
     /// What belongs to the last checkpoint of the next older part.
     carried: Vec<HistoryEntry<V>>,
     /// The rest of the part, the newest segment last.
@@ -90,7 +90,7 @@ impl<V: Value> HistoryReader<V> {
     pub const PAGE: usize = 16;
 
     /// The history of a thread, from one of its checkpoints back, or from its tip.
-    pub fn new(vault: Vault, thread: &str, from: Option<u64>) -> Self {
+    pub fn new(vault: SealedStore, thread: &str, from: Option<u64>) -> Self {
         let older = from.map_or(Older::Tip, Older::Checkpoint);
         let (loaded, carried, segments) = (None, Vec::new(), Vec::new());
         let thread = thread.to_owned();
@@ -106,7 +106,7 @@ impl<V: Value> HistoryReader<V> {
     /// Reads the next older part of the thread, unless there are pages left without it.
     ///
     /// # Errors
-    /// Those of [`Vault::way_to`] and [`Vault::way_to_checkpoint`].
+    /// Those of [`SealedStore::way_to`] and [`SealedStore::way_to_checkpoint`].
     pub async fn load(&mut self) -> Result<(), Fault> {
         if self.loaded.is_some() || !self.segments.is_empty() {
             return Ok(());
@@ -199,7 +199,7 @@ struct HistoryEntry<V> {
 }
 
 enum EntryBody<V> {
-    Header(Header),
+    Header(RunHeader),
     Snapshot(Box<RecoveredRun<V>>),
     Commit(Box<Commit<V>>),
 }
@@ -231,12 +231,12 @@ fn checkpoint_source<V>(commit: &Commit<V>) -> Option<WriteSource> {
 
 fn decode<V: Value, C: ValueCodec<V>>(
     codec: &Codec<'_, V, C>,
-    part: Vec<Record>,
+    part: Vec<OpenedEntry>,
 ) -> Result<Vec<HistoryEntry<V>>, Fault> {
-    let step = |record: Record| {
-        let Record { seq, parent, kind, step, at, body } = record;
+    let step = |record: OpenedEntry| {
+        let OpenedEntry { seq, parent, kind, step, at, body } = record;
         let body = match kind {
-            EntryKind::Run => EntryBody::Header(Header::decode(&body)?),
+            EntryKind::Run => EntryBody::Header(RunHeader::decode(&body)?),
             EntryKind::Snapshot => EntryBody::Snapshot(Box::new(codec.decode_memory(&body)?)),
             EntryKind::Step | EntryKind::Part | EntryKind::End => {
                 EntryBody::Commit(Box::new(codec.decode(&body)?))
@@ -292,7 +292,7 @@ impl<V: Value> Segment<V> {
 #[derive(Clone)]
 struct Fold<V> {
     memory: RecoveredRun<V>,
-    header: Option<Header>,
+    header: Option<RunHeader>,
     last: LastCheckpoint,
     /// The checkpoints that it has met, if somebody wants them.
     views: Option<Vec<CheckpointView<V>>>,

@@ -15,7 +15,7 @@ use crate::keeper::is_checkpoint;
 /// snapshot before it. Snapshots are written often enough for that to be no
 /// more than 64 KiB, or four times what the thread's state weighs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Keep {
+pub struct RetentionPolicy {
     /// So many checkpoints, the last ones on any branch.
     pub last: Option<u64>,
     /// Checkpoints no older than this.
@@ -26,7 +26,7 @@ pub struct Keep {
 
 /// What pruning a thread comes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct PrunePlan {
     /// What nobody needs any more.
     pub spans: Vec<Span>,
     /// How many entries that is.
@@ -35,7 +35,7 @@ pub struct Plan {
     pub bytes: u64,
 }
 
-impl Keep {
+impl RetentionPolicy {
     /// Whether everything is kept for ever.
     pub const fn is_all(&self) -> bool {
         self.last.is_none() && self.age.is_none() && self.bytes.is_none()
@@ -43,11 +43,11 @@ impl Keep {
 
     /// What of a thread with these entries is to be removed at the time `now`. Only
     /// threads of runs can be pruned so: what else there is may be read in other ways.
-    pub fn plan(&self, marks: &[Mark], now: Time) -> Plan {
+    pub fn plan(&self, marks: &[Mark], now: Time) -> PrunePlan {
         if self.is_all() || marks.iter().all(|mark| mark.kind != EntryKind::Run) {
-            return Plan::default();
+            return PrunePlan::default();
         }
-        let mut needed = Needed::of(marks);
+        let mut needed = RequiredEntries::of(marks);
         needed.add_tip();
         for (rank, checkpoint) in (1_u64..).zip(checkpoints(marks)) {
             let too_many = self.last.is_some_and(|last| rank > last);
@@ -57,7 +57,7 @@ impl Keep {
                 return needed.rest();
             }
         }
-        Plan::default()
+        PrunePlan::default()
     }
 }
 
@@ -79,7 +79,7 @@ fn repeated(marks: &[Mark]) -> BTreeSet<u64> {
 }
 
 /// The entries that kept checkpoints are read from.
-struct Needed<'a> {
+struct RequiredEntries<'a> {
     marks: BTreeMap<u64, &'a Mark>,
     /// By checkpoint: what came after it, before the next as lists show it.
     after: BTreeMap<u64, Vec<u64>>,
@@ -87,7 +87,7 @@ struct Needed<'a> {
     size: u64,
 }
 
-impl<'a> Needed<'a> {
+impl<'a> RequiredEntries<'a> {
     fn of(marks: &'a [Mark]) -> Self {
         let mut found = Self {
             marks: marks.iter().map(|mark| (mark.seq, mark)).collect(),
@@ -148,8 +148,8 @@ impl<'a> Needed<'a> {
     }
 
     /// All others.
-    fn rest(&self) -> Plan {
-        let mut plan = Plan::default();
+    fn rest(&self) -> PrunePlan {
+        let mut plan = PrunePlan::default();
         let mut open: Option<Span> = None;
         for (seq, mark) in &self.marks {
             if self.kept.contains(seq) {

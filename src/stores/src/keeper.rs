@@ -12,12 +12,12 @@ use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::store::{Answer, EntryKind};
 use futures_util::FutureExt;
 
-use crate::codec::{Codec, Reader, ValueCodec, Writer};
+use crate::codec::{ByteReader, ByteWriter, Codec, ValueCodec};
 use crate::lease::{self, TERM};
-use crate::log::{Log, Record, Vault};
+use crate::log::{OpenedEntry, SealedStore, ThreadLog};
 use crate::owner;
-use crate::tidy::Tidy;
-use crate::withheld::{Body, Withheld};
+use crate::tidy::Pruner;
+use crate::withheld::{BufferedEntry, ExitBuffer};
 
 /// When a commit is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Durability {
 
 /// What identifies a run, so that it can go on elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct RunHeader {
     /// The run's id.
     pub run_id: String,
     /// Where its ids come from.
@@ -53,27 +53,27 @@ pub struct Header {
 
 /// What a thread holds.
 #[derive(Clone, Debug)]
-pub struct Found<V> {
+pub struct LoadedThread<V> {
     /// What its commits add up to.
     pub memory: RecoveredRun<V>,
     /// The run that wrote last.
-    pub header: Option<Header>,
+    pub header: Option<RunHeader>,
     /// The entry of the last superstep, which is how a checkpoint is named.
     pub checkpoint: u64,
 }
 
 /// Keeps what one run commits in its thread.
-pub struct Keeper<V, C> {
+pub struct CheckpointWriter<V, C> {
     graph: Arc<Graph<V>>,
     values: Arc<C>,
-    log: Log,
+    log: ThreadLog,
     durability: Durability,
     /// Appended, and not known to be durable; with the bytes of each.
     under_way: VecDeque<(usize, Answer<()>)>,
     /// The bytes of all of them.
     weight: usize,
     /// With [`Durability::Exit`]: what is not written yet.
-    withheld: Withheld,
+    withheld: ExitBuffer,
     /// The run, so that each snapshot can be followed by it.
     header: Vec<u8>,
     /// Whether the run is still to be written, together with what it commits first.
@@ -81,12 +81,12 @@ pub struct Keeper<V, C> {
     has_begun: bool,
     step: u64,
     checkpoint: u64,
-    tidy: Tidy,
+    tidy: Pruner,
     /// The entry from which what follows is a branch, if it is one.
     branch: Option<u64>,
 }
 
-impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
+impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     /// So many commits may be on their way before a run has to wait.
     const UNDER_WAY: usize = 1024;
     /// And so many bytes.
@@ -97,13 +97,13 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     /// # Errors
     /// `thread_busy`, and whatever keeps entries from being read.
     pub async fn open(
-        (vault, thread): (Vault, &str),
+        (vault, thread): (SealedStore, &str),
         (owner, term): (&str, Duration),
         (graph, values): (Arc<Graph<V>>, Arc<C>),
         durability: Durability,
-    ) -> Result<(Self, Option<Found<V>>), Fault> {
-        let tidy = Tidy::new(vault.keep());
-        let (log, way) = Log::open(vault, thread, owner, term).await?;
+    ) -> Result<(Self, Option<LoadedThread<V>>), Fault> {
+        let tidy = Pruner::new(vault.keep());
+        let (log, way) = ThreadLog::open(vault, thread, owner, term).await?;
         let mut keeper = Self {
             graph,
             values,
@@ -111,7 +111,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
             durability,
             under_way: VecDeque::new(),
             weight: 0,
-            withheld: Withheld::default(),
+            withheld: ExitBuffer::default(),
             header: Vec::new(),
             begins: false,
             has_begun: false,
@@ -129,17 +129,17 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         }
     }
 
-    /// [`Keeper::open`] for [`TERM`]. A thread that belongs to a process which is
+    /// [`CheckpointWriter::open`] for [`TERM`]. A thread that belongs to a process which is
     /// gone is taken away from it: nobody has to wait until its time is up.
     ///
     /// # Errors
-    /// As [`Keeper::open`].
+    /// As [`CheckpointWriter::open`].
     pub async fn take(
-        (vault, thread): (Vault, &str),
+        (vault, thread): (SealedStore, &str),
         owner: &str,
         (graph, values): (Arc<Graph<V>>, Arc<C>),
         durability: Durability,
-    ) -> Result<(Self, Option<Found<V>>), Fault> {
+    ) -> Result<(Self, Option<LoadedThread<V>>), Fault> {
         let open = || {
             let about = (Arc::clone(&graph), Arc::clone(&values));
             Self::open((vault.clone(), thread), (owner, TERM), about, durability)
@@ -156,30 +156,30 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
     /// Goes back to an earlier checkpoint: what follows is a branch.
     ///
     /// # Errors
-    /// Those of [`Log::go_back`], and of reading what it finds.
-    pub async fn go_back(&mut self, seq: u64) -> Result<Option<Found<V>>, Fault> {
+    /// Those of [`ThreadLog::go_back`], and of reading what it finds.
+    pub async fn go_back(&mut self, seq: u64) -> Result<Option<LoadedThread<V>>, Fault> {
         let way = self.log.go_back(seq).await?;
         self.branch = Some(self.log.last());
         self.found(&way)
     }
 
-    /// The [mark](Header::mark) of whoever goes on from a stored run: the run's
+    /// The [mark](RunHeader::mark) of whoever goes on from a stored run: the run's
     /// own; on a branch another, because what it does is not done yet.
     pub fn mark(&self, stored: u64) -> u64 {
         self.branch.map_or(stored, |last| Seed::new(stored).child(last).number())
     }
 
-    fn found(&mut self, way: &[Record]) -> Result<Option<Found<V>>, Fault> {
+    fn found(&mut self, way: &[OpenedEntry]) -> Result<Option<LoadedThread<V>>, Fault> {
         let found = read(&self.graph, &*self.values, way)?;
         self.step = found.as_ref().map_or(0, |found| found.memory.root.step);
         self.checkpoint = found.as_ref().map_or(0, |found| found.checkpoint);
-        self.withheld = Withheld::after(found.is_some());
+        self.withheld = ExitBuffer::after(found.is_some());
         Ok(found)
     }
 
     /// A run begins or goes on. It is written together with what it commits
     /// first, because until then the thread is still that of the run before.
-    pub fn begin(&mut self, header: &Header) {
+    pub fn begin(&mut self, header: &RunHeader) {
         self.header = header.encode();
         self.begins = true;
     }
@@ -272,7 +272,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         kind: EntryKind,
         commit: &Commit<V>,
         graph_snapshot: impl Fn() -> Option<GraphSnapshot<V>>,
-    ) -> Result<Vec<Body>, Fault> {
+    ) -> Result<Vec<BufferedEntry>, Fault> {
         let codec = Codec::new(&self.graph, &*self.values);
         let body = codec.encode(commit)?;
         let mut entries = Vec::new();
@@ -298,9 +298,9 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         kind: EntryKind,
         commit: &Commit<V>,
         graph_snapshot: impl Fn() -> Option<GraphSnapshot<V>>,
-    ) -> Result<Vec<Body>, Fault> {
+    ) -> Result<Vec<BufferedEntry>, Fault> {
         if kind == EntryKind::Step {
-            self.withheld = Withheld::merged(commit.spent.supersteps);
+            self.withheld = ExitBuffer::merged(commit.spent.supersteps);
             return Ok(Vec::new());
         }
         let codec = Codec::new(&self.graph, &*self.values);
@@ -323,7 +323,12 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
         Ok(entries)
     }
 
-    fn append(&mut self, entries: Vec<Body>, at: Time, waits: bool) -> Result<Answer<()>, Fault> {
+    fn append(
+        &mut self,
+        entries: Vec<BufferedEntry>,
+        at: Time,
+        waits: bool,
+    ) -> Result<Answer<()>, Fault> {
         let first = self.log.last() + 1;
         if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
             self.checkpoint = first + place as u64;
@@ -375,7 +380,7 @@ impl<V: Value, C: ValueCodec<V>> Keeper<V, C> {
 }
 
 /// Frees a thread whose owner is gone or done with it; any other fault stays.
-pub(crate) async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<(), Fault> {
+pub(crate) async fn free(vault: &SealedStore, thread: &str, fault: Fault) -> Result<(), Fault> {
     let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
     let is_over = |owner: &&str| owner::is_gone(owner) || lease::has_left(thread, owner);
     match holder.filter(|owner| fault.code == "thread_busy" && is_over(owner)) {
@@ -391,13 +396,13 @@ pub(crate) async fn free(vault: &Vault, thread: &str, fault: Fault) -> Result<()
 pub fn read<V: Value>(
     graph: &Arc<Graph<V>>,
     values: &impl ValueCodec<V>,
-    way: &[Record],
-) -> Result<Option<Found<V>>, Fault> {
+    way: &[OpenedEntry],
+) -> Result<Option<LoadedThread<V>>, Fault> {
     let codec = Codec::new(graph, values);
-    let mut found = Found { memory: RecoveredRun::new(graph), header: None, checkpoint: 0 };
+    let mut found = LoadedThread { memory: RecoveredRun::new(graph), header: None, checkpoint: 0 };
     for record in way {
         match record.kind {
-            EntryKind::Run => found.header = Some(Header::decode(&record.body)?),
+            EntryKind::Run => found.header = Some(RunHeader::decode(&record.body)?),
             EntryKind::Snapshot => found.memory = codec.decode_memory(&record.body)?,
             EntryKind::Step | EntryKind::Part | EntryKind::End => {
                 found.memory.fold(graph, codec.decode(&record.body)?)?;
@@ -433,7 +438,7 @@ fn memory<V: Value>(
     RecoveredRun { spent, events: commit.events, ..RecoveredRun::at(graph_snapshot) }
 }
 
-impl Header {
+impl RunHeader {
     /// The same run under another id and in another thread: what it does from
     /// there on is not done yet.
     #[must_use]
@@ -443,7 +448,7 @@ impl Header {
 
     /// What an entry of [`EntryKind::Run`] holds.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         out.array(4);
         out.text(&self.run_id);
         out.number(self.seed.number());
@@ -457,7 +462,7 @@ impl Header {
     /// # Errors
     /// `checkpoint_corrupt` if it is damaged.
     pub fn decode(bytes: &[u8]) -> Result<Self, Fault> {
-        let mut from = Reader::new(bytes);
+        let mut from = ByteReader::new(bytes);
         let length = from.array()?;
         let run_id = from.text()?.to_owned();
         let (seed, graph) = (Seed::new(from.number()?), from.text()?.to_owned());

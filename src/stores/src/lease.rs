@@ -11,7 +11,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::{Answer, Store};
 use futures_util::FutureExt;
 
-use crate::log::Vault;
+use crate::log::SealedStore;
 use crate::process::{self, PerProcess};
 
 /// For how long a thread stays with a run whose process is gone.
@@ -29,31 +29,32 @@ pub struct Lease {
 }
 
 /// All leases of this process, and whether somebody renews them.
-struct Leases {
+struct LeaseRegistry {
     renewed: bool,
     next: u64,
-    held: BTreeMap<u64, Held>,
+    held: BTreeMap<u64, HeldLease>,
     unreleased: Vec<PendingRelease>,
     /// Somebody tries to release them.
     releasing: bool,
 }
 
-struct Held {
-    vault: Vault,
+struct HeldLease {
+    vault: SealedStore,
     thread: String,
     owner: String,
 }
 
-static LEASES: PerProcess<Leases> = PerProcess::new(Leases::none(), Leases::none);
+static LEASES: PerProcess<LeaseRegistry> =
+    PerProcess::new(LeaseRegistry::none(), LeaseRegistry::none);
 
 impl Lease {
     /// Keeps a thread that was claimed just now.
     #[must_use]
-    pub fn keep(vault: Vault, thread: String, owner: String) -> Self {
-        let mut leases = Leases::here();
+    pub fn keep(vault: SealedStore, thread: String, owner: String) -> Self {
+        let mut leases = LeaseRegistry::here();
         leases.next += 1;
         let id = leases.next;
-        leases.held.insert(id, Held { vault, thread, owner });
+        leases.held.insert(id, HeldLease { vault, thread, owner });
         if !leases.renewed {
             // Without a thread for it the lease lasts for a term.
             let renewing = std::thread::Builder::new().name("antiphon-leases".into()).spawn(renew);
@@ -67,13 +68,13 @@ impl Drop for Lease {
     /// Nothing is claimed any more once this returns. In a fork nothing was.
     fn drop(&mut self) {
         if process::check(self.process).is_ok() {
-            let held = Leases::here().held.remove(&self.id);
+            let held = LeaseRegistry::here().held.remove(&self.id);
             drop(held);
         }
     }
 }
 
-impl Leases {
+impl LeaseRegistry {
     const fn none() -> Self {
         Self {
             renewed: false,
@@ -94,12 +95,12 @@ impl Leases {
 fn renew() {
     loop {
         std::thread::sleep(TERM / 3);
-        let mut leases = Leases::here();
+        let mut leases = LeaseRegistry::here();
         if leases.held.is_empty() {
             leases.renewed = false;
             return;
         }
-        for Held { vault, thread, owner } in leases.held.values() {
+        for HeldLease { vault, thread, owner } in leases.held.values() {
             // Queued at once. If the thread was lost, the next commit says so.
             drop(vault.store().claim(thread, owner, TERM));
         }
@@ -176,7 +177,7 @@ impl PendingRelease {
     }
 
     fn keep(self) {
-        let mut leases = Leases::here();
+        let mut leases = LeaseRegistry::here();
         leases.unreleased.push(self);
         if !leases.releasing {
             let releasing = std::thread::Builder::new().name("antiphon-leases".into());
@@ -210,14 +211,14 @@ impl PendingRelease {
 /// Whether this owner has let a thread go, and no store could be told so.
 pub(crate) fn has_left(thread: &str, owner: &str) -> bool {
     let is_left = |claimed: &ThreadClaim| (&*claimed.thread, &*claimed.owner) == (thread, owner);
-    Leases::here().unreleased.iter().any(|left| is_left(&left.claimed))
+    LeaseRegistry::here().unreleased.iter().any(|left| is_left(&left.claimed))
 }
 
 fn release_again() {
     loop {
         std::thread::sleep(PAUSE);
         let mut stores = Vec::new();
-        let mut leases = Leases::here();
+        let mut leases = LeaseRegistry::here();
         leases.unreleased.retain_mut(|left| !left.settle(&mut stores));
         if leases.unreleased.is_empty() {
             leases.releasing = false;

@@ -7,14 +7,14 @@ use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store};
 
 use crate::codec::damaged_chain;
-use crate::keep::Keep;
+use crate::keep::RetentionPolicy;
 use crate::lease::ThreadRelease;
 use crate::reread::retry_torn_read;
-use crate::seal::{Place, Seal};
+use crate::seal::{Cipher, EntryPosition};
 
 /// An entry that has been opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct OpenedEntry {
     /// Its number.
     pub seq: u64,
     /// The entry it follows.
@@ -31,16 +31,16 @@ pub struct Record {
 
 /// A store, and what protects what is put into it.
 #[derive(Clone)]
-pub struct Vault {
+pub struct SealedStore {
     store: Arc<dyn Store>,
-    seal: Arc<Seal>,
-    keep: Keep,
+    seal: Arc<Cipher>,
+    keep: RetentionPolicy,
 }
 
-impl Vault {
+impl SealedStore {
     /// Threads in `store`, protected by `seal`.
-    pub const fn new(store: Arc<dyn Store>, seal: Arc<Seal>) -> Self {
-        let keep = Keep { last: None, age: None, bytes: None };
+    pub const fn new(store: Arc<dyn Store>, seal: Arc<Cipher>) -> Self {
+        let keep = RetentionPolicy { last: None, age: None, bytes: None };
         Self { store, seal, keep }
     }
 
@@ -48,8 +48,8 @@ impl Vault {
     /// keys the first is from now on that of the store.
     ///
     /// # Errors
-    /// Those of [`Seal::open_store`], and of the store.
-    pub async fn unlock(store: Arc<dyn Store>, seal: Arc<Seal>) -> Result<Self, Fault> {
+    /// Those of [`Cipher::open_store`], and of the store.
+    pub async fn unlock(store: Arc<dyn Store>, seal: Arc<Cipher>) -> Result<Self, Fault> {
         let found = store.protection(seal.new_store()?).await?;
         let seal = Arc::new(seal.open_store(store.name(), &found)?);
         if !seal.is_current_store(&found) {
@@ -63,19 +63,19 @@ impl Vault {
     }
 
     /// What protects its entries.
-    pub(crate) fn seal(&self) -> &Seal {
+    pub(crate) fn seal(&self) -> &Cipher {
         &self.seal
     }
 
     /// The same, where threads are pruned as they are written to.
     #[must_use]
-    pub const fn keeping(mut self, keep: Keep) -> Self {
+    pub const fn keeping(mut self, keep: RetentionPolicy) -> Self {
         self.keep = keep;
         self
     }
 
     /// What stays of threads that are written to.
-    pub const fn keep(&self) -> Keep {
+    pub const fn keep(&self) -> RetentionPolicy {
         self.keep
     }
 
@@ -98,11 +98,11 @@ impl Vault {
     ///
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
-    pub async fn way_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
+    pub async fn way_to(&self, thread: &str, seq: Option<u64>) -> Result<Vec<OpenedEntry>, Fault> {
         retry_torn_read(&*self.store, thread, || self.read_way(thread, seq)).await
     }
 
-    async fn read_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Record>, Fault> {
+    async fn read_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<OpenedEntry>, Fault> {
         let seq = match seq {
             Some(seq) => seq,
             None => self.head(thread).await?.unwrap_or_default(),
@@ -173,7 +173,7 @@ impl Vault {
     }
 
     /// What leads to the end of a thread that was taken, and the number of that end.
-    async fn way_from(&self, thread: &str, head: &Head) -> Result<(u64, Vec<Record>), Fault> {
+    async fn way_from(&self, thread: &str, head: &Head) -> Result<(u64, Vec<OpenedEntry>), Fault> {
         let last = match self.checked(thread, head) {
             Ok(last) => last,
             // A database may have answered with parts of two moments.
@@ -186,8 +186,12 @@ impl Vault {
     ///
     /// # Errors
     /// `checkpoint_unknown` if the thread has none of that number, and those of
-    /// [`Vault::way_to`].
-    pub async fn way_to_checkpoint(&self, thread: &str, seq: u64) -> Result<Vec<Record>, Fault> {
+    /// [`SealedStore::way_to`].
+    pub async fn way_to_checkpoint(
+        &self,
+        thread: &str,
+        seq: u64,
+    ) -> Result<Vec<OpenedEntry>, Fault> {
         let found = self.store.find(thread, seq).await?.map(|entry| entry.kind);
         if !matches!(found, Some(EntryKind::Step | EntryKind::Snapshot)) {
             return Err(missing(thread, seq));
@@ -201,9 +205,14 @@ impl Vault {
     }
 
     /// A record of a thread, closed; `base` is the snapshot before it.
-    pub(crate) fn close(&self, thread: &str, record: Record, base: u64) -> Result<Entry, Fault> {
-        let Record { seq, parent, kind, step, at, mut body } = record;
-        let place = Place { thread, seq, parent, base, kind, step, at };
+    pub(crate) fn close(
+        &self,
+        thread: &str,
+        record: OpenedEntry,
+        base: u64,
+    ) -> Result<Entry, Fault> {
+        let OpenedEntry { seq, parent, kind, step, at, mut body } = record;
+        let place = EntryPosition { thread, seq, parent, base, kind, step, at };
         let tag = self.seal.close(place, &mut body)?;
         Ok(Entry { seq, parent, base, kind, step, at, tag, body })
     }
@@ -231,17 +240,17 @@ impl Vault {
         Ok(Batch { thread, owner, after, expected: None, entries, tag })
     }
 
-    pub(crate) fn open(&self, thread: &str, entry: Entry) -> Result<Record, Fault> {
+    pub(crate) fn open(&self, thread: &str, entry: Entry) -> Result<OpenedEntry, Fault> {
         let Entry { seq, parent, base, kind, step, at, tag, body } = entry;
-        let place = Place { thread, seq, parent, base, kind, step, at };
+        let place = EntryPosition { thread, seq, parent, base, kind, step, at };
         let body = self.seal.open(place, &tag, body)?;
-        Ok(Record { seq, parent, kind, step, at, body })
+        Ok(OpenedEntry { seq, parent, kind, step, at, body })
     }
 }
 
 /// The right to write to a thread, and where it is.
-pub struct Log {
-    vault: Vault,
+pub struct ThreadLog {
+    vault: SealedStore,
     thread: Arc<str>,
     owner: Arc<str>,
     /// The entry that the next one follows.
@@ -254,7 +263,7 @@ pub struct Log {
     snapshot: usize,
 }
 
-impl Log {
+impl ThreadLog {
     /// A snapshot is due no earlier than after so many bytes, and so many times
     /// as many as the last one has.
     const SNAPSHOT: (usize, usize) = (64 * 1024, 4);
@@ -263,13 +272,13 @@ impl Log {
     /// Takes a thread for `term`, and reads what leads to its tip.
     ///
     /// # Errors
-    /// `thread_busy` if another owner holds it, and those of [`Vault::way_to`].
+    /// `thread_busy` if another owner holds it, and those of [`SealedStore::way_to`].
     pub async fn open(
-        vault: Vault,
+        vault: SealedStore,
         thread: &str,
         owner: &str,
         term: Duration,
-    ) -> Result<(Self, Vec<Record>), Fault> {
+    ) -> Result<(Self, Vec<OpenedEntry>), Fault> {
         let head = vault.store.claim(thread, owner, term).await?;
         let way = vault.way_from(thread, &head).await;
         let (last, way) = match way {
@@ -305,8 +314,8 @@ impl Log {
     ///
     /// # Errors
     /// `checkpoint_unknown` if the thread has none of that number, and those of
-    /// [`Vault::way_to`].
-    pub async fn go_back(&mut self, seq: u64) -> Result<Vec<Record>, Fault> {
+    /// [`SealedStore::way_to`].
+    pub async fn go_back(&mut self, seq: u64) -> Result<Vec<OpenedEntry>, Fault> {
         let way = self.vault.way_to_checkpoint(&self.thread, seq).await?;
         let first = way.first().filter(|record| record.kind == EntryKind::Snapshot);
         self.snapshot = first.map_or(0, |record| record.body.len());
@@ -339,7 +348,7 @@ impl Log {
     /// returns, and durable when it is answered.
     ///
     /// # Errors
-    /// Those of [`Seal::close`]; the answer fails as [`Store::append`] does.
+    /// Those of [`Cipher::close`]; the answer fails as [`Store::append`] does.
     pub fn append(
         &mut self,
         entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
@@ -353,7 +362,7 @@ impl Log {
     /// The same for entries that nobody waits for yet.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`ThreadLog::append`].
     pub fn append_soon(
         &mut self,
         entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
@@ -382,7 +391,7 @@ impl Log {
             } else {
                 since += body.len();
             }
-            let record = Record { seq, parent, kind, step, at, body };
+            let record = OpenedEntry { seq, parent, kind, step, at, body };
             closed.push(self.vault.close(&self.thread, record, base)?);
             (tip, last) = (seq, seq);
         }
@@ -399,7 +408,7 @@ impl Log {
     }
 
     /// What it is called, who writes to it, and where it is.
-    pub(crate) fn place(&self) -> (&Vault, (&str, &str)) {
+    pub(crate) fn place(&self) -> (&SealedStore, (&str, &str)) {
         (&self.vault, (&self.thread, &self.owner))
     }
 

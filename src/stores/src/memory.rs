@@ -13,12 +13,12 @@ use antiphon_runtime::store::{
 /// Threads in memory, for tests and for pauses within one process.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
-    threads: Mutex<BTreeMap<String, Kept>>,
+    threads: Mutex<BTreeMap<String, MemoryThread>>,
     tag: Mutex<Option<Tag>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct MemoryThread {
     head: Head,
     at: Time,
     held: Option<(String, Time)>,
@@ -35,7 +35,7 @@ impl MemoryStore {
         self.tag.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn threads(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+    fn threads(&self) -> MutexGuard<'_, BTreeMap<String, MemoryThread>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -48,7 +48,7 @@ impl Store for MemoryStore {
     fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
         let now = self.clock.now();
         let mut threads = self.threads();
-        let begun = || Kept { at: now, ..Kept::default() };
+        let begun = || MemoryThread { at: now, ..MemoryThread::default() };
         let kept = threads.entry(thread.to_owned()).or_insert_with(begun);
         if let Some((holder, until)) = kept.held_by_another(owner, now) {
             return ready(Err(busy(thread, until).with("owner", holder)));
@@ -179,7 +179,7 @@ impl Store for MemoryStore {
     }
 }
 
-impl Kept {
+impl MemoryThread {
     fn is_held_by(&self, owner: &str) -> bool {
         self.held.as_ref().is_some_and(|(held, _)| held == owner)
     }

@@ -39,7 +39,7 @@ pub fn is_gone(owner: &str) -> bool {
 
 /// A start of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum BootId {
     /// The one that this process is part of, as far as can be told.
     This,
     /// An earlier one of this machine: what was begun in it is gone.
@@ -49,16 +49,16 @@ pub enum Start {
 }
 
 /// The start of a machine that a name is from.
-pub fn start_of(owner: &str) -> Start {
+pub fn start_of(owner: &str) -> BootId {
     let there = owner.split_once('/').and_then(|(place, _)| place.rsplit_once('-'));
-    let Some(((there, _), here)) = there.zip(start()) else { return Start::This };
+    let Some(((there, _), here)) = there.zip(start()) else { return BootId::This };
     if there == here {
-        return Start::This;
+        return BootId::This;
     }
     let machine = |start: &str| start.split_once('.').map(|(machine, _)| machine.to_owned());
     match (machine(there), machine(&here)) {
-        (Some(there), Some(here)) if there == here && !here.is_empty() => Start::Earlier,
-        _ => Start::Elsewhere,
+        (Some(there), Some(here)) if there == here && !here.is_empty() => BootId::Earlier,
+        _ => BootId::Elsewhere,
     }
 }
 

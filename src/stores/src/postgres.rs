@@ -33,13 +33,13 @@ mod tls;
 mod work;
 
 use address::Address;
-use pool::Pool;
+use pool::ConnectionPool;
 use query::{DeleteQuery, MarksQuery, ReadQuery};
 use statements as sql;
 
 /// How a database is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct PostgresSettings {
     /// The schema that holds the tables; it is made if there is none. Several
     /// stores may share a database under different names.
     pub schema: String,
@@ -51,7 +51,7 @@ pub struct Settings {
     pub timeout: Duration,
 }
 
-impl Default for Settings {
+impl Default for PostgresSettings {
     fn default() -> Self {
         Self { schema: "antiphon".into(), pool: 4, timeout: Duration::from_secs(30) }
     }
@@ -60,7 +60,7 @@ impl Default for Settings {
 /// Threads in a database.
 pub struct PostgresStore {
     name: String,
-    pool: Pool,
+    pool: ConnectionPool,
 }
 
 impl PostgresStore {
@@ -77,10 +77,10 @@ impl PostgresStore {
     /// does not let us in, `store_read_only` if the tables are missing and may not
     /// be made, `store_corrupt` if the schema is something else, `store_version`
     /// if a later antiphon has made it.
-    pub fn connect(url: &str, settings: &Settings) -> Result<Self, Fault> {
+    pub fn connect(url: &str, settings: &PostgresSettings) -> Result<Self, Fault> {
         let address = Address::parse(url, settings)?;
         let name = format!("postgres:{}", address.place());
-        Ok(Self { pool: Pool::start(address, settings.pool)?, name })
+        Ok(Self { pool: ConnectionPool::start(address, settings.pool)?, name })
     }
 }
 

@@ -56,14 +56,14 @@ pub fn check(owner: u32) -> Result<(), Fault> {
 }
 
 /// A store that serves the process that has opened it, and no fork of that.
-pub struct Home {
+pub struct ProcessGuard {
     name: String,
     process: u32,
     /// Gone only while it is dropped.
     store: Option<Box<dyn Store>>,
 }
 
-impl Home {
+impl ProcessGuard {
     /// Takes in a store that this process has opened.
     pub fn new(store: impl Store + 'static) -> Self {
         let name = store.name().to_owned();
@@ -81,7 +81,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for ProcessGuard {
     /// In a fork nothing of it may be closed: that would wait for its threads,
     /// and take leave of a database in the parent's name.
     fn drop(&mut self) {
@@ -91,7 +91,7 @@ impl Drop for Home {
     }
 }
 
-impl Store for Home {
+impl Store for ProcessGuard {
     fn name(&self) -> &str {
         &self.name
     }

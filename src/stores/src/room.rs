@@ -11,9 +11,9 @@ use antiphon_runtime::store::Answer;
 use serde_json::Value as Json;
 
 use crate::codec::JsonCodec;
-use crate::keeper::{Durability, Header, Keeper};
+use crate::keeper::{CheckpointWriter, Durability, RunHeader};
 use crate::lease::Lease;
-use crate::log::Vault;
+use crate::log::SealedStore;
 use crate::owner;
 
 /// A thread of a vault, and how what a native run commits is kept there. The
@@ -22,23 +22,23 @@ use crate::owner;
 /// ```
 /// use std::sync::Arc;
 /// use antiphon_runtime::SystemClock;
-/// use antiphon_stores::{Durability, MemoryStore, Room, Seal, Vault};
+/// use antiphon_stores::{Durability, MemoryStore, StoredThread, Seal, SealedStore};
 ///
 /// let store = MemoryStore::new(Arc::new(SystemClock::new()));
-/// let vault = Vault::new(Arc::new(store), Arc::new(Seal::tagged()));
-/// let room = Room::new(vault, "question-1", Durability::Sync);
+/// let vault = SealedStore::new(Arc::new(store), Arc::new(Seal::tagged()));
+/// let room = StoredThread::new(vault, "question-1", Durability::Sync);
 /// assert_eq!(room.thread(), "question-1");
 /// ```
 #[derive(Clone)]
-pub struct Room {
-    vault: Vault,
+pub struct StoredThread {
+    vault: SealedStore,
     thread: String,
     durability: Durability,
 }
 
-impl Room {
+impl StoredThread {
     /// The thread of that name.
-    pub fn new(vault: Vault, thread: impl Into<String>, durability: Durability) -> Self {
+    pub fn new(vault: SealedStore, thread: impl Into<String>, durability: Durability) -> Self {
         Self { vault, thread: thread.into(), durability }
     }
 
@@ -48,43 +48,44 @@ impl Room {
     }
 }
 
-impl Place for Room {
+impl Place for StoredThread {
     fn open(&self, graph: Arc<Graph<Json>>) -> Answer<Opened> {
         let Self { vault, thread, durability } = self.clone();
         let owner = owner::new(Seed::new(RandomState::new().hash_one(std::process::id())));
         let name = graph.name().to_owned();
-        let mut claim = Claim { vault: vault.clone(), thread, owner, is_open: false };
+        let mut claim = PendingLease { vault: vault.clone(), thread, owner, is_open: false };
         Box::pin(async move {
             let (thread, owner) = (&claim.thread, &claim.owner);
             let about = (graph, Arc::new(JsonCodec));
-            let taken = Keeper::take((vault.clone(), thread), owner, about, durability).await;
+            let taken =
+                CheckpointWriter::take((vault.clone(), thread), owner, about, durability).await;
             // From here on the tenant lets the thread go, or the keeper has.
             claim.is_open = true;
             let (keeper, found) = taken?;
             let lease = Some(Lease::keep(vault, claim.thread.clone(), claim.owner.clone()));
             let past = found
                 .map(|found| Past { memory: found.memory, run: found.header.map(Origin::from) });
-            let hold = Box::new(Tenant { keeper: Some(keeper), graph: name, lease });
+            let hold = Box::new(StoredThreadLease { keeper: Some(keeper), graph: name, lease });
             Ok(Opened { hold, past })
         })
     }
 }
 
-impl From<Header> for Origin {
-    fn from(Header { run_id, seed, mark, .. }: Header) -> Self {
+impl From<RunHeader> for Origin {
+    fn from(RunHeader { run_id, seed, mark, .. }: RunHeader) -> Self {
         Self { run_id, seed, mark }
     }
 }
 
 /// A thread that is being taken. If nobody waits for that any more, it is let go.
-struct Claim {
-    vault: Vault,
+struct PendingLease {
+    vault: SealedStore,
     thread: String,
     owner: String,
     is_open: bool,
 }
 
-impl Drop for Claim {
+impl Drop for PendingLease {
     fn drop(&mut self) {
         if !self.is_open {
             // It is queued behind the claim, and nobody waits for it.
@@ -94,13 +95,13 @@ impl Drop for Claim {
 }
 
 /// A run in its thread.
-struct Tenant {
-    keeper: Option<Keeper<Json, JsonCodec>>,
+struct StoredThreadLease {
+    keeper: Option<CheckpointWriter<Json, JsonCodec>>,
     graph: String,
     lease: Option<Lease>,
 }
 
-impl Tenant {
+impl StoredThreadLease {
     fn leave(&mut self) -> Answer<()> {
         // Nothing may claim the thread once it is free.
         self.lease = None;
@@ -115,11 +116,11 @@ impl Tenant {
     }
 }
 
-impl Hold for Tenant {
+impl Hold for StoredThreadLease {
     fn begin(&mut self, run: &Origin) {
         if let Some(keeper) = &mut self.keeper {
             let Origin { run_id, seed, mark } = run.clone();
-            keeper.begin(&Header { run_id, seed, graph: self.graph.clone(), mark });
+            keeper.begin(&RunHeader { run_id, seed, graph: self.graph.clone(), mark });
         }
     }
 
@@ -137,7 +138,7 @@ impl Hold for Tenant {
     }
 }
 
-impl Drop for Tenant {
+impl Drop for StoredThreadLease {
     fn drop(&mut self) {
         drop(self.leave());
     }

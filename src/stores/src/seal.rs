@@ -18,14 +18,14 @@ use twox_hash::XxHash3_64;
 
 mod key;
 
-use key::{Key, Opened};
+use key::{CipherKey, ParsedTag};
 
 /// Tells a store from all others.
 type StoreId = [u64; 2];
 
 /// Where an entry belongs; one that is moved elsewhere does not open.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct EntryPosition<'a> {
     /// The thread.
     pub thread: &'a str,
     /// The entry's number.
@@ -44,14 +44,14 @@ pub struct Place<'a> {
 
 /// Closes and opens the bodies of entries. With keys there is no plain text,
 /// neither written nor accepted.
-pub struct Seal {
+pub struct Cipher {
     /// The first one closes.
-    keys: Box<[Key]>,
+    keys: Box<[CipherKey]>,
     /// The store that all of it belongs to.
     store: StoreId,
 }
 
-impl Seal {
+impl Cipher {
     /// Damage is noticed; whoever can read the store can read the entries.
     pub fn tagged() -> Self {
         Self::with_keys([])
@@ -65,14 +65,14 @@ impl Seal {
     /// The same with the first of several keys; entries that were closed with one of
     /// the others open too.
     pub fn with_keys<'a>(keys: impl IntoIterator<Item = &'a [u8; 32]>) -> Self {
-        Self { keys: keys.into_iter().map(Key::new).collect(), store: StoreId::default() }
+        Self { keys: keys.into_iter().map(CipherKey::new).collect(), store: StoreId::default() }
     }
 
     /// Closes a body.
     ///
     /// # Errors
     /// `store_failed` if the operating system gives no random numbers.
-    pub fn close(&self, place: Place<'_>, body: &mut [u8]) -> Result<Tag, Fault> {
+    pub fn close(&self, place: EntryPosition<'_>, body: &mut [u8]) -> Result<Tag, Fault> {
         let about = self.about(place, body.len() as u64);
         match self.keys.first() {
             Some(key) => key.close((place.thread, &about), body),
@@ -83,8 +83,13 @@ impl Seal {
     /// Opens a body.
     ///
     /// # Errors
-    /// Those of [`Seal::check`].
-    pub fn open(&self, place: Place<'_>, tag: &Tag, mut body: Vec<u8>) -> Result<Vec<u8>, Fault> {
+    /// Those of [`Cipher::check`].
+    pub fn open(
+        &self,
+        place: EntryPosition<'_>,
+        tag: &Tag,
+        mut body: Vec<u8>,
+    ) -> Result<Vec<u8>, Fault> {
         let about = (place.thread, &self.about(place, body.len() as u64));
         if !place.is_possible() {
             return Err(damaged(place));
@@ -95,7 +100,7 @@ impl Seal {
                 if is_whole { Ok(body) } else { Err(damaged(place)) }
             }
             (keys, _) => match key::find(keys, tag) {
-                Opened::With(key, sealed) if key.open(about, sealed, &mut body) => Ok(body),
+                ParsedTag::With(key, sealed) if key.open(about, sealed, &mut body) => Ok(body),
                 other => Err(refused(&other, place)),
             },
         }
@@ -107,7 +112,7 @@ impl Seal {
     /// `checkpoint_corrupt` if it was changed or moved, or the key is another;
     /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or too much.
     pub fn check(&self, thread: &str, mark: &Mark, tag: &Tag) -> Result<(), Fault> {
-        let place = Place::of(thread, mark);
+        let place = EntryPosition::of(thread, mark);
         let about = (thread, &self.about(place, mark.size));
         if !place.is_possible() {
             return Err(damaged(place));
@@ -118,7 +123,7 @@ impl Seal {
                 if checksum(about, body) == *tag { Ok(()) } else { Err(damaged(place)) }
             }
             (keys, _) => match key::find(keys, tag) {
-                Opened::With(key, sealed) if key.check(about, sealed) => Ok(()),
+                ParsedTag::With(key, sealed) if key.check(about, sealed) => Ok(()),
                 other => Err(refused(&other, place)),
             },
         }
@@ -127,7 +132,7 @@ impl Seal {
     /// Whether an entry, or a thread, was closed with the key that closes now.
     pub fn is_current(&self, tag: &Tag) -> bool {
         match (&*self.keys, key::find(&self.keys, tag)) {
-            ([first, ..], Opened::With(key, _)) => std::ptr::eq(first, key),
+            ([first, ..], ParsedTag::With(key, _)) => std::ptr::eq(first, key),
             _ => self.keys.is_empty(),
         }
     }
@@ -135,7 +140,7 @@ impl Seal {
     /// Closes what a thread says of itself: that `last` was added last.
     ///
     /// # Errors
-    /// As [`Seal::close`].
+    /// As [`Cipher::close`].
     pub fn close_head(&self, thread: &str, last: u64) -> Result<Tag, Fault> {
         let about = self.head(last);
         match self.keys.first() {
@@ -147,7 +152,7 @@ impl Seal {
     /// Checks what a thread says of itself.
     ///
     /// # Errors
-    /// As [`Seal::check`].
+    /// As [`Cipher::check`].
     pub fn check_head(&self, thread: &str, found: &Head) -> Result<(), Fault> {
         if found.last != found.stored {
             return Err(cut(thread, found));
@@ -157,15 +162,15 @@ impl Seal {
             return Ok(());
         }
         let about = self.head(found.last);
-        let place = Place::head(thread, found.last);
+        let place = EntryPosition::head(thread, found.last);
         match (&*self.keys, &found.tag) {
             ([], Tag::Short(_)) => {
                 let is_whole = checksum((thread, &about), 0) == found.tag;
                 if is_whole { Ok(()) } else { Err(cut(thread, found)) }
             }
             (keys, tag) => match key::find(keys, tag) {
-                Opened::With(key, sealed) if key.check((thread, &about), sealed) => Ok(()),
-                Opened::With(..) | Opened::Damaged => Err(cut(thread, found)),
+                ParsedTag::With(key, sealed) if key.check((thread, &about), sealed) => Ok(()),
+                ParsedTag::With(..) | ParsedTag::Damaged => Err(cut(thread, found)),
                 other => Err(refused(&other, place)),
             },
         }
@@ -173,11 +178,11 @@ impl Seal {
 }
 
 /// How a whole store is protected.
-impl Seal {
+impl Cipher {
     /// What is written into a store that begins with this.
     ///
     /// # Errors
-    /// As [`Seal::close`].
+    /// As [`Cipher::close`].
     pub fn new_store(&self) -> Result<Tag, Fault> {
         self.of_store(key::random_id()?).close_store()
     }
@@ -185,7 +190,7 @@ impl Seal {
     /// The same for the store that this belongs to.
     ///
     /// # Errors
-    /// As [`Seal::close`].
+    /// As [`Cipher::close`].
     pub fn close_store(&self) -> Result<Tag, Fault> {
         let about = about(STORE, self.store);
         let tag = match self.keys.first() {
@@ -216,22 +221,22 @@ impl Seal {
         Self { keys: self.keys.clone(), store }
     }
 
-    fn check_store(&self, name: &str, (tag, about): (&Tag, &About)) -> Result<(), Fault> {
+    fn check_store(&self, name: &str, (tag, about): (&Tag, &AssociatedData)) -> Result<(), Fault> {
         let refused = |code, problem: &str, hint: &str| {
             Err(Fault::new(Category::State, code, format!("{problem}: {name}")).hint(hint))
         };
         match (&*self.keys, key::find(&self.keys, tag)) {
-            ([], Opened::Plain) if checksum(("", about), 0) == *tag => Ok(()),
-            (_, Opened::With(key, sealed)) if key.check(("", about), sealed) => Ok(()),
-            (_, Opened::Locked) => {
+            ([], ParsedTag::Plain) if checksum(("", about), 0) == *tag => Ok(()),
+            (_, ParsedTag::With(key, sealed)) if key.check(("", about), sealed) => Ok(()),
+            (_, ParsedTag::Locked) => {
                 refused("checkpoint_encrypted", "the store is encrypted", "open it with its key")
             }
-            ([_, ..], Opened::Plain) => refused(
+            ([_, ..], ParsedTag::Plain) => refused(
                 "checkpoint_plain",
                 "the store is not encrypted",
                 "open it without a key; one that is encrypted is so from its beginning",
             ),
-            ([_, ..], Opened::Damaged) if key::is_of_a_key(tag) => refused(
+            ([_, ..], ParsedTag::Damaged) if key::is_of_a_key(tag) => refused(
                 "checkpoint_encrypted",
                 "the store is encrypted with another key",
                 "open it with its key; while keys change, with both: key=[new, old]",
@@ -258,7 +263,7 @@ fn split(found: &Tag) -> (Tag, StoreId) {
     })
 }
 
-impl<'a> Place<'a> {
+impl<'a> EntryPosition<'a> {
     /// The place that a mark tells of.
     pub const fn of(thread: &'a str, mark: &Mark) -> Self {
         let Mark { seq, parent, base, kind, step, at, .. } = *mark;
@@ -281,22 +286,22 @@ impl<'a> Place<'a> {
 }
 
 /// What a tag is about, beside the name of the thread.
-type About = [u8; 72];
+type AssociatedData = [u8; 72];
 
-impl Seal {
-    fn about(&self, place: Place<'_>, size: u64) -> About {
-        let Place { seq, parent, base, kind, step, at, .. } = place;
+impl Cipher {
+    fn about(&self, place: EntryPosition<'_>, size: u64) -> AssociatedData {
+        let EntryPosition { seq, parent, base, kind, step, at, .. } = place;
         // Those of threads have none.
         let kind = 1 + EntryKind::ALL.iter().take_while(|other| **other != kind).count() as u64;
         about([kind, seq, parent, base, step, at.as_micros(), size], self.store)
     }
 
-    fn head(&self, last: u64) -> About {
+    fn head(&self, last: u64) -> AssociatedData {
         about([0, last, 0, 0, 0, 0, 0], self.store)
     }
 }
 
-fn about(numbers: [u64; 7], store: StoreId) -> About {
+fn about(numbers: [u64; 7], store: StoreId) -> AssociatedData {
     let mut about = [0; 72];
     let numbers = numbers.into_iter().chain(store);
     for (bytes, number) in about.as_chunks_mut().0.iter_mut().zip(numbers) {
@@ -306,7 +311,7 @@ fn about(numbers: [u64; 7], store: StoreId) -> About {
 }
 
 /// The tag of what is not encrypted, by the checksum of its body.
-fn checksum((thread, about): (&str, &About), body: u64) -> Tag {
+fn checksum((thread, about): (&str, &AssociatedData), body: u64) -> Tag {
     let seed = XxHash3_64::oneshot_with_seed(body, thread.as_bytes());
     let place = XxHash3_64::oneshot_with_seed(seed, about);
     let mut tag = [0; 16];
@@ -316,15 +321,15 @@ fn checksum((thread, about): (&str, &About), body: u64) -> Tag {
     Tag::Short(tag)
 }
 
-fn refused(found: &Opened<'_>, place: Place<'_>) -> Fault {
+fn refused(found: &ParsedTag<'_>, place: EntryPosition<'_>) -> Fault {
     match found {
-        Opened::With(..) | Opened::Damaged => damaged(place),
-        Opened::Plain => plain(place),
-        Opened::Locked => locked(place),
+        ParsedTag::With(..) | ParsedTag::Damaged => damaged(place),
+        ParsedTag::Plain => plain(place),
+        ParsedTag::Locked => locked(place),
     }
 }
 
-fn damaged(place: Place<'_>) -> Fault {
+fn damaged(place: EntryPosition<'_>) -> Fault {
     let message = place.told("what was stored is damaged");
     Fault::new(Category::State, "checkpoint_corrupt", message)
         .with("thread", place.thread)
@@ -348,14 +353,14 @@ fn cut(thread: &str, found: &Head) -> Fault {
         .hint("check the key, or restore the store from a copy")
 }
 
-fn locked(place: Place<'_>) -> Fault {
+fn locked(place: EntryPosition<'_>) -> Fault {
     let message = place.told("what was stored is encrypted");
     Fault::new(Category::State, "checkpoint_encrypted", message)
         .with("thread", place.thread)
         .hint("open the store with the key it was written with")
 }
 
-fn plain(place: Place<'_>) -> Fault {
+fn plain(place: EntryPosition<'_>) -> Fault {
     let message = place.told("what was stored is not encrypted");
     Fault::new(Category::State, "checkpoint_plain", message)
         .with("thread", place.thread)

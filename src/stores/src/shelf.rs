@@ -25,17 +25,17 @@ mod turn;
 mod values;
 mod wire;
 
-pub use entries::{OWNER, Seen};
-pub use rewrite::{Keys, copied, remove_checkpoints};
+pub use entries::{KnownEntries, OWNER};
+pub use rewrite::{CheckpointKeys, copied, remove_checkpoints};
 pub use turn::WriteTurn;
 
 use crate::codec::corrupt;
-use values::{Values, Version};
-use wire::{Put, Wrote};
+use values::{ValueVersion, ValueVersions};
+use wire::{CheckpointDiff, TaskWrites};
 
 /// One thread, and all that is known of it.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct LangGraphThread {
     thread: String,
     /// The last entry.
     tip: u64,
@@ -47,19 +47,19 @@ pub struct Shelf {
     weight: usize,
     /// What of that a snapshot would hold.
     live: usize,
-    spaces: BTreeMap<String, Space>,
-    values: Values,
-    drafts: Vec<Draft>,
+    spaces: BTreeMap<String, NamespaceCheckpoints>,
+    values: ValueVersions,
+    drafts: Vec<DraftEntry>,
 }
 
 /// A namespace.
 #[derive(Debug, Default)]
-struct Space {
-    marks: BTreeMap<String, Mark>,
+struct NamespaceCheckpoints {
+    marks: BTreeMap<String, CheckpointMark>,
     /// Checkpoints since the last snapshot, and the last before it.
-    shots: BTreeMap<String, Shot>,
+    shots: BTreeMap<String, CheckpointRecord>,
     /// What was written since the last snapshot, and what it holds.
-    writes: BTreeMap<String, Vec<Write>>,
+    writes: BTreeMap<String, Vec<TaskWrite>>,
     /// The entries of what was written at checkpoints that have not come yet.
     early: BTreeMap<String, Vec<u64>>,
     live: usize,
@@ -67,7 +67,7 @@ struct Space {
 
 /// Where a checkpoint is, and what is known of it without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct CheckpointMark {
     /// Its entry.
     pub seq: u64,
     /// The id of the checkpoint it comes from.
@@ -79,14 +79,14 @@ pub struct Mark {
 }
 
 #[derive(Clone, Debug)]
-struct Shot {
-    head: Version,
-    values: BTreeMap<Arc<str>, Version>,
+struct CheckpointRecord {
+    head: ValueVersion,
+    values: BTreeMap<Arc<str>, ValueVersion>,
 }
 
 /// What a task wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct TaskWrite {
     /// The task's id.
     pub task: String,
     /// Where the task is, for the order of writes.
@@ -102,7 +102,7 @@ pub struct Write {
 
 /// A checkpoint to be kept.
 #[derive(Clone, Debug)]
-pub struct New {
+pub struct NewCheckpoint {
     /// Its namespace.
     pub space: String,
     /// Its id.
@@ -115,13 +115,13 @@ pub struct New {
     pub step: u64,
     /// Everything but its values.
     pub head: Vec<u8>,
-    /// Its values, each by what is different from [`Shelf::before`].
-    pub values: Vec<(String, Change)>,
+    /// Its values, each by what is different from [`LangGraphThread::before`].
+    pub values: Vec<(String, ValueChange)>,
 }
 
 /// What a value is, compared with the one before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ValueChange {
     /// The same.
     Same,
     /// These bytes, whatever they share with it.
@@ -139,20 +139,20 @@ pub enum Change {
 
 /// A checkpoint as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub struct FullCheckpoint {
     /// The id of the checkpoint it comes from.
     pub parent: Option<String>,
     /// Everything but its values.
     pub head: Arc<[u8]>,
     /// Its values.
-    pub values: Vec<Valued>,
+    pub values: Vec<CheckpointValue>,
     /// What was written there, in the order of tasks.
-    pub writes: Vec<Write>,
+    pub writes: Vec<TaskWrite>,
 }
 
 /// One value of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Valued {
+pub struct CheckpointValue {
     /// Its name.
     pub name: String,
     /// Two values with the same stamp are the same, in one shelf.
@@ -163,7 +163,7 @@ pub struct Valued {
 
 /// An entry that is still to be stored.
 #[derive(Debug)]
-struct Draft {
+struct DraftEntry {
     seq: u64,
     parent: u64,
     base: u64,
@@ -172,7 +172,7 @@ struct Draft {
     body: Vec<u8>,
 }
 
-impl Shelf {
+impl LangGraphThread {
     /// A checkpoint's share in what is needed to go on.
     const MARK: usize = 48;
     /// What an entry costs beside its bytes.
@@ -191,14 +191,14 @@ impl Shelf {
     }
 
     /// All checkpoints, by namespace and id.
-    pub fn marks(&self) -> impl Iterator<Item = (&str, &str, &Mark)> {
+    pub fn marks(&self) -> impl Iterator<Item = (&str, &str, &CheckpointMark)> {
         self.spaces.iter().flat_map(|(space, held)| {
             held.marks.iter().map(|(id, mark)| (space.as_str(), id.as_str(), mark))
         })
     }
 
     /// Where a checkpoint is.
-    pub fn mark(&self, space: &str, id: &str) -> Option<&Mark> {
+    pub fn mark(&self, space: &str, id: &str) -> Option<&CheckpointMark> {
         self.spaces.get(space)?.marks.get(id)
     }
 
@@ -227,15 +227,15 @@ impl Shelf {
     }
 
     /// A checkpoint at hand: one since the last snapshot, or the last of its namespace.
-    pub fn picture(&self, space: &str, id: &str) -> Option<Picture> {
+    pub fn picture(&self, space: &str, id: &str) -> Option<FullCheckpoint> {
         let held = self.spaces.get(space)?;
         let (mark, shot) = (held.marks.get(id)?, held.shots.get(id)?);
-        let valued = |(name, version): (&Arc<str>, &Version)| Valued {
+        let valued = |(name, version): (&Arc<str>, &ValueVersion)| CheckpointValue {
             name: name.to_string(),
             stamp: self.values.stamp(*version),
             bytes: self.values.bytes(*version),
         };
-        Some(Picture {
+        Some(FullCheckpoint {
             parent: mark.parent.clone(),
             head: self.values.bytes(shot.head),
             values: shot.values.iter().map(valued).collect(),
@@ -243,11 +243,11 @@ impl Shelf {
         })
     }
 
-    /// Keeps a checkpoint, told from [`Shelf::before`].
+    /// Keeps a checkpoint, told from [`LangGraphThread::before`].
     ///
     /// # Errors
     /// `checkpoint_corrupt` if a value shares bytes with one that is not there.
-    pub fn put(&mut self, new: New) -> Result<(), Fault> {
+    pub fn put(&mut self, new: NewCheckpoint) -> Result<(), Fault> {
         let base = self.before(&new.space, new.parent.as_deref());
         let step = new.step;
         let (put, flats) = self.told(new, base)?;
@@ -263,23 +263,23 @@ impl Shelf {
     }
 
     /// Keeps what a task wrote at a checkpoint, which may come later itself.
-    pub fn put_writes(&mut self, space: &str, id: &str, writes: Vec<Write>) {
+    pub fn put_writes(&mut self, space: &str, id: &str, writes: Vec<TaskWrite>) {
         let known = self.spaces.get(space).and_then(|held| held.writes.get(id));
-        let is_new = |write: &Write| {
-            let same = |known: &Write| known.task == write.task && known.place == write.place;
+        let is_new = |write: &TaskWrite| {
+            let same = |known: &TaskWrite| known.task == write.task && known.place == write.place;
             write.place < 0 || !known.is_some_and(|known| known.iter().any(same))
         };
         let writes: Vec<_> = writes.into_iter().filter(is_new).collect();
         if writes.is_empty() {
             return;
         }
-        let wrote = Wrote { space: space.to_owned(), id: id.to_owned(), writes };
+        let wrote = TaskWrites { space: space.to_owned(), id: id.to_owned(), writes };
         self.draft(EntryKind::Part, 0, wrote.encode());
         self.add_writes(wrote, self.tip);
         self.weigh(space);
     }
 
-    fn shot(&self, space: &str, id: Option<&str>) -> Option<Shot> {
+    fn shot(&self, space: &str, id: Option<&str>) -> Option<CheckpointRecord> {
         self.spaces.get(space)?.shots.get(id?).cloned()
     }
 
@@ -291,7 +291,7 @@ impl Shelf {
         here.map(|write| Arc::clone(&write.value)).collect()
     }
 
-    fn add(&mut self, put: Put, seq: u64) -> Result<(), Fault> {
+    fn add(&mut self, put: CheckpointDiff, seq: u64) -> Result<(), Fault> {
         let base = put.base.as_deref();
         let shot = self.shot(&put.space, base);
         if base.is_some() && shot.is_none() {
@@ -311,13 +311,13 @@ impl Shelf {
         let held = self.spaces.entry(put.space.clone()).or_default();
         let known = held.marks.remove(&put.id).map(|mark| mark.wrote);
         let wrote = known.or_else(|| held.early.remove(&put.id)).unwrap_or_default();
-        let mark = Mark { seq, parent: put.parent, run: put.run, wrote };
+        let mark = CheckpointMark { seq, parent: put.parent, run: put.run, wrote };
         held.marks.insert(put.id.clone(), mark);
-        held.shots.insert(put.id, Shot { head, values });
+        held.shots.insert(put.id, CheckpointRecord { head, values });
         Ok(())
     }
 
-    fn add_writes(&mut self, wrote: Wrote, seq: u64) {
+    fn add_writes(&mut self, wrote: TaskWrites, seq: u64) {
         let held = self.spaces.entry(wrote.space.clone()).or_default();
         match held.marks.get_mut(&wrote.id) {
             Some(mark) => mark.wrote.push(seq),
@@ -349,9 +349,9 @@ impl Shelf {
 }
 
 /// Adds writes to others of the same checkpoint.
-fn merge(known: &mut Vec<Write>, writes: Vec<Write>) {
+fn merge(known: &mut Vec<TaskWrite>, writes: Vec<TaskWrite>) {
     for write in writes {
-        let same = |known: &&mut Write| known.task == write.task && known.place == write.place;
+        let same = |known: &&mut TaskWrite| known.task == write.task && known.place == write.place;
         match known.iter_mut().find(same) {
             None => known.push(write),
             Some(known) if write.place < 0 => *known = write,
@@ -360,7 +360,7 @@ fn merge(known: &mut Vec<Write>, writes: Vec<Write>) {
     }
 }
 
-fn in_order(mut writes: Vec<Write>) -> Vec<Write> {
+fn in_order(mut writes: Vec<TaskWrite>) -> Vec<TaskWrite> {
     writes.sort_by(|a, b| (&a.path, &a.task, a.place).cmp(&(&b.path, &b.task, b.place)));
     writes
 }

@@ -34,9 +34,9 @@ mod statements;
 mod tenure;
 mod writer;
 
-use queue::Haste;
+use queue::FlushMode;
 use statements as sql;
-use writer::Writer;
+use writer::WriterThread;
 
 /// How long a commit waits for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum Sync {
 
 /// How a file is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct SqliteSettings {
     /// How long a commit waits for the disk.
     pub sync: Sync,
     /// Bytes the file may grow to; what would go beyond fails with `store_full`.
@@ -61,7 +61,7 @@ pub struct Settings {
     pub delay: Duration,
 }
 
-impl Default for Settings {
+impl Default for SqliteSettings {
     fn default() -> Self {
         Self { sync: Sync::default(), max_bytes: None, delay: Duration::from_millis(1) }
     }
@@ -71,7 +71,7 @@ impl Default for Settings {
 pub struct SqliteStore {
     name: String,
     clock: Arc<dyn Clock>,
-    writer: Writer,
+    writer: WriterThread,
 }
 
 impl SqliteStore {
@@ -81,17 +81,21 @@ impl SqliteStore {
     /// `store_setting_invalid` if no file is meant, `store_unavailable` if it cannot be
     /// opened, `store_corrupt` if it is
     /// something else, `store_version` if a later antiphon has written it.
-    pub fn open(path: &Path, settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, Fault> {
+    pub fn open(
+        path: &Path,
+        settings: SqliteSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Fault> {
         // These are SQLite's names for what is gone with its connection.
         if path.as_os_str().is_empty() || path == Path::new(":memory:") {
             return Err(fault::no_file(path));
         }
         let name = format!("sqlite:{}", path.display());
-        Ok(Self { writer: Writer::start(path, settings)?, name, clock })
+        Ok(Self { writer: WriterThread::start(path, settings)?, name, clock })
     }
 
-    fn present(&self) -> sql::Present {
-        sql::Present { now: self.clock.now(), shared: self.clock.shared() }
+    fn present(&self) -> sql::ClockReading {
+        sql::ClockReading { now: self.clock.now(), shared: self.clock.shared() }
     }
 }
 
@@ -113,11 +117,11 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, batch: Batch) -> Answer<()> {
-        self.writer.append(batch, self.clock.now(), Haste::Now)
+        self.writer.append(batch, self.clock.now(), FlushMode::Now)
     }
 
     fn append_soon(&self, batch: Batch) -> Answer<()> {
-        self.writer.append(batch, self.clock.now(), Haste::Soon)
+        self.writer.append(batch, self.clock.now(), FlushMode::Soon)
     }
 
     fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {

@@ -4,14 +4,14 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Answer, EntryKind, Span};
 use futures_util::FutureExt;
 
-use crate::keep::Keep;
+use crate::keep::RetentionPolicy;
 use crate::lease::TERM;
-use crate::log::Vault;
+use crate::log::SealedStore;
 
 /// What is to be removed of one thread, and how far that has come. Whatever
 /// fails here is tried again after the next snapshot, and fails no run.
-pub(crate) struct Tidy {
-    keep: Keep,
+pub(crate) struct Pruner {
+    keep: RetentionPolicy,
     /// So many checkpoints from now on, those before the last snapshot are too many.
     countdown: Option<u64>,
     /// Since when there may be something that is not needed.
@@ -21,8 +21,8 @@ pub(crate) struct Tidy {
     under_way: Option<Answer<()>>,
 }
 
-impl Tidy {
-    pub(crate) const fn new(keep: Keep) -> Self {
+impl Pruner {
+    pub(crate) const fn new(keep: RetentionPolicy) -> Self {
         let since = Time::from_micros(0);
         Self { keep, countdown: None, due: None, since, under_way: None }
     }
@@ -49,7 +49,7 @@ impl Tidy {
     }
 
     /// Goes on by one step, without waiting.
-    pub(crate) fn go_on(&mut self, vault: &Vault, (thread, owner): (&str, &str)) {
+    pub(crate) fn go_on(&mut self, vault: &SealedStore, (thread, owner): (&str, &str)) {
         if self.under_way.as_mut().and_then(FutureExt::now_or_never).is_some() {
             self.under_way = None;
         }
@@ -64,11 +64,11 @@ impl Tidy {
 
     /// Does the rest once the thread is free; it is taken again for that, unless
     /// somebody else was faster.
-    pub(crate) async fn finish(self, vault: Vault, thread: String, owner: String) {
+    pub(crate) async fn finish(self, vault: SealedStore, thread: String, owner: String) {
         let left = self.under_way.map(|_| self.since);
         let Some(now) = self.due.or(left) else { return };
         if vault.store().claim(&thread, &owner, TERM).await.is_ok() {
-            let taken = Taken { vault, thread, owner };
+            let taken = TakenThread { vault, thread, owner };
             let about = (taken.thread.clone(), taken.owner.clone());
             let _ = remove(taken.vault.clone(), about, (self.keep, now)).await;
         }
@@ -76,22 +76,22 @@ impl Tidy {
 }
 
 /// A thread that is let go also if nobody waits any more.
-struct Taken {
-    vault: Vault,
+struct TakenThread {
+    vault: SealedStore,
     thread: String,
     owner: String,
 }
 
-impl Drop for Taken {
+impl Drop for TakenThread {
     fn drop(&mut self) {
         drop(self.vault.release(&self.thread, &self.owner));
     }
 }
 
 async fn remove(
-    vault: Vault,
+    vault: SealedStore,
     (thread, owner): (String, String),
-    (keep, now): (Keep, Time),
+    (keep, now): (RetentionPolicy, Time),
 ) -> Result<(), Fault> {
     let marks = vault.marks(&thread, Span::ALL, None).await?;
     // What follows goes first: an entry never lacks the one it follows.

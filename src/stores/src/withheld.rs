@@ -3,14 +3,14 @@
 use antiphon_runtime::store::EntryKind;
 
 /// What an entry is, and what is in it.
-pub(crate) type Body = (EntryKind, Vec<u8>);
+pub(crate) type BufferedEntry = (EntryKind, Vec<u8>);
 
 /// What has happened since the last superstep. It is written as soon as a task
 /// asks or the run ends, and so is whatever still comes of that superstep: the
 /// tasks beside one that asks go on until they have ended too.
 #[derive(Default)]
-pub(crate) struct Withheld {
-    parts: Vec<Body>,
+pub(crate) struct ExitBuffer {
+    parts: Vec<BufferedEntry>,
     /// Whether the thread holds the superstep that they follow.
     stands: bool,
     rests: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Withheld {
     supersteps: u64,
 }
 
-impl Withheld {
+impl ExitBuffer {
     /// Nothing, after what a thread holds, if it holds anything. A superstep that
     /// is open there may rest again without anything new: what was asked is not
     /// asked twice.
@@ -31,7 +31,7 @@ impl Withheld {
         Self { supersteps, ..Self::default() }
     }
 
-    pub(crate) fn add(&mut self, part: Body, rests: bool) {
+    pub(crate) fn add(&mut self, part: BufferedEntry, rests: bool) {
         self.parts.push(part);
         self.rests |= rests;
     }
@@ -48,7 +48,7 @@ impl Withheld {
     }
 
     /// All of it: it is written now, and so is what it follows.
-    pub(crate) fn take(&mut self) -> Vec<Body> {
+    pub(crate) fn take(&mut self) -> Vec<BufferedEntry> {
         self.stands = true;
         std::mem::take(&mut self.parts)
     }

@@ -17,10 +17,10 @@ use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_runtime::{Clock, ManualClock};
-use antiphon_stores::clerk::{Copying, Pruning};
+use antiphon_stores::clerk::{CopyRequest, PruneRequest};
 use antiphon_stores::{
-    Clerk, Codec, Header, JsonCodec, Keep, Log, MemoryStore, Seal, Settings, SqliteStore, Vault,
-    owner,
+    Cipher, Codec, JsonCodec, MemoryStore, RetentionPolicy, RunHeader, SealedStore, SqliteSettings,
+    SqliteStore, ThreadAdmin, ThreadLog, owner,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -34,21 +34,21 @@ use database::Schema;
 
 /// A store under test, and whoever sees to it.
 struct Subject {
-    vault: Vault,
+    vault: SealedStore,
     clock: Arc<ManualClock>,
-    clerk: Clerk,
+    clerk: ThreadAdmin,
     _folder: Option<TempDir>,
 }
 
 impl Subject {
     fn new(
         open: impl FnOnce(Arc<ManualClock>) -> Arc<dyn Store>,
-        seal: Seal,
+        seal: Cipher,
         folder: Option<TempDir>,
     ) -> Self {
         let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
-        let vault = Vault::new(open(clock.clone()), Arc::new(seal));
-        let clerk = Clerk::new(vault.clone(), clock.clone(), "clerk".into());
+        let vault = SealedStore::new(open(clock.clone()), Arc::new(seal));
+        let clerk = ThreadAdmin::new(vault.clone(), clock.clone(), "clerk".into());
         Self { vault, clock, clerk, _folder: folder }
     }
 
@@ -56,14 +56,14 @@ impl Subject {
         self.vault.store()
     }
 
-    async fn log(&self, thread: &str) -> Log {
-        Log::open(self.vault.clone(), thread, "me", TERM).await.unwrap().0
+    async fn log(&self, thread: &str) -> ThreadLog {
+        ThreadLog::open(self.vault.clone(), thread, "me", TERM).await.unwrap().0
     }
 
     /// A run of a superstep a second that is not at its end, and a snapshot after each of these.
     async fn write(&self, thread: &str, steps: u64, snapshots: &[u64]) {
         let header =
-            Header { run_id: "run".into(), seed: Seed::new(7), graph: "large".into(), mark: 3 };
+            RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "large".into(), mark: 3 };
         let (run, snapshot) = (header.encode(), snapshot());
         let mut log = self.log(thread).await;
         log.append([(EntryKind::Run, &run[..])], 0, Time::from_micros(1)).unwrap().await.unwrap();
@@ -81,7 +81,7 @@ impl Subject {
     }
 
     async fn copy(&self, from: &str, to: &str, checkpoint: Option<u64>) -> Result<(), Fault> {
-        self.clerk.copy(Copying { from, checkpoint, to, run_id: "other" }).await
+        self.clerk.copy(CopyRequest { from, checkpoint, to, run_id: "other" }).await
     }
 
     async fn entries(&self, thread: &str) -> Vec<u64> {
@@ -118,16 +118,16 @@ fn snapshot() -> Vec<u8> {
 }
 
 fn memory() -> Subject {
-    Subject::new(|clock| Arc::new(MemoryStore::new(clock)), Seal::tagged(), None)
+    Subject::new(|clock| Arc::new(MemoryStore::new(clock)), Cipher::tagged(), None)
 }
 
 fn sqlite() -> Subject {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
     let open = move |clock: Arc<ManualClock>| -> Arc<dyn Store> {
-        Arc::new(SqliteStore::open(&path, Settings::default(), clock).unwrap())
+        Arc::new(SqliteStore::open(&path, SqliteSettings::default(), clock).unwrap())
     };
-    Subject::new(open, Seal::keyed(&[7; 32]), Some(folder))
+    Subject::new(open, Cipher::keyed(&[7; 32]), Some(folder))
 }
 
 /// An owner whose process has ended: another one has its number by now.
@@ -141,7 +141,7 @@ fn gone() -> String {
 /// One whose clock cannot be set.
 fn postgres() -> Subject {
     let schema = Schema::new();
-    Subject::new(move |_| Arc::new(schema.open()), Seal::tagged(), None)
+    Subject::new(move |_| Arc::new(schema.open()), Cipher::tagged(), None)
 }
 
 /// Runs each test against each store; that in a file is encrypted too. Those
@@ -187,9 +187,9 @@ each_store! {
     what_another_engine_keeps_is_not_pruned
 }
 
-fn keep(last: u64) -> Pruning {
-    let keep = Keep { last: Some(last), ..Keep::default() };
-    Pruning { keep, ..Pruning::default() }
+fn keep(last: u64) -> PruneRequest {
+    let keep = RetentionPolicy { last: Some(last), ..RetentionPolicy::default() };
+    PruneRequest { keep, ..PruneRequest::default() }
 }
 
 /// Steps 1 to 30 and snapshots after 10 and 20: entries 1..=35, snapshots 12 and 24.
@@ -224,10 +224,14 @@ async fn the_last_checkpoints_stay_and_what_they_are_read_from(subject: Subject)
 async fn the_last_checkpoint_stays_whatever_the_limits(subject: Subject) {
     thirty(&subject, "t").await;
     subject.clock.advance(Duration::from_hours(1));
-    let none = Keep { last: Some(0), age: Some(Duration::ZERO), bytes: Some(0) };
-    subject.clerk.prune("t", &Pruning { keep: none, ..Pruning::default() }).await.unwrap();
+    let none = RetentionPolicy { last: Some(0), age: Some(Duration::ZERO), bytes: Some(0) };
+    subject
+        .clerk
+        .prune("t", &PruneRequest { keep: none, ..PruneRequest::default() })
+        .await
+        .unwrap();
     assert_eq!(subject.entries("t").await, (24..=35).collect::<Vec<_>>());
-    let nothing = subject.clerk.prune("t", &Pruning::default()).await.unwrap();
+    let nothing = subject.clerk.prune("t", &PruneRequest::default()).await.unwrap();
     assert_eq!((nothing.threads, nothing.entries), (1, 0), "no limits, no pruning");
 }
 
@@ -235,8 +239,11 @@ async fn old_checkpoints_go(subject: Subject) {
     thirty(&subject, "t").await;
     // It is second 31, and the first snapshot is of second 10.
     let older = |seconds| {
-        let keep = Keep { age: Some(Duration::from_secs(seconds)), ..Keep::default() };
-        Pruning { keep, ..Pruning::default() }
+        let keep = RetentionPolicy {
+            age: Some(Duration::from_secs(seconds)),
+            ..RetentionPolicy::default()
+        };
+        PruneRequest { keep, ..PruneRequest::default() }
     };
     assert_eq!(subject.clerk.prune("t", &older(22)).await.unwrap().entries, 0);
     assert_eq!(subject.clerk.prune("t", &older(21)).await.unwrap().entries, 11);
@@ -246,8 +253,8 @@ async fn old_checkpoints_go(subject: Subject) {
 async fn what_weighs_too_much_goes(subject: Subject) {
     thirty(&subject, "t").await;
     let lighter = |kilobytes: u64| {
-        let keep = Keep { bytes: Some(kilobytes * 1024), ..Keep::default() };
-        Pruning { keep, ..Pruning::default() }
+        let keep = RetentionPolicy { bytes: Some(kilobytes * 1024), ..RetentionPolicy::default() };
+        PruneRequest { keep, ..PruneRequest::default() }
     };
     assert_eq!(subject.clerk.prune("t", &lighter(40)).await.unwrap().entries, 0);
     subject.clerk.prune("t", &lighter(25)).await.unwrap();
@@ -274,11 +281,12 @@ async fn branches_that_nobody_wants_go(subject: Subject) {
 
 async fn a_rehearsal_removes_nothing(subject: Subject) {
     thirty(&subject, "t").await;
-    let rehearsal = Pruning { rehearsal: true, ..keep(1) };
+    let rehearsal = PruneRequest { rehearsal: true, ..keep(1) };
     let told = subject.clerk.prune_all(&rehearsal).await.unwrap();
     assert_eq!(subject.entries("t").await.len(), 35);
     assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap(), told);
-    let rehearsal = Pruning { rehearsal: true, idle: Some(Duration::ZERO), ..Pruning::default() };
+    let rehearsal =
+        PruneRequest { rehearsal: true, idle: Some(Duration::ZERO), ..PruneRequest::default() };
     subject.clock.advance(TERM);
     assert_eq!(subject.clerk.prune_all(&rehearsal).await.unwrap().deleted, 1);
     assert!(subject.store().head("t").await.unwrap().is_some());
@@ -304,12 +312,12 @@ async fn idle_threads_are_removed_whole(subject: Subject) {
     thirty(&subject, "held").await;
     let _held = subject.log("held").await;
     subject.clock.advance(Duration::from_secs(20));
-    let pruning = Pruning { idle: Some(Duration::from_hours(1)), ..Pruning::default() };
+    let pruning = PruneRequest { idle: Some(Duration::from_hours(1)), ..PruneRequest::default() };
     let pruned = subject.clerk.prune_all(&pruning).await.unwrap();
     assert_eq!((pruned.deleted, pruned.entries, pruned.busy.len()), (1, 35, 0));
     assert!(subject.store().head("old").await.unwrap().is_none());
     assert_eq!(subject.entries("new").await.len(), 35);
-    let at_once = Pruning { idle: Some(Duration::ZERO), ..Pruning::default() };
+    let at_once = PruneRequest { idle: Some(Duration::ZERO), ..PruneRequest::default() };
     let pruned = subject.clerk.prune_all(&at_once).await.unwrap();
     assert_eq!((pruned.deleted, pruned.busy), (1, vec!["held".to_owned()]));
 }
@@ -322,7 +330,7 @@ async fn a_damaged_thread_is_neither_pruned_nor_in_the_way(subject: Subject) {
     subject.store().claim("b", "me", TERM).await.unwrap();
     subject.store().remove("b", "me", span).await.unwrap();
     subject.store().release("b", "me").await.unwrap();
-    let pruning = Pruning { idle: Some(Duration::ZERO), ..Pruning::default() };
+    let pruning = PruneRequest { idle: Some(Duration::ZERO), ..PruneRequest::default() };
     subject.clock.advance(Duration::from_secs(1));
     let pruned = subject.clerk.prune_all(&pruning).await.unwrap();
     assert_eq!((pruned.deleted, pruned.damaged), (2, vec!["b".to_owned()]));
@@ -421,6 +429,6 @@ async fn what_another_engine_keeps_is_not_pruned(subject: Subject) {
     assert_eq!(subject.clerk.show("t", 9).await.unwrap().checkpoints, []);
     assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap().entries, 0);
     subject.clock.advance(TERM);
-    let idle = Pruning { idle: Some(Duration::ZERO), ..Pruning::default() };
+    let idle = PruneRequest { idle: Some(Duration::ZERO), ..PruneRequest::default() };
     assert_eq!(subject.clerk.prune_all(&idle).await.unwrap().deleted, 1);
 }

@@ -17,7 +17,7 @@ use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::model::{FinishReason, ModelReply, Usage};
 use antiphon_core::{Category, Fault, ToolCall};
-use antiphon_stores::codec::{Glance, Note, Reader, ValueCodec};
+use antiphon_stores::codec::{ByteReader, CommitEvent, CommitSummary, ValueCodec};
 use antiphon_stores::{Codec, JsonCodec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -231,9 +231,9 @@ proptest! {
     fn a_glance_sees_what_is_there(commit in commits()) {
         let graph = graph();
         let bytes = Codec::new(&graph, &JsonCodec).encode(&commit).unwrap();
-        let note = Glance::at_commit(&bytes).unwrap().note;
+        let note = CommitSummary::at_commit(&bytes).unwrap().note;
         match (&commit.change, note) {
-            (CommitChange::Step(delta), Note::Checkpoint { source, step, written, next }) => {
+            (CommitChange::Step(delta), CommitEvent::Checkpoint { source, step, written, next }) => {
                 prop_assert_eq!((source, step), (Some(delta.source), delta.step));
                 let writes = delta.merges.iter().map(|one| one.made.len() + one.writes.len());
                 prop_assert_eq!(written.len(), writes.sum::<usize>());
@@ -246,17 +246,17 @@ proptest! {
                 }
                 prop_assert_eq!(next, expected);
             }
-            (CommitChange::Finished(task, _), Note::Finished(key))
-            | (CommitChange::Answered(task, _), Note::Answered(key)) => prop_assert_eq!(task.key, key),
-            (CommitChange::Asked(asked, question), Note::Asked { task, slot, id, path, value }) => {
+            (CommitChange::Finished(task, _), CommitEvent::Finished(key))
+            | (CommitChange::Answered(task, _), CommitEvent::Answered(key)) => prop_assert_eq!(task.key, key),
+            (CommitChange::Asked(asked, question), CommitEvent::Asked { task, slot, id, path, value }) => {
                 prop_assert_eq!((asked.key, u64::from(asked.slot)), (task, slot));
                 prop_assert_eq!(&question.id, id);
                 prop_assert_eq!(&question.path, &path);
-                let value = JsonCodec.read(&mut Reader::new(value)).unwrap();
+                let value = JsonCodec.read(&mut ByteReader::new(value)).unwrap();
                 prop_assert_eq!(&question.value, &value);
             }
-            (CommitChange::Ended(ended), Note::Ended(seen)) => prop_assert_eq!(ended, &seen),
-            (CommitChange::Called(..) | CommitChange::Subrun(..), Note::Other) => {}
+            (CommitChange::Ended(ended), CommitEvent::Ended(seen)) => prop_assert_eq!(ended, &seen),
+            (CommitChange::Called(..) | CommitChange::Subrun(..), CommitEvent::Other) => {}
             (change, note) => prop_assert!(false, "{change:?} seen as {note:?}"),
         }
     }

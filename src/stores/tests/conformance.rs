@@ -12,7 +12,7 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag};
-use antiphon_stores::{MemoryStore, PostgresStore, Settings, SqliteStore};
+use antiphon_stores::{MemoryStore, PostgresStore, SqliteSettings, SqliteStore};
 use tempfile::TempDir;
 
 #[expect(dead_code, reason = "each of the tests uses a part of it")]
@@ -64,7 +64,8 @@ fn sqlite() -> Subject {
     let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
-    let store = Arc::new(SqliteStore::open(&path, Settings::default(), clock.clone()).unwrap());
+    let store =
+        Arc::new(SqliteStore::open(&path, SqliteSettings::default(), clock.clone()).unwrap());
     Subject { store, clock: Clock::Manual(clock), _folder: Some(folder) }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{EntryKind, Span, Store};
-use antiphon_stores::{Log, Record, Seal, Settings, SqliteStore, Vault};
+use antiphon_stores::{Cipher, OpenedEntry, SealedStore, SqliteSettings, SqliteStore, ThreadLog};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -31,11 +31,11 @@ impl Chance {
 }
 
 fn open(path: &Path) -> Result<SqliteStore, Fault> {
-    SqliteStore::open(path, Settings::default(), Arc::new(ManualClock::default()))
+    SqliteStore::open(path, SqliteSettings::default(), Arc::new(ManualClock::default()))
 }
 
-fn vault(store: SqliteStore) -> Vault {
-    Vault::new(Arc::new(store), Arc::new(Seal::tagged()))
+fn vault(store: SqliteStore) -> SealedStore {
+    SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
 fn body(thread: usize, step: u64) -> Vec<u8> {
@@ -43,10 +43,10 @@ fn body(thread: usize, step: u64) -> Vec<u8> {
 }
 
 /// Writes some threads, and a snapshot in the middle of each.
-async fn write(vault: &Vault) {
+async fn write(vault: &SealedStore) {
     for thread in 0..THREADS {
         let name = format!("t{thread}");
-        let (mut log, _) = Log::open(vault.clone(), &name, "me", TERM).await.unwrap();
+        let (mut log, _) = ThreadLog::open(vault.clone(), &name, "me", TERM).await.unwrap();
         for step in 1..=STEPS {
             let body = body(thread, step);
             let kind = if step == STEPS / 2 { EntryKind::Snapshot } else { EntryKind::Step };
@@ -58,7 +58,7 @@ async fn write(vault: &Vault) {
 
 /// What is read is what was written, up to some step, or it is said what is wrong:
 /// gives back the code, or how many steps were read.
-fn checked(thread: usize, way: Result<Vec<Record>, Fault>) -> Result<u64, String> {
+fn checked(thread: usize, way: Result<Vec<OpenedEntry>, Fault>) -> Result<u64, String> {
     let way = way.map_err(|fault| fault.code.clone())?;
     for record in &way {
         assert_eq!(record.body, body(thread, record.seq), "thread {thread}");
@@ -91,7 +91,7 @@ async fn read(path: &Path) -> Vec<Result<u64, String>> {
 /// A folder with a file and, if it is still open, the log beside it.
 struct Original {
     folder: TempDir,
-    _vault: Option<Vault>,
+    _vault: Option<SealedStore>,
 }
 
 impl Original {
@@ -298,10 +298,10 @@ fn what_is_no_file_is_refused() {
 async fn a_disk_that_is_full_takes_whole_batches_or_nothing() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
-    let settings = Settings { max_bytes: Some(300_000), ..Settings::default() };
+    let settings = SqliteSettings { max_bytes: Some(300_000), ..SqliteSettings::default() };
     let store = SqliteStore::open(&path, settings, Arc::new(ManualClock::default())).unwrap();
     let vault = vault(store);
-    let (mut log, _) = Log::open(vault.clone(), "t0", "me", TERM).await.unwrap();
+    let (mut log, _) = ThreadLog::open(vault.clone(), "t0", "me", TERM).await.unwrap();
     let mut kept = 0;
     let fault = loop {
         let entries = [(EntryKind::Step, vec![1; 2000]), (EntryKind::Part, vec![2; 7000])];
@@ -317,6 +317,6 @@ async fn a_disk_that_is_full_takes_whole_batches_or_nothing() {
     assert_eq!(vault.store().head("t0").await.unwrap().unwrap().last, kept as u64);
     // What is removed makes room.
     vault.store().remove("t0", "me", Span { from: 1, to: 10 }).await.unwrap();
-    let mut again = Log::open(vault.clone(), "u", "me", TERM).await.unwrap().0;
+    let mut again = ThreadLog::open(vault.clone(), "u", "me", TERM).await.unwrap().0;
     again.append([(EntryKind::Step, &[1; 2000])], 1, Time::default()).unwrap().await.unwrap();
 }

@@ -11,7 +11,7 @@ use antiphon_core::checkpoint::{
     RecoveredRun, SuperstepDelta, TaskKey, WriteSource,
 };
 use antiphon_core::graph::{Graph, NodeId, START};
-use antiphon_stores::{Codec, Header, JsonCodec};
+use antiphon_stores::{Codec, JsonCodec, RunHeader};
 use serde_json::{Value, json};
 
 fn graph() -> Arc<Graph<Value>> {
@@ -101,9 +101,10 @@ fn a_digest_is_the_same_in_every_version() {
 
 #[test]
 fn a_run_of_an_earlier_antiphon_has_no_mark() {
-    let header = |mark| Header { run_id: "r".into(), seed: Seed::new(7), graph: "g".into(), mark };
-    assert_eq!(Header::decode(&bytes("93a17207a167")).unwrap(), header(0));
+    let header =
+        |mark| RunHeader { run_id: "r".into(), seed: Seed::new(7), graph: "g".into(), mark };
+    assert_eq!(RunHeader::decode(&bytes("93a17207a167")).unwrap(), header(0));
     assert_eq!(hex(&header(5).encode()), "94a17207a16705");
-    assert_eq!(Header::decode(&header(5).encode()).unwrap(), header(5));
+    assert_eq!(RunHeader::decode(&header(5).encode()).unwrap(), header(5));
     assert_ne!(header(5).copied("other").mark, 5, "its calls are others");
 }

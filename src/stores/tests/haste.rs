@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store, Tag};
-use antiphon_stores::{Settings, SqliteStore};
+use antiphon_stores::{SqliteSettings, SqliteStore};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ const TERM: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_hours(1);
 
 fn open(path: &Path, delay: Duration) -> SqliteStore {
-    let settings = Settings { delay, ..Settings::default() };
+    let settings = SqliteSettings { delay, ..SqliteSettings::default() };
     SqliteStore::open(path, settings, Arc::new(ManualClock::default())).unwrap()
 }
 
@@ -92,7 +92,7 @@ async fn what_somebody_waits_for_takes_along_what_came_before() {
 
 #[tokio::test]
 async fn what_nobody_waits_for_is_written_all_the_same() {
-    let (folder, store) = held(Settings::default().delay).await;
+    let (folder, store) = held(SqliteSettings::default().delay).await;
     drop(store.append_soon(batch(0)));
     let file = rusqlite::Connection::open(folder.path().join("runs.db")).unwrap();
     let entries =

@@ -20,9 +20,9 @@ use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Tag};
-use antiphon_stores::codec::Glance;
+use antiphon_stores::codec::CommitSummary;
 use antiphon_stores::keeper::read;
-use antiphon_stores::{Codec, Header, JsonCodec, Place, Record, Seal};
+use antiphon_stores::{Cipher, Codec, EntryPosition, JsonCodec, OpenedEntry, RunHeader};
 use serde_json::{Value, json};
 
 const CASES: usize = 102_400;
@@ -148,7 +148,7 @@ fn stored() -> Vec<(EntryKind, Vec<u8>)> {
         .collect();
     stored.push((EntryKind::Snapshot, codec.encode_memory(&memory).unwrap()));
     let header =
-        Header { run_id: "run".into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
+        RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
     stored.push((EntryKind::Run, header.encode()));
     stored
 }
@@ -203,7 +203,7 @@ fn expect_refused(fault: &Fault) {
 /// Reads forged bytes in every way there is; says whether they mean nothing.
 fn look_at(about: &(Arc<Graph<Value>>, Vec<u8>), kind: EntryKind, bytes: &[u8]) -> bool {
     let (graph, before) = about;
-    let record = |kind, body: &[u8], seq| Record {
+    let record = |kind, body: &[u8], seq| OpenedEntry {
         seq,
         parent: seq - 1,
         kind,
@@ -215,9 +215,9 @@ fn look_at(about: &(Arc<Graph<Value>>, Vec<u8>), kind: EntryKind, bytes: &[u8]) 
     let way = [record(EntryKind::Step, before, 1), record(kind, bytes, 2)];
     let further = read(graph, &JsonCodec, &way);
     let glanced = match kind {
-        EntryKind::Snapshot => Glance::at_memory(bytes).map(|_| ()),
-        EntryKind::Run => Header::decode(bytes).map(|_| ()),
-        _ => Glance::at_commit(bytes).map(|_| ()),
+        EntryKind::Snapshot => CommitSummary::at_memory(bytes).map(|_| ()),
+        EntryKind::Run => RunHeader::decode(bytes).map(|_| ()),
+        _ => CommitSummary::at_commit(bytes).map(|_| ()),
     };
     let found = [alone.map(|_| ()), further.map(|_| ()), glanced];
     found.iter().filter_map(|found| found.as_ref().err()).for_each(expect_refused);
@@ -265,7 +265,7 @@ fn what_is_stored_is_read_in_every_way() {
         assert!(!look_at(&about, kind, &bytes), "{kind:?}");
         for end in 0..bytes.len() {
             let cut = &bytes[..end];
-            let is_short_header = kind == EntryKind::Run && Header::decode(cut).is_ok();
+            let is_short_header = kind == EntryKind::Run && RunHeader::decode(cut).is_ok();
             assert!(look_at(&about, kind, cut) || is_short_header, "{kind:?} cut at {end}");
         }
     }
@@ -274,9 +274,9 @@ fn what_is_stored_is_read_in_every_way() {
 #[test]
 fn noise_opens_no_seal() {
     let (kind, at) = (EntryKind::Step, Time::from_micros(5));
-    let place = Place { thread: "t", seq: 1, parent: 0, base: 0, kind, step: 1, at };
+    let place = EntryPosition { thread: "t", seq: 1, parent: 0, base: 0, kind, step: 1, at };
     let mut chance = Chance(6);
-    for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
+    for seal in [Cipher::tagged(), Cipher::keyed(&[7; 32])] {
         let mut sealed = vec![1; 100];
         let tag = seal.close(place, &mut sealed).unwrap();
         for _ in 0..5_000 {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use antiphon_core::Time;
 use antiphon_runtime::store::{EntryKind, Mark};
-use antiphon_stores::Keep;
+use antiphon_stores::RetentionPolicy;
 use antiphon_stores::keep::checkpoints;
 use proptest::prelude::*;
 
@@ -60,7 +60,7 @@ proptest! {
         let marks = thread(&choices);
         let by_seq: BTreeMap<u64, Mark> = marks.iter().map(|mark| (mark.seq, *mark)).collect();
         let shown: Vec<u64> = checkpoints(&marks).map(|mark| mark.seq).collect();
-        let keep = Keep { last: Some(last), ..Keep::default() };
+        let keep = RetentionPolicy { last: Some(last), ..RetentionPolicy::default() };
         let plan = keep.plan(&marks, Time::from_micros(2));
         let is_gone =
             |seq: u64| plan.spans.iter().any(|span| (span.from..=span.to).contains(&seq));

@@ -26,8 +26,8 @@ use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_runtime::{ManualClock, SystemClock};
 use antiphon_stores::keeper::read;
 use antiphon_stores::{
-    CheckpointView, Durability, Header, HistoryReader, JsonCodec, Keep, Keeper, MemoryStore, Seal,
-    Settings, SqliteStore, Vault,
+    CheckpointView, CheckpointWriter, Cipher, Durability, HistoryReader, JsonCodec, MemoryStore,
+    RetentionPolicy, RunHeader, SealedStore, SqliteSettings, SqliteStore,
 };
 use serde_json::{Value, json};
 
@@ -62,15 +62,15 @@ impl Rules<Value> for Again {
     }
 }
 
-fn header() -> Header {
-    Header { run_id: "run".into(), seed: Seed::new(7), graph: "counting".into(), mark: 3 }
+fn header() -> RunHeader {
+    RunHeader { run_id: "run".into(), seed: Seed::new(7), graph: "counting".into(), mark: 3 }
 }
 
 /// Drives a run until it ends or `crash` commits have been kept; says how
 /// often its node was called.
 async fn drive(
     run: &mut Run<Value>,
-    keeper: &mut Keeper<Value, JsonCodec>,
+    keeper: &mut CheckpointWriter<Value, JsonCodec>,
     crash: usize,
 ) -> (usize, bool) {
     let (mut calls, mut commits, now) = (0, 0, Time::default());
@@ -108,18 +108,18 @@ async fn open(
     store: Arc<dyn Store>,
     owner: &str,
     durability: Durability,
-) -> (Keeper<Value, JsonCodec>, Option<RecoveredRun<Value>>) {
-    open_in(Vault::new(store, Arc::new(Seal::tagged())), owner, durability).await
+) -> (CheckpointWriter<Value, JsonCodec>, Option<RecoveredRun<Value>>) {
+    open_in(SealedStore::new(store, Arc::new(Cipher::tagged())), owner, durability).await
 }
 
 async fn open_in(
-    vault: Vault,
+    vault: SealedStore,
     owner: &str,
     durability: Durability,
-) -> (Keeper<Value, JsonCodec>, Option<RecoveredRun<Value>>) {
+) -> (CheckpointWriter<Value, JsonCodec>, Option<RecoveredRun<Value>>) {
     let values = (graph(), Arc::new(JsonCodec));
     let (keeper, found) =
-        Keeper::open((vault, "t"), (owner, TERM), values, durability).await.unwrap();
+        CheckpointWriter::open((vault, "t"), (owner, TERM), values, durability).await.unwrap();
     if let Some(found) = &found {
         assert_eq!(found.header, Some(header()));
     }
@@ -187,14 +187,16 @@ async fn a_run_that_is_lost_leaves_its_thread_after_its_term_alone() {
     let (mut keeper, _) = open(store.clone(), "first", Durability::Sync).await;
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
     drive(&mut run, &mut keeper, 3).await;
-    let vault = Vault::new(store.clone(), Arc::new(Seal::tagged()));
+    let vault = SealedStore::new(store.clone(), Arc::new(Cipher::tagged()));
     let values = (graph(), Arc::new(JsonCodec));
-    let second = Keeper::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
+    let second =
+        CheckpointWriter::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
     assert_eq!(second.err().unwrap().code, "thread_busy");
     clock.advance(TERM);
-    let vault = Vault::new(store, Arc::new(Seal::tagged()));
+    let vault = SealedStore::new(store, Arc::new(Cipher::tagged()));
     let values = (graph(), Arc::new(JsonCodec));
-    let second = Keeper::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
+    let second =
+        CheckpointWriter::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
     assert!(second.is_ok());
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
     let Effect::Commit(late) = run.step(Time::default(), &mut Again) else { panic!() };
@@ -240,10 +242,10 @@ async fn a_thread_is_pruned_when_its_run_ends() {
     assert!(store.thread("t").await.unwrap().unwrap().held.is_none());
 }
 
-fn pruned_after(last: u64) -> (Arc<dyn Store>, Vault) {
+fn pruned_after(last: u64) -> (Arc<dyn Store>, SealedStore) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-    let vault = Vault::new(Arc::clone(&store), Arc::new(Seal::tagged()));
-    (store, vault.keeping(Keep { last: Some(last), ..Keep::default() }))
+    let vault = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
+    (store, vault.keeping(RetentionPolicy { last: Some(last), ..RetentionPolicy::default() }))
 }
 
 fn size(folder: &Path) -> u64 {
@@ -256,7 +258,7 @@ async fn a_file_grows_with_what_is_written_and_not_with_what_is_held() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
     let clock = Arc::new(SystemClock::new());
-    let store = SqliteStore::open(&path, Settings::default(), clock).unwrap();
+    let store = SqliteStore::open(&path, SqliteSettings::default(), clock).unwrap();
     let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
     keeper.begin(&header());
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
@@ -273,7 +275,7 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
     let clock = Arc::new(SystemClock::new());
-    let store = SqliteStore::open(&path, Settings::default(), clock).unwrap();
+    let store = SqliteStore::open(&path, SqliteSettings::default(), clock).unwrap();
     let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
     let answered = |text: String| {
         let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
@@ -348,7 +350,7 @@ async fn a_branch_marks_its_calls_as_its_own() {
 
 /// A thread's checkpoints, newest first, read in pages of at most so many.
 async fn history_of(
-    vault: &Vault,
+    vault: &SealedStore,
     from: Option<u64>,
     most: usize,
 ) -> (Vec<CheckpointView<Value>>, Vec<usize>) {
@@ -374,7 +376,7 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
         assert!(drive(&mut run, &mut keeper, usize::MAX).await.1);
         keeper.close().await.unwrap();
-        let vault = Vault::new(store, Arc::new(Seal::tagged()));
+        let vault = SealedStore::new(store, Arc::new(Cipher::tagged()));
         let (all, _) = history_of(&vault, None, usize::MAX).await;
         let steps: Vec<u64> = all.iter().map(|view| view.graph_snapshot.step).collect();
         let expected: Vec<u64> = match durability {
@@ -419,6 +421,6 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
 #[tokio::test]
 async fn an_empty_thread_has_no_history() {
     let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-    let vault = Vault::new(store, Arc::new(Seal::tagged()));
+    let vault = SealedStore::new(store, Arc::new(Cipher::tagged()));
     assert!(history_of(&vault, None, 16).await.0.is_empty());
 }

@@ -11,21 +11,23 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::EntryKind;
-use antiphon_stores::{Clerk, Log, Seal, Settings, SqliteStore, TERM, Vault};
+use antiphon_stores::{
+    Cipher, SealedStore, SqliteSettings, SqliteStore, TERM, ThreadAdmin, ThreadLog,
+};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 const REFUSE: &str = "CREATE TRIGGER refuse BEFORE UPDATE OF owner ON thread
     WHEN NEW.owner IS NULL BEGIN SELECT RAISE(ABORT, 'no room'); END";
 
-fn open(path: &Path) -> Vault {
+fn open(path: &Path) -> SealedStore {
     let clock = Arc::new(SystemClock::new());
-    let store = SqliteStore::open(path, Settings::default(), clock).unwrap();
-    Vault::new(Arc::new(store), Arc::new(Seal::tagged()))
+    let store = SqliteStore::open(path, SqliteSettings::default(), clock).unwrap();
+    SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
-fn clerk(vault: Vault) -> Clerk {
-    Clerk::new(vault, Arc::new(SystemClock::new()), "me".into())
+fn clerk(vault: SealedStore) -> ThreadAdmin {
+    ThreadAdmin::new(vault, Arc::new(SystemClock::new()), "me".into())
 }
 
 fn say(path: &Path, words: &str) {
@@ -33,13 +35,13 @@ fn say(path: &Path, words: &str) {
 }
 
 /// Takes a thread and cannot release it; what was answered.
-async fn hold(vault: &Vault, thread: &str) -> String {
+async fn hold(vault: &SealedStore, thread: &str) -> String {
     written(vault, thread).await.release().await.unwrap_err().code.clone()
 }
 
 /// A thread that was taken, and holds something.
-async fn written(vault: &Vault, thread: &str) -> Log {
-    let (mut log, _) = Log::open(vault.clone(), thread, thread, TERM).await.unwrap();
+async fn written(vault: &SealedStore, thread: &str) -> ThreadLog {
+    let (mut log, _) = ThreadLog::open(vault.clone(), thread, thread, TERM).await.unwrap();
     let entries = [(EntryKind::Run, *b"run")];
     log.append(entries, 0, Time::from_micros(1)).unwrap().await.unwrap();
     log

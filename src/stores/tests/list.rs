@@ -21,19 +21,20 @@ use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::Store;
-use antiphon_stores::clerk::{Copying, Filter, Listed};
+use antiphon_stores::clerk::{CopyRequest, ThreadFilter, ThreadSummary};
 use antiphon_stores::{
-    Clerk, Durability, Header, JsonCodec, Keeper, MemoryStore, Seal, Vault, owner,
+    CheckpointWriter, Cipher, Durability, JsonCodec, MemoryStore, RunHeader, SealedStore,
+    ThreadAdmin, owner,
 };
 use serde_json::{Value, json};
 
 const TERM: Duration = Duration::from_secs(30);
 
-type Writer = Keeper<Value, JsonCodec>;
+type Writer = CheckpointWriter<Value, JsonCodec>;
 
 struct Subject {
     store: Arc<dyn Store>,
-    seal: Arc<Seal>,
+    seal: Arc<Cipher>,
     clock: Arc<ManualClock>,
 }
 
@@ -41,15 +42,15 @@ impl Subject {
     fn new() -> Self {
         let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
         let store = Arc::new(MemoryStore::new(clock.clone()));
-        Self { store, seal: Arc::new(Seal::keyed(&[7; 32])), clock }
+        Self { store, seal: Arc::new(Cipher::keyed(&[7; 32])), clock }
     }
 
-    fn vault(&self) -> Vault {
-        Vault::new(Arc::clone(&self.store), Arc::clone(&self.seal))
+    fn vault(&self) -> SealedStore {
+        SealedStore::new(Arc::clone(&self.store), Arc::clone(&self.seal))
     }
 
-    fn clerk(&self) -> Clerk {
-        Clerk::new(self.vault(), self.clock.clone(), "clerk".into())
+    fn clerk(&self) -> ThreadAdmin {
+        ThreadAdmin::new(self.vault(), self.clock.clone(), "clerk".into())
     }
 
     /// A run of the graph that has begun, and merged its input.
@@ -57,9 +58,9 @@ impl Subject {
         let values = (graph(), Arc::new(JsonCodec));
         let place = (self.vault(), thread);
         let (mut writer, found) =
-            Keeper::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
+            CheckpointWriter::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
         let header =
-            Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
+            RunHeader { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
         writer.begin(&header);
         let source = if found.is_some() { WriteSource::Turn } else { WriteSource::Begin };
         self.keep(&mut writer, step(source, &[1])).await;
@@ -75,7 +76,7 @@ impl Subject {
         }
     }
 
-    async fn listed(&self, thread: &str) -> Listed {
+    async fn listed(&self, thread: &str) -> ThreadSummary {
         self.clerk().listed(thread).await.unwrap()
     }
 
@@ -356,7 +357,7 @@ async fn a_page_says_where_the_next_one_begins() {
         writer.close().await.unwrap();
     }
     let page = async |status: Option<&str>, graph: Option<&str>, after, limit| {
-        let filter = Filter { status: status.map(Into::into), graph: graph.map(Into::into) };
+        let filter = ThreadFilter { status: status.map(Into::into), graph: graph.map(Into::into) };
         let page = subject.clerk().list(&filter, after, limit).await.unwrap();
         let names: Vec<_> = page.threads.into_iter().map(|listed| listed.thread).collect();
         (names.join(","), page.next)
@@ -372,7 +373,7 @@ async fn a_page_says_where_the_next_one_begins() {
     assert_eq!(page(None, Some("outer"), None, 9).await.0, ",a,b,c,d,e");
     for hostile in ["outer' OR '1'='1", "%", "outer\0", "\"; DROP TABLE thread; --", ""] {
         assert_eq!(page(None, Some(hostile), None, 9).await, (String::new(), None));
-        let filter = Filter { status: Some(hostile.into()), graph: None };
+        let filter = ThreadFilter { status: Some(hostile.into()), graph: None };
         let refused = subject.clerk().list(&filter, None, 9).await.unwrap_err();
         assert_eq!(refused.code, "call_invalid");
     }
@@ -382,7 +383,7 @@ async fn a_page_says_where_the_next_one_begins() {
 async fn what_cannot_be_read_is_listed_all_the_same() {
     let subject = Subject::new();
     subject.run("t", "one").await.close().await.unwrap();
-    let other = Subject { seal: Arc::new(Seal::keyed(&[8; 32])), ..subject };
+    let other = Subject { seal: Arc::new(Cipher::keyed(&[8; 32])), ..subject };
     let listed = other.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.graph.as_str()), ("unreadable", ""));
     assert_eq!(listed.status.fault().unwrap().code, "checkpoint_corrupt");
@@ -447,9 +448,9 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
         let values = (graph(), Arc::new(JsonCodec));
         let place = (subject.vault(), "t");
         let (mut writer, _) =
-            Keeper::open(place, ("me", TERM), values, Durability::Exit).await.unwrap();
+            CheckpointWriter::open(place, ("me", TERM), values, Durability::Exit).await.unwrap();
         let header =
-            Header { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
+            RunHeader { run_id: run_id.into(), seed: Seed::new(7), graph: "outer".into(), mark: 3 };
         writer.begin(&header);
         subject.keep(&mut writer, step(WriteSource::Begin, &[1])).await;
         subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
@@ -473,7 +474,7 @@ async fn a_copy_is_of_another_run_that_does_not_go_on_by_itself() {
     let mut writer = subject.run("t", "one").await;
     subject.keep(&mut writer, step(WriteSource::Step, &[1])).await;
     let copy = async |to: &str, checkpoint| {
-        let copying = Copying { from: "t", checkpoint, to, run_id: "other" };
+        let copying = CopyRequest { from: "t", checkpoint, to, run_id: "other" };
         subject.clerk().copy(copying).await.unwrap();
         let listed = subject.listed(to).await;
         (subject.status(to).await, listed.run_id)
@@ -490,7 +491,8 @@ async fn a_copy_is_of_another_run_that_does_not_go_on_by_itself() {
     writer.close().await.unwrap();
     let values = (graph(), Arc::new(JsonCodec));
     let place = (subject.vault(), "earlier");
-    let (_, found) = Keeper::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
+    let (_, found) =
+        CheckpointWriter::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
     let found = found.unwrap();
     assert_eq!((found.checkpoint, found.header.unwrap().seed), (3, Seed::new(7)));
     assert_eq!(found.memory.ended, Some(Ok(Ending::Cancelled("forked".into()))));

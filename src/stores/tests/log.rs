@@ -11,25 +11,25 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::{Batch, EntryKind, Head, Mark, Span, Tag};
-use antiphon_stores::{Log, MemoryStore, Place, Record, Seal, Vault};
+use antiphon_stores::{Cipher, EntryPosition, MemoryStore, OpenedEntry, SealedStore, ThreadLog};
 
 const TERM: Duration = Duration::from_secs(30);
 const AT: Time = Time::from_micros(5);
 
-fn vault(seal: Seal) -> Vault {
+fn vault(seal: Cipher) -> SealedStore {
     let store = MemoryStore::new(Arc::new(ManualClock::default()));
-    Vault::new(Arc::new(store), Arc::new(seal))
+    SealedStore::new(Arc::new(store), Arc::new(seal))
 }
 
-fn bodies(way: &[Record]) -> Vec<&str> {
+fn bodies(way: &[OpenedEntry]) -> Vec<&str> {
     way.iter().map(|record| std::str::from_utf8(&record.body).unwrap_or("?")).collect()
 }
 
 #[tokio::test]
 async fn what_was_appended_leads_to_the_tip() {
-    for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
+    for seal in [Cipher::tagged(), Cipher::keyed(&[7; 32])] {
         let vault = vault(seal);
-        let (mut log, way) = Log::open(vault.clone(), "t", "me", TERM).await.unwrap();
+        let (mut log, way) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
         assert_eq!(way, []);
         log.append([(EntryKind::Run, b"run"), (EntryKind::Step, b"one")], 1, AT)
             .unwrap()
@@ -37,7 +37,7 @@ async fn what_was_appended_leads_to_the_tip() {
             .unwrap();
         log.append([(EntryKind::Part, b"part")], 1, AT).unwrap().await.unwrap();
         log.release().await.unwrap();
-        let (log, way) = Log::open(vault, "t", "you", TERM).await.unwrap();
+        let (log, way) = ThreadLog::open(vault, "t", "you", TERM).await.unwrap();
         assert_eq!(bodies(&way), ["run", "one", "part"]);
         assert_eq!(
             (way[1].kind, way[1].step, way[1].at, way[1].parent),
@@ -49,8 +49,8 @@ async fn what_was_appended_leads_to_the_tip() {
 
 #[tokio::test]
 async fn nothing_before_a_snapshot_is_read() {
-    let vault = vault(Seal::tagged());
-    let (mut log, _) = Log::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let vault = vault(Cipher::tagged());
+    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
     for body in ["one", "two"] {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
@@ -65,7 +65,7 @@ async fn nothing_before_a_snapshot_is_read() {
 
 #[tokio::test]
 async fn a_snapshot_is_due_by_size() {
-    let (mut log, _) = Log::open(vault(Seal::tagged()), "t", "me", TERM).await.unwrap();
+    let (mut log, _) = ThreadLog::open(vault(Cipher::tagged()), "t", "me", TERM).await.unwrap();
     let kilobyte = vec![0; 1024];
     let mut steps = 0;
     while !log.wants_snapshot() {
@@ -85,8 +85,8 @@ async fn a_snapshot_is_due_by_size() {
 
 #[tokio::test]
 async fn a_branch_leaves_the_other_way_as_it_was() {
-    let vault = vault(Seal::tagged());
-    let (mut log, _) = Log::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let vault = vault(Cipher::tagged());
+    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
     for body in ["one", "two", "three"] {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
@@ -96,17 +96,24 @@ async fn a_branch_leaves_the_other_way_as_it_was() {
     assert_eq!(bodies(&vault.way_to("t", Some(3)).await.unwrap()), ["one", "two", "three"]);
 }
 
-const PLACE: Place<'_> =
-    Place { thread: "t", seq: 9, parent: 8, base: 3, kind: EntryKind::Step, step: 4, at: AT };
+const PLACE: EntryPosition<'_> = EntryPosition {
+    thread: "t",
+    seq: 9,
+    parent: 8,
+    base: 3,
+    kind: EntryKind::Step,
+    step: 4,
+    at: AT,
+};
 
-fn closed(seal: &Seal, body: &[u8]) -> (Vec<u8>, Tag) {
+fn closed(seal: &Cipher, body: &[u8]) -> (Vec<u8>, Tag) {
     let mut body = body.to_vec();
     let tag = seal.close(PLACE, &mut body).unwrap();
     (body, tag)
 }
 
-fn mark(place: Place<'_>, size: u64) -> Mark {
-    let Place { seq, parent, base, kind, step, at, .. } = place;
+fn mark(place: EntryPosition<'_>, size: u64) -> Mark {
+    let EntryPosition { seq, parent, base, kind, step, at, .. } = place;
     Mark { seq, parent, base, kind, step, at, size }
 }
 
@@ -122,7 +129,7 @@ fn changes(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
 
 #[test]
 fn an_entry_that_was_changed_or_moved_does_not_open() {
-    for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
+    for seal in [Cipher::tagged(), Cipher::keyed(&[7; 32])] {
         let (body, tag) = closed(&seal, b"body");
         assert_eq!(seal.open(PLACE, &tag, body.clone()).unwrap(), b"body");
         seal.check("t", &mark(PLACE, 4), &tag).unwrap();
@@ -135,14 +142,14 @@ fn an_entry_that_was_changed_or_moved_does_not_open() {
             assert!(seal.check("t", &mark(PLACE, 4), &tag).is_err(), "{changed:?}");
         }
         let others = [
-            Place { thread: "u", ..PLACE },
-            Place { seq: 10, ..PLACE },
-            Place { parent: 7, ..PLACE },
-            Place { parent: 9, ..PLACE },
-            Place { base: 0, ..PLACE },
-            Place { kind: EntryKind::End, ..PLACE },
-            Place { step: 3, ..PLACE },
-            Place { at: Time::from_micros(6), ..PLACE },
+            EntryPosition { thread: "u", ..PLACE },
+            EntryPosition { seq: 10, ..PLACE },
+            EntryPosition { parent: 7, ..PLACE },
+            EntryPosition { parent: 9, ..PLACE },
+            EntryPosition { base: 0, ..PLACE },
+            EntryPosition { kind: EntryKind::End, ..PLACE },
+            EntryPosition { step: 3, ..PLACE },
+            EntryPosition { at: Time::from_micros(6), ..PLACE },
         ];
         for other in others {
             let fault = seal.open(other, &tag, body.clone()).unwrap_err();
@@ -160,8 +167,8 @@ fn an_entry_that_was_changed_or_moved_does_not_open() {
 
 #[test]
 fn an_entry_that_follows_itself_is_refused_whoever_made_it() {
-    let seal = Seal::tagged();
-    for forged in [Place { parent: 9, ..PLACE }, Place { base: 10, ..PLACE }] {
+    let seal = Cipher::tagged();
+    for forged in [EntryPosition { parent: 9, ..PLACE }, EntryPosition { base: 10, ..PLACE }] {
         let tag = seal.close(forged, &mut []).unwrap();
         assert_eq!(seal.open(forged, &tag, Vec::new()).unwrap_err().code, "checkpoint_corrupt");
         assert!(seal.check("t", &mark(forged, 0), &tag).is_err());
@@ -170,14 +177,14 @@ fn an_entry_that_follows_itself_is_refused_whoever_made_it() {
 
 #[test]
 fn a_key_is_neither_guessed_nor_done_without() {
-    let (open, keyed) = (Seal::tagged(), Seal::keyed(&[7; 32]));
+    let (open, keyed) = (Cipher::tagged(), Cipher::keyed(&[7; 32]));
     let (body, tag) = closed(&keyed, b"a secret");
     assert!(!body.windows(6).any(|bytes| bytes == b"secret"));
-    let code = |seal: &Seal, tag: &Tag, body: &[u8]| {
+    let code = |seal: &Cipher, tag: &Tag, body: &[u8]| {
         seal.open(PLACE, tag, body.to_vec()).unwrap_err().code.clone()
     };
     assert_eq!(code(&open, &tag, &body), "checkpoint_encrypted");
-    assert_eq!(code(&Seal::keyed(&[8; 32]), &tag, &body), "checkpoint_corrupt");
+    assert_eq!(code(&Cipher::keyed(&[8; 32]), &tag, &body), "checkpoint_corrupt");
     let (plain, plain_tag) = closed(&open, b"forged");
     assert_eq!(code(&keyed, &plain_tag, &plain), "checkpoint_plain");
     let again = closed(&keyed, b"a secret");
@@ -187,8 +194,8 @@ fn a_key_is_neither_guessed_nor_done_without() {
 
 #[test]
 fn one_of_several_keys_opens_and_the_first_closes() {
-    let (old, new) = (Seal::keyed(&[7; 32]), Seal::keyed(&[8; 32]));
-    let both = Seal::with_keys([&[8; 32], &[7; 32]]);
+    let (old, new) = (Cipher::keyed(&[7; 32]), Cipher::keyed(&[8; 32]));
+    let both = Cipher::with_keys([&[8; 32], &[7; 32]]);
     for (seal, is_current) in [(&old, false), (&new, true), (&both, true)] {
         let (body, tag) = closed(seal, b"body");
         assert_eq!(both.open(PLACE, &tag, body).unwrap(), b"body");
@@ -201,7 +208,7 @@ fn one_of_several_keys_opens_and_the_first_closes() {
 
 #[test]
 fn the_end_of_a_thread_is_where_it_was() {
-    for seal in [Seal::tagged(), Seal::keyed(&[7; 32])] {
+    for seal in [Cipher::tagged(), Cipher::keyed(&[7; 32])] {
         let tag = seal.close_head("t", 9).unwrap();
         let head = Head { last: 9, stored: 9, tag };
         seal.check_head("t", &head).unwrap();
@@ -229,19 +236,19 @@ fn the_end_of_a_thread_is_where_it_was() {
 
 #[tokio::test]
 async fn a_thread_whose_entries_cannot_be_read_is_let_go() {
-    let vault = vault(Seal::keyed(&[7; 32]));
-    let (mut log, _) = Log::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let vault = vault(Cipher::keyed(&[7; 32]));
+    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
     log.append([(EntryKind::Step, b"x")], 1, AT).unwrap().await.unwrap();
     log.release().await.unwrap();
-    let wrong = Vault::new(Arc::clone(vault.store()), Arc::new(Seal::keyed(&[8; 32])));
-    assert!(Log::open(wrong, "t", "you", TERM).await.is_err());
-    assert!(Log::open(vault, "t", "me", TERM).await.is_ok());
+    let wrong = SealedStore::new(Arc::clone(vault.store()), Arc::new(Cipher::keyed(&[8; 32])));
+    assert!(ThreadLog::open(wrong, "t", "you", TERM).await.is_err());
+    assert!(ThreadLog::open(vault, "t", "me", TERM).await.is_ok());
 }
 
 #[tokio::test]
 async fn an_entry_that_is_missing_is_noticed() {
-    let vault = vault(Seal::tagged());
-    let (mut log, _) = Log::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let vault = vault(Cipher::tagged());
+    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
     for body in ["one", "two", "three"] {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
@@ -250,7 +257,7 @@ async fn an_entry_that_is_missing_is_noticed() {
     vault.store().release("t", "me").await.unwrap();
     vault.store().delete("t").await.unwrap();
     vault.store().claim("t", "me", TERM).await.unwrap();
-    let tag = Seal::tagged().close_head("t", 3).unwrap();
+    let tag = Cipher::tagged().close_head("t", 3).unwrap();
     let batch =
         Batch { thread: "t".into(), owner: "me".into(), after: 0, expected: None, entries, tag };
     vault.store().append(batch).await.unwrap();
@@ -258,10 +265,10 @@ async fn an_entry_that_is_missing_is_noticed() {
 }
 
 /// A store with a thread of three entries, unlocked as it is when it is opened.
-async fn opened(seal: Seal, bodies: [&str; 3]) -> Vault {
+async fn opened(seal: Cipher, bodies: [&str; 3]) -> SealedStore {
     let store = MemoryStore::new(Arc::new(ManualClock::default()));
-    let vault = Vault::unlock(Arc::new(store), Arc::new(seal)).await.unwrap();
-    let (mut log, _) = Log::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let vault = SealedStore::unlock(Arc::new(store), Arc::new(seal)).await.unwrap();
+    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
     for body in bodies {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
@@ -271,7 +278,7 @@ async fn opened(seal: Seal, bodies: [&str; 3]) -> Vault {
 #[tokio::test]
 async fn what_belongs_to_another_store_of_the_same_key_is_refused() {
     let all = Span { from: 1, to: 3 };
-    for seal in [Seal::tagged, || Seal::keyed(&[7; 32])] {
+    for seal in [Cipher::tagged, || Cipher::keyed(&[7; 32])] {
         for place in 0..3 {
             let mine = opened(seal(), ["one", "two", "three"]).await;
             let theirs = opened(seal(), ["uno", "due", "tre"]).await;
@@ -296,12 +303,15 @@ async fn what_belongs_to_another_store_of_the_same_key_is_refused() {
 #[tokio::test]
 async fn a_store_is_the_same_whenever_it_is_opened() {
     let (old, new) = ([7; 32], [8; 32]);
-    let vault = opened(Seal::keyed(&old), ["one", "two", "three"]).await;
+    let vault = opened(Cipher::keyed(&old), ["one", "two", "three"]).await;
     for keys in [vec![&old], vec![&new, &old], vec![&new, &old]] {
-        let seal = Arc::new(Seal::with_keys(keys));
-        let again = Vault::unlock(Arc::clone(vault.store()), seal).await.unwrap();
+        let seal = Arc::new(Cipher::with_keys(keys));
+        let again = SealedStore::unlock(Arc::clone(vault.store()), seal).await.unwrap();
         assert_eq!(bodies(&again.way_to("t", None).await.unwrap()), ["one", "two", "three"]);
     }
-    let seal = Arc::new(Seal::keyed(&old));
-    assert!(Vault::unlock(Arc::clone(vault.store()), seal).await.is_err(), "it has a new key");
+    let seal = Arc::new(Cipher::keyed(&old));
+    assert!(
+        SealedStore::unlock(Arc::clone(vault.store()), seal).await.is_err(),
+        "it has a new key"
+    );
 }

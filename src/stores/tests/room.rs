@@ -20,7 +20,7 @@ use antiphon_runtime::store::Store;
 use antiphon_runtime::{
     Begin, Begun, CallContext, Clock, Driver, Host, ManualClock, NodeCall, Place, Rest, Tool,
 };
-use antiphon_stores::{Durability, MemoryStore, Room, Seal, Vault};
+use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn graph() -> Arc<Graph<Value>> {
 
 struct Desk {
     graph: Arc<Graph<Value>>,
-    room: Room,
+    room: StoredThread,
     store: Arc<dyn Store>,
     clock: Arc<ManualClock>,
 }
@@ -57,8 +57,8 @@ impl Desk {
         let clock = Arc::new(ManualClock::default());
         let store: Arc<dyn Store> =
             Arc::new(MemoryStore::new(Arc::<ManualClock>::clone(&clock) as Arc<dyn Clock>));
-        let vault = Vault::new(Arc::clone(&store), Arc::new(Seal::tagged()));
-        Self { graph: graph(), room: Room::new(vault, "t", durability), store, clock }
+        let vault = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
+        Self { graph: graph(), room: StoredThread::new(vault, "t", durability), store, clock }
     }
 
     async fn begin(&self, begin: Begin) -> Result<Begun, Fault> {

@@ -12,27 +12,32 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::{Entry, EntryKind, Span};
 use antiphon_stores::shelf::{
-    Change, Keys, New, OWNER, Picture, Shelf, Write, copied, remove_checkpoints,
+    CheckpointKeys, FullCheckpoint, LangGraphThread, NewCheckpoint, OWNER, TaskWrite, ValueChange,
+    copied, remove_checkpoints,
 };
-use antiphon_stores::{MemoryStore, Place, Seal, Vault};
+use antiphon_stores::{Cipher, EntryPosition, MemoryStore, SealedStore};
 use proptest::prelude::*;
 
 const THREAD: &str = "langgraph:t";
 
-fn vault() -> Vault {
+fn vault() -> SealedStore {
     let store = MemoryStore::new(Arc::new(SystemClock::new()));
-    Vault::new(Arc::new(store), Arc::new(Seal::tagged()))
+    SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
-async fn store(vault: &Vault, thread: &str, shelf: &mut Shelf) -> Result<(), Fault> {
+async fn store(
+    vault: &SealedStore,
+    thread: &str,
+    shelf: &mut LangGraphThread,
+) -> Result<(), Fault> {
     let Some(batch) = shelf.batch(vault, OWNER, Time::default())? else { return Ok(()) };
     vault.store().claim(thread, OWNER, Duration::from_mins(1)).await?;
     vault.store().append(batch).await
 }
 
-fn checkpoint(id: usize, parent: Option<usize>, values: &[(&str, &[u8])]) -> New {
-    let whole = |bytes: &[u8]| Change::Whole(bytes.to_vec());
-    New {
+fn checkpoint(id: usize, parent: Option<usize>, values: &[(&str, &[u8])]) -> NewCheckpoint {
+    let whole = |bytes: &[u8]| ValueChange::Whole(bytes.to_vec());
+    NewCheckpoint {
         space: String::new(),
         id: name(id),
         parent: parent.map(name),
@@ -47,25 +52,25 @@ fn name(id: usize) -> String {
     format!("{id:08x}-0000-6000-8000-000000000000")
 }
 
-fn write(task: &str, place: i64, value: &[u8]) -> Write {
+fn write(task: &str, place: i64, value: &[u8]) -> TaskWrite {
     let (channel, value) = ("list".to_owned(), value.into());
-    Write { task: task.to_owned(), path: String::new(), place, channel, value }
+    TaskWrite { task: task.to_owned(), path: String::new(), place, channel, value }
 }
 
-fn values(picture: &Picture) -> BTreeMap<String, Vec<u8>> {
+fn values(picture: &FullCheckpoint) -> BTreeMap<String, Vec<u8>> {
     picture.values.iter().map(|value| (value.name.clone(), value.bytes.to_vec())).collect()
 }
 
-async fn read(vault: &Vault, shelf: &Shelf, id: usize) -> Option<Picture> {
+async fn read(vault: &SealedStore, shelf: &LangGraphThread, id: usize) -> Option<FullCheckpoint> {
     if let Some(picture) = shelf.picture("", &name(id)) {
         return Some(picture);
     }
     let mark = shelf.mark("", &name(id))?;
-    let past = Shelf::past(vault, THREAD, mark).await.unwrap();
+    let past = LangGraphThread::past(vault, THREAD, mark).await.unwrap();
     past.picture("", &name(id))
 }
 
-async fn size(vault: &Vault) -> usize {
+async fn size(vault: &SealedStore) -> usize {
     let entries = vault.store().read(THREAD, Span::ALL).await.unwrap();
     entries.iter().map(|entry| entry.body.len()).sum()
 }
@@ -82,7 +87,7 @@ fn noise(seed: usize, length: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_list_that_grows_is_stored_once() {
-    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
     let (mut list, mut information) = (Vec::new(), 0);
     for id in 1..=2_000 {
         let message = noise(id, 200);
@@ -96,14 +101,14 @@ async fn a_list_that_grows_is_stored_once() {
     }
     let stored = size(&vault).await;
     assert!(stored < information * 2, "{stored} bytes for {information}");
-    let again = Shelf::load(&vault, THREAD).await.unwrap();
+    let again = LangGraphThread::load(&vault, THREAD).await.unwrap();
     assert_eq!(values(&again.picture("", &name(2_000)).unwrap())["list"], list);
     assert_eq!(values(&again.picture("", &name(7)).unwrap())["list"], list[..1_400]);
 }
 
 #[tokio::test]
 async fn a_small_change_in_a_large_value_takes_little() {
-    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
     let mut value = noise(1, 100_000);
     for id in 1..=300 {
         let place = id * 331;
@@ -117,7 +122,7 @@ async fn a_small_change_in_a_large_value_takes_little() {
 
 #[tokio::test]
 async fn what_must_be_read_stays_near_what_is_there() {
-    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
     for id in 1..=500 {
         shelf.make_room().unwrap();
         shelf.put(checkpoint(id, Some(id - 1), &[("noise", &noise(id, 1_000))])).unwrap();
@@ -126,7 +131,7 @@ async fn what_must_be_read_stays_near_what_is_there() {
     let entries = vault.store().read(THREAD, Span::ALL).await.unwrap();
     let snapshots = entries.iter().filter(|entry| entry.kind == EntryKind::Snapshot).count();
     assert!((2..20).contains(&snapshots), "{snapshots}");
-    let again = Shelf::load(&vault, THREAD).await.unwrap();
+    let again = LangGraphThread::load(&vault, THREAD).await.unwrap();
     assert!(again.weight() < 250_000, "{}", again.weight());
     for id in [1, 250, 499, 500] {
         let picture = read(&vault, &again, id).await.unwrap();
@@ -136,7 +141,7 @@ async fn what_must_be_read_stays_near_what_is_there() {
 
 #[tokio::test]
 async fn writes_stay_as_they_are_unless_they_are_special() {
-    let mut shelf = Shelf::new(THREAD);
+    let mut shelf = LangGraphThread::new(THREAD);
     shelf.put(checkpoint(1, None, &[])).unwrap();
     shelf.put_writes("", &name(1), vec![write("b", 0, b"b0"), write("b", 1, b"b1")]);
     shelf.put_writes("", &name(1), vec![write("b", 0, b"other"), write("a", -3, b"asked")]);
@@ -148,7 +153,7 @@ async fn writes_stay_as_they_are_unless_they_are_special() {
 
 #[tokio::test]
 async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
-    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
     for id in 1..=300 {
         shelf.make_room().unwrap();
         shelf.put_writes("", &name(id), vec![write("early", 0, b"before it came")]);
@@ -157,12 +162,12 @@ async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
     }
     shelf.put_writes("", &name(1), vec![write("late", 0, b"late"), write("t", 0, b"ignored")]);
     store(&vault, THREAD, &mut shelf).await.unwrap();
-    let again = Shelf::load(&vault, THREAD).await.unwrap();
+    let again = LangGraphThread::load(&vault, THREAD).await.unwrap();
     assert!(again.picture("", &name(1)).is_none());
     for (id, tasks) in [(1, vec!["early", "late", "t"]), (300, vec!["early", "t"])] {
         let id_name = name(id);
         let mark = again.mark("", &id_name).unwrap();
-        let found = Shelf::writes_of(&vault, THREAD, ("", &id_name), mark).await.unwrap();
+        let found = LangGraphThread::writes_of(&vault, THREAD, ("", &id_name), mark).await.unwrap();
         assert_eq!(found.iter().map(|write| write.task.as_str()).collect::<Vec<_>>(), tasks);
         assert_eq!(*found.last().unwrap().value, *noise(id, 20));
     }
@@ -170,16 +175,16 @@ async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
 
 #[tokio::test]
 async fn a_shelf_learns_what_others_have_written() {
-    let (vault, mut mine) = (vault(), Shelf::new(THREAD));
+    let (vault, mut mine) = (vault(), LangGraphThread::new(THREAD));
     mine.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
     store(&vault, THREAD, &mut mine).await.unwrap();
-    let mut theirs = Shelf::load(&vault, THREAD).await.unwrap();
+    let mut theirs = LangGraphThread::load(&vault, THREAD).await.unwrap();
     theirs.put(checkpoint(2, Some(1), &[("a", b"2")])).unwrap();
     store(&vault, THREAD, &mut theirs).await.unwrap();
 
     mine.put(checkpoint(3, Some(1), &[("a", b"3")])).unwrap();
     assert_eq!(store(&vault, THREAD, &mut mine).await.unwrap_err().code, "thread_conflict");
-    let mut mine = Shelf::load(&vault, THREAD).await.unwrap();
+    let mut mine = LangGraphThread::load(&vault, THREAD).await.unwrap();
     theirs.put(checkpoint(4, Some(2), &[("a", b"4")])).unwrap();
     store(&vault, THREAD, &mut theirs).await.unwrap();
 
@@ -192,7 +197,7 @@ async fn a_shelf_learns_what_others_have_written() {
 
 #[tokio::test]
 async fn another_thread_of_the_same_name_is_told_apart() {
-    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
     shelf.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
     store(&vault, THREAD, &mut shelf).await.unwrap();
     vault.store().release(THREAD, OWNER).await.unwrap();
@@ -201,7 +206,7 @@ async fn another_thread_of_the_same_name_is_told_apart() {
     let seen = shelf.seen();
     assert!(!shelf.catch_up(&vault, &seen, gone).unwrap());
 
-    let mut other = Shelf::new(THREAD);
+    let mut other = LangGraphThread::new(THREAD);
     other.put(checkpoint(9, None, &[("a", b"9")])).unwrap();
     store(&vault, THREAD, &mut other).await.unwrap();
     let entries = vault.store().read(THREAD, seen.span()).await.unwrap();
@@ -211,8 +216,8 @@ async fn another_thread_of_the_same_name_is_told_apart() {
 /// Puts other bytes into an entry, and closes it as whoever can write to the store.
 fn forge(entry: &mut Entry, mut body: Vec<u8>) {
     let Entry { seq, parent, base, kind, step, at, .. } = *entry;
-    let place = Place { thread: THREAD, seq, parent, base, kind, step, at };
-    entry.tag = Seal::tagged().close(place, &mut body).unwrap();
+    let place = EntryPosition { thread: THREAD, seq, parent, base, kind, step, at };
+    entry.tag = Cipher::tagged().close(place, &mut body).unwrap();
     entry.body = body;
 }
 
@@ -231,31 +236,31 @@ async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
     for body in bodies {
         let vault = vault();
         vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-        let mut shelf = Shelf::new(THREAD);
+        let mut shelf = LangGraphThread::new(THREAD);
         shelf.put(checkpoint(1, None, &[])).unwrap();
         let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
         forge(&mut batch.entries[0], body.to_vec());
         vault.store().append(batch).await.unwrap();
-        let code = Shelf::load(&vault, THREAD).await.unwrap_err().code.clone();
+        let code = LangGraphThread::load(&vault, THREAD).await.unwrap_err().code.clone();
         assert!(["checkpoint_corrupt", "store_version"].contains(&&*code), "{code}");
     }
 }
 
 #[tokio::test]
 async fn a_changed_byte_is_noticed() {
-    let (vault, mut shelf) = (vault(), Shelf::new(THREAD));
+    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
     shelf.put(checkpoint(1, None, &[("a", b"some text")])).unwrap();
     vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
     let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
     *batch.entries[0].body.first_mut().unwrap() ^= 1;
     vault.store().append(batch).await.unwrap();
-    let fault = Shelf::load(&vault, THREAD).await.unwrap_err();
+    let fault = LangGraphThread::load(&vault, THREAD).await.unwrap_err();
     assert_eq!(fault.code, "checkpoint_corrupt");
 }
 
 /// What happens to a shelf.
 #[derive(Clone, Debug)]
-enum Deed {
+enum Mutation {
     /// A checkpoint after another one, whose list gains, and whose text changes.
     Put {
         parent: usize,
@@ -274,14 +279,14 @@ enum Deed {
     Copy,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+fn deeds() -> impl Strategy<Value = Vec<Mutation>> {
     let deed = prop_oneof![
         12 => (0..4_usize, 0..3_000_usize, 0..4_000_usize, any::<bool>())
-            .prop_map(|(parent, gain, text, drops)| Deed::Put { parent, gain, text, drops }),
-        6 => (0..4_usize, -3..3_i64).prop_map(|(at, place)| Deed::Write { at, place }),
-        2 => Just(Deed::Reload),
-        1 => (1..4_usize).prop_map(|every| Deed::Keep { every }),
-        1 => Just(Deed::Copy),
+            .prop_map(|(parent, gain, text, drops)| Mutation::Put { parent, gain, text, drops }),
+        6 => (0..4_usize, -3..3_i64).prop_map(|(at, place)| Mutation::Write { at, place }),
+        2 => Just(Mutation::Reload),
+        1 => (1..4_usize).prop_map(|every| Mutation::Keep { every }),
+        1 => Just(Mutation::Copy),
     ];
     prop::collection::vec(deed, 1..120)
 }
@@ -305,7 +310,7 @@ impl Model {
         self.held.get(&id).cloned().unwrap_or_default()
     }
 
-    fn put(&mut self, (parent, gain, text, drops): (usize, usize, usize, bool)) -> New {
+    fn put(&mut self, (parent, gain, text, drops): (usize, usize, usize, bool)) -> NewCheckpoint {
         let parent = self.nth_last(parent);
         let mut held = parent.map_or_else(Held::new, |parent| self.of(parent));
         self.made += 1;
@@ -322,7 +327,7 @@ impl Model {
         new
     }
 
-    fn write(&mut self, at: usize, place: i64) -> Option<(usize, Write)> {
+    fn write(&mut self, at: usize, place: i64) -> Option<(usize, TaskWrite)> {
         let at = self.nth_last(at)?;
         self.made += 1;
         let value = noise(self.made, 50);
@@ -333,7 +338,7 @@ impl Model {
         Some((at, write("task", place, &value)))
     }
 
-    async fn check(&self, vault: &Vault, shelf: &Shelf) {
+    async fn check(&self, vault: &SealedStore, shelf: &LangGraphThread) {
         let ids: Vec<_> = shelf.marks().map(|(_, id, _)| id.to_owned()).collect();
         assert_eq!(ids, self.held.keys().map(|id| name(*id)).collect::<Vec<_>>());
         for (id, held) in &self.held {
@@ -341,7 +346,8 @@ impl Model {
             assert_eq!(values(&picture), *held);
             let id_name = name(*id);
             let mark = shelf.mark("", &id_name).unwrap();
-            let writes = Shelf::writes_of(vault, THREAD, ("", &id_name), mark).await.unwrap();
+            let writes =
+                LangGraphThread::writes_of(vault, THREAD, ("", &id_name), mark).await.unwrap();
             let writes: Vec<_> = writes.iter().map(|write| (write.place, &*write.value)).collect();
             let known = self.writes.get(id).into_iter().flatten();
             assert_eq!(writes, known.map(|(place, value)| (*place, &**value)).collect::<Vec<_>>());
@@ -349,36 +355,37 @@ impl Model {
     }
 }
 
-async fn keep(vault: &Vault, shelf: &mut Shelf, model: &mut Model, every: usize) {
+async fn keep(vault: &SealedStore, shelf: &mut LangGraphThread, model: &mut Model, every: usize) {
     let last = model.nth_last(0);
     model.held.retain(|id, _| id % every == 0 || Some(*id) == last);
     let held = &model.held;
     model.writes.retain(|id, _| held.contains_key(id));
     let is_gone = |id: &str| !model.held.keys().any(|held| name(*held) == id);
     let marks = shelf.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned()));
-    let gone: Keys = marks.filter(|(_, id)| is_gone(id)).collect();
+    let gone: CheckpointKeys = marks.filter(|(_, id)| is_gone(id)).collect();
     let Some(first) = remove_checkpoints(vault, shelf, &gone).await.unwrap() else { return };
     store(vault, THREAD, shelf).await.unwrap();
     vault.store().remove(THREAD, OWNER, Span { from: 0, to: first - 1 }).await.unwrap();
 }
 
-async fn run(deeds: Vec<Deed>) {
-    let (vault, mut shelf, mut model) = (vault(), Shelf::new(THREAD), Model::default());
+async fn run(deeds: Vec<Mutation>) {
+    let (vault, mut shelf, mut model) = (vault(), LangGraphThread::new(THREAD), Model::default());
     for deed in deeds {
         match deed {
-            Deed::Put { parent, gain, text, drops } => {
+            Mutation::Put { parent, gain, text, drops } => {
                 shelf.make_room().unwrap();
                 shelf.put(model.put((parent, gain, text, drops))).unwrap();
             }
-            Deed::Write { at, place } => {
+            Mutation::Write { at, place } => {
                 if let Some((at, write)) = model.write(at, place) {
                     shelf.put_writes("", &name(at), vec![write]);
                 }
             }
-            Deed::Reload => shelf = Shelf::load(&vault, THREAD).await.unwrap(),
-            Deed::Keep { every } => keep(&vault, &mut shelf, &mut model, every).await,
-            Deed::Copy => {
-                let copy = copied(&vault, THREAD, Shelf::new("langgraph:copy")).await.unwrap();
+            Mutation::Reload => shelf = LangGraphThread::load(&vault, THREAD).await.unwrap(),
+            Mutation::Keep { every } => keep(&vault, &mut shelf, &mut model, every).await,
+            Mutation::Copy => {
+                let copy =
+                    copied(&vault, THREAD, LangGraphThread::new("langgraph:copy")).await.unwrap();
                 for (id, held) in &model.held {
                     if let Some(picture) = copy.picture("", &name(*id)) {
                         assert_eq!(values(&picture), *held);
@@ -390,7 +397,7 @@ async fn run(deeds: Vec<Deed>) {
         store(&vault, THREAD, &mut shelf).await.unwrap();
     }
     model.check(&vault, &shelf).await;
-    model.check(&vault, &Shelf::load(&vault, THREAD).await.unwrap()).await;
+    model.check(&vault, &LangGraphThread::load(&vault, THREAD).await.unwrap()).await;
 }
 
 proptest! {
@@ -411,13 +418,13 @@ proptest! {
         runtime.block_on(async {
             let (vault, kind) = (vault(), EntryKind::ALL[kind]);
             vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-            let mut shelf = Shelf::new(THREAD);
+            let mut shelf = LangGraphThread::new(THREAD);
             shelf.put(checkpoint(1, None, &[])).unwrap();
             let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
             batch.entries[0].kind = kind;
             forge(&mut batch.entries[0], [&[1][..], &body].concat());
             vault.store().append(batch).await.unwrap();
-            let _ = Shelf::load(&vault, THREAD).await;
+            let _ = LangGraphThread::load(&vault, THREAD).await;
         });
     }
 }

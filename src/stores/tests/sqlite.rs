@@ -8,14 +8,14 @@ use std::time::Duration;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store, Tag};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
-use antiphon_stores::{Settings, SqliteStore, Sync};
+use antiphon_stores::{SqliteSettings, SqliteStore, Sync};
 use tempfile::TempDir;
 
 const TERM: Duration = Duration::from_secs(30);
 const ALL: Span = Span { from: 0, to: u64::MAX };
 
 fn open(path: &Path) -> Result<SqliteStore, Fault> {
-    SqliteStore::open(path, Settings::default(), Arc::new(ManualClock::default()))
+    SqliteStore::open(path, SqliteSettings::default(), Arc::new(ManualClock::default()))
 }
 
 fn batch(after: u64) -> Batch {
@@ -38,7 +38,7 @@ async fn a_file_outlives_the_store() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
     for sync in [Sync::Process, Sync::Power] {
-        let settings = Settings { sync, ..Settings::default() };
+        let settings = SqliteSettings { sync, ..SqliteSettings::default() };
         let store = SqliteStore::open(&path, settings, Arc::new(SystemClock::new())).unwrap();
         let head = store.claim("t", "me", TERM).await.unwrap();
         // Not waited for: dropping the store still writes it.
@@ -94,7 +94,7 @@ async fn a_term_is_as_long_whatever_the_time_of_day() {
         let path = folder.path().join("runs.db");
         let (first, second) = (Machine::at(DAY, 100), Machine::at(of_day, 100));
         let open = |clock: &Arc<Machine>| {
-            SqliteStore::open(&path, Settings::default(), Arc::clone(clock) as Arc<dyn Clock>)
+            SqliteStore::open(&path, SqliteSettings::default(), Arc::clone(clock) as Arc<dyn Clock>)
         };
         let (one, two) = (open(&first).unwrap(), open(&second).unwrap());
         one.claim("t", "me", TERM).await.unwrap();
@@ -117,7 +117,7 @@ async fn nobody_holds_a_thread_from_before_the_machine_was_started_again() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
     let clock = Machine::at(1_000_000, 900_000);
-    let before = SqliteStore::open(&path, Settings::default(), clock).unwrap();
+    let before = SqliteStore::open(&path, SqliteSettings::default(), clock).unwrap();
     let owner = antiphon_stores::owner::new(antiphon_core::Seed::new(1));
     let (machine, rest) = owner.split_once('.').unwrap();
     if machine.is_empty() {
@@ -129,7 +129,8 @@ async fn nobody_holds_a_thread_from_before_the_machine_was_started_again() {
     before.claim("t", &of_another, TERM).await.unwrap();
     before.claim("u", &owner, TERM).await.unwrap();
     drop(before);
-    let after = SqliteStore::open(&path, Settings::default(), Machine::at(1_000_060, 5)).unwrap();
+    let after =
+        SqliteStore::open(&path, SqliteSettings::default(), Machine::at(1_000_060, 5)).unwrap();
     assert_eq!(after.thread("t").await.unwrap().unwrap().held, None);
     after.claim("t", "me", TERM).await.unwrap();
     assert_eq!(after.claim("u", "me", TERM).await.unwrap_err().code, "thread_busy");
@@ -145,7 +146,7 @@ async fn a_lease_of_another_machine_is_watched_for_its_term() {
     let here = Machine::at(1_000_500, 5);
     let open = |clock: &Arc<Machine>| {
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
-        SqliteStore::open(&path, Settings::default(), clock).unwrap()
+        SqliteStore::open(&path, SqliteSettings::default(), clock).unwrap()
     };
     let other = open(&there);
     other.claim("t", owner, TERM).await.unwrap();
@@ -182,7 +183,8 @@ async fn what_sqlite_would_read_as_a_url_is_the_name_of_a_file() {
     let name = format!("file:{}?mode=memory", std::process::id());
     let path = std::path::PathBuf::from(&name);
     for begins in [true, false] {
-        let store = SqliteStore::open(&path, Settings::default(), Arc::new(SystemClock::new()));
+        let store =
+            SqliteStore::open(&path, SqliteSettings::default(), Arc::new(SystemClock::new()));
         let store = store.unwrap();
         assert_eq!(store.head("t").await.unwrap().is_none(), begins);
         store.claim("t", "me", TERM).await.unwrap();
@@ -265,7 +267,7 @@ fn a_file_of_a_later_version_is_refused() {
 async fn a_full_disk_loses_nothing_that_was_answered() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
-    let settings = Settings { max_bytes: Some(100_000), ..Settings::default() };
+    let settings = SqliteSettings { max_bytes: Some(100_000), ..SqliteSettings::default() };
     let store = SqliteStore::open(&path, settings, Arc::new(ManualClock::default())).unwrap();
     store.claim("t", "me", TERM).await.unwrap();
     store.append(batch(0)).await.unwrap();

@@ -6,15 +6,15 @@ use antiphon_core::{Category, Fault};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::conflict;
 use antiphon_stores::shelf::{OWNER, WriteTurn};
-use antiphon_stores::{MemoryStore, Seal, TERM, Vault};
+use antiphon_stores::{Cipher, MemoryStore, SealedStore, TERM};
 
-fn vault() -> Vault {
+fn vault() -> SealedStore {
     let store = MemoryStore::new(Arc::new(SystemClock::new()));
-    Vault::new(Arc::new(store), Arc::new(Seal::tagged()))
+    SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
 /// A writer who has been late so often.
-async fn late(vault: &Vault, times: u32) -> WriteTurn {
+async fn late(vault: &SealedStore, times: u32) -> WriteTurn {
     let mut turn = WriteTurn::new(vault, "t");
     for _ in 0..times {
         assert_eq!(turn.failed(conflict("t")).await, Ok(Duration::ZERO));

@@ -1,7 +1,7 @@
 //! What a call is given, as a digest: of its stored form, as far as it has one.
 
 use antiphon_core::checkpoint::digest;
-use antiphon_stores::codec::Writer;
+use antiphon_stores::codec::ByteWriter;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -16,13 +16,13 @@ impl ObjectCodec {
     /// The same for equal values of the same types. Of what has no stored form,
     /// a client or a lock, only the type counts.
     pub(crate) fn digest(&self, given: &Bound<'_, PyAny>) -> u64 {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         self.digest_into(&mut out, given, DEPTH);
         digest(&out.into_bytes())
     }
 
-    fn digest_into(&self, out: &mut Writer, given: &Bound<'_, PyAny>, depth: usize) {
-        let mut stored = Writer::new();
+    fn digest_into(&self, out: &mut ByteWriter, given: &Bound<'_, PyAny>, depth: usize) {
+        let mut stored = ByteWriter::new();
         if Writing::to(&mut stored, self.0.bind(given.py())).value(given).is_ok() {
             return out.bytes(&stored.into_bytes());
         }

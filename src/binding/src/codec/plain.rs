@@ -1,6 +1,6 @@
 //! Values that can be stored whatever they hold, told without writing them.
 
-use antiphon_stores::codec::Reader;
+use antiphon_stores::codec::ByteReader;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 
@@ -54,7 +54,7 @@ impl Look {
     }
 
     fn deeper(&mut self, look: impl FnOnce(&mut Self) -> bool) -> bool {
-        if self.depth >= Reader::DEPTH || !self.takes(0) {
+        if self.depth >= ByteReader::DEPTH || !self.takes(0) {
             return false;
         }
         self.depth += 1;

@@ -1,7 +1,7 @@
 //! Bytes to Python objects.
 
 use antiphon_core::{Category, Fault};
-use antiphon_stores::codec::{Item, Reader, corrupt};
+use antiphon_stores::codec::{ByteReader, Item, corrupt};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
@@ -15,7 +15,7 @@ use super::problem::type_name;
 
 type Read<'py> = Result<Bound<'py, PyAny>, Fault>;
 
-/// One value on its way out of a [`Reader`].
+/// One value on its way out of a [`ByteReader`].
 pub(super) struct Reading<'a, 'py, 'd> {
     py: Python<'py>,
     registry: &'a Bound<'py, PyAny>,
@@ -28,7 +28,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
     }
 
     /// The next value.
-    pub(super) fn value(&mut self, from: &mut Reader<'d>) -> Read<'py> {
+    pub(super) fn value(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
         let py = self.py;
         Ok(match from.item()? {
             Item::Nil => py.None().into_bound(py),
@@ -44,7 +44,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         })
     }
 
-    fn list(&mut self, from: &mut Reader<'d>, length: usize) -> Read<'py> {
+    fn list(&mut self, from: &mut ByteReader<'d>, length: usize) -> Read<'py> {
         let mut items = from.room(length);
         from.deeper(|from| {
             for _ in 0..length {
@@ -55,7 +55,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         self.made(PyList::new(self.py, items))
     }
 
-    fn map(&mut self, from: &mut Reader<'d>, length: usize) -> Read<'py> {
+    fn map(&mut self, from: &mut ByteReader<'d>, length: usize) -> Read<'py> {
         let dict = PyDict::new(self.py);
         from.deeper(|from| {
             for _ in 0..length {
@@ -68,7 +68,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         Ok(dict.into_any())
     }
 
-    fn key(&mut self, from: &mut Reader<'d>) -> Read<'py> {
+    fn key(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
         match from.item()? {
             Item::Text(text) => Ok(self.keys.get(self.py, text)),
             Item::Extension(kind::SURROGATES, bytes) => {
@@ -78,7 +78,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         }
     }
 
-    fn extension(&mut self, from: &Reader<'d>, kind: i8, bytes: &'d [u8]) -> Read<'py> {
+    fn extension(&mut self, from: &ByteReader<'d>, kind: i8, bytes: &'d [u8]) -> Read<'py> {
         let py = self.py;
         match kind {
             kind::INTEGER => self.made(from_two_complement(py, bytes)),
@@ -106,7 +106,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         }
     }
 
-    fn named(&mut self, from: &mut Reader<'d>) -> Read<'py> {
+    fn named(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
         let name = from.text()?;
         let form = self.form(intern!(self.py, "form_named"), name)?;
         let form = form.ok_or_else(|| unregistered(name))?;
@@ -115,7 +115,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         unpacked.map_err(|error| misfit(self.py, name, &error))
     }
 
-    fn pickled(&mut self, from: &mut Reader<'d>) -> Read<'py> {
+    fn pickled(&mut self, from: &mut ByteReader<'d>) -> Read<'py> {
         let form = self.form(intern!(self.py, "form_numbered"), kind::PICKLE)?;
         let form = form.ok_or_else(unopened)?;
         let parts = self.value(from)?;
@@ -123,7 +123,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         unpacked.map_err(|error| misfit(self.py, "pickle", &error))
     }
 
-    fn numbered(&mut self, from: &mut Reader<'d>, kind: i8) -> Read<'py> {
+    fn numbered(&mut self, from: &mut ByteReader<'d>, kind: i8) -> Read<'py> {
         let form = self.form(intern!(self.py, "form_numbered"), kind)?;
         let unknown = || corrupt(&format!("a value of an unknown kind: {kind}"));
         let form = form.ok_or_else(unknown)?;
@@ -144,7 +144,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
 
     fn items(
         &mut self,
-        from: &Reader<'d>,
+        from: &ByteReader<'d>,
         bytes: &'d [u8],
     ) -> Result<Vec<Bound<'py, PyAny>>, Fault> {
         from.inside(bytes, |inside| {
@@ -156,7 +156,7 @@ impl<'a, 'py, 'd> Reading<'a, 'py, 'd> {
         })
     }
 
-    fn dict(&mut self, from: &Reader<'d>, bytes: &'d [u8]) -> Read<'py> {
+    fn dict(&mut self, from: &ByteReader<'d>, bytes: &'d [u8]) -> Read<'py> {
         let dict = PyDict::new(self.py);
         from.inside(bytes, |inside| {
             while !inside.is_at_end() {

@@ -1,6 +1,6 @@
 //! Python objects to bytes.
 
-use antiphon_stores::codec::{Reader, Writer};
+use antiphon_stores::codec::{ByteReader, ByteWriter};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
@@ -18,15 +18,15 @@ pub(super) const MOST: usize = 1_000_000_000;
 type Written = Result<(), Problem>;
 type Pairs<'py> = SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 8]>;
 
-/// One value on its way into a [`Writer`].
+/// One value on its way into a [`ByteWriter`].
 pub(super) struct Writing<'a, 'py> {
-    out: &'a mut Writer,
+    out: &'a mut ByteWriter,
     registry: &'a Bound<'py, PyAny>,
     depth: usize,
 }
 
 impl<'a, 'py> Writing<'a, 'py> {
-    pub(super) const fn to(out: &'a mut Writer, registry: &'a Bound<'py, PyAny>) -> Self {
+    pub(super) const fn to(out: &'a mut ByteWriter, registry: &'a Bound<'py, PyAny>) -> Self {
         Self { out, registry, depth: 0 }
     }
 
@@ -155,7 +155,7 @@ impl<'a, 'py> Writing<'a, 'py> {
         // In an order of their own, because that of the set changes from process to process.
         let mut written = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let mut out = Writer::new();
+            let mut out = ByteWriter::new();
             let mut apart = Writing { out: &mut out, registry: self.registry, depth: self.depth };
             apart.value(item).map_err(|problem| problem.in_item(index))?;
             written.push(out.into_bytes());
@@ -181,10 +181,10 @@ impl<'a, 'py> Writing<'a, 'py> {
 
     /// Goes as deep as the reader will: also the end of a list inside itself.
     fn deeper(&mut self, write: impl FnOnce(&mut Self) -> Written) -> Written {
-        if self.depth >= Reader::DEPTH {
+        if self.depth >= ByteReader::DEPTH {
             return Err(Problem::new(format!(
                 "containers inside one another, more levels than: {}",
-                Reader::DEPTH
+                ByteReader::DEPTH
             )));
         }
         self.fits(0)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_runtime::SystemClock;
-use antiphon_stores::{Settings, SqliteStore, Sync};
+use antiphon_stores::{SqliteSettings, SqliteStore, Sync};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -68,10 +68,10 @@ impl SqliteSaver {
     ) -> PyResult<Py<Self>> {
         check_pickle(pickle, key.as_ref())?;
         let keep = keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
-        let settings = Settings {
+        let settings = SqliteSettings {
             sync: durable(sync)?,
             max_bytes: whole_or_none("max_bytes", max_bytes.as_ref())?,
-            ..Settings::default()
+            ..SqliteSettings::default()
         };
         let path = path
             .to_str()

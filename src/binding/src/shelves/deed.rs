@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use antiphon_stores::shelf::{Change, New, Write};
+use antiphon_stores::shelf::{NewCheckpoint, TaskWrite, ValueChange};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -14,7 +14,7 @@ use crate::fault::to_exception;
 
 /// Something that changes a shelf; it can be done again if somebody else was first.
 #[derive(Debug)]
-pub(super) enum Deed {
+pub(super) enum Mutation {
     Put(Checkpoint),
     Write(Writes),
 }
@@ -47,11 +47,11 @@ pub(super) struct Writes {
 /// A value on its way: how it is told, and its items if it is a list.
 struct Told {
     name: String,
-    change: Change,
+    change: ValueChange,
     items: Option<Items>,
 }
 
-impl Deed {
+impl Mutation {
     /// Does it to what is known of the thread.
     pub(super) fn apply(&self, py: Python<'_>, slot: &mut Slot, form: &Form) -> PyResult<()> {
         match self {
@@ -90,8 +90,8 @@ impl Checkpoint {
         Ok(())
     }
 
-    fn stored(&self, head: Vec<u8>, values: Vec<(String, Change)>) -> New {
-        New {
+    fn stored(&self, head: Vec<u8>, values: Vec<(String, ValueChange)>) -> NewCheckpoint {
+        NewCheckpoint {
             space: self.space.clone(),
             id: self.id.clone(),
             parent: self.parent.clone(),
@@ -113,10 +113,10 @@ impl Checkpoint {
         let stored = stored.and_then(|(shelf, before)| shelf.stamp(&self.space, before, &name));
         let follows = before.is_some() && before == self.parent.as_deref();
         if follows && stored.is_some() && !self.new.contains(&name) {
-            return Ok(Told { name, change: Change::Same, items: None });
+            return Ok(Told { name, change: ValueChange::Same, items: None });
         }
         let Ok(list) = value.cast_exact::<PyList>() else {
-            let change = Change::Whole(form.pack(&name, value)?);
+            let change = ValueChange::Whole(form.pack(&name, value)?);
             return Ok(Told { name, change, items: None });
         };
         let key = (self.space.clone(), name);
@@ -133,11 +133,11 @@ impl Checkpoint {
     }
 }
 
-fn whole(form: &Form, name: &str, list: &Bound<'_, PyList>) -> PyResult<(Change, Items)> {
+fn whole(form: &Form, name: &str, list: &Bound<'_, PyList>) -> PyResult<(ValueChange, Items)> {
     let items: Vec<_> = list.iter().collect();
     let Packed { bytes, ends } = form.pack_items(name, items.iter().cloned(), true)?;
     let items = items.into_iter().map(Bound::unbind).collect();
-    Ok((Change::Whole(bytes), Items { items, ends }))
+    Ok((ValueChange::Whole(bytes), Items { items, ends }))
 }
 
 /// A list that begins, or ends, with the very objects that were stored of it: what
@@ -148,7 +148,7 @@ fn spliced(
     name: &str,
     list: &Bound<'_, PyList>,
     (mut known, wrote): (Items, &[Py<PyAny>]),
-) -> PyResult<(Change, Items)> {
+) -> PyResult<(ValueChange, Items)> {
     let wrote: BTreeSet<_> = wrote.iter().map(Py::as_ptr).collect();
     // A tuple lends its items without counting references.
     let items = list.to_tuple();
@@ -163,7 +163,7 @@ fn spliced(
     let Packed { bytes, ends } = form.pack_items(name, between, false)?;
     let (first, last) = (known.end(head), known.end(known.items.len() - tail));
     let whole = known.end(known.items.len());
-    let change = Change::Spliced { head: first, middle: bytes, tail: whole - last };
+    let change = ValueChange::Spliced { head: first, middle: bytes, tail: whole - last };
     let kept = known.ends.split_off(known.ends.len() - tail);
     known.items.truncate(head);
     known.ends.truncate(head);
@@ -191,7 +191,7 @@ impl Writes {
                 Ok(list) => form.pack_items(channel, list.iter(), true)?.bytes,
                 Err(_) => form.pack(channel, value)?,
             };
-            writes.push(Write {
+            writes.push(TaskWrite {
                 task: self.task.clone(),
                 path: self.path.clone(),
                 place: *place,

@@ -8,13 +8,13 @@ use std::time::Duration;
 use antiphon_core::Fault;
 use antiphon_runtime::store::Answer;
 use antiphon_runtime::{Clock, SystemClock};
-use antiphon_stores::Vault;
-use antiphon_stores::shelf::{OWNER, Shelf, WriteTurn};
+use antiphon_stores::SealedStore;
+use antiphon_stores::shelf::{LangGraphThread, OWNER, WriteTurn};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use tokio::sync::oneshot;
 
-use super::deed::Deed;
+use super::deed::Mutation;
 use super::form::Form;
 use super::slot::{Sent, Slot};
 use crate::fault::to_exception;
@@ -49,7 +49,7 @@ impl Desk {
         Self { saver, form, clock, open: Mutex::default(), turn: AtomicUsize::new(0) }
     }
 
-    pub(super) fn vault(&self) -> PyResult<Vault> {
+    pub(super) fn vault(&self) -> PyResult<SealedStore> {
         Python::attach(|py| self.saver.get().vault(py))
     }
 
@@ -90,7 +90,7 @@ impl Desk {
     pub(super) fn attempt(
         &self,
         thread: &str,
-        deed: &Deed,
+        deed: &Mutation,
         alone: Option<&str>,
     ) -> PyResult<Option<Sent>> {
         let slot = self.slot(thread);
@@ -116,7 +116,7 @@ impl Desk {
     pub(super) async fn work(
         self: Arc<Self>,
         thread: String,
-        deed: Deed,
+        deed: Mutation,
         mut sent: Option<Sent>,
     ) -> PyResult<()> {
         let vault = self.vault()?;
@@ -134,14 +134,14 @@ impl Desk {
     }
 
     /// Reads a thread, unless it is known.
-    async fn load(&self, vault: &Vault, thread: &str) -> Result<(), Fault> {
+    async fn load(&self, vault: &SealedStore, thread: &str) -> Result<(), Fault> {
         let slot = self.slot(thread);
         let age = Python::attach(|py| {
             let slot = held(py, &slot);
             slot.shelf.is_none().then_some(slot.age)
         });
         let Some(age) = age else { return Ok(()) };
-        let shelf = Shelf::load(vault, thread).await?;
+        let shelf = LangGraphThread::load(vault, thread).await?;
         Python::attach(|py| {
             let mut slot = held(py, &slot);
             if slot.shelf.is_none() && slot.age == age {
@@ -152,7 +152,7 @@ impl Desk {
     }
 
     /// A thread with everything that others have written to it so far.
-    pub(super) async fn fresh(&self, vault: &Vault, thread: &str) -> Result<Shared, Fault> {
+    pub(super) async fn fresh(&self, vault: &SealedStore, thread: &str) -> Result<Shared, Fault> {
         let slot = self.slot(thread);
         let seen = Python::attach(|py| {
             let slot = held(py, &slot);
@@ -181,10 +181,10 @@ impl Desk {
     pub(super) async fn replace<F>(
         &self,
         thread: &str,
-        change: impl Fn(Vault, Shelf) -> F,
+        change: impl Fn(SealedStore, LangGraphThread) -> F,
     ) -> PyResult<()>
     where
-        F: Future<Output = Result<(Shelf, Option<u64>), Fault>>,
+        F: Future<Output = Result<(LangGraphThread, Option<u64>), Fault>>,
     {
         let vault = self.vault()?;
         let mut turn = WriteTurn::new(&vault, thread);
@@ -197,16 +197,16 @@ impl Desk {
 
     async fn replaced<F>(
         &self,
-        vault: &Vault,
+        vault: &SealedStore,
         thread: &str,
         turn: &WriteTurn,
-        change: &impl Fn(Vault, Shelf) -> F,
+        change: &impl Fn(SealedStore, LangGraphThread) -> F,
     ) -> Result<(), Fault>
     where
-        F: Future<Output = Result<(Shelf, Option<u64>), Fault>>,
+        F: Future<Output = Result<(LangGraphThread, Option<u64>), Fault>>,
     {
         let (store, owner) = (vault.store(), turn.alone().unwrap_or(OWNER));
-        let shelf = Shelf::load(vault, thread).await?;
+        let shelf = LangGraphThread::load(vault, thread).await?;
         let (mut shelf, first) = change(vault.clone(), shelf).await?;
         let Some(batch) = shelf.batch(vault, owner, self.clock.now())? else { return Ok(()) };
         let claim = turn.alone().is_none().then(|| store.claim(thread, OWNER, WriteTurn::TERM));
@@ -249,7 +249,8 @@ impl Desk {
                 wait(pause).await;
                 continue;
             }
-            let shelf = Shelf::load(&vault, thread).await.map_err(|fault| raised(&fault))?;
+            let shelf =
+                LangGraphThread::load(&vault, thread).await.map_err(|fault| raised(&fault))?;
             if shelf.marks().next().is_some() {
                 return Ok(());
             }

@@ -6,7 +6,7 @@
 //! longer one.
 
 use antiphon_core::{Category, Fault};
-use antiphon_stores::codec::{Reader, ValueCodec, Writer, corrupt, unstorable};
+use antiphon_stores::codec::{ByteReader, ByteWriter, ValueCodec, corrupt, unstorable};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -49,7 +49,7 @@ impl Form {
 
     /// A value that is no list; `name` is for the message if it cannot be stored.
     pub(super) fn pack(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         out.number(if self.foreign.is_some() { FOREIGN_ONE } else { ONE });
         self.write(name, value, &mut out)?;
         Ok(out.into_bytes())
@@ -57,7 +57,7 @@ impl Form {
 
     /// What is known beside the state: always in our own form.
     pub(super) fn pack_head(&self, head: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         self.write_own("the checkpoint itself", head, &mut out)?;
         Ok(out.into_bytes())
     }
@@ -69,7 +69,7 @@ impl Form {
         items: impl Iterator<Item = Bound<'py, PyAny>>,
         begins: bool,
     ) -> PyResult<Packed> {
-        let mut out = Writer::new();
+        let mut out = ByteWriter::new();
         if begins {
             out.number(if self.foreign.is_some() { FOREIGN_ITEMS } else { ITEMS });
         }
@@ -81,7 +81,7 @@ impl Form {
         Ok(Packed { bytes: out.into_bytes(), ends })
     }
 
-    fn write(&self, name: &str, value: &Bound<'_, PyAny>, out: &mut Writer) -> PyResult<()> {
+    fn write(&self, name: &str, value: &Bound<'_, PyAny>, out: &mut ByteWriter) -> PyResult<()> {
         let Some(foreign) = &self.foreign else { return self.write_own(name, value, out) };
         let py = value.py();
         let dumped = foreign.bind(py).call_method1(intern!(py, "dumps_typed"), (value,))?;
@@ -96,7 +96,12 @@ impl Form {
         Ok(())
     }
 
-    fn write_own(&self, name: &str, value: &Bound<'_, PyAny>, out: &mut Writer) -> PyResult<()> {
+    fn write_own(
+        &self,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+        out: &mut ByteWriter,
+    ) -> PyResult<()> {
         let written = self.own.write(&Object::of(value), out);
         written.map_err(|problem| to_exception(value.py(), &unstorable(name, &problem)))
     }
@@ -107,7 +112,7 @@ impl Form {
         py: Python<'py>,
         bytes: &[u8],
     ) -> PyResult<(Bound<'py, PyAny>, Option<Items>)> {
-        let mut from = Reader::new(bytes);
+        let mut from = ByteReader::new(bytes);
         let kind = from.number().map_err(|fault| to_exception(py, &fault))?;
         let read = match kind {
             ONE | ITEMS => self.own.read_all(py, from).map_err(|fault| to_exception(py, &fault))?,
@@ -130,7 +135,7 @@ impl Form {
         py: Python<'py>,
         bytes: &[u8],
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let read = self.own.read_all(py, Reader::new(bytes));
+        let read = self.own.read_all(py, ByteReader::new(bytes));
         let mut read = read.map_err(|fault| to_exception(py, &fault))?;
         let head = read.pop().and_then(|(head, _)| head.cast_into::<PyTuple>().ok());
         head.filter(|head| head.len() == 2)
@@ -140,7 +145,7 @@ impl Form {
     fn unpack_foreign<'py>(
         &self,
         py: Python<'py>,
-        mut from: Reader<'_>,
+        mut from: ByteReader<'_>,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, usize)>> {
         let Some(foreign) = &self.foreign else { return Err(to_exception(py, &unknown())) };
         let mut values = Vec::new();
@@ -159,7 +164,7 @@ impl Form {
     }
 }
 
-fn typed<'a>(from: &mut Reader<'a>) -> Result<(&'a str, &'a [u8]), Fault> {
+fn typed<'a>(from: &mut ByteReader<'a>) -> Result<(&'a str, &'a [u8]), Fault> {
     Ok((from.text()?, from.blob()?))
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_stores::Vault;
+use antiphon_stores::SealedStore;
 use antiphon_stores::codec::corrupt;
 use antiphon_stores::retry_torn_read;
-use antiphon_stores::shelf::{Mark, Picture, Shelf};
+use antiphon_stores::shelf::{CheckpointMark, FullCheckpoint, LangGraphThread};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -31,15 +31,15 @@ type Read = (String, u64, Items);
 struct Seen {
     slot: Shared,
     id: String,
-    picture: Picture,
+    picture: FullCheckpoint,
 }
 
 enum Found {
     Nothing,
     /// It is at hand.
-    Here(Picture),
+    Here(FullCheckpoint),
     /// It is before the last snapshot.
-    There(Mark),
+    There(CheckpointMark),
 }
 
 impl Desk {
@@ -66,7 +66,11 @@ impl Desk {
     }
 
     /// Whatever Python says while it looks is not for the store to judge.
-    async fn see(&self, vault: &Vault, wanted: &Wanted) -> Result<PyResult<Option<Seen>>, Fault> {
+    async fn see(
+        &self,
+        vault: &SealedStore,
+        wanted: &Wanted,
+    ) -> Result<PyResult<Option<Seen>>, Fault> {
         let Wanted { thread, space, id, filter } = wanted;
         let slot = self.fresh(vault, thread).await?;
         let found = Python::attach(|py| self.find(py, &slot, (space, id.clone()), filter.as_ref()));
@@ -84,7 +88,9 @@ impl Desk {
                     Ok(false) => return Ok(Ok(None)),
                     Err(error) => return Ok(Err(error)),
                 }
-                past.with_writes(Shelf::writes_of(vault, thread, (space, &id), &mark).await?)
+                past.with_writes(
+                    LangGraphThread::writes_of(vault, thread, (space, &id), &mark).await?,
+                )
             }
         };
         Ok(Ok(Some(Seen { slot, id, picture })))
@@ -125,11 +131,11 @@ impl Desk {
     /// those around it next.
     async fn past(
         &self,
-        (vault, thread): (&Vault, &str),
+        (vault, thread): (&SealedStore, &str),
         slot: &Shared,
         (space, id): (&str, &str),
-        mark: &Mark,
-    ) -> Result<Picture, Fault> {
+        mark: &CheckpointMark,
+    ) -> Result<FullCheckpoint, Fault> {
         let (age, known) = Python::attach(|py| {
             let slot = held(py, slot);
             let past = slot.past.as_ref();
@@ -140,7 +146,7 @@ impl Desk {
         if let Some(known) = known {
             return Ok(known);
         }
-        let past = Shelf::past(vault, thread, mark).await?;
+        let past = LangGraphThread::past(vault, thread, mark).await?;
         let picture = past.picture(space, id);
         Python::attach(|py| {
             let mut slot = held(py, slot);
@@ -156,7 +162,7 @@ impl Desk {
         &self,
         py: Python<'py>,
         id: &str,
-        picture: &Picture,
+        picture: &FullCheckpoint,
     ) -> PyResult<(Bound<'py, PyTuple>, Vec<Read>)> {
         let head = self.form.unpack_head(py, &picture.head)?;
         let (values, mut lists) = (PyDict::new(py), Vec::new());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Answer, Head};
-use antiphon_stores::Vault;
-use antiphon_stores::shelf::{OWNER, Shelf, WriteTurn};
+use antiphon_stores::SealedStore;
+use antiphon_stores::shelf::{LangGraphThread, OWNER, WriteTurn};
 use pyo3::prelude::*;
 
 use super::form::Items;
@@ -13,9 +13,9 @@ use super::form::Items;
 /// What is known of a thread, if anything is.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    pub(super) shelf: Option<Shelf>,
+    pub(super) shelf: Option<LangGraphThread>,
     /// A checkpoint from before the shelf's last snapshot, with those around it.
-    pub(super) past: Option<Shelf>,
+    pub(super) past: Option<LangGraphThread>,
     /// Counts how often everything was forgotten.
     pub(super) age: u64,
     is_claimed: bool,
@@ -45,7 +45,7 @@ pub(super) struct Sent {
 }
 
 impl Slot {
-    pub(super) fn knowing(shelf: Shelf, age: u64) -> Self {
+    pub(super) fn knowing(shelf: LangGraphThread, age: u64) -> Self {
         Self { shelf: Some(shelf), age, ..Self::default() }
     }
 
@@ -62,14 +62,14 @@ impl Slot {
 
     pub(super) fn weight(&self) -> usize {
         let shelves = self.shelf.iter().chain(&self.past);
-        shelves.map(Shelf::weight).sum()
+        shelves.map(LangGraphThread::weight).sum()
     }
 
     /// Sends what is new to the store; `alone` is the name of a writer who has the thread
     /// for itself.
     pub(super) fn send(
         &mut self,
-        (vault, thread): (&Vault, &str),
+        (vault, thread): (&SealedStore, &str),
         alone: Option<&str>,
         at: Time,
     ) -> Result<Sent, Fault> {

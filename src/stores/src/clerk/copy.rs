@@ -4,22 +4,22 @@ use antiphon_core::effect::Ending;
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::store::{Entry, EntryKind, Mark, Span};
 
-use super::status::Status;
-use super::{Clerk, empty};
-use crate::codec::{Glance, damaged_chain, end};
-use crate::keeper::{Header, is_checkpoint};
-use crate::log::{Record, missing};
+use super::status::RunStatus;
+use super::{ThreadAdmin, empty};
+use crate::codec::{CommitSummary, damaged_chain, end};
+use crate::keeper::{RunHeader, is_checkpoint};
+use crate::log::{OpenedEntry, missing};
 use crate::name;
 use crate::reread::FailedReadings;
 
 /// Why a run that was still going on in the other thread does not in the new one.
 const COPIED: &str = "forked";
 
-type Original = (Vec<Mark>, Vec<Record>, Vec<(Record, u64)>);
+type SourceEntries = (Vec<Mark>, Vec<OpenedEntry>, Vec<(OpenedEntry, u64)>);
 
 /// What is to be copied.
 #[derive(Clone, Copy, Debug)]
-pub struct Copying<'a> {
+pub struct CopyRequest<'a> {
     /// The thread that is there.
     pub from: &'a str,
     /// One of its checkpoints; none for all it holds now, open questions included.
@@ -31,7 +31,7 @@ pub struct Copying<'a> {
     pub run_id: &'a str,
 }
 
-impl Clerk {
+impl ThreadAdmin {
     /// Makes a thread of what leads to a checkpoint of another, with all that is
     /// kept of its past, together or not at all. Checkpoints keep their numbers;
     /// other branches are left out. A run that still went on has ended there.
@@ -40,8 +40,8 @@ impl Clerk {
     /// `thread_invalid` if no thread can be called so, `thread_empty` and `checkpoint_unknown` if there is nothing to copy,
     /// `thread_taken` if the new thread holds something, and those of reading and
     /// writing.
-    pub async fn copy(&self, copying: Copying<'_>) -> Result<(), Fault> {
-        let Copying { from, to, .. } = copying;
+    pub async fn copy(&self, copying: CopyRequest<'_>) -> Result<(), Fault> {
+        let CopyRequest { from, to, .. } = copying;
         name::check_new(to)?;
         let mut failed = FailedReadings::default();
         let (way, records, added) = loop {
@@ -73,7 +73,7 @@ impl Clerk {
     }
 
     /// The way to what is copied, its entries, and what is added to them.
-    async fn read_original(&self, copying: Copying<'_>) -> Result<Original, Fault> {
+    async fn read_original(&self, copying: CopyRequest<'_>) -> Result<SourceEntries, Fault> {
         let way = self.whole_way(copying.from, copying.checkpoint).await?;
         let records = self.records(copying.from, &way).await?;
         let added = self.added(copying, &records).await?;
@@ -106,7 +106,7 @@ impl Clerk {
     }
 
     /// The entries of a way.
-    async fn records(&self, thread: &str, way: &[Mark]) -> Result<Vec<Record>, Fault> {
+    async fn records(&self, thread: &str, way: &[Mark]) -> Result<Vec<OpenedEntry>, Fault> {
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return Ok(Vec::new()) };
         let span = Span { from: first.seq, to: last.seq };
         let entries = self.store().read(thread, span).await?;
@@ -127,15 +127,15 @@ impl Clerk {
     fn sealed(
         &self,
         to: &str,
-        records: Vec<Record>,
+        records: Vec<OpenedEntry>,
         way: &[Mark],
-        added: Vec<(Record, u64)>,
+        added: Vec<(OpenedEntry, u64)>,
     ) -> Result<Vec<Entry>, Fault> {
         let mut entries: Vec<Entry> = Vec::with_capacity(records.len() + added.len());
         let bases = way.iter().map(|mark| mark.base);
         for (record, base) in records.into_iter().zip(bases).chain(added) {
             let parent = entries.last().map_or(0, |before| before.seq);
-            entries.push(self.vault.close(to, Record { parent, ..record }, base)?);
+            entries.push(self.vault.close(to, OpenedEntry { parent, ..record }, base)?);
         }
         Ok(entries)
     }
@@ -144,34 +144,37 @@ impl Clerk {
     /// snapshot before it.
     async fn added(
         &self,
-        copying: Copying<'_>,
-        records: &[Record],
-    ) -> Result<Vec<(Record, u64)>, Fault> {
+        copying: CopyRequest<'_>,
+        records: &[OpenedEntry],
+    ) -> Result<Vec<(OpenedEntry, u64)>, Fault> {
         let header = records.iter().rev().find(|record| record.kind == EntryKind::Run);
         let (Some(last), Some(header)) = (records.last(), header) else { return Ok(Vec::new()) };
-        let header = Header::decode(&header.body)?;
+        let header = RunHeader::decode(&header.body)?;
         let run = header.copied(copying.run_id);
         let mut bodies = vec![(EntryKind::Run, run.encode())];
         match self.tail(copying.from, last.seq).await?.status {
-            Status::Unreadable(fault) => return Err(fault),
-            Status::Orphaned => bodies.push((EntryKind::End, ended(records)?)),
+            RunStatus::Unreadable(fault) => return Err(fault),
+            RunStatus::Orphaned => bodies.push((EntryKind::End, ended(records)?)),
             _ => {}
         }
         let base = records.iter().rev().find(|record| record.kind == EntryKind::Snapshot);
         let base = base.map_or(0, |record| record.seq);
         let (step, at) = (last.step, self.clock.now());
         let added = (last.seq + 1..).zip(bodies);
-        let record = |(seq, (kind, body))| (Record { seq, parent: 0, kind, step, at, body }, base);
+        let record =
+            |(seq, (kind, body))| (OpenedEntry { seq, parent: 0, kind, step, at, body }, base);
         Ok(added.map(record).collect())
     }
 }
 
 /// The end of a run that goes on elsewhere.
-fn ended(records: &[Record]) -> Result<Vec<u8>, Fault> {
+fn ended(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
     let last = records.iter().rev().find(|record| record.kind != EntryKind::Run);
     let glance = match last {
-        Some(record) if record.kind == EntryKind::Snapshot => Glance::at_memory(&record.body)?,
-        Some(record) => Glance::at_commit(&record.body)?,
+        Some(record) if record.kind == EntryKind::Snapshot => {
+            CommitSummary::at_memory(&record.body)?
+        }
+        Some(record) => CommitSummary::at_commit(&record.body)?,
         None => return Ok(Vec::new()),
     };
     end((&glance.spent, glance.events), &Ok(Ending::Cancelled(COPIED.to_owned())))

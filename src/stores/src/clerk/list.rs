@@ -4,32 +4,32 @@ use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{EntryKind, Mark, Span, Thread};
 use futures_util::future::try_join_all;
 
-use super::status::{Status, Tail};
-use super::{Asking, Clerk, empty};
+use super::status::{RunStatus, RunTail};
+use super::{OpenQuestion, ThreadAdmin, empty};
 use crate::codec::damaged_chain;
-use crate::keeper::Header;
+use crate::keeper::RunHeader;
 use crate::reread::FailedReadings;
 
 /// Which threads are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Only those whose last run has come to this; one of [`Status::NAMES`].
+pub struct ThreadFilter {
+    /// Only those whose last run has come to this; one of [`RunStatus::NAMES`].
     pub status: Option<String>,
     /// Only those whose last run is one of this graph.
     pub graph: Option<String>,
 }
 
-impl Filter {
+impl ThreadFilter {
     /// Refuses what no thread can have come to.
     ///
     /// # Errors
     /// `call_invalid`.
     pub fn check(&self) -> Result<(), Fault> {
         let status = self.status.as_deref();
-        let Some(unknown) = status.filter(|name| !Status::NAMES.contains(name)) else {
+        let Some(unknown) = status.filter(|name| !RunStatus::NAMES.contains(name)) else {
             return Ok(());
         };
-        let known = Status::NAMES.join(", ");
+        let known = RunStatus::NAMES.join(", ");
         let message = format!("`status` is one of {known}, found: {unknown}");
         Err(Fault::new(Category::Validation, "call_invalid", message))
     }
@@ -37,13 +37,13 @@ impl Filter {
 
 /// A thread, and its last run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct ThreadSummary {
     /// The thread.
     pub thread: String,
     /// What its last run has come to.
-    pub status: Status,
+    pub status: RunStatus,
     /// What that asks.
-    pub asking: Vec<Asking>,
+    pub asking: Vec<OpenQuestion>,
     /// The name of its graph; nothing if that cannot be read.
     pub graph: String,
     /// Its id.
@@ -60,19 +60,19 @@ pub struct Listed {
 
 /// A part of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
+pub struct ThreadPage {
     /// In the order of their names.
-    pub threads: Vec<Listed>,
+    pub threads: Vec<ThreadSummary>,
     /// Where the next part begins; nothing if this was the last.
     pub next: Option<String>,
 }
 
-impl Listed {
+impl ThreadSummary {
     /// A thread of which nothing has been read yet.
     fn empty(thread: &Thread) -> Self {
         Self {
             thread: thread.name.clone(),
-            status: Status::Empty,
+            status: RunStatus::Empty,
             asking: Vec::new(),
             graph: String::new(),
             run_id: String::new(),
@@ -84,7 +84,7 @@ impl Listed {
     }
 }
 
-impl Clerk {
+impl ThreadAdmin {
     /// So many threads at most, and so many bytes of them, are looked at together.
     const TOGETHER: (usize, u64) = (128, 32 << 20);
 
@@ -92,15 +92,15 @@ impl Clerk {
     /// than `limit`. Nothing of their graphs is needed for it.
     ///
     /// # Errors
-    /// Those of [`Filter::check`] and of the store.
+    /// Those of [`ThreadFilter::check`] and of the store.
     pub async fn list(
         &self,
-        filter: &Filter,
+        filter: &ThreadFilter,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Page, Fault> {
+    ) -> Result<ThreadPage, Fault> {
         filter.check()?;
-        let mut page = Page::default();
+        let mut page = ThreadPage::default();
         let mut after = after.map(str::to_owned);
         loop {
             let threads = self.after(after.as_deref()).await?;
@@ -149,12 +149,16 @@ impl Clerk {
     ///
     /// # Errors
     /// `thread_empty` if there is none, and those of the store.
-    pub async fn listed(&self, thread: &str) -> Result<Listed, Fault> {
+    pub async fn listed(&self, thread: &str) -> Result<ThreadSummary, Fault> {
         let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
         self.told(&thread).await
     }
 
-    async fn matching(&self, thread: &Thread, filter: &Filter) -> Result<Option<Listed>, Fault> {
+    async fn matching(
+        &self,
+        thread: &Thread,
+        filter: &ThreadFilter,
+    ) -> Result<Option<ThreadSummary>, Fault> {
         let listed = self.told(thread).await?;
         let has_status = filter.status.as_ref().is_none_or(|name| listed.status.as_str() == *name);
         let has_graph = filter.graph.as_ref().is_none_or(|name| listed.graph == *name);
@@ -162,30 +166,30 @@ impl Clerk {
     }
 
     /// A thread that is damaged is listed as one, beside the others.
-    async fn told(&self, thread: &Thread) -> Result<Listed, Fault> {
+    async fn told(&self, thread: &Thread) -> Result<ThreadSummary, Fault> {
         let mut thread = thread.clone();
         let mut failed = FailedReadings::default();
         let mut listed = loop {
-            let mut listed = Listed::empty(&thread);
+            let mut listed = ThreadSummary::empty(&thread);
             let Err(fault) = self.tell(&thread, &mut listed).await else { break listed };
             match failed.add(&**self.store(), &thread.name, fault).await {
                 Ok(Some(now)) => thread = now,
-                Ok(None) => break Listed::empty(&thread),
+                Ok(None) => break ThreadSummary::empty(&thread),
                 Err(fault) if fault.code.starts_with("checkpoint_") => {
-                    listed.status = Status::Unreadable(fault);
+                    listed.status = RunStatus::Unreadable(fault);
                     listed.asking = Vec::new();
                     break listed;
                 }
                 Err(fault) => return Err(fault),
             }
         };
-        if !matches!(listed.status, Status::Foreign) && self.is_held(thread.held.as_ref()) {
-            listed.status = Status::Running;
+        if !matches!(listed.status, RunStatus::Foreign) && self.is_held(thread.held.as_ref()) {
+            listed.status = RunStatus::Running;
         }
         Ok(listed)
     }
 
-    async fn tell(&self, thread: &Thread, listed: &mut Listed) -> Result<(), Fault> {
+    async fn tell(&self, thread: &Thread, listed: &mut ThreadSummary) -> Result<(), Fault> {
         let name = &thread.name;
         let last = self.vault.checked(name, &thread.head)?;
         if last == 0 {
@@ -196,11 +200,11 @@ impl Clerk {
         (listed.step, listed.at) = (tip.step, tip.at);
         let runs = self.vault.marks(name, Span::ALL, Some(EntryKind::Run)).await?;
         let (Some(first), Some(run)) = (runs.first(), runs.last()) else {
-            listed.status = Status::Foreign;
+            listed.status = RunStatus::Foreign;
             return self.check_foreign(name, &tip).await;
         };
         listed.began = first.at;
-        let Tail { status, asking } = self.tail(name, last).await?;
+        let RunTail { status, asking } = self.tail(name, last).await?;
         (listed.status, listed.asking) = (status, asking);
         let run = self.header(name, run.seq).await?;
         (listed.run_id, listed.graph) = (run.run_id, run.graph);
@@ -223,9 +227,9 @@ impl Clerk {
     }
 
     /// What identifies the run that begins with an entry.
-    pub(super) async fn header(&self, thread: &str, seq: u64) -> Result<Header, Fault> {
+    pub(super) async fn header(&self, thread: &str, seq: u64) -> Result<RunHeader, Fault> {
         match self.store().find(thread, seq).await? {
-            Some(entry) => Header::decode(&self.vault.open(thread, entry)?.body),
+            Some(entry) => RunHeader::decode(&self.vault.open(thread, entry)?.body),
             None => Err(damaged_chain(thread, seq)),
         }
     }

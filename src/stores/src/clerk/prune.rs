@@ -6,15 +6,15 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Span, Thread};
 use futures_util::future::join_all;
 
-use super::{Clerk, empty};
+use super::{ThreadAdmin, empty};
 use crate::codec::damaged_chain;
-use crate::keep::{Keep, Plan};
+use crate::keep::{PrunePlan, RetentionPolicy};
 
 /// What is to be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruning {
+pub struct PruneRequest {
     /// What of each thread stays.
-    pub keep: Keep,
+    pub keep: RetentionPolicy,
     /// Threads that were not written to for longer than this are removed whole,
     /// whatever they wait for.
     pub idle: Option<Duration>,
@@ -24,7 +24,7 @@ pub struct Pruning {
 
 /// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// How many threads were looked at.
     pub threads: u64,
     /// Those that were removed whole.
@@ -40,7 +40,7 @@ pub struct Pruned {
     pub damaged: Vec<String>,
 }
 
-impl Pruned {
+impl PruneReport {
     fn add(&mut self, other: Self) {
         self.threads += other.threads;
         self.deleted += other.deleted;
@@ -61,7 +61,7 @@ impl Pruned {
     }
 }
 
-impl Clerk {
+impl ThreadAdmin {
     /// So many threads are listed at a time.
     pub(super) const PAGE: u32 = 256;
 
@@ -69,9 +69,9 @@ impl Clerk {
     ///
     /// # Errors
     /// `thread_empty` if there is no such thread, and those of the store.
-    pub async fn prune(&self, thread: &str, pruning: &Pruning) -> Result<Pruned, Fault> {
+    pub async fn prune(&self, thread: &str, pruning: &PruneRequest) -> Result<PruneReport, Fault> {
         let Some(thread) = self.store().thread(thread).await? else { return Err(empty(thread)) };
-        let mut pruned = Pruned::default();
+        let mut pruned = PruneReport::default();
         self.prune_one(&thread, pruning, &mut pruned).await.map(|()| pruned)
     }
 
@@ -79,8 +79,8 @@ impl Clerk {
     ///
     /// # Errors
     /// Those of the store; threads that were pruned until then stay so.
-    pub async fn prune_all(&self, pruning: &Pruning) -> Result<Pruned, Fault> {
-        let mut pruned = Pruned::default();
+    pub async fn prune_all(&self, pruning: &PruneRequest) -> Result<PruneReport, Fault> {
+        let mut pruned = PruneReport::default();
         let mut after: Option<String> = None;
         loop {
             let page = self.after(after.as_deref()).await?;
@@ -90,7 +90,7 @@ impl Clerk {
             while !rest.is_empty() {
                 let (now, later) = rest.split_at(Self::together(rest));
                 let prune = async |thread: &Thread| {
-                    let mut own = Pruned::default();
+                    let mut own = PruneReport::default();
                     (self.prune_one(thread, pruning, &mut own).await, own)
                 };
                 let done = join_all(now.iter().map(prune)).await;
@@ -106,8 +106,8 @@ impl Clerk {
     async fn prune_one(
         &self,
         thread: &Thread,
-        pruning: &Pruning,
-        pruned: &mut Pruned,
+        pruning: &PruneRequest,
+        pruned: &mut PruneReport,
     ) -> Result<(), Fault> {
         pruned.threads += 1;
         let is_idle = match pruning.idle {
@@ -144,16 +144,24 @@ impl Clerk {
         found.map(|mark| mark.at).ok_or_else(|| damaged_chain(&thread.name, last))
     }
 
-    async fn remove_whole(&self, thread: &Thread, rehearsal: bool) -> Result<(bool, Plan), Fault> {
+    async fn remove_whole(
+        &self,
+        thread: &Thread,
+        rehearsal: bool,
+    ) -> Result<(bool, PrunePlan), Fault> {
         // They go whatever they hold, and are only counted.
         let marks = self.store().marks(&thread.name, Span::ALL, None).await?;
         let entries = marks.len() as u64;
-        let plan = Plan { entries, bytes: thread.size, spans: Vec::new() };
+        let plan = PrunePlan { entries, bytes: thread.size, spans: Vec::new() };
         let is_deleted = rehearsal || self.delete(&thread.name).await?;
-        Ok(if is_deleted { (true, plan) } else { (false, Plan::default()) })
+        Ok(if is_deleted { (true, plan) } else { (false, PrunePlan::default()) })
     }
 
-    async fn remove_old(&self, thread: &Thread, pruning: &Pruning) -> Result<Plan, Fault> {
+    async fn remove_old(
+        &self,
+        thread: &Thread,
+        pruning: &PruneRequest,
+    ) -> Result<PrunePlan, Fault> {
         let name = &thread.name;
         let plan = self.plan(name, &pruning.keep).await?;
         if pruning.rehearsal || plan.spans.is_empty() {
@@ -166,7 +174,11 @@ impl Clerk {
         removed
     }
 
-    async fn remove_planned(&self, thread: &str, keep: &Keep) -> Result<Plan, Fault> {
+    async fn remove_planned(
+        &self,
+        thread: &str,
+        keep: &RetentionPolicy,
+    ) -> Result<PrunePlan, Fault> {
         let plan = self.plan(thread, keep).await?;
         // What follows goes first: an entry never lacks the one it follows.
         for span in plan.spans.iter().rev() {
@@ -175,9 +187,9 @@ impl Clerk {
         Ok(plan)
     }
 
-    async fn plan(&self, thread: &str, keep: &Keep) -> Result<Plan, Fault> {
+    async fn plan(&self, thread: &str, keep: &RetentionPolicy) -> Result<PrunePlan, Fault> {
         if keep.is_all() {
-            return Ok(Plan::default());
+            return Ok(PrunePlan::default());
         }
         let marks = self.vault.marks(thread, Span::ALL, None).await?;
         Ok(keep.plan(&marks, self.clock.now()))

@@ -3,12 +3,12 @@
 use antiphon_core::Fault;
 use antiphon_runtime::store::{Entry, Span};
 
-use super::Clerk;
+use super::ThreadAdmin;
 use crate::lease::Lease;
 
 /// What was closed anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rekeyed {
+pub struct RekeyReport {
     /// How many threads were looked at.
     pub threads: u64,
     /// How many entries were closed anew.
@@ -20,7 +20,7 @@ pub struct Rekeyed {
     pub damaged: Vec<String>,
 }
 
-impl Clerk {
+impl ThreadAdmin {
     /// So many entries are closed at a time, and no more bytes than these.
     const ENTRIES: usize = 256;
     const BYTES: u64 = 4 << 20;
@@ -31,8 +31,8 @@ impl Clerk {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn rekey(&self) -> Result<Rekeyed, Fault> {
-        let mut rekeyed = Rekeyed::default();
+    pub async fn rekey(&self) -> Result<RekeyReport, Fault> {
+        let mut rekeyed = RekeyReport::default();
         let mut after: Option<String> = None;
         loop {
             let page = self.after(after.as_deref()).await?;

@@ -6,34 +6,34 @@ use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{EntryKind, Mark, Span};
 
-use super::status::Status;
-use super::{Clerk, Listed};
-use crate::codec::{Glance, Note, damaged_chain};
+use super::status::RunStatus;
+use super::{ThreadAdmin, ThreadSummary};
+use crate::codec::{CommitEvent, CommitSummary, damaged_chain};
 use crate::keep::checkpoints;
 use crate::reread::FailedReadings;
 
 /// One thread in detail.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Detail {
+pub struct ThreadDetail {
     /// As lists show it.
-    pub listed: Listed,
+    pub listed: ThreadSummary,
     /// Its runs, newest first.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<RunSummary>,
     /// Its checkpoints, newest first.
-    pub checkpoints: Vec<Instant>,
+    pub checkpoints: Vec<CheckpointSummary>,
     /// By channel: what was written last, as far as that is near enough to the end.
-    pub written: BTreeMap<String, Latest>,
+    pub written: BTreeMap<String, LastWrite>,
 }
 
 /// A run within its thread.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
+pub struct RunSummary {
     /// Its id.
     pub run_id: String,
     /// The name of its graph.
     pub graph: String,
     /// What it has come to.
-    pub status: Status,
+    pub status: RunStatus,
     /// When it began, as far as that is kept.
     pub began: Time,
     /// When it was last written to.
@@ -46,7 +46,7 @@ pub struct Turn {
 
 /// A checkpoint of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instant {
+pub struct CheckpointSummary {
     /// What it is called.
     pub seq: u64,
     /// The checkpoint before it; 0 if there is none.
@@ -67,7 +67,7 @@ pub struct Instant {
 
 /// What was written to a channel last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Latest {
+pub struct LastWrite {
     /// The value, as the codec of values has written it; nothing if the channel
     /// was set back to what it began with.
     pub value: Option<Vec<u8>>,
@@ -75,12 +75,12 @@ pub struct Latest {
     pub whole: bool,
 }
 
-impl Clerk {
+impl ThreadAdmin {
     /// A thread with no more than its `limit` last checkpoints and runs.
     ///
     /// # Errors
     /// `thread_empty` if there is none, and those of reading entries.
-    pub async fn show(&self, thread: &str, limit: usize) -> Result<Detail, Fault> {
+    pub async fn show(&self, thread: &str, limit: usize) -> Result<ThreadDetail, Fault> {
         let mut failed = FailedReadings::default();
         loop {
             match self.detail(thread, limit).await {
@@ -90,15 +90,15 @@ impl Clerk {
         }
     }
 
-    async fn detail(&self, thread: &str, limit: usize) -> Result<Detail, Fault> {
+    async fn detail(&self, thread: &str, limit: usize) -> Result<ThreadDetail, Fault> {
         let listed = self.listed(thread).await?;
-        if matches!(listed.status, Status::Foreign) {
+        if matches!(listed.status, RunStatus::Foreign) {
             let (turns, checkpoints) = (Vec::new(), Vec::new());
-            return Ok(Detail { listed, turns, checkpoints, written: BTreeMap::new() });
+            return Ok(ThreadDetail { listed, turns, checkpoints, written: BTreeMap::new() });
         }
         let marks = self.vault.marks(thread, Span::ALL, None).await?;
         check_whole(thread, &marks)?;
-        Ok(Detail {
+        Ok(ThreadDetail {
             turns: self.turns(&listed, &marks, limit).await?,
             checkpoints: self.instants(thread, &marks, limit).await?,
             written: self.written(thread, &marks).await?,
@@ -110,11 +110,11 @@ impl Clerk {
     /// the branch.
     async fn turns(
         &self,
-        listed: &Listed,
+        listed: &ThreadSummary,
         marks: &[Mark],
         limit: usize,
-    ) -> Result<Vec<Turn>, Fault> {
-        let mut turns: Vec<Turn> = Vec::new();
+    ) -> Result<Vec<RunSummary>, Fault> {
+        let mut turns: Vec<RunSummary> = Vec::new();
         for part in parts(marks).into_iter().rev() {
             let (Some(first), Some(last)) = (part.first(), part.last()) else { continue };
             let run = part.iter().find(|mark| mark.kind == EntryKind::Run);
@@ -140,7 +140,7 @@ impl Clerk {
                 self.tail(&listed.thread, last.seq).await?.status
             };
             let (began, at) = (first.at, last.at);
-            turns.push(Turn { run_id, graph, status, began, at, checkpoints: kept, size });
+            turns.push(RunSummary { run_id, graph, status, began, at, checkpoints: kept, size });
         }
         Ok(turns)
     }
@@ -150,7 +150,7 @@ impl Clerk {
         thread: &str,
         marks: &[Mark],
         limit: usize,
-    ) -> Result<Vec<Instant>, Fault> {
+    ) -> Result<Vec<CheckpointSummary>, Fault> {
         let by_seq: BTreeMap<u64, &Mark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
         let shown: BTreeMap<u64, &Mark> = checkpoints(marks).map(|mark| (mark.seq, mark)).collect();
         let mut instants = Vec::new();
@@ -164,7 +164,7 @@ impl Clerk {
             }
             let before = parent.map_or(0, |before| before.seq);
             let (source, next) = self.pending_work(thread, mark).await?;
-            instants.push(Instant {
+            instants.push(CheckpointSummary {
                 seq: mark.seq,
                 parent: before,
                 step: mark.step,
@@ -184,7 +184,7 @@ impl Clerk {
         &self,
         thread: &str,
         shown: &BTreeMap<u64, &Mark>,
-        instants: &mut [Instant],
+        instants: &mut [CheckpointSummary],
     ) -> Result<(), Fault> {
         let mut next: BTreeMap<u64, Vec<String>> =
             instants.iter().map(|instant| (instant.seq, instant.next.clone())).collect();
@@ -210,7 +210,7 @@ impl Clerk {
         mark: &Mark,
     ) -> Result<(Option<WriteSource>, Vec<String>), Fault> {
         let body = self.body(thread, mark.seq).await?;
-        let Note::Checkpoint { source, next, .. } = note(mark.kind, &body)? else {
+        let CommitEvent::Checkpoint { source, next, .. } = note(mark.kind, &body)? else {
             return Ok((None, Vec::new()));
         };
         let next = next.into_iter().map(str::to_owned).collect();
@@ -224,7 +224,7 @@ impl Clerk {
         let Some(step) = repeated else { return Ok((None, next)) };
         let body = self.body(thread, step.seq).await?;
         match note(step.kind, &body)? {
-            Note::Checkpoint { source, .. } => Ok((source, next)),
+            CommitEvent::Checkpoint { source, .. } => Ok((source, next)),
             _ => Ok((None, next)),
         }
     }
@@ -234,7 +234,7 @@ impl Clerk {
         &self,
         thread: &str,
         marks: &[Mark],
-    ) -> Result<BTreeMap<String, Latest>, Fault> {
+    ) -> Result<BTreeMap<String, LastWrite>, Fault> {
         let mut written = BTreeMap::new();
         let by_seq: BTreeMap<u64, &Mark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
         let mut way = Vec::new();
@@ -268,10 +268,10 @@ fn check_whole(thread: &str, marks: &[Mark]) -> Result<(), Fault> {
     lost.map_or(Ok(()), |mark| Err(damaged_chain(thread, mark.parent)))
 }
 
-fn note(kind: EntryKind, body: &[u8]) -> Result<Note<'_>, Fault> {
+fn note(kind: EntryKind, body: &[u8]) -> Result<CommitEvent<'_>, Fault> {
     let glance = match kind {
-        EntryKind::Snapshot => Glance::at_memory(body)?,
-        _ => Glance::at_commit(body)?,
+        EntryKind::Snapshot => CommitSummary::at_memory(body)?,
+        _ => CommitSummary::at_commit(body)?,
     };
     Ok(glance.note)
 }
@@ -296,13 +296,13 @@ fn parts(marks: &[Mark]) -> Vec<&[Mark]> {
     starts.iter().zip(ends).filter_map(|(start, end)| marks.get(*start..end)).collect()
 }
 
-fn add_written(note: Note<'_>, all: &mut BTreeMap<String, Latest>) {
-    let Note::Checkpoint { written, .. } = note else { return };
+fn add_written(note: CommitEvent<'_>, all: &mut BTreeMap<String, LastWrite>) {
+    let CommitEvent::Checkpoint { written, .. } = note else { return };
     // What a rule of the host has made is all there is, beside what went into it.
     let made: Vec<_> = written.iter().filter(|one| one.whole).map(|one| one.channel).collect();
     for one in &written {
         if one.whole || !made.contains(&one.channel) {
-            let latest = Latest { value: one.value.map(<[u8]>::to_vec), whole: one.whole };
+            let latest = LastWrite { value: one.value.map(<[u8]>::to_vec), whole: one.whole };
             all.insert(one.channel.to_owned(), latest);
         }
     }

@@ -5,15 +5,15 @@ use antiphon_core::effect::Ending;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{EntryKind, Span};
 
-use super::Clerk;
+use super::ThreadAdmin;
 use super::superstep::Superstep;
-use crate::codec::{Glance, Note, damaged_chain};
-use crate::log::Record;
+use crate::codec::{CommitEvent, CommitSummary, damaged_chain};
+use crate::log::OpenedEntry;
 use crate::owner;
 
 /// What a run has come to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Status {
+pub enum RunStatus {
     /// Somebody writes to its thread.
     Running,
     /// It waits for answers, or for somebody to go on with an edited state.
@@ -32,8 +32,8 @@ pub enum Status {
     Foreign,
 }
 
-impl Status {
-    /// All names of [`Status::as_str`].
+impl RunStatus {
+    /// All names of [`RunStatus::as_str`].
     pub const NAMES: [&'static str; 8] =
         ["running", "paused", "ended", "failed", "orphaned", "empty", "unreadable", "foreign"];
 
@@ -73,7 +73,7 @@ impl Status {
 
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asking {
+pub struct OpenQuestion {
     /// Answers are given by this id.
     pub id: String,
     /// The names of the nodes that lead to the one that asks.
@@ -84,14 +84,14 @@ pub struct Asking {
 
 /// The end of a run's entries.
 #[derive(Clone, Debug)]
-pub(super) struct Tail {
-    pub(super) status: Status,
-    pub(super) asking: Vec<Asking>,
+pub(super) struct RunTail {
+    pub(super) status: RunStatus,
+    pub(super) asking: Vec<OpenQuestion>,
 }
 
-impl Clerk {
+impl ThreadAdmin {
     /// What the entries up to `tip` come to, if nobody drives the run.
-    pub(super) async fn tail(&self, thread: &str, tip: u64) -> Result<Tail, Fault> {
+    pub(super) async fn tail(&self, thread: &str, tip: u64) -> Result<RunTail, Fault> {
         let records = self.ending(thread, tip).await?;
         Ok(read(&records).unwrap_or_else(unreadable))
     }
@@ -104,7 +104,7 @@ impl Clerk {
     /// The end at `tip`, or the entries from the last superstep on the way to it
     /// on. An end before that is of a run that was taken up again since, with
     /// whatever it had not merged.
-    async fn ending(&self, thread: &str, tip: u64) -> Result<Vec<Record>, Fault> {
+    async fn ending(&self, thread: &str, tip: u64) -> Result<Vec<OpenedEntry>, Fault> {
         let mut reach = 16;
         let way = loop {
             let from = tip.saturating_sub(reach).max(1);
@@ -148,31 +148,33 @@ impl Clerk {
     }
 }
 
-fn unreadable(fault: Fault) -> Tail {
-    Tail { status: Status::Unreadable(fault), asking: Vec::new() }
+fn unreadable(fault: Fault) -> RunTail {
+    RunTail { status: RunStatus::Unreadable(fault), asking: Vec::new() }
 }
 
-fn read(records: &[Record]) -> Result<Tail, Fault> {
+fn read(records: &[OpenedEntry]) -> Result<RunTail, Fault> {
     let mut superstep = Superstep::default();
     let (mut ended, mut edited) = (None, None);
     for record in records {
         let glance = match record.kind {
             EntryKind::Run => continue,
-            EntryKind::Snapshot => Glance::at_memory(&record.body)?,
-            EntryKind::Step | EntryKind::Part | EntryKind::End => Glance::at_commit(&record.body)?,
+            EntryKind::Snapshot => CommitSummary::at_memory(&record.body)?,
+            EntryKind::Step | EntryKind::Part | EntryKind::End => {
+                CommitSummary::at_commit(&record.body)?
+            }
         };
         ended = None;
         match &glance.note {
-            Note::Checkpoint { source, next, .. } if record.kind == EntryKind::Step => {
+            CommitEvent::Checkpoint { source, next, .. } if record.kind == EntryKind::Step => {
                 edited = (*source == Some(WriteSource::Edit)).then_some(!next.is_empty());
             }
             // It repeats the superstep before it.
-            Note::Checkpoint { .. } if record.kind == EntryKind::Snapshot => {}
-            Note::Ended(how) => {
+            CommitEvent::Checkpoint { .. } if record.kind == EntryKind::Snapshot => {}
+            CommitEvent::Ended(how) => {
                 edited = None;
                 ended = Some(match how {
-                    Ok(ending) => Status::Ended(ending.clone()),
-                    Err(fault) => Status::Failed(fault.clone()),
+                    Ok(ending) => RunStatus::Ended(ending.clone()),
+                    Err(fault) => RunStatus::Failed(fault.clone()),
                 });
             }
             _ => edited = None,
@@ -181,10 +183,10 @@ fn read(records: &[Record]) -> Result<Tail, Fault> {
     }
     let status = match (ended, edited) {
         (Some(ended), _) => ended,
-        (None, Some(true)) => Status::Paused,
-        (None, Some(false)) => Status::Ended(Ending::Completed),
-        (None, None) if superstep.is_paused() => Status::Paused,
-        (None, None) => Status::Orphaned,
+        (None, Some(true)) => RunStatus::Paused,
+        (None, Some(false)) => RunStatus::Ended(Ending::Completed),
+        (None, None) if superstep.is_paused() => RunStatus::Paused,
+        (None, None) => RunStatus::Orphaned,
     };
-    Ok(Tail { status, asking: superstep.into_asking() })
+    Ok(RunTail { status, asking: superstep.into_asking() })
 }

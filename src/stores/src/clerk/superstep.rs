@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::status::Asking;
-use crate::codec::{Glance, Note, Reader};
+use super::status::OpenQuestion;
+use crate::codec::{ByteReader, CommitEvent, CommitSummary};
 
 /// What tasks have come to since the last superstep of the run's own graph.
 #[derive(Debug, Default)]
@@ -25,33 +25,33 @@ struct Unit {
 struct Settled {
     within: Vec<u64>,
     /// What it asks, and its place in the superstep.
-    asks: Option<(u64, Asking)>,
+    asks: Option<(u64, OpenQuestion)>,
 }
 
 impl Superstep {
     /// Takes in what happened.
-    pub(super) fn add(&mut self, glance: Glance<'_>) {
-        let Glance { within, note, .. } = glance;
+    pub(super) fn add(&mut self, glance: CommitSummary<'_>) {
+        let CommitSummary { within, note, .. } = glance;
         match note {
-            Note::Checkpoint { next, .. } => self.merged(within, next.len()),
-            Note::Finished(task) => {
+            CommitEvent::Checkpoint { next, .. } => self.merged(within, next.len()),
+            CommitEvent::Finished(task) => {
                 self.tasks.insert(task, Settled { within, asks: None });
             }
-            Note::Asked { task, slot, id, path, value } => {
+            CommitEvent::Asked { task, slot, id, path, value } => {
                 let path = path.into_iter().map(str::to_owned).collect();
-                let asking = Asking { id: id.to_owned(), path, value: value.to_vec() };
+                let asking = OpenQuestion { id: id.to_owned(), path, value: value.to_vec() };
                 let asks = Some((slot, asking));
                 self.tasks.insert(task, Settled { within, asks });
             }
-            Note::Answered(task) => {
+            CommitEvent::Answered(task) => {
                 self.tasks.remove(&task);
                 if self.is_call(&within) {
                     // The agent goes on; what else it asks, it asks again.
                     self.tasks.retain(|_, other| other.within != within);
                 }
             }
-            Note::Ended(Err(_)) => self.fail(),
-            Note::Ended(Ok(_)) | Note::Other => {}
+            CommitEvent::Ended(Err(_)) => self.fail(),
+            CommitEvent::Ended(Ok(_)) | CommitEvent::Other => {}
         }
     }
 
@@ -64,11 +64,11 @@ impl Superstep {
 
     /// Whether it waits for answers alone: every task is done or asks.
     pub(super) fn is_paused(&self) -> bool {
-        self.tasks.values().any(|task| task.asks.is_some()) && self.rests(None, Reader::DEPTH)
+        self.tasks.values().any(|task| task.asks.is_some()) && self.rests(None, ByteReader::DEPTH)
     }
 
     /// What is asked, in the order of the tasks.
-    pub(super) fn into_asking(self) -> Vec<Asking> {
+    pub(super) fn into_asking(self) -> Vec<OpenQuestion> {
         let asked = |task: Settled| task.asks.map(|(slot, asks)| (task.within.len(), slot, asks));
         let mut asking: Vec<_> = self.tasks.into_values().filter_map(asked).collect();
         asking.sort_by_key(|(depth, slot, _)| (*depth, *slot));

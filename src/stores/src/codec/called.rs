@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::corrupt;
-use super::reader::Reader;
+use super::reader::ByteReader;
 use super::value::{JsonCodec, ValueCodec};
-use super::writer::Writer;
+use super::writer::ByteWriter;
 
-impl Writer {
+impl ByteWriter {
     pub(super) fn called<V>(
         &mut self,
         values: &impl ValueCodec<V>,
@@ -77,7 +77,7 @@ impl Writer {
     }
 }
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     pub(super) fn called<V>(
         &mut self,
         values: &impl ValueCodec<V>,

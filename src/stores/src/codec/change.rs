@@ -8,20 +8,20 @@ use antiphon_core::checkpoint::{
 use antiphon_core::command::{Destination, Route, Update};
 use antiphon_core::effect::{Ending, Question};
 
-use super::names::Names;
-use super::reader::Reader;
+use super::names::GraphNames;
+use super::reader::ByteReader;
 use super::value::ValueCodec;
-use super::writer::Writer;
+use super::writer::ByteWriter;
 use super::{corrupt, misfit};
 
 const SOURCES: [WriteSource; 4] =
     [WriteSource::Begin, WriteSource::Turn, WriteSource::Step, WriteSource::Edit];
 
-impl Writer {
+impl ByteWriter {
     pub(super) fn change<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
         change: &CommitChange<V>,
     ) -> Result<(), Fault> {
         self.array(2);
@@ -74,7 +74,7 @@ impl Writer {
     }
 
     /// The task a change is about goes into one list with what follows.
-    fn task<V>(&mut self, names: &Names<'_, V>, task: TaskKey) {
+    fn task<V>(&mut self, names: &GraphNames<'_, V>, task: TaskKey) {
         self.array(4);
         self.number(task.key);
         self.number(task.slot.into());
@@ -84,7 +84,7 @@ impl Writer {
     fn delta<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
         delta: &SuperstepDelta<V>,
     ) -> Result<(), Fault> {
         self.array(4);
@@ -109,7 +109,7 @@ impl Writer {
     fn writes<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
         writes: &[Write<V>],
     ) -> Result<(), Fault> {
         self.array(writes.len());
@@ -134,7 +134,7 @@ impl Writer {
     fn route<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
         route: &Route<V>,
     ) -> Result<(), Fault> {
         let (tag, choices) = match route {
@@ -194,11 +194,11 @@ impl Writer {
     }
 }
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     pub(super) fn change<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
     ) -> Result<CommitChange<V>, Fault> {
         self.expect_array(2)?;
         Ok(match self.number()? {
@@ -240,7 +240,7 @@ impl Reader<'_> {
         })
     }
 
-    fn task<V>(&mut self, names: &Names<'_, V>) -> Result<TaskKey, Fault> {
+    fn task<V>(&mut self, names: &GraphNames<'_, V>) -> Result<TaskKey, Fault> {
         self.expect_array(4)?;
         Ok(TaskKey { key: self.number()?, slot: self.small()?, node: self.node(names)? })
     }
@@ -248,7 +248,7 @@ impl Reader<'_> {
     fn delta<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
     ) -> Result<SuperstepDelta<V>, Fault> {
         self.expect_array(4)?;
         Ok(SuperstepDelta {
@@ -271,7 +271,7 @@ impl Reader<'_> {
     fn writes<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
     ) -> Result<Vec<Write<V>>, Fault> {
         self.list(|from| {
             from.expect_array(3)?;
@@ -292,7 +292,7 @@ impl Reader<'_> {
     fn route<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
     ) -> Result<Route<V>, Fault> {
         self.expect_array(2)?;
         let tag = self.number()?;

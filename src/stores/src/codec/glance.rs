@@ -9,12 +9,12 @@ use antiphon_core::graph::END;
 
 use super::FORMAT;
 use super::change::source_of;
-use super::reader::Reader;
-use super::writer::Writer;
+use super::reader::ByteReader;
+use super::writer::ByteWriter;
 
 /// What happened, by names and keys.
 #[derive(Clone, Debug)]
-pub struct Glance<'a> {
+pub struct CommitSummary<'a> {
     /// The keys of the nested graphs it happened in, outermost first.
     pub within: Vec<u64>,
     /// What the run had spent.
@@ -22,12 +22,12 @@ pub struct Glance<'a> {
     /// How many events it had had.
     pub events: u64,
     /// What happened.
-    pub note: Note<'a>,
+    pub note: CommitEvent<'a>,
 }
 
 /// What happened.
 #[derive(Clone, Debug)]
-pub enum Note<'a> {
+pub enum CommitEvent<'a> {
     /// A superstep was merged, or everything up to there repeated.
     Checkpoint {
         /// What led to it; a snapshot does not say.
@@ -35,7 +35,7 @@ pub enum Note<'a> {
         /// Supersteps so far.
         step: u64,
         /// What it wrote, or all it holds.
-        written: Vec<Written<'a>>,
+        written: Vec<WrittenValue<'a>>,
         /// The nodes that run next.
         next: Vec<&'a str>,
     },
@@ -64,7 +64,7 @@ pub enum Note<'a> {
 
 /// One value that was written to a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written<'a> {
+pub struct WrittenValue<'a> {
     /// The channel.
     pub channel: &'a str,
     /// Whether it is all that the channel holds, and not something that is
@@ -74,14 +74,14 @@ pub struct Written<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-impl<'a> Glance<'a> {
+impl<'a> CommitSummary<'a> {
     /// Looks at a commit.
     ///
     /// # Errors
     /// `checkpoint_corrupt` if the bytes are none, `store_version` if a later
     /// antiphon has written them.
     pub fn at_commit(bytes: &'a [u8]) -> Result<Self, Fault> {
-        let mut from = Reader::new(bytes);
+        let mut from = ByteReader::new(bytes);
         from.expect_array(5)?;
         from.expect_version()?;
         let within = from.list(|from| {
@@ -99,18 +99,18 @@ impl<'a> Glance<'a> {
     /// Looks at a snapshot.
     ///
     /// # Errors
-    /// As [`Glance::at_commit`].
+    /// As [`CommitSummary::at_commit`].
     pub fn at_memory(bytes: &'a [u8]) -> Result<Self, Fault> {
-        let mut from = Reader::new(bytes);
+        let mut from = ByteReader::new(bytes);
         from.expect_array(6)?;
         from.expect_version()?;
         let (spent, events, step) = (from.spent()?, from.number()?, from.number()?);
         let written = from.list(|from| {
             from.expect_array(2)?;
-            Ok(Written { channel: from.text()?, whole: true, value: Some(from.raw()?) })
+            Ok(WrittenValue { channel: from.text()?, whole: true, value: Some(from.raw()?) })
         })?;
         let next = from.upcoming()?;
-        let note = Note::Checkpoint { source: None, step, written, next };
+        let note = CommitEvent::Checkpoint { source: None, step, written, next };
         Ok(Self { within: Vec::new(), spent, events, note })
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn end(
     (spent, events): (&Spent, u64),
     ended: &Result<Ending, Fault>,
 ) -> Result<Vec<u8>, Fault> {
-    let mut out = Writer::new();
+    let mut out = ByteWriter::new();
     out.array(5);
     out.number(FORMAT);
     out.array(0);
@@ -135,20 +135,20 @@ pub(crate) fn end(
     Ok(out.into_bytes())
 }
 
-impl<'a> Reader<'a> {
-    fn note(&mut self, tag: u64) -> Result<Note<'a>, Fault> {
+impl<'a> ByteReader<'a> {
+    fn note(&mut self, tag: u64) -> Result<CommitEvent<'a>, Fault> {
         Ok(match tag {
             0 => self.superstep()?,
-            1 => Note::Finished(self.task_key()?.0),
+            1 => CommitEvent::Finished(self.task_key()?.0),
             2 => {
                 let (task, slot) = self.task_key()?;
                 self.expect_array(3)?;
                 let (id, path) = (self.text()?, self.list(Self::text)?);
-                Note::Asked { task, slot, id, path, value: self.raw()? }
+                CommitEvent::Asked { task, slot, id, path, value: self.raw()? }
             }
-            3 => Note::Answered(self.task_key()?.0),
-            4 => Note::Ended(self.ending()?),
-            _ => Note::Other,
+            3 => CommitEvent::Answered(self.task_key()?.0),
+            4 => CommitEvent::Ended(self.ending()?),
+            _ => CommitEvent::Other,
         })
     }
 
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         Ok((key, slot))
     }
 
-    fn superstep(&mut self) -> Result<Note<'a>, Fault> {
+    fn superstep(&mut self) -> Result<CommitEvent<'a>, Fault> {
         self.expect_array(4)?;
         let (source, step) = (source_of(self.number()?)?, self.number()?);
         let mut written = Vec::new();
@@ -169,20 +169,20 @@ impl<'a> Reader<'a> {
             for _ in 0..self.array()? {
                 self.expect_array(2)?;
                 let (channel, value) = (self.text()?, Some(self.raw()?));
-                written.push(Written { channel, whole: true, value });
+                written.push(WrittenValue { channel, whole: true, value });
             }
             for _ in 0..self.array()? {
                 written.push(self.write()?);
             }
         }
         let next = self.upcoming()?;
-        Ok(Note::Checkpoint { source: Some(source), step, written, next })
+        Ok(CommitEvent::Checkpoint { source: Some(source), step, written, next })
     }
 
-    fn write(&mut self) -> Result<Written<'a>, Fault> {
+    fn write(&mut self) -> Result<WrittenValue<'a>, Fault> {
         self.expect_array(3)?;
         let (channel, tag, value) = (self.text()?, self.number()?, self.raw()?);
-        Ok(Written { channel, whole: tag != 0, value: (tag != 2).then_some(value) })
+        Ok(WrittenValue { channel, whole: tag != 0, value: (tag != 2).then_some(value) })
     }
 
     /// The nodes that an outlook has run next, as

@@ -6,13 +6,13 @@ use antiphon_core::checkpoint::NestedLevel;
 use antiphon_core::graph::{Graph, NodeId, NodeWork};
 
 use super::misfit;
-use super::reader::Reader;
-use super::writer::Writer;
+use super::reader::ByteReader;
+use super::writer::ByteWriter;
 
 /// The names of one graph.
-pub(super) struct Names<'a, V>(&'a Graph<V>);
+pub(super) struct GraphNames<'a, V>(&'a Graph<V>);
 
-impl<'a, V> Names<'a, V> {
+impl<'a, V> GraphNames<'a, V> {
     pub(super) const fn of(graph: &'a Graph<V>) -> Self {
         Self(graph)
     }
@@ -43,12 +43,12 @@ impl<'a, V> Names<'a, V> {
     }
 }
 
-impl Writer {
-    pub(super) fn node<V>(&mut self, names: &Names<'_, V>, node: NodeId) {
+impl ByteWriter {
+    pub(super) fn node<V>(&mut self, names: &GraphNames<'_, V>, node: NodeId) {
         self.text(&names.0.node_name(Some(node)));
     }
 
-    pub(super) fn nodes<V>(&mut self, names: &Names<'_, V>, nodes: &[NodeId]) {
+    pub(super) fn nodes<V>(&mut self, names: &GraphNames<'_, V>, nodes: &[NodeId]) {
         self.list(nodes, |out, node| out.node(names, *node));
     }
 
@@ -65,12 +65,12 @@ impl Writer {
     }
 }
 
-impl Reader<'_> {
-    pub(super) fn node<V>(&mut self, names: &Names<'_, V>) -> Result<NodeId, Fault> {
+impl ByteReader<'_> {
+    pub(super) fn node<V>(&mut self, names: &GraphNames<'_, V>) -> Result<NodeId, Fault> {
         names.node_named(self.text()?)
     }
 
-    pub(super) fn nodes<V>(&mut self, names: &Names<'_, V>) -> Result<Vec<NodeId>, Fault> {
+    pub(super) fn nodes<V>(&mut self, names: &GraphNames<'_, V>) -> Result<Vec<NodeId>, Fault> {
         self.list(|from| from.node(names))
     }
 
@@ -82,7 +82,7 @@ impl Reader<'_> {
         let mut around = graph;
         self.list(|from| {
             from.expect_array(3)?;
-            let node = from.node(&Names(around))?;
+            let node = from.node(&GraphNames(around))?;
             around = inner(around, node)?;
             Ok(NestedLevel { node, attempt: from.small()?, key: from.number()? })
         })

@@ -10,13 +10,13 @@ use antiphon_core::command::Send;
 use antiphon_core::model::Usage;
 use antiphon_core::state::State;
 
-use super::names::Names;
-use super::reader::Reader;
+use super::names::GraphNames;
+use super::reader::ByteReader;
 use super::value::ValueCodec;
-use super::writer::Writer;
+use super::writer::ByteWriter;
 use super::{corrupt, misfit, unstorable};
 
-impl Writer {
+impl ByteWriter {
     pub(super) fn spent(&mut self, spent: &Spent) {
         let Spent { supersteps, model_calls, tool_calls, retries, usage } = *spent;
         self.array(6);
@@ -40,7 +40,7 @@ impl Writer {
     pub(super) fn held<V: antiphon_core::value::Value>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
         state: &State<V>,
     ) -> Result<(), Fault> {
         let ids = (0_u32..).map(ChannelId).take(names.graph().channels().len());
@@ -70,7 +70,7 @@ impl Writer {
     pub(super) fn pending_work<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
         pending_work: &PendingWork<V>,
     ) -> Result<(), Fault> {
         let PendingWork { ready, deferred, sends, arrived, over, sealed, exempt, grace, detour } =
@@ -101,7 +101,7 @@ impl Writer {
     }
 }
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     pub(super) fn spent(&mut self) -> Result<Spent, Fault> {
         self.expect_array(6)?;
         Ok(Spent {
@@ -117,7 +117,7 @@ impl Reader<'_> {
     pub(super) fn held<V: antiphon_core::value::Value>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
     ) -> Result<State<V>, Fault> {
         let channels = names.graph().channels();
         let mut held: Vec<Option<V>> = channels.iter().map(|_| None).collect();
@@ -135,7 +135,7 @@ impl Reader<'_> {
     pub(super) fn send<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
     ) -> Result<Send<V>, Fault> {
         self.expect_array(3)?;
         let node = self.node(names)?;
@@ -147,7 +147,7 @@ impl Reader<'_> {
     pub(super) fn pending_work<V>(
         &mut self,
         values: &impl ValueCodec<V>,
-        names: &Names<'_, V>,
+        names: &GraphNames<'_, V>,
     ) -> Result<PendingWork<V>, Fault> {
         self.expect_array(9)?;
         Ok(PendingWork {

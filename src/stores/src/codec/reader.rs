@@ -10,7 +10,7 @@ const ROOM: usize = 1024;
 
 /// Bytes on their way to becoming values.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct ByteReader<'a> {
     rest: &'a [u8],
     depth: usize,
 }
@@ -40,7 +40,7 @@ pub enum Item<'a> {
     Extension(i8, &'a [u8]),
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// Values may be inside one another so deeply.
     pub const DEPTH: usize = 200;
 
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     /// True or false.
     ///
     /// # Errors
-    /// As [`Reader::number`].
+    /// As [`ByteReader::number`].
     pub fn flag(&mut self) -> Result<bool, Fault> {
         match self.item()? {
             Item::Flag(value) => Ok(value),
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     /// A text.
     ///
     /// # Errors
-    /// As [`Reader::number`].
+    /// As [`ByteReader::number`].
     pub fn text(&mut self) -> Result<&'a str, Fault> {
         match self.item()? {
             Item::Text(value) => Ok(value),
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     /// Bytes.
     ///
     /// # Errors
-    /// As [`Reader::number`].
+    /// As [`ByteReader::number`].
     pub fn blob(&mut self) -> Result<&'a [u8], Fault> {
         match self.item()? {
             Item::Bytes(value) => Ok(value),
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
     /// The length of an array.
     ///
     /// # Errors
-    /// As [`Reader::number`].
+    /// As [`ByteReader::number`].
     pub fn array(&mut self) -> Result<usize, Fault> {
         match self.item()? {
             Item::Array(length) => Ok(length),
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
     /// An array, item by item.
     ///
     /// # Errors
-    /// As [`Reader::number`], and those of `read`.
+    /// As [`ByteReader::number`], and those of `read`.
     pub fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T, Fault>,
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
     /// their end.
     ///
     /// # Errors
-    /// As [`Reader::deeper`], and `checkpoint_corrupt` if `read` leaves bytes over.
+    /// As [`ByteReader::deeper`], and `checkpoint_corrupt` if `read` leaves bytes over.
     pub fn inside<T>(
         &self,
         bytes: &'a [u8],

@@ -5,8 +5,8 @@ use serde_json::{Map, Number, Value as Json};
 use antiphon_core::Fault;
 
 use super::corrupt;
-use super::reader::{Item, Reader};
-use super::writer::Writer;
+use super::reader::{ByteReader, Item};
+use super::writer::ByteWriter;
 
 /// Turns the values of one kind of state into bytes, and back. The registry of
 /// types is closed: whatever is read was written by the same codec, and nothing
@@ -16,13 +16,13 @@ pub trait ValueCodec<V>: Send + Sync {
     ///
     /// # Errors
     /// What it is, if it cannot be stored.
-    fn write(&self, value: &V, out: &mut Writer) -> Result<(), String>;
+    fn write(&self, value: &V, out: &mut ByteWriter) -> Result<(), String>;
 
     /// Reads a value.
     ///
     /// # Errors
     /// `checkpoint_corrupt` if the bytes are none.
-    fn read(&self, from: &mut Reader<'_>) -> Result<V, Fault>;
+    fn read(&self, from: &mut ByteReader<'_>) -> Result<V, Fault>;
 }
 
 /// The codec of states that are JSON.
@@ -30,7 +30,7 @@ pub trait ValueCodec<V>: Send + Sync {
 pub struct JsonCodec;
 
 impl ValueCodec<Json> for JsonCodec {
-    fn write(&self, value: &Json, out: &mut Writer) -> Result<(), String> {
+    fn write(&self, value: &Json, out: &mut ByteWriter) -> Result<(), String> {
         match value {
             Json::Null => out.nil(),
             Json::Bool(value) => out.flag(*value),
@@ -51,7 +51,7 @@ impl ValueCodec<Json> for JsonCodec {
         Ok(())
     }
 
-    fn read(&self, from: &mut Reader<'_>) -> Result<Json, Fault> {
+    fn read(&self, from: &mut ByteReader<'_>) -> Result<Json, Fault> {
         Ok(match from.item()? {
             Item::Nil => Json::Null,
             Item::Flag(value) => Json::Bool(value),
@@ -87,7 +87,7 @@ impl ValueCodec<Json> for JsonCodec {
     }
 }
 
-fn write_number(number: &Number, out: &mut Writer) {
+fn write_number(number: &Number, out: &mut ByteWriter) {
     match (number.as_u64(), number.as_i64()) {
         (Some(number), _) => out.number(number),
         (None, Some(number)) => out.signed(number),

@@ -5,9 +5,9 @@ use rmp::encode as put;
 
 /// Bytes under construction.
 #[derive(Debug, Default)]
-pub struct Writer(Vec<u8>);
+pub struct ByteWriter(Vec<u8>);
 
-impl Writer {
+impl ByteWriter {
     /// Nothing yet.
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -96,14 +96,14 @@ impl Writer {
     }
 
     /// Begins bytes of a type of their own whose length is not known yet:
-    /// whatever is written until [`Writer::close`] belongs to them.
+    /// whatever is written until [`ByteWriter::close`] belongs to them.
     pub fn open(&mut self, kind: i8) -> Open {
         let start = self.0.len();
         self.0.extend_from_slice(&[Marker::Ext8.to_u8(), 0, kind.to_be_bytes()[0]]);
         Open(start)
     }
 
-    /// Ends what [`Writer::open`] began.
+    /// Ends what [`ByteWriter::open`] began.
     pub fn close(&mut self, Open(start): Open) {
         let length = self.0.len() - start - HEAD;
         if let Ok(length) = u8::try_from(length) {

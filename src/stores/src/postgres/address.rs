@@ -8,13 +8,13 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-use super::{Settings, fault};
-use crate::postgres::tls::{Check, Tls};
+use super::{PostgresSettings, fault};
+use crate::postgres::tls::{Check, TlsClient};
 
 /// A URL that was read, and the settings that go with it.
 pub(super) struct Address {
     config: Config,
-    tls: Tls,
+    tls: TlsClient,
     schema: String,
     timeout: Duration,
     place: String,
@@ -22,12 +22,12 @@ pub(super) struct Address {
 
 /// What the options of a URL say of TLS.
 #[derive(Default)]
-struct Secrecy {
+struct TlsMode {
     mode: Option<(SslMode, Check)>,
     root: Option<String>,
 }
 
-impl Secrecy {
+impl TlsMode {
     /// The issuers of the operating system, as libpq names them.
     const SYSTEM: &str = "system";
     const PREFER: (SslMode, Check) = (SslMode::Prefer, Check::Nothing);
@@ -56,7 +56,7 @@ impl Secrecy {
 }
 
 impl Address {
-    pub(super) fn parse(url: &str, settings: &Settings) -> Result<Self, Fault> {
+    pub(super) fn parse(url: &str, settings: &PostgresSettings) -> Result<Self, Fault> {
         check(settings)?;
         let (url, secrecy) = split(url)?;
         let mut config: Config = url.parse().map_err(|_| unread())?;
@@ -74,7 +74,7 @@ impl Address {
         // A connection that is cut off without a word is found out by then.
         config.keepalives_idle(Duration::from_secs(30));
         Ok(Self {
-            tls: Tls::new(check, root)?,
+            tls: TlsClient::new(check, root)?,
             place: place(&config),
             config,
             schema: settings.schema.clone(),
@@ -86,7 +86,7 @@ impl Address {
         &self.config
     }
 
-    pub(super) fn tls(&self) -> Tls {
+    pub(super) fn tls(&self) -> TlsClient {
         self.tls.clone()
     }
 
@@ -104,7 +104,7 @@ impl Address {
     }
 }
 
-fn check(settings: &Settings) -> Result<(), Fault> {
+fn check(settings: &PostgresSettings) -> Result<(), Fault> {
     let schema = &settings.schema;
     let mut letters = schema.chars();
     let begins = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');
@@ -125,7 +125,7 @@ fn check(settings: &Settings) -> Result<(), Fault> {
 }
 
 /// Takes what is ours to decide, TLS, out of the options of a URL.
-fn split(url: &str) -> Result<(String, Secrecy), Fault> {
+fn split(url: &str) -> Result<(String, TlsMode), Fault> {
     let (scheme, rest) = url.split_once("://").ok_or_else(unread)?;
     if !matches!(scheme, "postgres" | "postgresql") {
         return Err(fault::setting("the URL does not begin with postgres:// or postgresql://"));
@@ -137,7 +137,7 @@ fn split(url: &str) -> Result<(String, Secrecy), Fault> {
         // Else a piece of the password would be taken for the host.
         return Err(fault::setting("an @ in a user or password is written %40"));
     }
-    let mut secrecy = Secrecy::default();
+    let mut secrecy = TlsMode::default();
     let mut others = Vec::new();
     for option in options.split('&').filter(|option| !option.is_empty()) {
         match option.split_once('=') {

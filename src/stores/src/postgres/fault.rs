@@ -9,10 +9,10 @@ use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, SqlState};
 
 /// What is done, or why not.
-pub(super) type Done<T> = Result<T, Trouble>;
+pub(super) type PostgresResult<T> = Result<T, PostgresFault>;
 
 /// A failure, by what can be done about it at once.
-pub(super) enum Trouble {
+pub(super) enum PostgresFault {
     /// The connection was cut, for this reason, and nobody knows whether it happened.
     Lost(String),
     /// Nobody answers, for this reason.
@@ -23,7 +23,7 @@ pub(super) enum Trouble {
     Failed(Fault),
 }
 
-impl Trouble {
+impl PostgresFault {
     pub(super) fn into_fault(self) -> Fault {
         match self {
             Self::Lost(cause) | Self::Absent(cause) => unavailable(&cause),
@@ -44,7 +44,7 @@ impl Trouble {
     }
 }
 
-impl From<Fault> for Trouble {
+impl From<Fault> for PostgresFault {
     fn from(fault: Fault) -> Self {
         Self::Failed(fault)
     }
@@ -52,29 +52,29 @@ impl From<Fault> for Trouble {
 
 /// A failure of a statement, or of opening a connection. Its text is the
 /// server's own or the system's; neither ever holds a password.
-pub(super) fn of(error: &Error) -> Trouble {
+pub(super) fn of(error: &Error) -> PostgresFault {
     if let Some(told) = error.as_db_error() {
         return told_by(told);
     }
     let cause = error.source().map(ToString::to_string);
     let problem = cause.unwrap_or_else(|| error.to_string());
     if error.is_closed() {
-        return Trouble::Lost(problem);
+        return PostgresFault::Lost(problem);
     }
     if let Some(of_the_way) = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
         let of_tls = of_the_way.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
         if let Some(of_tls) = of_tls {
-            return Trouble::Failed(untrusted(of_tls));
+            return PostgresFault::Failed(untrusted(of_tls));
         }
         return match of_the_way.kind() {
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::BrokenPipe => Trouble::Lost(problem),
-            _ => Trouble::Absent(problem),
+            | io::ErrorKind::BrokenPipe => PostgresFault::Lost(problem),
+            _ => PostgresFault::Absent(problem),
         };
     }
-    Trouble::Failed(unusable(&error.to_string(), &problem))
+    PostgresFault::Failed(unusable(&error.to_string(), &problem))
 }
 
 /// The fault of what keeps a connection from being made, by the driver's own words.
@@ -103,7 +103,7 @@ fn untrusted(error: &rustls::Error) -> Fault {
     )
 }
 
-fn told_by(told: &DbError) -> Trouble {
+fn told_by(told: &DbError) -> PostgresFault {
     let code = told.code();
     let problem = format!("{} ({})", told.message(), code.code());
     if code.code().starts_with("08")
@@ -116,22 +116,22 @@ fn told_by(told: &DbError) -> Trouble {
         ]
         .contains(&code)
     {
-        return Trouble::Lost(problem);
+        return PostgresFault::Lost(problem);
     }
     let message = format!("the database refuses it: {problem}");
     let state = |code, hint: &str| Fault::new(Category::State, code, message.clone()).hint(hint);
     match *code {
         SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => {
             let hint = "use fewer processes on one thread";
-            Trouble::Undone(state("store_locked", hint))
+            PostgresFault::Undone(state("store_locked", hint))
         }
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-            Trouble::Failed(
+            PostgresFault::Failed(
                 Fault::new(Category::Auth, "store_refused", message)
                     .hint("check the user and the password in the URL of the store"),
             )
         }
-        _ => Trouble::Failed(refused(code, &problem, state)),
+        _ => PostgresFault::Failed(refused(code, &problem, state)),
     }
 }
 

@@ -7,16 +7,16 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::{Batch, conflict};
 use futures_util::future::LocalBoxFuture;
 
-use super::fault::{Done, Trouble};
-use super::link::Link;
+use super::fault::{PostgresFault, PostgresResult};
+use super::link::Connection;
 use super::statements as sql;
-use super::work::{Reply, Work};
+use super::work::{RetriableWork, WorkReply};
 
 /// What is appended to several threads, at most one run of batches to each. In
 /// the order of their names, so that two groups never wait for each other.
 #[derive(Default)]
-pub(super) struct Group {
-    chains: BTreeMap<Arc<str>, Chain>,
+pub(super) struct BatchGroup {
+    chains: BTreeMap<Arc<str>, BatchChain>,
     batches: usize,
     bytes: usize,
     /// One of them fails all of them: they are added one by one.
@@ -24,12 +24,12 @@ pub(super) struct Group {
 }
 
 /// Batches that follow each other in one thread, as one.
-struct Chain {
+struct BatchChain {
     batch: Batch,
-    replies: Vec<Reply<()>>,
+    replies: Vec<WorkReply<()>>,
 }
 
-impl Group {
+impl BatchGroup {
     const BATCHES: usize = 512;
     const BYTES: usize = 8 << 20;
 
@@ -38,7 +38,11 @@ impl Group {
     }
 
     /// Takes a batch in, or gives it back if it does not follow what is there.
-    pub(super) fn add(&mut self, batch: Batch, reply: Reply<()>) -> Option<(Batch, Reply<()>)> {
+    pub(super) fn add(
+        &mut self,
+        batch: Batch,
+        reply: WorkReply<()>,
+    ) -> Option<(Batch, WorkReply<()>)> {
         let bytes: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
         match self.chains.get_mut(&batch.thread) {
             Some(chain) if chain.batch.is_followed_by(&batch) => {
@@ -50,7 +54,7 @@ impl Group {
             }
             Some(_) => return Some((batch, reply)),
             None => {
-                let chain = Chain { batch, replies: vec![reply] };
+                let chain = BatchChain { batch, replies: vec![reply] };
                 self.chains.insert(Arc::clone(&chain.batch.thread), chain);
             }
         }
@@ -59,7 +63,7 @@ impl Group {
         None
     }
 
-    async fn together(&mut self, link: &Link, again: bool) -> Done<()> {
+    async fn together(&mut self, link: &Connection, again: bool) -> PostgresResult<()> {
         let batches: Vec<_> = self.chains.values().map(|chain| &chain.batch).collect();
         let mut added = match batches.as_slice() {
             [alone] => vec![sql::append(link, alone).await?],
@@ -77,12 +81,12 @@ impl Group {
         Ok(())
     }
 
-    async fn one_by_one(&mut self, link: &Link, again: bool) -> Done<()> {
+    async fn one_by_one(&mut self, link: &Connection, again: bool) -> PostgresResult<()> {
         while let Some((thread, chain)) = self.chains.pop_first() {
             let mut alone = Self { chains: BTreeMap::from([(thread, chain)]), ..Self::default() };
             match alone.together(link, again).await {
                 Ok(()) => {}
-                Err(Trouble::Failed(fault)) => alone.fail(&fault),
+                Err(PostgresFault::Failed(fault)) => alone.fail(&fault),
                 Err(trouble) => {
                     self.chains.append(&mut alone.chains);
                     return Err(trouble);
@@ -93,12 +97,16 @@ impl Group {
     }
 }
 
-impl Work for Group {
-    fn run<'a>(&'a mut self, link: &'a Link, again: bool) -> LocalBoxFuture<'a, Done<()>> {
+impl RetriableWork for BatchGroup {
+    fn run<'a>(
+        &'a mut self,
+        link: &'a Connection,
+        again: bool,
+    ) -> LocalBoxFuture<'a, PostgresResult<()>> {
         Box::pin(async move {
             if !self.apart {
                 match self.together(link, again).await {
-                    Err(Trouble::Failed(_)) => self.apart = true,
+                    Err(PostgresFault::Failed(_)) => self.apart = true,
                     done => return done,
                 }
             }
@@ -113,7 +121,7 @@ impl Work for Group {
     }
 }
 
-impl Chain {
+impl BatchChain {
     fn reply(self, answer: &Result<(), Fault>) {
         for reply in self.replies {
             // Whoever asked may have gone.

@@ -11,51 +11,51 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::fault::{self, Done, Trouble};
-use super::group::Group;
-use super::link::Link;
+use super::fault::{self, PostgresFault, PostgresResult};
+use super::group::BatchGroup;
+use super::link::Connection;
 use super::query::{DeleteQuery, MarksQuery, Query, QueryGroup, ReadQuery};
 use super::retry::RetrySchedule;
-use super::work::{Reply, Work};
+use super::work::{RetriableWork, WorkReply};
 
 /// What is to be done in a lane.
-pub(super) enum Job {
+pub(super) enum ConnectionJob {
     /// Says that everything before it is done.
     Pass(oneshot::Sender<()>),
-    Work(Box<dyn Work>),
-    Append(Batch, Reply<()>),
-    Read(ReadQuery, Reply<Vec<Entry>>),
-    Marks(MarksQuery, Reply<Vec<(Mark, Tag)>>),
-    Delete(DeleteQuery, Reply<bool>),
+    Work(Box<dyn RetriableWork>),
+    Append(Batch, WorkReply<()>),
+    Read(ReadQuery, WorkReply<Vec<Entry>>),
+    Marks(MarksQuery, WorkReply<Vec<(Mark, Tag)>>),
+    Delete(DeleteQuery, WorkReply<bool>),
 }
 
 /// What the lanes of a store share.
-pub(super) struct Shared {
+pub(super) struct PoolState {
     address: Address,
     /// The database was there: if it is not, it is likely to come back.
     hopeful: Cell<bool>,
 }
 
 /// Does what is asked, in order, over a connection of its own.
-pub(super) struct Lane {
-    shared: Rc<Shared>,
-    jobs: UnboundedReceiver<Job>,
+pub(super) struct ConnectionWorker {
+    shared: Rc<PoolState>,
+    jobs: UnboundedReceiver<ConnectionJob>,
     /// The job that ended a group.
-    next: Option<Job>,
-    link: Option<Link>,
+    next: Option<ConnectionJob>,
+    link: Option<Connection>,
     /// What is done first when the database is there again.
-    owed: Vec<Box<dyn Work>>,
+    owed: Vec<Box<dyn RetriableWork>>,
     /// The keys of connections that were lost while something was under way.
     lost: Vec<i64>,
 }
 
-impl Shared {
+impl PoolState {
     pub(super) const fn new(address: Address) -> Self {
         Self { address, hopeful: Cell::new(true) }
     }
 }
 
-impl Lane {
+impl ConnectionWorker {
     /// A connection that is not used for so long is closed.
     const IDLE: Duration = Duration::from_mins(5);
     /// What is left when the store is closed is tried for so long.
@@ -63,9 +63,9 @@ impl Lane {
 
     /// A lane with the connection that was opened for it, if one was.
     pub(super) const fn new(
-        shared: Rc<Shared>,
-        jobs: UnboundedReceiver<Job>,
-        link: Option<Link>,
+        shared: Rc<PoolState>,
+        jobs: UnboundedReceiver<ConnectionJob>,
+        link: Option<Connection>,
     ) -> Self {
         Self { shared, jobs, next: None, link, owed: Vec::new(), lost: Vec::new() }
     }
@@ -74,29 +74,29 @@ impl Lane {
     pub(super) async fn serve(mut self) {
         while let Some(job) = self.next_job().await {
             match job {
-                Job::Pass(done) => drop(done.send(())),
-                Job::Work(work) => self.carry_out(work).await,
-                Job::Append(batch, reply) => {
+                ConnectionJob::Pass(done) => drop(done.send(())),
+                ConnectionJob::Work(work) => self.carry_out(work).await,
+                ConnectionJob::Append(batch, reply) => {
                     let group = self.gather(batch, reply);
                     self.carry_out(Box::new(group)).await;
                 }
-                Job::Read(query, reply) => {
+                ConnectionJob::Read(query, reply) => {
                     let group = self.gather_queries(query, reply, |job| match job {
-                        Job::Read(query, reply) => Ok((query, reply)),
+                        ConnectionJob::Read(query, reply) => Ok((query, reply)),
                         other => Err(other),
                     });
                     self.carry_out(Box::new(group)).await;
                 }
-                Job::Marks(query, reply) => {
+                ConnectionJob::Marks(query, reply) => {
                     let group = self.gather_queries(query, reply, |job| match job {
-                        Job::Marks(query, reply) => Ok((query, reply)),
+                        ConnectionJob::Marks(query, reply) => Ok((query, reply)),
                         other => Err(other),
                     });
                     self.carry_out(Box::new(group)).await;
                 }
-                Job::Delete(query, reply) => {
+                ConnectionJob::Delete(query, reply) => {
                     let group = self.gather_queries(query, reply, |job| match job {
-                        Job::Delete(query, reply) => Ok((query, reply)),
+                        ConnectionJob::Delete(query, reply) => Ok((query, reply)),
                         other => Err(other),
                     });
                     self.carry_out(Box::new(group)).await;
@@ -106,7 +106,7 @@ impl Lane {
         self.leave().await;
     }
 
-    async fn next_job(&mut self) -> Option<Job> {
+    async fn next_job(&mut self) -> Option<ConnectionJob> {
         if let Some(job) = self.next.take() {
             return Some(job);
         }
@@ -120,14 +120,14 @@ impl Lane {
     }
 
     /// A batch, and those that wait behind it.
-    fn gather(&mut self, batch: Batch, reply: Reply<()>) -> Group {
-        let mut group = Group::default();
+    fn gather(&mut self, batch: Batch, reply: WorkReply<()>) -> BatchGroup {
+        let mut group = BatchGroup::default();
         group.add(batch, reply);
         while !group.is_full() && self.next.is_none() {
             match self.jobs.try_recv() {
-                Ok(Job::Append(batch, reply)) => {
+                Ok(ConnectionJob::Append(batch, reply)) => {
                     let refused = group.add(batch, reply);
-                    self.next = refused.map(|(batch, reply)| Job::Append(batch, reply));
+                    self.next = refused.map(|(batch, reply)| ConnectionJob::Append(batch, reply));
                 }
                 Ok(other) => self.next = Some(other),
                 Err(_) => break,
@@ -140,8 +140,8 @@ impl Lane {
     fn gather_queries<Q: Query>(
         &mut self,
         query: Q,
-        reply: Reply<Q::Answer>,
-        of_kind: impl Fn(Job) -> Result<(Q, Reply<Q::Answer>), Job>,
+        reply: WorkReply<Q::Answer>,
+        of_kind: impl Fn(ConnectionJob) -> Result<(Q, WorkReply<Q::Answer>), ConnectionJob>,
     ) -> QueryGroup<Q> {
         let mut group = QueryGroup::new(query, reply);
         while !group.is_full() && self.next.is_none() {
@@ -156,7 +156,7 @@ impl Lane {
 
     /// Does it, and again where a connection was lost, until it is known to be
     /// done or time is up.
-    async fn carry_out(&mut self, mut work: Box<dyn Work>) {
+    async fn carry_out(&mut self, mut work: Box<dyn RetriableWork>) {
         let mut retries = RetrySchedule::within(self.shared.address.timeout());
         let mut again = false;
         loop {
@@ -183,7 +183,7 @@ impl Lane {
     }
 
     /// A connection that can be used, on which nothing is owed.
-    async fn connected(&mut self, retries: &RetrySchedule) -> Done<&Link> {
+    async fn connected(&mut self, retries: &RetrySchedule) -> PostgresResult<&Connection> {
         let is_well = match &self.link {
             Some(link) => link.is_well().await,
             None => false,
@@ -191,7 +191,7 @@ impl Lane {
         if !is_well {
             // Nothing was under way on it.
             self.link = None;
-            let link = Link::open(&self.shared.address, retries.left()).await?;
+            let link = Connection::open(&self.shared.address, retries.left()).await?;
             self.shared.hopeful.set(true);
             while let Some(key) = self.lost.last() {
                 link.end_process(*key).await?;
@@ -209,12 +209,16 @@ impl Lane {
 
     /// Waits for a database that does not let us in; says why, if it is not
     /// waited for any longer.
-    async fn stays_away(&self, retries: &mut RetrySchedule, trouble: Trouble) -> Option<Fault> {
+    async fn stays_away(
+        &self,
+        retries: &mut RetrySchedule,
+        trouble: PostgresFault,
+    ) -> Option<Fault> {
         match trouble {
-            Trouble::Failed(fault) => Some(fault),
+            PostgresFault::Failed(fault) => Some(fault),
             trouble if !self.shared.hopeful.get() => Some(trouble.into_fault()),
             // Whoever closes the store waits for no server to come back.
-            Trouble::Absent(_) if self.jobs.is_closed() => Some(trouble.into_fault()),
+            PostgresFault::Absent(_) if self.jobs.is_closed() => Some(trouble.into_fault()),
             trouble => retries.pause(trouble, self.haste()).await.err(),
         }
     }
@@ -224,8 +228,8 @@ impl Lane {
         self.jobs.is_closed().then_some(Self::CLOSING)
     }
 
-    fn lose(&mut self, trouble: &Trouble) {
-        if matches!(trouble, Trouble::Lost(_) | Trouble::Absent(_))
+    fn lose(&mut self, trouble: &PostgresFault) {
+        if matches!(trouble, PostgresFault::Lost(_) | PostgresFault::Absent(_))
             && let Some(link) = self.link.take()
         {
             self.lost.push(link.key());
@@ -236,17 +240,17 @@ impl Lane {
     fn give_up(&mut self, fault: &Fault) {
         while let Some(job) = self.next.take().or_else(|| self.jobs.try_recv().ok()) {
             match job {
-                Job::Pass(done) => drop(done.send(())),
-                Job::Work(work) => self.put_off(work, fault),
-                Job::Append(_, reply) => drop(reply.send(Err(fault.clone()))),
-                Job::Read(_, reply) => drop(reply.send(Err(fault.clone()))),
-                Job::Marks(_, reply) => drop(reply.send(Err(fault.clone()))),
-                Job::Delete(_, reply) => drop(reply.send(Err(fault.clone()))),
+                ConnectionJob::Pass(done) => drop(done.send(())),
+                ConnectionJob::Work(work) => self.put_off(work, fault),
+                ConnectionJob::Append(_, reply) => drop(reply.send(Err(fault.clone()))),
+                ConnectionJob::Read(_, reply) => drop(reply.send(Err(fault.clone()))),
+                ConnectionJob::Marks(_, reply) => drop(reply.send(Err(fault.clone()))),
+                ConnectionJob::Delete(_, reply) => drop(reply.send(Err(fault.clone()))),
             }
         }
     }
 
-    fn put_off(&mut self, mut work: Box<dyn Work>, fault: &Fault) {
+    fn put_off(&mut self, mut work: Box<dyn RetriableWork>, fault: &Fault) {
         work.fail(fault);
         if work.is_owed() {
             self.owed.push(work);

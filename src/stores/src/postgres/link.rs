@@ -11,18 +11,18 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::address::Address;
-use super::fault::{self, Done, Trouble};
+use super::fault::{self, PostgresFault, PostgresResult};
 use super::schema;
 
 /// What stands for the store's own schema in a statement.
 const SCHEMA: &str = "@";
 
 /// A value to be bound, and its type.
-pub(super) type Bound<'a> = (&'a (dyn ToSql + Sync), Type);
+pub(super) type BoundValue<'a> = (&'a (dyn ToSql + Sync), Type);
 
-pub(super) struct Link {
+pub(super) struct Connection {
     client: Client,
-    carrier: Carrier,
+    carrier: ConnectionTask,
     /// The server's process holds an advisory lock of this number, by which it is
     /// found once the connection is lost.
     key: i64,
@@ -35,15 +35,15 @@ pub(super) struct Link {
 }
 
 /// Carries what the client says. What was not sent when the link is dropped never is.
-struct Carrier(JoinHandle<()>);
+struct ConnectionTask(JoinHandle<()>);
 
-impl Drop for Carrier {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-impl Link {
+impl Connection {
     /// A connection that was not used for so long may be dead without saying so.
     const FRESH: Duration = Duration::from_secs(30);
     /// What a statement's answer may need on its way, beyond its own time.
@@ -51,13 +51,13 @@ impl Link {
 
     /// Connects, and sees to it that the tables are there, if there is so much
     /// time left.
-    pub(super) async fn open(address: &Address, left: Duration) -> Done<Self> {
+    pub(super) async fn open(address: &Address, left: Duration) -> PostgresResult<Self> {
         let patience = left + Self::WAY;
-        let silent = |_| Trouble::Lost(format!("no answer within {patience:.1?}"));
+        let silent = |_| PostgresFault::Lost(format!("no answer within {patience:.1?}"));
         timeout(patience, Self::opened(address)).await.map_err(silent)?
     }
 
-    async fn opened(address: &Address) -> Done<Self> {
+    async fn opened(address: &Address) -> PostgresResult<Self> {
         let patience = address.timeout() + Self::WAY;
         let connecting = address.config().connect(address.tls());
         let (client, connection) = within(patience, connecting).await?;
@@ -69,7 +69,7 @@ impl Link {
         let used = Cell::new(Instant::now());
         let plans = RefCell::default();
         let key = RandomState::new().hash_one(address.schema()).cast_signed();
-        let carrier = Carrier(carrier);
+        let carrier = ConnectionTask(carrier);
         let link = Self { client, carrier, key, schema, patience, used, plans };
         // The standard's own meaning, whatever the role's defaults are.
         let settings = format!(
@@ -98,15 +98,19 @@ impl Link {
     pub(super) async fn rows(
         &self,
         statement: &'static str,
-        values: &[Bound<'_>],
-    ) -> Done<Vec<Row>> {
+        values: &[BoundValue<'_>],
+    ) -> PostgresResult<Vec<Row>> {
         let plan = self.plan(statement, values).await?;
         let values: Vec<_> = values.iter().map(|(value, _)| *value).collect();
         within(self.patience, self.client.query(&plan, &values)).await
     }
 
     /// As [`Self::rows`], planned for these values: where it matters how many there are.
-    pub(super) async fn rows_of(&self, statement: &str, values: &[Bound<'_>]) -> Done<Vec<Row>> {
+    pub(super) async fn rows_of(
+        &self,
+        statement: &str,
+        values: &[BoundValue<'_>],
+    ) -> PostgresResult<Vec<Row>> {
         self.used.set(Instant::now());
         let statement = statement.replace(SCHEMA, &self.schema);
         within(self.patience, self.client.query_typed(&statement, values)).await
@@ -116,19 +120,27 @@ impl Link {
     pub(super) async fn row(
         &self,
         statement: &'static str,
-        values: &[Bound<'_>],
-    ) -> Done<Option<Row>> {
+        values: &[BoundValue<'_>],
+    ) -> PostgresResult<Option<Row>> {
         Ok(self.rows(statement, values).await?.into_iter().next())
     }
 
     /// Changes rows, and says how many.
-    pub(super) async fn change(&self, statement: &'static str, values: &[Bound<'_>]) -> Done<u64> {
+    pub(super) async fn change(
+        &self,
+        statement: &'static str,
+        values: &[BoundValue<'_>],
+    ) -> PostgresResult<u64> {
         let plan = self.plan(statement, values).await?;
         let values: Vec<_> = values.iter().map(|(value, _)| *value).collect();
         within(self.patience, self.client.execute(&plan, &values)).await
     }
 
-    async fn plan(&self, statement: &'static str, values: &[Bound<'_>]) -> Done<Statement> {
+    async fn plan(
+        &self,
+        statement: &'static str,
+        values: &[BoundValue<'_>],
+    ) -> PostgresResult<Statement> {
         self.used.set(Instant::now());
         let known = self.plans.borrow().get(statement).cloned();
         if let Some(plan) = known {
@@ -142,7 +154,7 @@ impl Link {
     }
 
     /// Says statements without values, one after the other.
-    pub(super) async fn say(&self, statements: &str) -> Done<()> {
+    pub(super) async fn say(&self, statements: &str) -> PostgresResult<()> {
         self.used.set(Instant::now());
         let statements = statements.replace(SCHEMA, &self.schema);
         within(self.patience, self.client.batch_execute(&statements)).await
@@ -150,11 +162,14 @@ impl Link {
 
     /// Does it whole or not at all. What it gives back is known before it is
     /// durable.
-    pub(super) async fn in_transaction<T>(&self, work: impl AsyncFnOnce() -> Done<T>) -> Done<T> {
+    pub(super) async fn in_transaction<T>(
+        &self,
+        work: impl AsyncFnOnce() -> PostgresResult<T>,
+    ) -> PostgresResult<T> {
         self.say("BEGIN").await?;
         match work().await {
             Ok(done) => self.say("COMMIT").await.map(|()| done),
-            Err(trouble @ (Trouble::Lost(_) | Trouble::Absent(_))) => Err(trouble),
+            Err(trouble @ (PostgresFault::Lost(_) | PostgresFault::Absent(_))) => Err(trouble),
             Err(trouble) => {
                 self.say("ROLLBACK").await?;
                 Err(trouble)
@@ -169,13 +184,13 @@ impl Link {
 
     /// Ends what a connection that was lost may have left behind: a statement that
     /// the server has not begun yet would take effect after those that repeat it.
-    pub(super) async fn end_process(&self, key: i64) -> Done<()> {
+    pub(super) async fn end_process(&self, key: i64) -> PostgresResult<()> {
         let end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks
             WHERE locktype = 'advisory' AND objsubid = 1 AND pid <> pg_backend_pid()
                 AND (classid::bigint << 32) + objid::bigint = $1";
         match self.rows(end, &[(&key, Type::INT8)]).await {
             // A server may keep this to itself: then it was worth the try.
-            Ok(_) | Err(Trouble::Failed(_)) => Ok(()),
+            Ok(_) | Err(PostgresFault::Failed(_)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
@@ -189,9 +204,12 @@ impl Link {
     }
 }
 
-async fn within<T>(patience: Duration, answer: impl Future<Output = Result<T, Error>>) -> Done<T> {
+async fn within<T>(
+    patience: Duration,
+    answer: impl Future<Output = Result<T, Error>>,
+) -> PostgresResult<T> {
     if let Ok(answer) = timeout(patience, answer).await {
         return answer.map_err(|error| fault::of(&error));
     }
-    Err(Trouble::Lost(format!("no answer within {patience:.1?}")))
+    Err(PostgresFault::Lost(format!("no answer within {patience:.1?}")))
 }

@@ -13,21 +13,21 @@ use tokio::sync::oneshot;
 use twox_hash::XxHash3_64;
 
 use super::address::Address;
-use super::fault::{self, Done, Trouble};
-use super::lane::{Job, Lane, Shared};
-use super::link::Link;
+use super::fault::{self, PostgresFault, PostgresResult};
+use super::lane::{ConnectionJob, ConnectionWorker, PoolState};
+use super::link::Connection;
 use super::query::{DeleteQuery, MarksQuery, ReadQuery};
 use super::retry::RetrySchedule;
-use super::work::{Asked, Reply, answered};
+use super::work::{PendingWorkItem, WorkReply, answered};
 
 /// A few connections, each in a lane of its own. All that is asked of one
 /// thread goes through the same lane, which keeps it in order.
-pub(super) struct Pool {
-    lanes: Vec<UnboundedSender<Job>>,
+pub(super) struct ConnectionPool {
+    lanes: Vec<UnboundedSender<ConnectionJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Connects once, to see that it can be done.
     pub(super) fn start(address: Address, size: usize) -> Result<Self, Fault> {
         let (lanes, queues) = (0..size).map(|_| unbounded_channel()).unzip();
@@ -44,10 +44,10 @@ impl Pool {
     pub(super) fn ask<T: Send + 'static>(
         &self,
         thread: &str,
-        work: impl AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+        work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> Answer<T> {
-        let (work, answer) = Asked::of(work, false);
-        self.send(self.lane_of(thread), Job::Work(work));
+        let (work, answer) = PendingWorkItem::of(work, false);
+        self.send(self.lane_of(thread), ConnectionJob::Work(work));
         answer
     }
 
@@ -56,59 +56,59 @@ impl Pool {
     pub(super) fn owe<T: Send + 'static>(
         &self,
         thread: &str,
-        work: impl AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+        work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> Answer<T> {
-        let (work, answer) = Asked::of(work, true);
-        self.send(self.lane_of(thread), Job::Work(work));
+        let (work, answer) = PendingWorkItem::of(work, true);
+        self.send(self.lane_of(thread), ConnectionJob::Work(work));
         answer
     }
 
     /// Asks for something about all threads, once everything asked so far is done.
     pub(super) fn ask_after_all<T: Send + 'static>(
         &self,
-        mut work: impl AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+        mut work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> Answer<T> {
         let mut passed: Vec<_> = (1..self.lanes.len())
             .map(|lane| {
                 let (pass, passed) = oneshot::channel();
-                self.send(lane, Job::Pass(pass));
+                self.send(lane, ConnectionJob::Pass(pass));
                 passed
             })
             .collect();
-        let work = async move |link: &Link| {
+        let work = async move |link: &Connection| {
             // A lane that has ended has nothing left to do.
             join_all(passed.drain(..)).await;
             work(link).await
         };
-        let (work, answer) = Asked::of(work, false);
-        self.send(0, Job::Work(work));
+        let (work, answer) = PendingWorkItem::of(work, false);
+        self.send(0, ConnectionJob::Work(work));
         answer
     }
 
     /// Adds a batch, perhaps together with others.
     pub(super) fn append(&self, batch: Batch) -> Answer<()> {
-        self.queue(self.lane_of(&batch.thread), |reply| Job::Append(batch, reply))
+        self.queue(self.lane_of(&batch.thread), |reply| ConnectionJob::Append(batch, reply))
     }
 
     /// Asks for entries, perhaps together with those of other threads.
     pub(super) fn read(&self, query: ReadQuery) -> Answer<Vec<Entry>> {
-        self.queue(self.lane_of(&query.thread), |reply| Job::Read(query, reply))
+        self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Read(query, reply))
     }
 
     /// The same for marks.
     pub(super) fn marks(&self, query: MarksQuery) -> Answer<Vec<(Mark, Tag)>> {
-        self.queue(self.lane_of(&query.thread), |reply| Job::Marks(query, reply))
+        self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Marks(query, reply))
     }
 
     /// Removes a thread, perhaps together with others.
     pub(super) fn delete(&self, query: DeleteQuery) -> Answer<bool> {
-        self.queue(self.lane_of(&query.thread), |reply| Job::Delete(query, reply))
+        self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Delete(query, reply))
     }
 
     fn queue<T: Send + 'static>(
         &self,
         lane: usize,
-        job: impl FnOnce(Reply<T>) -> Job,
+        job: impl FnOnce(WorkReply<T>) -> ConnectionJob,
     ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
         self.send(lane, job(reply));
@@ -120,7 +120,7 @@ impl Pool {
         usize::try_from(hash % self.lanes.len() as u64).unwrap_or_default()
     }
 
-    fn send(&self, lane: usize, job: Job) {
+    fn send(&self, lane: usize, job: ConnectionJob) {
         if let Some(lane) = self.lanes.get(lane) {
             // If the thread is gone, the answer says so.
             let _ = lane.send(job);
@@ -128,7 +128,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ConnectionPool {
     /// What was queued is still done, unless the database is away.
     fn drop(&mut self) {
         self.lanes.clear();
@@ -140,7 +140,7 @@ impl Drop for Pool {
 
 fn serve(
     address: Address,
-    queues: Vec<UnboundedReceiver<Job>>,
+    queues: Vec<UnboundedReceiver<ConnectionJob>>,
     opened: &SyncSender<Result<(), Fault>>,
 ) {
     // Nobody listens any more if the opener was interrupted.
@@ -154,26 +154,27 @@ fn serve(
         Err(fault) => return tell(Err(fault)),
     };
     tell(Ok(()));
-    let shared = Rc::new(Shared::new(address));
+    let shared = Rc::new(PoolState::new(address));
     let mut links = Some(first).into_iter();
-    let lanes =
-        queues.into_iter().map(|queue| Lane::new(Rc::clone(&shared), queue, links.next()).serve());
+    let lanes = queues
+        .into_iter()
+        .map(|queue| ConnectionWorker::new(Rc::clone(&shared), queue, links.next()).serve());
     runtime.block_on(join_all(lanes));
 }
 
 /// A connection that shows that there is a database. One that is not there at all
 /// is told at once: its address is likely to be wrong.
-async fn open_first(address: &Address) -> Result<Link, Fault> {
+async fn open_first(address: &Address) -> Result<Connection, Fault> {
     let mut retries = RetrySchedule::within(address.timeout());
     let mut was_there = false;
     loop {
-        let trouble = match Link::open(address, retries.left()).await {
+        let trouble = match Connection::open(address, retries.left()).await {
             Ok(link) => return Ok(link),
             Err(trouble) => trouble,
         };
-        was_there |= matches!(trouble, Trouble::Lost(_) | Trouble::Undone(_));
+        was_there |= matches!(trouble, PostgresFault::Lost(_) | PostgresFault::Undone(_));
         match trouble {
-            Trouble::Failed(fault) => return Err(fault),
+            PostgresFault::Failed(fault) => return Err(fault),
             trouble if !was_there => return Err(trouble.into_fault()),
             trouble => retries.pause(trouble, None).await?,
         }

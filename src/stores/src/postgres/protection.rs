@@ -3,13 +3,13 @@
 use antiphon_runtime::store::{Batch, Tag, conflict};
 use tokio_postgres::types::Type;
 
-use super::fault::{self, Done};
-use super::link::{Bound, Link};
+use super::fault::{self, PostgresResult};
+use super::link::{BoundValue, Connection};
 use super::row::tag_of;
 use super::statements::number;
 
 /// How the store is protected, or `proposed` if nobody has said it yet.
-pub(super) async fn of(link: &Link, proposed: &Tag) -> Done<Tag> {
+pub(super) async fn of(link: &Connection, proposed: &Tag) -> PostgresResult<Tag> {
     let found = "SELECT tag FROM @.antiphon WHERE tag IS NOT NULL";
     if let Some(row) = link.row(found, &[]).await? {
         return tag_of(&row, 0);
@@ -22,14 +22,14 @@ pub(super) async fn of(link: &Link, proposed: &Tag) -> Done<Tag> {
     }
 }
 
-pub(super) async fn set(link: &Link, tag: &Tag) -> Done<()> {
+pub(super) async fn set(link: &Connection, tag: &Tag) -> PostgresResult<()> {
     link.change("UPDATE @.antiphon SET tag = $1", &[(&tag.as_bytes(), Type::BYTEA)]).await?;
     Ok(())
 }
 
 /// Puts other tags and bodies in the place of those that are there. To be asked
 /// within a transaction.
-pub(super) async fn replace(link: &Link, batch: &Batch) -> Done<()> {
+pub(super) async fn replace(link: &Connection, batch: &Batch) -> PostgresResult<()> {
     let replace = "WITH held AS (
             UPDATE @.thread SET tag = $4
             WHERE sha256(name) = sha256($1) AND owner = $2 AND last = $3
@@ -46,7 +46,7 @@ pub(super) async fn replace(link: &Link, batch: &Batch) -> Done<()> {
     let seqs: Vec<_> = entries.iter().map(|entry| number(entry.seq)).collect();
     let tags: Vec<_> = entries.iter().map(|entry| entry.tag.as_bytes()).collect();
     let bodies: Vec<_> = entries.iter().map(|entry| entry.body.as_slice()).collect();
-    let values: [Bound<'_>; 7] = [
+    let values: [BoundValue<'_>; 7] = [
         (&name, Type::BYTEA),
         (&owner, Type::BYTEA),
         (&after, Type::INT8),

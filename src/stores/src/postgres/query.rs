@@ -6,10 +6,10 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::{Entry, EntryKind, Mark, Span, Tag};
 use futures_util::future::LocalBoxFuture;
 
-use super::fault::{Done, Trouble};
-use super::link::Link;
+use super::fault::{PostgresFault, PostgresResult};
+use super::link::Connection;
 use super::statements as sql;
-use super::work::{Reply, Work};
+use super::work::{RetriableWork, WorkReply};
 
 /// Something that can be asked about many threads in one statement.
 pub(super) trait Query: Sized + Send + 'static {
@@ -19,7 +19,10 @@ pub(super) trait Query: Sized + Send + 'static {
     const LIMIT: usize;
 
     /// Asks; an answer, or why there is none, for each. A failure is one of all of them.
-    async fn ask(all: &mut [Self], link: &Link) -> Done<Vec<Result<Self::Answer, Fault>>>;
+    async fn ask(
+        all: &mut [Self],
+        link: &Connection,
+    ) -> PostgresResult<Vec<Result<Self::Answer, Fault>>>;
 }
 
 /// The entries of a thread with these numbers.
@@ -50,7 +53,10 @@ impl Query for ReadQuery {
     // Each may weigh as much as a whole state.
     const LIMIT: usize = 64;
 
-    async fn ask(all: &mut [Self], link: &Link) -> Done<Vec<Result<Vec<Entry>, Fault>>> {
+    async fn ask(
+        all: &mut [Self],
+        link: &Connection,
+    ) -> PostgresResult<Vec<Result<Vec<Entry>, Fault>>> {
         let found = match all {
             [alone] => vec![sql::read(link, &alone.thread, alone.span).await?],
             all => sql::read_all(link, all).await?,
@@ -63,7 +69,10 @@ impl Query for MarksQuery {
     type Answer = Vec<(Mark, Tag)>;
     const LIMIT: usize = 256;
 
-    async fn ask(all: &mut [Self], link: &Link) -> Done<Vec<Result<Vec<(Mark, Tag)>, Fault>>> {
+    async fn ask(
+        all: &mut [Self],
+        link: &Connection,
+    ) -> PostgresResult<Vec<Result<Vec<(Mark, Tag)>, Fault>>> {
         let found = match all {
             [alone] => vec![sql::marks(link, &alone.thread, alone.span, alone.kind).await?],
             all => sql::marks_all(link, all).await?,
@@ -76,7 +85,7 @@ impl Query for DeleteQuery {
     type Answer = bool;
     const LIMIT: usize = 256;
 
-    async fn ask(all: &mut [Self], link: &Link) -> Done<Vec<Result<bool, Fault>>> {
+    async fn ask(all: &mut [Self], link: &Connection) -> PostgresResult<Vec<Result<bool, Fault>>> {
         link.in_transaction(async || sql::delete_all(link, all).await).await
     }
 }
@@ -84,13 +93,13 @@ impl Query for DeleteQuery {
 /// Questions of one kind, in the order in which they were asked.
 pub(super) struct QueryGroup<Q: Query> {
     queries: Vec<Q>,
-    replies: VecDeque<Reply<Q::Answer>>,
+    replies: VecDeque<WorkReply<Q::Answer>>,
     /// One of them fails all of them: they are asked one by one.
     apart: bool,
 }
 
 impl<Q: Query> QueryGroup<Q> {
-    pub(super) fn new(query: Q, reply: Reply<Q::Answer>) -> Self {
+    pub(super) fn new(query: Q, reply: WorkReply<Q::Answer>) -> Self {
         Self { queries: vec![query], replies: VecDeque::from([reply]), apart: false }
     }
 
@@ -98,7 +107,7 @@ impl<Q: Query> QueryGroup<Q> {
         self.queries.len() >= Q::LIMIT
     }
 
-    pub(super) fn add(&mut self, query: Q, reply: Reply<Q::Answer>) {
+    pub(super) fn add(&mut self, query: Q, reply: WorkReply<Q::Answer>) {
         self.queries.push(query);
         self.replies.push_back(reply);
     }
@@ -113,11 +122,11 @@ impl<Q: Query> QueryGroup<Q> {
         }
     }
 
-    async fn one_by_one(&mut self, link: &Link) -> Done<()> {
+    async fn one_by_one(&mut self, link: &Connection) -> PostgresResult<()> {
         while let Some(first) = self.queries.get_mut(..1) {
             let answers = match Q::ask(first, link).await {
                 Ok(answers) => answers,
-                Err(Trouble::Failed(fault)) => vec![Err(fault)],
+                Err(PostgresFault::Failed(fault)) => vec![Err(fault)],
                 Err(trouble) => return Err(trouble),
             };
             self.reply(answers);
@@ -126,8 +135,12 @@ impl<Q: Query> QueryGroup<Q> {
     }
 }
 
-impl<Q: Query> Work for QueryGroup<Q> {
-    fn run<'a>(&'a mut self, link: &'a Link, _again: bool) -> LocalBoxFuture<'a, Done<()>> {
+impl<Q: Query> RetriableWork for QueryGroup<Q> {
+    fn run<'a>(
+        &'a mut self,
+        link: &'a Connection,
+        _again: bool,
+    ) -> LocalBoxFuture<'a, PostgresResult<()>> {
         Box::pin(async move {
             if !self.apart {
                 match Q::ask(&mut self.queries, link).await {
@@ -135,7 +148,7 @@ impl<Q: Query> Work for QueryGroup<Q> {
                         self.reply(answers);
                         return Ok(());
                     }
-                    Err(Trouble::Failed(_)) => self.apart = true,
+                    Err(PostgresFault::Failed(_)) => self.apart = true,
                     Err(trouble) => return Err(trouble),
                 }
             }

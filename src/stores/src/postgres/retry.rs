@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon_core::Fault;
 use tokio::time::{Instant, sleep};
 
-use super::fault::Trouble;
+use super::fault::PostgresFault;
 
 /// The attempts of one job, from its first failure until its time is up.
 pub(super) struct RetrySchedule {
@@ -41,7 +41,7 @@ impl RetrySchedule {
     /// What is to be told to whoever asked, once time is up.
     pub(super) async fn pause(
         &mut self,
-        trouble: Trouble,
+        trouble: PostgresFault,
         haste: Option<Duration>,
     ) -> Result<(), Fault> {
         self.attempts += 1;

@@ -5,14 +5,14 @@ use antiphon_runtime::store::{Entry, EntryKind, Head, Mark, Tag, Thread};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use super::fault::{self, Done};
+use super::fault::{self, PostgresResult};
 use crate::codec::corrupt;
 
-pub(super) fn head_of(row: &Row) -> Done<Head> {
+pub(super) fn head_of(row: &Row) -> PostgresResult<Head> {
     Ok(Head { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
 }
 
-pub(super) fn entry_of(row: &Row) -> Done<Entry> {
+pub(super) fn entry_of(row: &Row) -> PostgresResult<Entry> {
     Ok(Entry {
         seq: count(row, 0)?,
         parent: count(row, 1)?,
@@ -25,7 +25,7 @@ pub(super) fn entry_of(row: &Row) -> Done<Entry> {
     })
 }
 
-pub(super) fn mark_of(row: &Row) -> Done<(Mark, Tag)> {
+pub(super) fn mark_of(row: &Row) -> PostgresResult<(Mark, Tag)> {
     let mark = Mark {
         seq: count(row, 0)?,
         parent: count(row, 1)?,
@@ -38,18 +38,18 @@ pub(super) fn mark_of(row: &Row) -> Done<(Mark, Tag)> {
     Ok((mark, tag_of(row, 6)?))
 }
 
-pub(super) fn tag_of(row: &Row, column: usize) -> Done<Tag> {
+pub(super) fn tag_of(row: &Row, column: usize) -> PostgresResult<Tag> {
     at::<&[u8]>(row, column).map(Tag::new)
 }
 
-fn kind_of(row: &Row) -> Done<EntryKind> {
+fn kind_of(row: &Row) -> PostgresResult<EntryKind> {
     let kind: &str = at(row, 3)?;
     let seq = count(row, 0)?;
     let unknown = || corrupt(&format!("entry {seq} is of an unknown kind: {kind}"));
     EntryKind::named(kind).ok_or_else(|| unknown().into())
 }
 
-pub(super) fn thread_of(row: &Row) -> Done<Thread> {
+pub(super) fn thread_of(row: &Row) -> PostgresResult<Thread> {
     let is_held = at::<Option<&[u8]>>(row, 5)?.is_some();
     let held =
         if is_held { Some((text(row, 5)?, Time::from_micros(count(row, 6)?))) } else { None };
@@ -63,16 +63,16 @@ pub(super) fn thread_of(row: &Row) -> Done<Thread> {
 }
 
 /// What is below zero was changed by somebody: it becomes a count that no tag fits.
-pub(super) fn count(row: &Row, column: usize) -> Done<u64> {
+pub(super) fn count(row: &Row, column: usize) -> PostgresResult<u64> {
     at(row, column).map(i64::cast_unsigned)
 }
 
-pub(super) fn text(row: &Row, column: usize) -> Done<String> {
+pub(super) fn text(row: &Row, column: usize) -> PostgresResult<String> {
     let bytes: &[u8] = at(row, column)?;
     let text = String::from_utf8(bytes.to_vec());
     text.map_err(|_| fault::corrupt(&format!("a name that is no text: {bytes:?}")).into())
 }
 
-pub(super) fn at<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Done<T> {
+pub(super) fn at<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> PostgresResult<T> {
     row.try_get(column).map_err(|error| fault::corrupt(&error.to_string()).into())
 }

@@ -4,8 +4,8 @@ use antiphon_core::{Category, Fault};
 use tokio_postgres::types::Type;
 use twox_hash::XxHash3_64;
 
-use super::fault::{self, Done};
-use super::link::Link;
+use super::fault::{self, PostgresResult};
+use super::link::Connection;
 
 /// The version that the first step makes. What is older was written before the
 /// first release, and protects too little of what it holds.
@@ -68,7 +68,7 @@ const PARTS: [&str; 19] = [
 ];
 
 /// Brings the tables up to date, unless they are.
-pub(super) async fn prepare(link: &Link, schema: &str) -> Done<()> {
+pub(super) async fn prepare(link: &Connection, schema: &str) -> PostgresResult<()> {
     let latest = i64::try_from(MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + FIRST - 1);
     if version(link, schema).await? == Some(latest) {
         return check(link, schema).await;
@@ -98,7 +98,7 @@ pub(super) async fn prepare(link: &Link, schema: &str) -> Done<()> {
 }
 
 /// Refuses a schema from which something was taken away.
-async fn check(link: &Link, schema: &str) -> Done<()> {
+async fn check(link: &Connection, schema: &str) -> PostgresResult<()> {
     let found = "SELECT relname || '.' || attname || ' ' || format_type(atttypid, atttypmod)
         FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
             JOIN pg_attribute ON attrelid = pg_class.oid
@@ -118,7 +118,7 @@ async fn check(link: &Link, schema: &str) -> Done<()> {
 }
 
 /// The version of the tables; none if there are none.
-async fn version(link: &Link, schema: &str) -> Done<Option<i64>> {
+async fn version(link: &Connection, schema: &str) -> PostgresResult<Option<i64>> {
     // Asked of the catalog's own tables: names that a connection has looked up
     // in vain, it takes as missing until the end of its transaction.
     let found = "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -131,7 +131,7 @@ async fn version(link: &Link, schema: &str) -> Done<Option<i64>> {
     Ok(Some(version.try_get(0).map_err(|error| fault::of(&error))?))
 }
 
-async fn begin(link: &Link, schema: &str) -> Done<()> {
+async fn begin(link: &Connection, schema: &str) -> PostgresResult<()> {
     let found = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
     if link.row(found, &[(&schema, Type::TEXT)]).await?.is_none() {
         link.say("CREATE SCHEMA @").await?;

@@ -9,8 +9,8 @@ use antiphon_runtime::store::{
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::fault::Done;
-use super::link::{Bound, Link};
+use super::fault::PostgresResult;
+use super::link::{BoundValue, Connection};
 use super::query::{DeleteQuery, MarksQuery, ReadQuery};
 use super::row::{at, count, entry_of, head_of, mark_of, text, thread_of};
 
@@ -54,7 +54,12 @@ macro_rules! listed {
     };
 }
 
-pub(super) async fn claim(link: &Link, thread: &str, owner: &str, term: Duration) -> Done<Head> {
+pub(super) async fn claim(
+    link: &Connection,
+    thread: &str,
+    owner: &str,
+    term: Duration,
+) -> PostgresResult<Head> {
     // If somebody has just written, the largest number is that from before.
     let claim = concat!(
         "INSERT INTO @.thread AS held (name, last, tag, at, owner, until)
@@ -68,7 +73,7 @@ pub(super) async fn claim(link: &Link, thread: &str, owner: &str, term: Duration
     );
     let micros = i64::try_from(term.as_micros()).unwrap_or(i64::MAX);
     let (name, owner) = (thread.as_bytes(), owner.as_bytes());
-    let values: [Bound<'_>; 3] =
+    let values: [BoundValue<'_>; 3] =
         [(&name, Type::BYTEA), (&owner, Type::BYTEA), (&micros, Type::INT8)];
     loop {
         if let Some(row) = link.row(claim, &values).await? {
@@ -81,7 +86,7 @@ pub(super) async fn claim(link: &Link, thread: &str, owner: &str, term: Duration
     }
 }
 
-pub(super) async fn release(link: &Link, thread: &str, owner: &str) -> Done<()> {
+pub(super) async fn release(link: &Connection, thread: &str, owner: &str) -> PostgresResult<()> {
     let release = "WITH held AS (
             SELECT id, last > 0 OR EXISTS (SELECT 1 FROM @.entry WHERE thread = held.id) AS stays
             FROM @.thread AS held WHERE sha256(name) = sha256($1) AND owner = $2 FOR UPDATE
@@ -97,7 +102,7 @@ pub(super) async fn release(link: &Link, thread: &str, owner: &str) -> Done<()> 
 
 /// Adds a batch; says whether it was added. A thread that was lost, or written
 /// to by somebody else, stays as it is.
-pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
+pub(super) async fn append(link: &Connection, batch: &Batch) -> PostgresResult<bool> {
     let append = "WITH moved AS (
             UPDATE @.thread AS thread
             SET last = $4, at = clock_timestamp(), tag = CASE WHEN $4 = $3 THEN thread.tag ELSE $5 END
@@ -117,7 +122,7 @@ pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
     let (after, last) = (number(batch.after), number(last(batch)));
     let tag = batch.tag.as_bytes();
     let columns = Columns::of(&batch.entries);
-    let mut values: Vec<Bound<'_>> = vec![
+    let mut values: Vec<BoundValue<'_>> = vec![
         (&name, Type::BYTEA),
         (&owner, Type::BYTEA),
         (&after, Type::INT8),
@@ -131,7 +136,7 @@ pub(super) async fn append(link: &Link, batch: &Batch) -> Done<bool> {
 }
 
 /// Adds batches of different threads in one statement; says which of them were added.
-pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool>> {
+pub(super) async fn append_all(link: &Connection, batches: &[&Batch]) -> PostgresResult<Vec<bool>> {
     let append = "WITH batch AS (
             SELECT * FROM unnest(
                 $1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[], $15::bytea[]
@@ -166,7 +171,7 @@ pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool
         .zip(batches)
         .flat_map(|(place, batch)| batch.entries.iter().map(move |_| place))
         .collect();
-    let mut values: Vec<Bound<'_>> = vec![
+    let mut values: Vec<BoundValue<'_>> = vec![
         (&threads, Type::BYTEA_ARRAY),
         (&owners, Type::BYTEA_ARRAY),
         (&afters, Type::INT8_ARRAY),
@@ -189,40 +194,48 @@ pub(super) async fn append_all(link: &Link, batches: &[&Batch]) -> Done<Vec<bool
 
 /// Whether a batch is in its thread. The statement that may have put it there
 /// has ended by now: the one that was to repeat it has waited for it.
-pub(super) async fn is_there(link: &Link, batch: &Batch) -> Done<bool> {
+pub(super) async fn is_there(link: &Connection, batch: &Batch) -> PostgresResult<bool> {
     let span = Span { from: batch.after + 1, to: last(batch) };
     Ok(!batch.entries.is_empty() && read(link, &batch.thread, span).await? == batch.entries)
 }
 
-pub(super) async fn read(link: &Link, thread: &str, span: Span) -> Done<Vec<Entry>> {
+pub(super) async fn read(
+    link: &Connection,
+    thread: &str,
+    span: Span,
+) -> PostgresResult<Vec<Entry>> {
     let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body
         FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
         WHERE sha256(name) = sha256($1) AND seq BETWEEN $2 AND $3 ORDER BY seq";
     let (from, to) = (number(span.from), number(span.to));
     let name = thread.as_bytes();
-    let values: [Bound<'_>; 3] = [(&name, Type::BYTEA), (&from, Type::INT8), (&to, Type::INT8)];
+    let values: [BoundValue<'_>; 3] =
+        [(&name, Type::BYTEA), (&from, Type::INT8), (&to, Type::INT8)];
     link.rows(read, &values).await?.iter().map(entry_of).collect()
 }
 
 pub(super) async fn marks(
-    link: &Link,
+    link: &Connection,
     thread: &str,
     span: Span,
     kind: Option<EntryKind>,
-) -> Done<Vec<(Mark, Tag)>> {
+) -> PostgresResult<Vec<(Mark, Tag)>> {
     let list = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body)::bigint
         FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
         WHERE sha256(name) = sha256($1) AND seq BETWEEN $2 AND $3
             AND ($4::text IS NULL OR kind = $4) ORDER BY seq";
     let (from, to) = (number(span.from), number(span.to));
     let (name, kind) = (thread.as_bytes(), kind.map(EntryKind::as_str));
-    let values: [Bound<'_>; 4] =
+    let values: [BoundValue<'_>; 4] =
         [(&name, Type::BYTEA), (&from, Type::INT8), (&to, Type::INT8), (&kind, Type::TEXT)];
     link.rows(list, &values).await?.iter().map(mark_of).collect()
 }
 
 /// As [`read`], for several threads at once.
-pub(super) async fn read_all(link: &Link, queries: &[ReadQuery]) -> Done<Vec<Vec<Entry>>> {
+pub(super) async fn read_all(
+    link: &Connection,
+    queries: &[ReadQuery],
+) -> PostgresResult<Vec<Vec<Entry>>> {
     let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body, place
         FROM unnest($1::bytea[], $2::bigint[], $3::bigint[])
             WITH ORDINALITY AS asked (name, first, final, place)
@@ -232,13 +245,16 @@ pub(super) async fn read_all(link: &Link, queries: &[ReadQuery]) -> Done<Vec<Vec
     let names = of_all(queries, |query| query.thread.as_bytes());
     let from = of_all(queries, |query| number(query.span.from));
     let to = of_all(queries, |query| number(query.span.to));
-    let values: [Bound<'_>; 3] =
+    let values: [BoundValue<'_>; 3] =
         [(&names, Type::BYTEA_ARRAY), (&from, Type::INT8_ARRAY), (&to, Type::INT8_ARRAY)];
     placed(queries.len(), &link.rows_of(read, &values).await?, entry_of)
 }
 
 /// As [`marks`], for several threads at once.
-pub(super) async fn marks_all(link: &Link, queries: &[MarksQuery]) -> Done<Vec<Vec<(Mark, Tag)>>> {
+pub(super) async fn marks_all(
+    link: &Connection,
+    queries: &[MarksQuery],
+) -> PostgresResult<Vec<Vec<(Mark, Tag)>>> {
     let list = "SELECT seq, parent, base, entry.kind, step, entry.at, entry.tag,
             length(body)::bigint, place
         FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::text[])
@@ -251,7 +267,7 @@ pub(super) async fn marks_all(link: &Link, queries: &[MarksQuery]) -> Done<Vec<V
     let from = of_all(queries, |query| number(query.span.from));
     let to = of_all(queries, |query| number(query.span.to));
     let kinds = of_all(queries, |query| query.kind.map(EntryKind::as_str));
-    let values: [Bound<'_>; 4] = [
+    let values: [BoundValue<'_>; 4] = [
         (&names, Type::BYTEA_ARRAY),
         (&from, Type::INT8_ARRAY),
         (&to, Type::INT8_ARRAY),
@@ -261,7 +277,11 @@ pub(super) async fn marks_all(link: &Link, queries: &[MarksQuery]) -> Done<Vec<V
 }
 
 /// Rows by what they answer, which their ninth column numbers from 1.
-fn placed<T>(count_of: usize, rows: &[Row], of: impl Fn(&Row) -> Done<T>) -> Done<Vec<Vec<T>>> {
+fn placed<T>(
+    count_of: usize,
+    rows: &[Row],
+    of: impl Fn(&Row) -> PostgresResult<T>,
+) -> PostgresResult<Vec<Vec<T>>> {
     let mut answers: Vec<Vec<T>> = (0..count_of).map(|_| Vec::new()).collect();
     for row in rows {
         let place = usize::try_from(count(row, 8)?).unwrap_or_default();
@@ -272,7 +292,7 @@ fn placed<T>(count_of: usize, rows: &[Row], of: impl Fn(&Row) -> Done<T>) -> Don
     Ok(answers)
 }
 
-pub(super) async fn head(link: &Link, thread: &str) -> Done<Option<Head>> {
+pub(super) async fn head(link: &Connection, thread: &str) -> PostgresResult<Option<Head>> {
     let head = concat!(
         "SELECT ",
         head!("thread"),
@@ -282,24 +302,28 @@ pub(super) async fn head(link: &Link, thread: &str) -> Done<Option<Head>> {
     found.as_ref().map(head_of).transpose()
 }
 
-pub(super) async fn thread(link: &Link, thread: &str) -> Done<Option<Thread>> {
+pub(super) async fn thread(link: &Connection, thread: &str) -> PostgresResult<Option<Thread>> {
     let found = concat!(listed!(), " WHERE sha256(name) = sha256($1)");
     let found = link.row(found, &[(&thread.as_bytes(), Type::BYTEA)]).await?;
     found.as_ref().map(thread_of).transpose()
 }
 
-pub(super) async fn threads(link: &Link, after: &str, limit: u32) -> Done<Vec<Thread>> {
+pub(super) async fn threads(
+    link: &Connection,
+    after: &str,
+    limit: u32,
+) -> PostgresResult<Vec<Thread>> {
     let list = concat!(
         listed!(),
         " WHERE substr(name, 1, 500) >= substr($1, 1, 500) AND name > $1
         ORDER BY substr(name, 1, 500), name LIMIT $2"
     );
     let limit = i64::from(limit);
-    let values: [Bound<'_>; 2] = [(&after.as_bytes(), Type::BYTEA), (&limit, Type::INT8)];
+    let values: [BoundValue<'_>; 2] = [(&after.as_bytes(), Type::BYTEA), (&limit, Type::INT8)];
     link.rows(list, &values).await?.iter().map(thread_of).collect()
 }
 
-pub(super) async fn recent(link: &Link, prefix: &str) -> Done<Vec<(String, Time)>> {
+pub(super) async fn recent(link: &Connection, prefix: &str) -> PostgresResult<Vec<(String, Time)>> {
     // Names are text, of which no byte is the last one.
     let list = concat!(
         "SELECT name, ",
@@ -313,11 +337,16 @@ pub(super) async fn recent(link: &Link, prefix: &str) -> Done<Vec<(String, Time)
 }
 
 /// To be asked within a transaction.
-pub(super) async fn remove(link: &Link, thread: &str, owner: &str, span: Span) -> Done<u64> {
+pub(super) async fn remove(
+    link: &Connection,
+    thread: &str,
+    owner: &str,
+    span: Span,
+) -> PostgresResult<u64> {
     let held = "SELECT id FROM @.thread
         WHERE sha256(name) = sha256($1) AND owner = $2 FOR UPDATE";
     let (name, owner) = (thread.as_bytes(), owner.as_bytes());
-    let values: [Bound<'_>; 2] = [(&name, Type::BYTEA), (&owner, Type::BYTEA)];
+    let values: [BoundValue<'_>; 2] = [(&name, Type::BYTEA), (&owner, Type::BYTEA)];
     let Some(held) = link.row(held, &values).await? else { return Err(conflict(thread).into()) };
     let id: i64 = at(&held, 0)?;
     let remove = "DELETE FROM @.entry WHERE thread = $1 AND seq BETWEEN $2 AND $3";
@@ -328,9 +357,9 @@ pub(super) async fn remove(link: &Link, thread: &str, owner: &str, span: Span) -
 /// Removes those of the threads that are there and that nobody holds. To be asked
 /// within a transaction.
 pub(super) async fn delete_all(
-    link: &Link,
+    link: &Connection,
     queries: &mut [DeleteQuery],
-) -> Done<Vec<Result<bool, Fault>>> {
+) -> PostgresResult<Vec<Result<bool, Fault>>> {
     // In the order of their numbers: two that do the same never wait for each other.
     let lock = concat!(
         "SELECT place, id, CASE WHEN until > clock_timestamp() THEN owner END, ",
@@ -371,7 +400,7 @@ pub(super) async fn delete_all(
 }
 
 /// That somebody holds a thread, and who.
-async fn held(link: &Link, thread: &str) -> Done<Option<Fault>> {
+async fn held(link: &Connection, thread: &str) -> PostgresResult<Option<Fault>> {
     let held = concat!(
         "SELECT owner, ",
         micros!("until"),
@@ -420,7 +449,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn bound(&self) -> [Bound<'_>; 8] {
+    fn bound(&self) -> [BoundValue<'_>; 8] {
         [
             (&self.seq, Type::INT8_ARRAY),
             (&self.parent, Type::INT8_ARRAY),

@@ -27,9 +27,9 @@ use verifier::Verifier;
 
 /// Makes connections secret.
 #[derive(Clone)]
-pub(super) struct Tls(Arc<ClientConfig>);
+pub(super) struct TlsClient(Arc<ClientConfig>);
 
-impl Tls {
+impl TlsClient {
     /// `root` is a file of issuers in PEM; without it the system's are trusted.
     pub(super) fn new(check: Check, root: Option<&str>) -> Result<Self, Fault> {
         let provider = Arc::new(ring::default_provider());
@@ -50,38 +50,40 @@ impl Tls {
 }
 
 /// Makes one connection secret.
-pub(super) struct Handshake {
+pub(super) struct TlsHandshake {
     connector: TlsConnector,
     host: ServerName<'static>,
 }
 
-impl MakeTlsConnect<Socket> for Tls {
-    type Stream = Secret;
-    type TlsConnect = Handshake;
+impl MakeTlsConnect<Socket> for TlsClient {
+    type Stream = EncryptedStream;
+    type TlsConnect = TlsHandshake;
     type Error = io::Error;
 
-    fn make_tls_connect(&mut self, domain: &str) -> io::Result<Handshake> {
+    fn make_tls_connect(&mut self, domain: &str) -> io::Result<TlsHandshake> {
         // A socket file has no name, and no TLS either.
         let host = if domain.is_empty() { "localhost" } else { domain };
         let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        Ok(Handshake { connector: TlsConnector::from(Arc::clone(&self.0)), host })
+        Ok(TlsHandshake { connector: TlsConnector::from(Arc::clone(&self.0)), host })
     }
 }
 
-impl TlsConnect<Socket> for Handshake {
-    type Stream = Secret;
+impl TlsConnect<Socket> for TlsHandshake {
+    type Stream = EncryptedStream;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Secret>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<EncryptedStream>> + Send>>;
 
     fn connect(self, stream: Socket) -> Self::Future {
-        Box::pin(async move { Ok(Secret(self.connector.connect(self.host, stream).await?)) })
+        Box::pin(
+            async move { Ok(EncryptedStream(self.connector.connect(self.host, stream).await?)) },
+        )
     }
 }
 
 /// A connection that is secret.
-pub(super) struct Secret(Encrypted<Socket>);
+pub(super) struct EncryptedStream(Encrypted<Socket>);
 
-impl TlsStream for Secret {
+impl TlsStream for EncryptedStream {
     /// So that a login is worth nothing to somebody in between.
     fn channel_binding(&self) -> ChannelBinding {
         let certificates = self.0.get_ref().1.peer_certificates().unwrap_or_default();
@@ -92,7 +94,7 @@ impl TlsStream for Secret {
     }
 }
 
-impl AsyncRead for Secret {
+impl AsyncRead for EncryptedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -102,7 +104,7 @@ impl AsyncRead for Secret {
     }
 }
 
-impl AsyncWrite for Secret {
+impl AsyncWrite for EncryptedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -5,17 +5,21 @@ use antiphon_runtime::store::Answer;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
-use super::fault::{self, Done, Trouble};
-use super::link::Link;
+use super::fault::{self, PostgresFault, PostgresResult};
+use super::link::Connection;
 
 /// Where an answer goes. Whoever asked may have gone.
-pub(super) type Reply<T> = oneshot::Sender<Result<T, Fault>>;
+pub(super) type WorkReply<T> = oneshot::Sender<Result<T, Fault>>;
 
 /// What is asked, in a form that can be tried more than once.
-pub(super) trait Work: Send {
+pub(super) trait RetriableWork: Send {
     /// Tries it, and answers unless the trouble may pass. `again` says that it
     /// was tried before, and may have happened.
-    fn run<'a>(&'a mut self, link: &'a Link, again: bool) -> LocalBoxFuture<'a, Done<()>>;
+    fn run<'a>(
+        &'a mut self,
+        link: &'a Connection,
+        again: bool,
+    ) -> LocalBoxFuture<'a, PostgresResult<()>>;
 
     /// Answers that it could not be done.
     fn fail(&mut self, fault: &Fault);
@@ -26,20 +30,20 @@ pub(super) trait Work: Send {
     }
 }
 
-/// Work that has the same effect however often it is done.
-pub(super) struct Asked<T, W> {
+/// RetriableWork that has the same effect however often it is done.
+pub(super) struct PendingWorkItem<T, W> {
     work: W,
-    reply: Option<Reply<T>>,
+    reply: Option<WorkReply<T>>,
     is_owed: bool,
 }
 
-impl<T, W> Asked<T, W>
+impl<T, W> PendingWorkItem<T, W>
 where
     T: Send + 'static,
-    W: AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+    W: AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
 {
     /// The work, and its answer.
-    pub(super) fn of(work: W, is_owed: bool) -> (Box<dyn Work>, Answer<T>) {
+    pub(super) fn of(work: W, is_owed: bool) -> (Box<dyn RetriableWork>, Answer<T>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { work, reply: Some(reply), is_owed }), answered(answer))
     }
@@ -51,16 +55,20 @@ where
     }
 }
 
-impl<T, W> Work for Asked<T, W>
+impl<T, W> RetriableWork for PendingWorkItem<T, W>
 where
     T: Send + 'static,
-    W: AsyncFnMut(&Link) -> Done<T> + Send + 'static,
+    W: AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
 {
-    fn run<'a>(&'a mut self, link: &'a Link, _again: bool) -> LocalBoxFuture<'a, Done<()>> {
+    fn run<'a>(
+        &'a mut self,
+        link: &'a Connection,
+        _again: bool,
+    ) -> LocalBoxFuture<'a, PostgresResult<()>> {
         Box::pin(async move {
             match (self.work)(link).await {
                 Ok(done) => self.reply(Ok(done)),
-                Err(Trouble::Failed(fault)) => self.reply(Err(fault)),
+                Err(PostgresFault::Failed(fault)) => self.reply(Err(fault)),
                 Err(trouble) => return Err(trouble),
             }
             Ok(())

@@ -5,7 +5,7 @@ use antiphon_runtime::store::Tag;
 use chacha20poly1305::aead::{AeadInOut, Generate, KeyInit};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-use super::{About, StoreId};
+use super::{AssociatedData, StoreId};
 
 const ID: usize = 4;
 const NONCE: usize = 24;
@@ -17,7 +17,7 @@ const LENGTH: usize = ID + NONCE + MAC + MAC;
 const DERIVING: [u8; NONCE] = *b"antiphon: keys of a seal";
 
 #[derive(Clone)]
-pub(super) struct Key {
+pub(super) struct CipherKey {
     /// Tells it from others, and nothing of it.
     id: [u8; ID],
     /// For bodies, and for what is told of them: the same nonce serves both.
@@ -27,15 +27,15 @@ pub(super) struct Key {
 
 /// The parts of a tag.
 #[derive(Clone, Copy)]
-pub(super) struct Sealed {
+pub(super) struct TagParts {
     nonce: [u8; NONCE],
     about: [u8; MAC],
     body: [u8; MAC],
 }
 
 /// What can be said of a tag before it is checked.
-pub(super) enum Opened<'a> {
-    With(&'a Key, Sealed),
+pub(super) enum ParsedTag<'a> {
+    With(&'a CipherKey, TagParts),
     /// It is of no key.
     Plain,
     /// It is of some key, and there is none.
@@ -44,16 +44,16 @@ pub(super) enum Opened<'a> {
 }
 
 /// The key that a tag was made with.
-pub(super) fn find<'a>(keys: &'a [Key], tag: &Tag) -> Opened<'a> {
-    let Tag::Long(bytes) = tag else { return Opened::Plain };
+pub(super) fn find<'a>(keys: &'a [CipherKey], tag: &Tag) -> ParsedTag<'a> {
+    let Tag::Long(bytes) = tag else { return ParsedTag::Plain };
     if bytes.len() != LENGTH {
-        return Opened::Damaged;
+        return ParsedTag::Damaged;
     }
-    let Some((id, sealed)) = read(bytes) else { return Opened::Damaged };
+    let Some((id, sealed)) = read(bytes) else { return ParsedTag::Damaged };
     match keys.iter().find(|key| key.id == id) {
-        Some(key) => Opened::With(key, sealed),
-        None if keys.is_empty() => Opened::Locked,
-        None => Opened::Damaged,
+        Some(key) => ParsedTag::With(key, sealed),
+        None if keys.is_empty() => ParsedTag::Locked,
+        None => ParsedTag::Damaged,
     }
 }
 
@@ -62,15 +62,15 @@ pub(super) fn is_of_a_key(tag: &Tag) -> bool {
     tag.as_bytes().len() == LENGTH
 }
 
-fn read(bytes: &[u8]) -> Option<([u8; ID], Sealed)> {
+fn read(bytes: &[u8]) -> Option<([u8; ID], TagParts)> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (nonce, rest) = rest.split_first_chunk()?;
     let (about, rest) = rest.split_first_chunk()?;
     let (body, _) = rest.split_first_chunk()?;
-    Some((*id, Sealed { nonce: *nonce, about: *about, body: *body }))
+    Some((*id, TagParts { nonce: *nonce, about: *about, body: *body }))
 }
 
-impl Key {
+impl CipherKey {
     pub(super) fn new(key: &[u8; 32]) -> Self {
         let mut derived = [0; 32 + 32 + ID];
         // What encrypts nothing is a stream that tells nothing of the key.
@@ -89,7 +89,7 @@ impl Key {
 
     pub(super) fn close(
         &self,
-        (thread, about): (&str, &About),
+        (thread, about): (&str, &AssociatedData),
         body: &mut [u8],
     ) -> Result<Tag, Fault> {
         let nonce = XNonce::try_generate().map_err(|_| failed())?;
@@ -102,7 +102,12 @@ impl Key {
     }
 
     /// Whether a body is what it was; then it is plain.
-    pub(super) fn open(&self, about: (&str, &About), sealed: Sealed, body: &mut [u8]) -> bool {
+    pub(super) fn open(
+        &self,
+        about: (&str, &AssociatedData),
+        sealed: TagParts,
+        body: &mut [u8],
+    ) -> bool {
         let nonce = sealed.nonce.into();
         self.check(about, sealed)
             && self
@@ -112,7 +117,7 @@ impl Key {
     }
 
     /// Whether what is told of it is what it was.
-    pub(super) fn check(&self, (thread, about): (&str, &About), sealed: Sealed) -> bool {
+    pub(super) fn check(&self, (thread, about): (&str, &AssociatedData), sealed: TagParts) -> bool {
         let told = [&about[..], &sealed.body, thread.as_bytes()].concat();
         let (nonce, mac) = (sealed.nonce.into(), sealed.about.into());
         self.about.decrypt_inout_detached(&nonce, &told, (&mut [][..]).into(), &mac).is_ok()

@@ -4,25 +4,29 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 
-use super::diff::{Known, pieces, shared};
-use super::values::{Delta, Piece, Values, Version};
-use super::wire::Put;
-use super::{Change, New, Shelf, Shot};
+use super::diff::{KnownBytes, pieces, shared};
+use super::values::{ValueVersion, ValueVersions, VersionDelta, VersionPiece};
+use super::wire::CheckpointDiff;
+use super::{CheckpointRecord, LangGraphThread, NewCheckpoint, ValueChange};
 use crate::codec::corrupt;
 
 /// All bytes of a value that was told by its pieces; that of no name is the head.
-pub(super) type Flat = (Option<String>, Vec<u8>);
+pub(super) type FlatValue = (Option<String>, Vec<u8>);
 
 /// How a value is told, if it is not the same, and its bytes if they are known.
-type Told = Option<(Delta, Option<Vec<u8>>)>;
+type EncodedChange = Option<(VersionDelta, Option<Vec<u8>>)>;
 
-impl Shelf {
-    pub(super) fn told(&self, new: New, base: Option<String>) -> Result<(Put, Vec<Flat>), Fault> {
-        let New { space, id, parent, run, head, values, .. } = new;
+impl LangGraphThread {
+    pub(super) fn told(
+        &self,
+        new: NewCheckpoint,
+        base: Option<String>,
+    ) -> Result<(CheckpointDiff, Vec<FlatValue>), Fault> {
+        let NewCheckpoint { space, id, parent, run, head, values, .. } = new;
         let shot = self.shot(&space, base.as_deref());
         let names: Vec<_> = values.iter().map(|(name, _)| name.clone()).collect();
         let (head, flat) = self.values.told_head(head, shot.as_ref().map(|shot| shot.head))?;
-        let mut flats: Vec<Flat> = flat.into_iter().map(|flat| (None, flat)).collect();
+        let mut flats: Vec<FlatValue> = flat.into_iter().map(|flat| (None, flat)).collect();
         let mut changed = Vec::new();
         for (name, change) in values {
             let before = shot.as_ref().and_then(|shot| shot.values.get(name.as_str())).copied();
@@ -35,45 +39,47 @@ impl Shelf {
         let had = shot.iter().flat_map(|shot| shot.values.keys());
         let gone = had.filter(|name| !names.iter().any(|known| **known == ***name));
         let gone = gone.map(ToString::to_string).collect();
-        Ok((Put { space, id, parent, run, base, head, changed, gone }, flats))
+        Ok((CheckpointDiff { space, id, parent, run, base, head, changed, gone }, flats))
     }
 }
 
-impl Values {
+impl ValueVersions {
     fn told_head(
         &self,
         head: Vec<u8>,
-        before: Option<Version>,
-    ) -> Result<(Delta, Option<Vec<u8>>), Fault> {
-        let told = self.told(Change::Whole(head), before, &[])?;
+        before: Option<ValueVersion>,
+    ) -> Result<(VersionDelta, Option<Vec<u8>>), Fault> {
+        let told = self.told(ValueChange::Whole(head), before, &[])?;
         let length = before.map_or(0, |before| self.length(before));
-        Ok(told.unwrap_or_else(|| (Delta::Pieces(vec![Piece::Base { from: 0, length }]), None)))
+        Ok(told.unwrap_or_else(|| {
+            (VersionDelta::Pieces(vec![VersionPiece::Base { from: 0, length }]), None)
+        }))
     }
 
     fn told(
         &self,
-        change: Change,
-        before: Option<Version>,
+        change: ValueChange,
+        before: Option<ValueVersion>,
         written: &[Arc<[u8]>],
-    ) -> Result<Told, Fault> {
+    ) -> Result<EncodedChange, Fault> {
         match (change, before) {
-            (Change::Same, Some(_)) => Ok(None),
-            (Change::Spliced { head, middle, tail }, Some(before)) => {
+            (ValueChange::Same, Some(_)) => Ok(None),
+            (ValueChange::Spliced { head, middle, tail }, Some(before)) => {
                 let delta = self.spliced(before, (head, &middle, tail), written)?;
-                Ok(Some((Delta::Pieces(delta), None)))
+                Ok(Some((VersionDelta::Pieces(delta), None)))
             }
-            (Change::Whole(bytes), Some(before)) => self.compared(before, bytes, written),
-            (Change::Whole(bytes), None) => Ok(Some(told_new(bytes, written))),
+            (ValueChange::Whole(bytes), Some(before)) => self.compared(before, bytes, written),
+            (ValueChange::Whole(bytes), None) => Ok(Some(told_new(bytes, written))),
             (_, None) => Err(corrupt("a value that is told by one that is not there")),
         }
     }
 
     fn compared(
         &self,
-        before: Version,
+        before: ValueVersion,
         bytes: Vec<u8>,
         written: &[Arc<[u8]>],
-    ) -> Result<Told, Fault> {
+    ) -> Result<EncodedChange, Fault> {
         let old = self.bytes(before);
         let (head, tail) = shared(&old, &bytes);
         if head == bytes.len() && head == old.len() {
@@ -86,10 +92,10 @@ impl Values {
 
     fn spliced(
         &self,
-        before: Version,
+        before: ValueVersion,
         (head, middle, tail): (usize, &[u8], usize),
         written: &[Arc<[u8]>],
-    ) -> Result<Vec<Piece>, Fault> {
+    ) -> Result<Vec<VersionPiece>, Fault> {
         let length = self.length(before);
         let Some(left) = length.checked_sub(head).and_then(|left| left.checked_sub(tail)) else {
             return Err(corrupt("a value that shares more than there is"));
@@ -97,16 +103,21 @@ impl Values {
         // To know what was between takes all bytes, and often nothing was.
         let old = if left == 0 || middle.is_empty() { Arc::default() } else { self.bytes(before) };
         let base = old.get(head..head + left).unwrap_or_default();
-        let between = pieces(&Known { base, from: head, written }, middle);
-        let first = (head > 0).then_some(Piece::Base { from: 0, length: head });
-        let last = (tail > 0).then_some(Piece::Base { from: length - tail, length: tail });
+        let between = pieces(&KnownBytes { base, from: head, written }, middle);
+        let first = (head > 0).then_some(VersionPiece::Base { from: 0, length: head });
+        let last = (tail > 0).then_some(VersionPiece::Base { from: length - tail, length: tail });
         Ok(first.into_iter().chain(between).chain(last).collect())
     }
 
     /// Keeps the bytes of values at hand, for those that come after them.
-    pub(super) fn keep_all(&mut self, flats: Vec<Flat>, shot: &Shot, before: Option<&Shot>) {
+    pub(super) fn keep_all(
+        &mut self,
+        flats: Vec<FlatValue>,
+        shot: &CheckpointRecord,
+        before: Option<&CheckpointRecord>,
+    ) {
         for (name, bytes) in flats {
-            let of = |shot: &Shot| match &name {
+            let of = |shot: &CheckpointRecord| match &name {
                 Some(name) => shot.values.get(name.as_str()).copied(),
                 None => Some(shot.head),
             };
@@ -117,24 +128,24 @@ impl Values {
     }
 }
 
-fn told_new(bytes: Vec<u8>, written: &[Arc<[u8]>]) -> (Delta, Option<Vec<u8>>) {
+fn told_new(bytes: Vec<u8>, written: &[Arc<[u8]>]) -> (VersionDelta, Option<Vec<u8>>) {
     if written.is_empty() {
-        return (Delta::Whole(bytes), None);
+        return (VersionDelta::Whole(bytes), None);
     }
-    shorter(pieces(&Known { base: &[], from: 0, written }, &bytes), bytes)
+    shorter(pieces(&KnownBytes { base: &[], from: 0, written }, &bytes), bytes)
 }
 
 /// Pieces, unless all bytes take no more room.
-fn shorter(pieces: Vec<Piece>, bytes: Vec<u8>) -> (Delta, Option<Vec<u8>>) {
+fn shorter(pieces: Vec<VersionPiece>, bytes: Vec<u8>) -> (VersionDelta, Option<Vec<u8>>) {
     /// What a piece takes beside its bytes.
     const PIECE: usize = 6;
-    let size = |piece: &Piece| match piece {
-        Piece::New(bytes) => PIECE + bytes.len(),
-        Piece::Base { .. } | Piece::Written { .. } => PIECE,
+    let size = |piece: &VersionPiece| match piece {
+        VersionPiece::New(bytes) => PIECE + bytes.len(),
+        VersionPiece::Base { .. } | VersionPiece::Written { .. } => PIECE,
     };
     if pieces.iter().map(size).sum::<usize>() < bytes.len() {
-        (Delta::Pieces(pieces), Some(bytes))
+        (VersionDelta::Pieces(pieces), Some(bytes))
     } else {
-        (Delta::Whole(bytes), None)
+        (VersionDelta::Whole(bytes), None)
     }
 }

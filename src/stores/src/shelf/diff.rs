@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::values::Piece;
+use super::values::VersionPiece;
 
 /// Where bytes may be taken from: a part of the version before, and what tasks
 /// have written.
-pub(super) struct Known<'a> {
+pub(super) struct KnownBytes<'a> {
     /// A part of the version before.
     pub(super) base: &'a [u8],
     /// Where in that version it begins.
@@ -32,12 +32,12 @@ pub(super) fn shared(old: &[u8], new: &[u8]) -> (usize, usize) {
 const BLOCK: usize = 64;
 
 /// Tells bytes by what is known of them.
-pub(super) fn pieces(known: &Known<'_>, new: &[u8]) -> Vec<Piece> {
-    let hay = Hay::of(known);
+pub(super) fn pieces(known: &KnownBytes<'_>, new: &[u8]) -> Vec<VersionPiece> {
+    let hay = Haystack::of(known);
     if new.is_empty() || hay.bytes.is_empty() {
-        return if new.is_empty() { Vec::new() } else { vec![Piece::New(new.to_vec())] };
+        return if new.is_empty() { Vec::new() } else { vec![VersionPiece::New(new.to_vec())] };
     }
-    let index = Index::of(&hay.bytes);
+    let index = KeyIndex::of(&hay.bytes);
     let (mut found, mut done, mut at) = (Vec::new(), 0, 0);
     while at + index.key <= new.len() {
         let Some(run) = index.look_up(new, at).and_then(|place| hay.run(place, new, (done, at)))
@@ -55,81 +55,85 @@ pub(super) fn pieces(known: &Known<'_>, new: &[u8]) -> Vec<Piece> {
     found
 }
 
-fn push_new(found: &mut Vec<Piece>, bytes: Option<&[u8]>) {
+fn push_new(found: &mut Vec<VersionPiece>, bytes: Option<&[u8]>) {
     if let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
-        found.push(Piece::New(bytes.to_vec()));
+        found.push(VersionPiece::New(bytes.to_vec()));
     }
 }
 
 /// Everything that is known, in a row.
-struct Hay {
+struct Haystack {
     bytes: Vec<u8>,
     /// Where each stalk ends.
-    stalks: Vec<(usize, Stalk)>,
+    stalks: Vec<(usize, HaystackPart)>,
 }
 
 #[derive(Clone, Copy)]
-enum Stalk {
+enum HaystackPart {
     Base(usize),
     Written(usize),
 }
 
 /// Bytes that two texts have in common.
-struct Run {
+struct CommonRun {
     from: usize,
     length: usize,
     /// How many of them lie before the place where it was found.
     before: usize,
 }
 
-impl Hay {
-    fn of(known: &Known<'_>) -> Self {
+impl Haystack {
+    fn of(known: &KnownBytes<'_>) -> Self {
         let (mut bytes, mut stalks) = (known.base.to_vec(), Vec::new());
-        stalks.push((bytes.len(), Stalk::Base(known.from)));
+        stalks.push((bytes.len(), HaystackPart::Base(known.from)));
         for (nth, written) in known.written.iter().enumerate() {
             bytes.extend_from_slice(written);
-            stalks.push((bytes.len(), Stalk::Written(nth)));
+            stalks.push((bytes.len(), HaystackPart::Written(nth)));
         }
         Self { bytes, stalks }
     }
 
     /// The longest run through a place, within its stalk.
-    fn run(&self, place: usize, new: &[u8], (done, at): (usize, usize)) -> Option<Run> {
+    fn run(&self, place: usize, new: &[u8], (done, at): (usize, usize)) -> Option<CommonRun> {
         let (start, end, _) = self.stalk(place);
         let ahead = self.bytes.get(place..end)?.iter().zip(new.get(at..)?);
         let after = ahead.take_while(|(old, new)| old == new).count();
         let behind =
             self.bytes.get(start..place)?.iter().rev().zip(new.get(done..at)?.iter().rev());
         let before = behind.take_while(|(old, new)| old == new).count();
-        Some(Run { from: place - before, length: before + after, before })
+        Some(CommonRun { from: place - before, length: before + after, before })
     }
 
-    fn piece(&self, from: usize, length: usize) -> Piece {
+    fn piece(&self, from: usize, length: usize) -> VersionPiece {
         match self.stalk(from) {
-            (start, _, Stalk::Base(first)) => Piece::Base { from: first + from - start, length },
-            (start, _, Stalk::Written(nth)) => Piece::Written { nth, from: from - start, length },
+            (start, _, HaystackPart::Base(first)) => {
+                VersionPiece::Base { from: first + from - start, length }
+            }
+            (start, _, HaystackPart::Written(nth)) => {
+                VersionPiece::Written { nth, from: from - start, length }
+            }
         }
     }
 
-    fn stalk(&self, place: usize) -> (usize, usize, Stalk) {
+    fn stalk(&self, place: usize) -> (usize, usize, HaystackPart) {
         let index = self.stalks.partition_point(|(end, _)| *end <= place);
         let start = index.checked_sub(1).and_then(|index| self.stalks.get(index));
         let start = start.map_or(0, |(end, _)| *end);
         let here = self.stalks.get(index).copied();
-        let (end, stalk) = here.unwrap_or((self.bytes.len(), Stalk::Base(0)));
+        let (end, stalk) = here.unwrap_or((self.bytes.len(), HaystackPart::Base(0)));
         (start, end, stalk)
     }
 }
 
 /// Where keys of some bytes are found.
-struct Index<'a> {
+struct KeyIndex<'a> {
     hay: &'a [u8],
     /// Places, counted from 1, by the hash of what stands there.
     table: Vec<u32>,
     key: usize,
 }
 
-impl<'a> Index<'a> {
+impl<'a> KeyIndex<'a> {
     /// In what is small each byte may begin a run, and runs may be short.
     const SMALL: usize = 4096;
 

@@ -3,10 +3,12 @@
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Tag};
 
-use super::wire::{Put, Whole, Wrote};
-use super::{Draft, Mark, Picture, Shelf, Write, in_order, merge};
+use super::wire::{CheckpointDiff, TaskWrites, ThreadSnapshot};
+use super::{
+    CheckpointMark, DraftEntry, FullCheckpoint, LangGraphThread, TaskWrite, in_order, merge,
+};
 use crate::codec::{corrupt, damaged_chain};
-use crate::log::{Record, Vault};
+use crate::log::{OpenedEntry, SealedStore};
 use crate::reread::retry_torn_read;
 
 /// All who write to shelves hold them under one name: they find out by the last entry
@@ -18,24 +20,24 @@ pub const OWNER: &str = "langgraph";
 
 /// What was known of a thread when its newer entries were asked for.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct KnownEntries {
     last: u64,
     tag: Option<Tag>,
 }
 
-impl Seen {
+impl KnownEntries {
     /// The last entry that is known, and all after it.
     pub const fn span(&self) -> Span {
         Span { from: self.last, to: u64::MAX }
     }
 }
 
-impl Shelf {
+impl LangGraphThread {
     /// Reads a thread.
     ///
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
-    pub async fn load(vault: &Vault, thread: &str) -> Result<Self, Fault> {
+    pub async fn load(vault: &SealedStore, thread: &str) -> Result<Self, Fault> {
         retry_torn_read(&**vault.store(), thread, || async {
             let way = vault.way_to(thread, None).await?;
             let mut shelf = Self::replayed(thread, &way)?;
@@ -50,8 +52,12 @@ impl Shelf {
     /// A checkpoint that was made before the last snapshot, and those around it.
     ///
     /// # Errors
-    /// As [`Shelf::load`]; others may remove it, and what replaces it is somewhere else.
-    pub async fn past(vault: &Vault, thread: &str, mark: &Mark) -> Result<Self, Fault> {
+    /// As [`LangGraphThread::load`]; others may remove it, and what replaces it is somewhere else.
+    pub async fn past(
+        vault: &SealedStore,
+        thread: &str,
+        mark: &CheckpointMark,
+    ) -> Result<Self, Fault> {
         let way = vault.way_to(thread, Some(mark.seq)).await?;
         Self::replayed(thread, &way)
     }
@@ -59,21 +65,21 @@ impl Shelf {
     /// What was written at a checkpoint, in the order of tasks.
     ///
     /// # Errors
-    /// As [`Shelf::load`].
+    /// As [`LangGraphThread::load`].
     pub async fn writes_of(
-        vault: &Vault,
+        vault: &SealedStore,
         thread: &str,
         (space, id): (&str, &str),
-        mark: &Mark,
-    ) -> Result<Vec<Write>, Fault> {
+        mark: &CheckpointMark,
+    ) -> Result<Vec<TaskWrite>, Fault> {
         let mut found = Vec::new();
         for seq in &mark.wrote {
             let entry = vault.store().find(thread, *seq).await?;
             let entry = entry.ok_or_else(|| damaged_chain(thread, *seq))?;
             let record = vault.open(thread, entry)?;
             let wrote = match record.kind {
-                EntryKind::Part => vec![Wrote::decode(&record.body)?],
-                EntryKind::Snapshot => Whole::decode(&record.body)?.wrote,
+                EntryKind::Part => vec![TaskWrites::decode(&record.body)?],
+                EntryKind::Snapshot => ThreadSnapshot::decode(&record.body)?.wrote,
                 _ => Vec::new(),
             };
             let here = wrote.into_iter().filter(|wrote| wrote.space == space && wrote.id == id);
@@ -82,7 +88,7 @@ impl Shelf {
         Ok(in_order(found))
     }
 
-    pub(super) fn replayed(thread: &str, way: &[Record]) -> Result<Self, Fault> {
+    pub(super) fn replayed(thread: &str, way: &[OpenedEntry]) -> Result<Self, Fault> {
         let mut shelf = Self::new(thread);
         for record in way {
             shelf.apply(record)?;
@@ -92,8 +98,8 @@ impl Shelf {
     }
 
     /// What is known of the thread now.
-    pub fn seen(&self) -> Seen {
-        Seen { last: self.tip, tag: self.tag.clone() }
+    pub fn seen(&self) -> KnownEntries {
+        KnownEntries { last: self.tip, tag: self.tag.clone() }
     }
 
     /// Adds what others have written since; says whether this is still the thread
@@ -104,8 +110,8 @@ impl Shelf {
     /// Those of reading entries.
     pub fn catch_up(
         &mut self,
-        vault: &Vault,
-        seen: &Seen,
+        vault: &SealedStore,
+        seen: &KnownEntries,
         entries: Vec<Entry>,
     ) -> Result<bool, Fault> {
         let first = entries.first().filter(|entry| entry.seq == seen.last);
@@ -136,14 +142,14 @@ impl Shelf {
         Ok(true)
     }
 
-    pub(super) fn apply(&mut self, record: &Record) -> Result<(), Fault> {
+    pub(super) fn apply(&mut self, record: &OpenedEntry) -> Result<(), Fault> {
         let (seq, body) = (record.seq, &record.body);
         self.advance(seq, record.kind, body);
         match record.kind {
-            EntryKind::Snapshot => self.restore(Whole::decode(body)?, seq),
-            EntryKind::Step => self.add(Put::decode(body)?, seq),
+            EntryKind::Snapshot => self.restore(ThreadSnapshot::decode(body)?, seq),
+            EntryKind::Step => self.add(CheckpointDiff::decode(body)?, seq),
             EntryKind::Part => {
-                self.add_writes(Wrote::decode(body)?, seq);
+                self.add_writes(TaskWrites::decode(body)?, seq);
                 Ok(())
             }
             EntryKind::Run | EntryKind::End => Err(corrupt("an entry of no shelf")),
@@ -153,7 +159,7 @@ impl Shelf {
     pub(super) fn draft(&mut self, kind: EntryKind, step: u64, body: Vec<u8>) {
         let (seq, parent) = (self.tip + 1, self.tip);
         self.advance(seq, kind, &body);
-        self.drafts.push(Draft { seq, parent, base: self.base, kind, step, body });
+        self.drafts.push(DraftEntry { seq, parent, base: self.base, kind, step, body });
     }
 
     fn advance(&mut self, seq: u64, kind: EntryKind, body: &[u8]) {
@@ -170,13 +176,18 @@ impl Shelf {
     ///
     /// # Errors
     /// Those of sealing.
-    pub fn batch(&mut self, vault: &Vault, owner: &str, at: Time) -> Result<Option<Batch>, Fault> {
+    pub fn batch(
+        &mut self,
+        vault: &SealedStore,
+        owner: &str,
+        at: Time,
+    ) -> Result<Option<Batch>, Fault> {
         let drafts = std::mem::take(&mut self.drafts);
         let Some(first) = drafts.first() else { return Ok(None) };
         let after = first.seq - 1;
         let entries = drafts.into_iter().map(|draft| {
-            let Draft { seq, parent, base, kind, step, body } = draft;
-            vault.close(&self.thread, Record { seq, parent, kind, step, at, body }, base)
+            let DraftEntry { seq, parent, base, kind, step, body } = draft;
+            vault.close(&self.thread, OpenedEntry { seq, parent, kind, step, at, body }, base)
         });
         let entries = entries.collect::<Result<Vec<_>, Fault>>()?;
         let tag = entries.last().map(|entry| entry.tag.clone());
@@ -186,16 +197,20 @@ impl Shelf {
     }
 }
 
-impl Picture {
+impl FullCheckpoint {
     /// The same with what was written there, where that is known better.
     #[must_use]
-    pub fn with_writes(self, writes: Vec<Write>) -> Self {
+    pub fn with_writes(self, writes: Vec<TaskWrite>) -> Self {
         Self { writes, ..self }
     }
 }
 
 /// The tag of an entry that was read just now, if it is still there.
-pub(super) async fn tag_of(vault: &Vault, thread: &str, read: &Record) -> Result<Tag, Fault> {
+pub(super) async fn tag_of(
+    vault: &SealedStore,
+    thread: &str,
+    read: &OpenedEntry,
+) -> Result<Tag, Fault> {
     let entry = vault.store().find(thread, read.seq).await?;
     let entry = entry.ok_or_else(|| damaged_chain(thread, read.seq))?;
     let tag = entry.tag.clone();

@@ -7,14 +7,14 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::EntryKind;
 
 use super::entries::tag_of;
-use super::values::{Piece, Version};
-use super::wire::{Put, Wrote};
-use super::{Change, New, Shelf, Shot};
-use crate::log::{Record, Vault};
+use super::values::{ValueVersion, VersionPiece};
+use super::wire::{CheckpointDiff, TaskWrites};
+use super::{CheckpointRecord, LangGraphThread, NewCheckpoint, ValueChange};
+use crate::log::{OpenedEntry, SealedStore};
 use crate::reread::retry_torn_read;
 
 /// Some checkpoints, by namespace and id.
-pub type Keys = BTreeSet<(String, String)>;
+pub type CheckpointKeys = BTreeSet<(String, String)>;
 
 /// Removes some checkpoints from a thread; others stay, also those that were added
 /// since somebody chose. What is told of them begins with the entry that is returned:
@@ -23,23 +23,27 @@ pub type Keys = BTreeSet<(String, String)>;
 /// # Errors
 /// Those of reading the thread.
 pub async fn remove_checkpoints(
-    vault: &Vault,
-    shelf: &mut Shelf,
-    gone: &Keys,
+    vault: &SealedStore,
+    shelf: &mut LangGraphThread,
+    gone: &CheckpointKeys,
 ) -> Result<Option<u64>, Fault> {
-    let keys: Keys =
+    let keys: CheckpointKeys =
         shelf.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned())).collect();
     if keys.is_disjoint(gone) {
         return Ok(None);
     }
-    let keys: Keys = keys.difference(gone).cloned().collect();
+    let keys: CheckpointKeys = keys.difference(gone).cloned().collect();
     let needed = keys.iter().filter_map(|(space, id)| shelf.mark(space, id));
     let oldest = needed.map(|mark| mark.seq).min().unwrap_or(u64::MAX);
     let parts = parts(vault, &shelf.thread, oldest).await?;
-    let mut target = Shelf { tip: shelf.tip, tag: shelf.tag.clone(), ..Shelf::new(&shelf.thread) };
+    let mut target = LangGraphThread {
+        tip: shelf.tip,
+        tag: shelf.tag.clone(),
+        ..LangGraphThread::new(&shelf.thread)
+    };
     target.clear()?;
     let first = target.tip;
-    let mut copy = Copy { target, keys: Some(&keys), known: BTreeMap::new() };
+    let mut copy = CheckpointCopy { target, keys: Some(&keys), known: BTreeMap::new() };
     parts.iter().try_for_each(|part| copy.add_all(&shelf.thread, part))?;
     *shelf = copy.target;
     Ok(Some(first))
@@ -49,16 +53,24 @@ pub async fn remove_checkpoints(
 ///
 /// # Errors
 /// Those of reading the thread.
-pub async fn copied(vault: &Vault, thread: &str, into: Shelf) -> Result<Shelf, Fault> {
+pub async fn copied(
+    vault: &SealedStore,
+    thread: &str,
+    into: LangGraphThread,
+) -> Result<LangGraphThread, Fault> {
     let parts = parts(vault, thread, 0).await?;
-    let mut copy = Copy { target: into, keys: None, known: BTreeMap::new() };
+    let mut copy = CheckpointCopy { target: into, keys: None, known: BTreeMap::new() };
     parts.iter().try_for_each(|part| copy.add_all(thread, part))?;
     Ok(copy.target)
 }
 
 /// The entries of a thread in parts that begin with a snapshot, oldest first, back
 /// to the one that has the entry `oldest`.
-async fn parts(vault: &Vault, thread: &str, oldest: u64) -> Result<Vec<Vec<Record>>, Fault> {
+async fn parts(
+    vault: &SealedStore,
+    thread: &str,
+    oldest: u64,
+) -> Result<Vec<Vec<OpenedEntry>>, Fault> {
     retry_torn_read(&**vault.store(), thread, || async {
         let mut parts = vec![vault.way_to(thread, None).await?];
         while let Some(before) = parts.last().and_then(|way| before(way, oldest)) {
@@ -78,32 +90,32 @@ async fn parts(vault: &Vault, thread: &str, oldest: u64) -> Result<Vec<Vec<Recor
 }
 
 /// The entry before a part, if what is wanted goes back further.
-fn before(way: &[Record], oldest: u64) -> Option<u64> {
+fn before(way: &[OpenedEntry], oldest: u64) -> Option<u64> {
     let first = way.first().filter(|first| first.seq > oldest)?;
     Some(first.parent).filter(|parent| *parent > 0)
 }
 
-struct Copy<'a> {
-    target: Shelf,
+struct CheckpointCopy<'a> {
+    target: LangGraphThread,
     /// What is copied; everything if none are named.
-    keys: Option<&'a Keys>,
+    keys: Option<&'a CheckpointKeys>,
     /// The stamps of values in the source, and what they have become.
     known: BTreeMap<u64, u64>,
 }
 
-impl Copy<'_> {
-    fn add_all(&mut self, thread: &str, part: &[Record]) -> Result<(), Fault> {
-        let mut source = Shelf::new(thread);
+impl CheckpointCopy<'_> {
+    fn add_all(&mut self, thread: &str, part: &[OpenedEntry]) -> Result<(), Fault> {
+        let mut source = LangGraphThread::new(thread);
         self.known.clear();
         for record in part {
             source.apply(record)?;
             match record.kind {
                 EntryKind::Step => {
-                    let Put { space, id, .. } = Put::decode(&record.body)?;
+                    let CheckpointDiff { space, id, .. } = CheckpointDiff::decode(&record.body)?;
                     self.add(&source, (&space, &id), record.step)?;
                 }
                 EntryKind::Part => {
-                    let Wrote { space, id, writes } = Wrote::decode(&record.body)?;
+                    let TaskWrites { space, id, writes } = TaskWrites::decode(&record.body)?;
                     if self.wants(&source, &space, &id) {
                         self.target.put_writes(&space, &id, writes);
                     }
@@ -115,7 +127,7 @@ impl Copy<'_> {
     }
 
     /// Most of what a snapshot holds was met before it.
-    fn add_snapshot(&mut self, source: &Shelf) -> Result<(), Fault> {
+    fn add_snapshot(&mut self, source: &LangGraphThread) -> Result<(), Fault> {
         for (space, held) in &source.spaces {
             for (id, shot) in &held.shots {
                 match self.target.shot(space, Some(id)) {
@@ -133,7 +145,7 @@ impl Copy<'_> {
     }
 
     /// Two shots of the same checkpoint hold the same.
-    fn meet(&mut self, source: &Shelf, shot: &Shot, met: &Shot) {
+    fn meet(&mut self, source: &LangGraphThread, shot: &CheckpointRecord, met: &CheckpointRecord) {
         for (name, version) in &shot.values {
             if let Some(met) = met.values.get(name) {
                 let met = self.target.values.stamp(*met);
@@ -143,12 +155,17 @@ impl Copy<'_> {
     }
 
     /// What was written at a checkpoint that has not come yet is wanted too.
-    fn wants(&self, source: &Shelf, space: &str, id: &str) -> bool {
+    fn wants(&self, source: &LangGraphThread, space: &str, id: &str) -> bool {
         let is_early = source.mark(space, id).is_none();
         is_early || self.keys.is_none_or(|keys| keys.contains(&(space.to_owned(), id.to_owned())))
     }
 
-    fn add(&mut self, source: &Shelf, (space, id): (&str, &str), step: u64) -> Result<(), Fault> {
+    fn add(
+        &mut self,
+        source: &LangGraphThread,
+        (space, id): (&str, &str),
+        step: u64,
+    ) -> Result<(), Fault> {
         let (Some(mark), Some(shot)) = (source.mark(space, id), source.shot(space, Some(id)))
         else {
             return Ok(());
@@ -159,12 +176,12 @@ impl Copy<'_> {
         self.target.make_room()?;
         let before = self.target.before(space, mark.parent.as_deref());
         let before = self.target.shot(space, before.as_deref());
-        let change = |(name, version): (&Arc<str>, &Version)| {
+        let change = |(name, version): (&Arc<str>, &ValueVersion)| {
             let before = before.as_ref().and_then(|shot| shot.values.get(name)).copied();
             (name.to_string(), self.change(source, *version, before))
         };
         let values = shot.values.iter().map(change).collect();
-        self.target.put(New {
+        self.target.put(NewCheckpoint {
             space: space.to_owned(),
             id: id.to_owned(),
             parent: mark.parent.clone(),
@@ -181,38 +198,43 @@ impl Copy<'_> {
 
     /// A value as it is told in the source, if what it is told from is what comes
     /// before it here.
-    fn change(&self, source: &Shelf, version: Version, before: Option<Version>) -> Change {
+    fn change(
+        &self,
+        source: &LangGraphThread,
+        version: ValueVersion,
+        before: Option<ValueVersion>,
+    ) -> ValueChange {
         let here = before.map(|before| self.target.values.stamp(before));
-        let is_here = |version: Version| {
+        let is_here = |version: ValueVersion| {
             here.is_some() && self.known.get(&source.values.stamp(version)).copied() == here
         };
         if is_here(version) {
-            return Change::Same;
+            return ValueChange::Same;
         }
         let origin = source.values.origin(version).filter(|(origin, _)| is_here(*origin));
         let splice =
             origin.and_then(|(origin, pieces)| spliced(&pieces, source.values.length(origin)));
-        splice.unwrap_or_else(|| Change::Whole(source.values.bytes(version).to_vec()))
+        splice.unwrap_or_else(|| ValueChange::Whole(source.values.bytes(version).to_vec()))
     }
 }
 
 /// Pieces as a splice, if they are one.
-fn spliced(pieces: &[Piece], length: usize) -> Option<Change> {
+fn spliced(pieces: &[VersionPiece], length: usize) -> Option<ValueChange> {
     let head = match pieces.first() {
-        Some(Piece::Base { from: 0, length }) => Some(*length),
+        Some(VersionPiece::Base { from: 0, length }) => Some(*length),
         _ => None,
     };
     let pieces = pieces.get(usize::from(head.is_some())..)?;
     let tail = match pieces.last() {
-        Some(Piece::Base { from, length: tail }) if from + tail == length => Some(*tail),
+        Some(VersionPiece::Base { from, length: tail }) if from + tail == length => Some(*tail),
         _ => None,
     };
     let pieces = pieces.get(..pieces.len() - usize::from(tail.is_some()))?;
     let mut middle = Vec::new();
     for piece in pieces {
-        let Piece::New(bytes) = piece else { return None };
+        let VersionPiece::New(bytes) = piece else { return None };
         middle.extend_from_slice(bytes);
     }
     let (head, tail) = (head.unwrap_or(0), tail.unwrap_or(0));
-    (head + tail <= length).then_some(Change::Spliced { head, middle, tail })
+    (head + tail <= length).then_some(ValueChange::Spliced { head, middle, tail })
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use antiphon_core::Fault;
 use antiphon_runtime::store::EntryKind;
 
-use super::values::{Delta, Values};
-use super::wire::{Marked, Taken, Whole, Wrote};
-use super::{Mark, Shelf, Shot, Space, merge};
+use super::values::{ValueVersions, VersionDelta};
+use super::wire::{CheckpointLocation, StoredCheckpoint, TaskWrites, ThreadSnapshot};
+use super::{CheckpointMark, CheckpointRecord, LangGraphThread, NamespaceCheckpoints, merge};
 
 /// A value by namespace, checkpoint and name, and its stamp.
-type Stamped = (String, String, Option<String>, u64);
+type StampedValue = (String, String, Option<String>, u64);
 
-impl Shelf {
+impl LangGraphThread {
     /// Makes a snapshot if what has to be read weighs much more than what it would
     /// hold. To be called before a checkpoint is put.
     ///
@@ -42,11 +42,11 @@ impl Shelf {
 
     /// Begins anew with an empty snapshot, so that nothing before it is needed.
     pub(super) fn clear(&mut self) -> Result<(), Fault> {
-        self.draft(EntryKind::Snapshot, 0, Whole::default().encode());
-        self.restore(Whole::default(), self.tip)
+        self.draft(EntryKind::Snapshot, 0, ThreadSnapshot::default().encode());
+        self.restore(ThreadSnapshot::default(), self.tip)
     }
 
-    fn stamps(&self) -> Vec<Stamped> {
+    fn stamps(&self) -> Vec<StampedValue> {
         let mut stamps = Vec::new();
         for (space, held) in &self.spaces {
             let Some((id, shot)) = held.shots.last_key_value() else { continue };
@@ -59,8 +59,8 @@ impl Shelf {
         stamps
     }
 
-    fn whole(&self) -> Whole {
-        let mut whole = Whole::default();
+    fn whole(&self) -> ThreadSnapshot {
+        let mut whole = ThreadSnapshot::default();
         for (space, held) in &self.spaces {
             whole.marks.extend(held.marks.iter().map(|(id, mark)| mark.told(space, id)));
             let last = held.shots.last_key_value();
@@ -68,7 +68,7 @@ impl Shelf {
             let is_needed =
                 |id: &str| last.is_some_and(|(last, _)| last == id) || held.early.contains_key(id);
             let writes = held.writes.iter().filter(|(id, _)| is_needed(id));
-            whole.wrote.extend(writes.map(|(id, writes)| Wrote {
+            whole.wrote.extend(writes.map(|(id, writes)| TaskWrites {
                 space: space.clone(),
                 id: id.clone(),
                 writes: writes.clone(),
@@ -77,10 +77,10 @@ impl Shelf {
         whole
     }
 
-    fn taken(&self, space: &str, id: &str, shot: &Shot) -> Taken {
+    fn taken(&self, space: &str, id: &str, shot: &CheckpointRecord) -> StoredCheckpoint {
         let bytes = |version| self.values.bytes(version).to_vec();
         let values = shot.values.iter().map(|(name, value)| (name.to_string(), bytes(*value)));
-        Taken {
+        StoredCheckpoint {
             space: space.to_owned(),
             id: id.to_owned(),
             head: bytes(shot.head),
@@ -89,20 +89,20 @@ impl Shelf {
     }
 
     /// Goes on from a snapshot: what it holds is read from it from now on.
-    pub(super) fn restore(&mut self, whole: Whole, seq: u64) -> Result<(), Fault> {
-        let mut values = Values::default();
+    pub(super) fn restore(&mut self, whole: ThreadSnapshot, seq: u64) -> Result<(), Fault> {
+        let mut values = ValueVersions::default();
         values.stamp_after(&self.values);
         self.values = values;
         self.live = 0;
         self.spaces = BTreeMap::new();
-        for Marked { space, id, parent, run, seq, wrote } in whole.marks {
+        for CheckpointLocation { space, id, parent, run, seq, wrote } in whole.marks {
             let held = self.spaces.entry(space).or_default();
-            held.marks.insert(id, Mark { seq, parent, run, wrote });
+            held.marks.insert(id, CheckpointMark { seq, parent, run, wrote });
         }
         for taken in whole.shots {
             self.take(taken, seq)?;
         }
-        for Wrote { space, id, writes } in whole.wrote {
+        for TaskWrites { space, id, writes } in whole.wrote {
             let held = self.spaces.entry(space).or_default();
             match held.marks.get_mut(&id) {
                 Some(mark) => mark.wrote = vec![seq],
@@ -113,25 +113,25 @@ impl Shelf {
         Ok(())
     }
 
-    fn take(&mut self, taken: Taken, seq: u64) -> Result<(), Fault> {
-        let head = self.values.add(Delta::Whole(taken.head), None, &[])?;
+    fn take(&mut self, taken: StoredCheckpoint, seq: u64) -> Result<(), Fault> {
+        let head = self.values.add(VersionDelta::Whole(taken.head), None, &[])?;
         let mut values = BTreeMap::new();
         for (name, bytes) in taken.values {
-            values.insert(name.into(), self.values.add(Delta::Whole(bytes), None, &[])?);
+            values.insert(name.into(), self.values.add(VersionDelta::Whole(bytes), None, &[])?);
         }
-        let held: &mut Space = self.spaces.entry(taken.space).or_default();
+        let held: &mut NamespaceCheckpoints = self.spaces.entry(taken.space).or_default();
         if let Some(mark) = held.marks.get_mut(&taken.id) {
             mark.seq = seq;
             mark.wrote.clear();
         }
-        held.shots.insert(taken.id, Shot { head, values });
+        held.shots.insert(taken.id, CheckpointRecord { head, values });
         Ok(())
     }
 }
 
-impl Mark {
-    fn told(&self, space: &str, id: &str) -> Marked {
-        Marked {
+impl CheckpointMark {
+    fn told(&self, space: &str, id: &str) -> CheckpointLocation {
+        CheckpointLocation {
             space: space.to_owned(),
             id: id.to_owned(),
             parent: self.parent.clone(),

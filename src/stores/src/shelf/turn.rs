@@ -11,12 +11,12 @@ use antiphon_core::{Fault, Seed};
 
 use super::OWNER;
 use crate::keeper::free;
-use crate::log::Vault;
+use crate::log::SealedStore;
 use crate::owner;
 
 /// One writer's tries to write something to a thread.
 pub struct WriteTurn {
-    vault: Vault,
+    vault: SealedStore,
     thread: String,
     /// How often somebody else was first.
     late: u32,
@@ -39,7 +39,7 @@ impl WriteTurn {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     /// A writer's first try.
-    pub fn new(vault: &Vault, thread: &str) -> Self {
+    pub fn new(vault: &SealedStore, thread: &str) -> Self {
         let until = Instant::now() + Self::PATIENCE;
         let (vault, thread) = (vault.clone(), thread.to_owned());
         Self { vault, thread, late: 0, alone: None, until }

@@ -6,13 +6,13 @@ use antiphon_core::Fault;
 
 use crate::codec::corrupt;
 
-/// A version; valid as long as its [`Values`].
+/// A version; valid as long as its [`ValueVersions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Version(usize);
+pub(super) struct ValueVersion(usize);
 
 /// What a version is made of, in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum VersionPiece {
     /// So many bytes of the version before it, from one of them on.
     Base { from: usize, length: usize },
     /// Bytes of a value that a task wrote, which is the nth of its channel.
@@ -23,57 +23,57 @@ pub(super) enum Piece {
 
 /// How a version is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Delta {
+pub(super) enum VersionDelta {
     /// By all its bytes.
     Whole(Vec<u8>),
     /// By its pieces.
-    Pieces(Vec<Piece>),
+    Pieces(Vec<VersionPiece>),
 }
 
 /// All versions of a shelf.
 #[derive(Debug, Default)]
-pub(super) struct Values {
-    nodes: Vec<Node>,
+pub(super) struct ValueVersions {
+    nodes: Vec<VersionNode>,
     stamps: u64,
 }
 
 #[derive(Debug)]
-struct Node {
+struct VersionNode {
     /// Never given to another version, also not when versions are numbered anew.
     stamp: u64,
     length: usize,
-    body: Body,
+    body: VersionBody,
     /// All its bytes, while it is likely that the next version shares some.
     flat: Option<Arc<[u8]>>,
 }
 
 #[derive(Debug)]
-enum Body {
+enum VersionBody {
     Whole(Arc<[u8]>),
-    Derived { base: Option<Version>, parts: Vec<Part> },
+    Derived { base: Option<ValueVersion>, parts: Vec<PlacedPiece> },
 }
 
 /// A piece, and where in the version it begins.
 #[derive(Debug)]
-struct Part {
+struct PlacedPiece {
     at: usize,
-    source: Source,
+    source: PieceSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum PieceSource {
     Base(usize),
     Bytes(Arc<[u8]>, usize),
 }
 
 /// A range of bytes that is still to be found, and where it goes.
-struct Wanted {
+struct ByteRange {
     to: usize,
     from: usize,
     length: usize,
 }
 
-impl Values {
+impl ValueVersions {
     /// No version is larger, whatever its pieces say.
     const MOST: usize = 1 << 31;
 
@@ -83,64 +83,64 @@ impl Values {
     /// `checkpoint_corrupt` if its pieces are not those of `base` and `written`.
     pub(super) fn add(
         &mut self,
-        delta: Delta,
-        base: Option<Version>,
+        delta: VersionDelta,
+        base: Option<ValueVersion>,
         written: &[Arc<[u8]>],
-    ) -> Result<Version, Fault> {
+    ) -> Result<ValueVersion, Fault> {
         let (length, body) = match delta {
-            Delta::Whole(bytes) => (bytes.len(), Body::Whole(bytes.into())),
-            Delta::Pieces(pieces) => self.derived(pieces, base, written)?,
+            VersionDelta::Whole(bytes) => (bytes.len(), VersionBody::Whole(bytes.into())),
+            VersionDelta::Pieces(pieces) => self.derived(pieces, base, written)?,
         };
         self.stamps += 1;
-        self.nodes.push(Node { stamp: self.stamps, length, body, flat: None });
-        Ok(Version(self.nodes.len() - 1))
+        self.nodes.push(VersionNode { stamp: self.stamps, length, body, flat: None });
+        Ok(ValueVersion(self.nodes.len() - 1))
     }
 
     fn derived(
         &self,
-        pieces: Vec<Piece>,
-        base: Option<Version>,
+        pieces: Vec<VersionPiece>,
+        base: Option<ValueVersion>,
         written: &[Arc<[u8]>],
-    ) -> Result<(usize, Body), Fault> {
+    ) -> Result<(usize, VersionBody), Fault> {
         let whole = base.map_or(0, |base| self.length(base));
         let (mut at, mut parts) = (0, Vec::with_capacity(pieces.len()));
         for piece in pieces {
             let (source, length) = match piece {
-                Piece::Base { from, length } => {
-                    (is_within(from, length, whole).then_some(Source::Base(from)), length)
+                VersionPiece::Base { from, length } => {
+                    (is_within(from, length, whole).then_some(PieceSource::Base(from)), length)
                 }
-                Piece::Written { nth, from, length } => {
+                VersionPiece::Written { nth, from, length } => {
                     let bytes =
                         written.get(nth).filter(|bytes| is_within(from, length, bytes.len()));
-                    (bytes.map(|bytes| Source::Bytes(Arc::clone(bytes), from)), length)
+                    (bytes.map(|bytes| PieceSource::Bytes(Arc::clone(bytes), from)), length)
                 }
-                Piece::New(bytes) => {
+                VersionPiece::New(bytes) => {
                     let length = bytes.len();
-                    (Some(Source::Bytes(bytes.into(), 0)), length)
+                    (Some(PieceSource::Bytes(bytes.into(), 0)), length)
                 }
             };
             let source = source.ok_or_else(|| corrupt("a piece of a value that is not there"))?;
-            parts.push(Part { at, source });
+            parts.push(PlacedPiece { at, source });
             at = at.saturating_add(length);
         }
         if at > Self::MOST {
             return Err(corrupt("a value without an end"));
         }
-        Ok((at, Body::Derived { base, parts }))
+        Ok((at, VersionBody::Derived { base, parts }))
     }
 
     /// How many bytes a version has.
-    pub(super) fn length(&self, version: Version) -> usize {
+    pub(super) fn length(&self, version: ValueVersion) -> usize {
         self.node(version).map_or(0, |node| node.length)
     }
 
     /// What tells a version from all others.
-    pub(super) fn stamp(&self, version: Version) -> u64 {
+    pub(super) fn stamp(&self, version: ValueVersion) -> u64 {
         self.node(version).map_or(0, |node| node.stamp)
     }
 
     /// Says that a version is one that was known before versions were numbered anew.
-    pub(super) fn restamp(&mut self, version: Version, stamp: u64) {
+    pub(super) fn restamp(&mut self, version: ValueVersion, stamp: u64) {
         if let Some(node) = self.nodes.get_mut(version.0) {
             node.stamp = stamp;
             self.stamps = self.stamps.max(stamp);
@@ -153,46 +153,54 @@ impl Values {
     }
 
     /// Keeps the bytes of a version at hand, and no longer those of the one before it.
-    pub(super) fn keep(&mut self, version: Version, before: Option<Version>, bytes: Vec<u8>) {
+    pub(super) fn keep(
+        &mut self,
+        version: ValueVersion,
+        before: Option<ValueVersion>,
+        bytes: Vec<u8>,
+    ) {
         if let Some(node) = before.and_then(|before| self.nodes.get_mut(before.0)) {
             node.flat = None;
         }
         if let Some(node) = self.nodes.get_mut(version.0)
-            && let Body::Derived { .. } = node.body
+            && let VersionBody::Derived { .. } = node.body
         {
             node.flat = Some(bytes.into());
         }
     }
 
     /// The version that another one is told from, and by which pieces.
-    pub(super) fn origin(&self, version: Version) -> Option<(Version, Vec<Piece>)> {
+    pub(super) fn origin(
+        &self,
+        version: ValueVersion,
+    ) -> Option<(ValueVersion, Vec<VersionPiece>)> {
         let node = self.node(version)?;
-        let Body::Derived { base: Some(base), parts } = &node.body else { return None };
+        let VersionBody::Derived { base: Some(base), parts } = &node.body else { return None };
         let ends = parts.iter().skip(1).map(|part| part.at).chain([node.length]);
         let pieces = parts.iter().zip(ends).map(|(part, end)| match &part.source {
-            Source::Base(from) => Piece::Base { from: *from, length: end - part.at },
-            Source::Bytes(bytes, from) => {
+            PieceSource::Base(from) => VersionPiece::Base { from: *from, length: end - part.at },
+            PieceSource::Bytes(bytes, from) => {
                 let bytes = bytes.get(*from..*from + (end - part.at));
-                Piece::New(bytes.unwrap_or_default().to_vec())
+                VersionPiece::New(bytes.unwrap_or_default().to_vec())
             }
         });
         Some((*base, pieces.collect()))
     }
 
     /// All bytes of a version.
-    pub(super) fn bytes(&self, version: Version) -> Arc<[u8]> {
+    pub(super) fn bytes(&self, version: ValueVersion) -> Arc<[u8]> {
         let Some(node) = self.node(version) else { return Arc::default() };
         match (&node.flat, &node.body) {
             (Some(flat), _) => Arc::clone(flat),
-            (None, Body::Whole(bytes)) => Arc::clone(bytes),
-            (None, Body::Derived { .. }) => self.gathered(node).into(),
+            (None, VersionBody::Whole(bytes)) => Arc::clone(bytes),
+            (None, VersionBody::Derived { .. }) => self.gathered(node).into(),
         }
     }
 
     /// Goes from version to version, with all ranges that are still to be found.
-    fn gathered<'a>(&'a self, mut node: &'a Node) -> Vec<u8> {
+    fn gathered<'a>(&'a self, mut node: &'a VersionNode) -> Vec<u8> {
         let mut out = vec![0; node.length];
-        let mut wanted = vec![Wanted { to: 0, from: 0, length: node.length }];
+        let mut wanted = vec![ByteRange { to: 0, from: 0, length: node.length }];
         while !wanted.is_empty() {
             if let Some(bytes) = node.whole() {
                 for range in &wanted {
@@ -200,7 +208,7 @@ impl Values {
                 }
                 break;
             }
-            let Body::Derived { base, parts } = &node.body else { break };
+            let VersionBody::Derived { base, parts } = &node.body else { break };
             let mut deeper = Vec::new();
             for range in &wanted {
                 range.resolve((parts, node.length), &mut out, &mut deeper);
@@ -212,24 +220,29 @@ impl Values {
         out
     }
 
-    fn node(&self, version: Version) -> Option<&Node> {
+    fn node(&self, version: ValueVersion) -> Option<&VersionNode> {
         self.nodes.get(version.0)
     }
 }
 
-impl Node {
+impl VersionNode {
     fn whole(&self) -> Option<&[u8]> {
         match (&self.flat, &self.body) {
             (Some(flat), _) => Some(flat),
-            (None, Body::Whole(bytes)) => Some(bytes),
-            (None, Body::Derived { .. }) => None,
+            (None, VersionBody::Whole(bytes)) => Some(bytes),
+            (None, VersionBody::Derived { .. }) => None,
         }
     }
 }
 
-impl Wanted {
+impl ByteRange {
     /// Copies what the parts have, and leaves what the version before them has to it.
-    fn resolve(&self, (parts, end): (&[Part], usize), out: &mut [u8], deeper: &mut Vec<Self>) {
+    fn resolve(
+        &self,
+        (parts, end): (&[PlacedPiece], usize),
+        out: &mut [u8],
+        deeper: &mut Vec<Self>,
+    ) {
         let first = parts.partition_point(|part| part.at <= self.from).saturating_sub(1);
         let (mut from, mut to, mut left) = (self.from, self.to, self.length);
         let mut rest = parts.get(first..).unwrap_or_default().iter().peekable();
@@ -239,10 +252,10 @@ impl Wanted {
             let part_end = rest.peek().map_or(end, |next| next.at);
             let (skipped, length) = (from - part.at, left.min(part_end.saturating_sub(from)));
             match &part.source {
-                Source::Bytes(bytes, start) => {
+                PieceSource::Bytes(bytes, start) => {
                     Self { to, from, length }.copy(out, bytes, start + skipped);
                 }
-                Source::Base(start) => {
+                PieceSource::Base(start) => {
                     deeper.push_joined(Self { to, from: start + skipped, length });
                 }
             }
@@ -259,12 +272,12 @@ impl Wanted {
 }
 
 /// Ranges that follow one another are one.
-trait Joined {
-    fn push_joined(&mut self, range: Wanted);
+trait JoinRanges {
+    fn push_joined(&mut self, range: ByteRange);
 }
 
-impl Joined for Vec<Wanted> {
-    fn push_joined(&mut self, range: Wanted) {
+impl JoinRanges for Vec<ByteRange> {
+    fn push_joined(&mut self, range: ByteRange) {
         match self.last_mut() {
             Some(last)
                 if last.to + last.length == range.to && last.from + last.length == range.from =>

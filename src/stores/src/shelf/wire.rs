@@ -4,48 +4,48 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 
-use super::Write;
-use super::values::{Delta, Piece};
+use super::TaskWrite;
+use super::values::{VersionDelta, VersionPiece};
 use crate::codec::reader::Item;
-use crate::codec::{Reader, Writer, corrupt, version};
+use crate::codec::{ByteReader, ByteWriter, corrupt, version};
 
 /// The first byte of every entry.
 const VERSION: u64 = 1;
 
 /// A checkpoint, by what is different from another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Put {
+pub(super) struct CheckpointDiff {
     pub(super) space: String,
     pub(super) id: String,
     pub(super) parent: Option<String>,
     pub(super) run: Option<String>,
     /// The checkpoint that deltas are told from.
     pub(super) base: Option<String>,
-    pub(super) head: Delta,
-    pub(super) changed: Vec<(String, Delta)>,
+    pub(super) head: VersionDelta,
+    pub(super) changed: Vec<(String, VersionDelta)>,
     /// Values of the base that this one has not.
     pub(super) gone: Vec<String>,
 }
 
 /// What tasks wrote at a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrote {
+pub(super) struct TaskWrites {
     pub(super) space: String,
     pub(super) id: String,
-    pub(super) writes: Vec<Write>,
+    pub(super) writes: Vec<TaskWrite>,
 }
 
 /// Everything that is needed to go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Whole {
-    pub(super) marks: Vec<Marked>,
-    pub(super) shots: Vec<Taken>,
-    pub(super) wrote: Vec<Wrote>,
+pub(super) struct ThreadSnapshot {
+    pub(super) marks: Vec<CheckpointLocation>,
+    pub(super) shots: Vec<StoredCheckpoint>,
+    pub(super) wrote: Vec<TaskWrites>,
 }
 
 /// Where a checkpoint is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Marked {
+pub(super) struct CheckpointLocation {
     pub(super) space: String,
     pub(super) id: String,
     pub(super) parent: Option<String>,
@@ -56,14 +56,14 @@ pub(super) struct Marked {
 
 /// A checkpoint with all its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct StoredCheckpoint {
     pub(super) space: String,
     pub(super) id: String,
     pub(super) head: Vec<u8>,
     pub(super) values: Vec<(String, Vec<u8>)>,
 }
 
-impl Put {
+impl CheckpointDiff {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = begun();
         out.text(&self.space);
@@ -96,7 +96,7 @@ impl Put {
     }
 }
 
-impl Wrote {
+impl TaskWrites {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = begun();
         self.write(&mut out);
@@ -110,14 +110,14 @@ impl Wrote {
         Ok(wrote)
     }
 
-    fn write(&self, out: &mut Writer) {
+    fn write(&self, out: &mut ByteWriter) {
         out.text(&self.space);
         write_id(out, &self.id);
         out.array(self.writes.len());
-        let mut before: Option<&Write> = None;
+        let mut before: Option<&TaskWrite> = None;
         for write in &self.writes {
             // What a task wrote comes together.
-            let is_same = |last: &Write| last.task == write.task && last.path == write.path;
+            let is_same = |last: &TaskWrite| last.task == write.task && last.path == write.path;
             let is_told = before.is_some_and(is_same);
             out.flag(is_told);
             if !is_told {
@@ -131,7 +131,7 @@ impl Wrote {
         }
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self, Fault> {
+    fn read(from: &mut ByteReader<'_>) -> Result<Self, Fault> {
         let (space, id) = (from.text()?.to_owned(), read_id(from)?);
         let mut before: Option<(String, String)> = None;
         let writes = from.list(|from| {
@@ -143,13 +143,13 @@ impl Wrote {
             before = Some((task.clone(), path.clone()));
             let place = read_signed(from)?;
             let (channel, value) = (from.text()?.to_owned(), Arc::from(from.blob()?));
-            Ok(Write { task, path, place, channel, value })
+            Ok(TaskWrite { task, path, place, channel, value })
         })?;
         Ok(Self { space, id, writes })
     }
 }
 
-impl Whole {
+impl ThreadSnapshot {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = begun();
         out.list(&self.marks, |out, mark| {
@@ -178,26 +178,26 @@ impl Whole {
         let whole = Self {
             marks: from.list(read_mark)?,
             shots: from.list(read_taken)?,
-            wrote: from.list(Wrote::read)?,
+            wrote: from.list(TaskWrites::read)?,
         };
         from.expect_end()?;
         Ok(whole)
     }
 }
 
-fn read_mark(from: &mut Reader<'_>) -> Result<Marked, Fault> {
-    Ok(Marked {
+fn read_mark(from: &mut ByteReader<'_>) -> Result<CheckpointLocation, Fault> {
+    Ok(CheckpointLocation {
         space: from.text()?.to_owned(),
         id: read_id(from)?,
         parent: from.optional(read_id)?,
         run: from.optional(read_id)?,
         seq: from.number()?,
-        wrote: from.list(Reader::number)?,
+        wrote: from.list(ByteReader::number)?,
     })
 }
 
-fn read_taken(from: &mut Reader<'_>) -> Result<Taken, Fault> {
-    Ok(Taken {
+fn read_taken(from: &mut ByteReader<'_>) -> Result<StoredCheckpoint, Fault> {
+    Ok(StoredCheckpoint {
         space: from.text()?.to_owned(),
         id: read_id(from)?,
         head: from.blob()?.to_vec(),
@@ -205,14 +205,14 @@ fn read_taken(from: &mut Reader<'_>) -> Result<Taken, Fault> {
     })
 }
 
-fn begun() -> Writer {
-    let mut out = Writer::new();
+fn begun() -> ByteWriter {
+    let mut out = ByteWriter::new();
     out.number(VERSION);
     out
 }
 
-fn opened(bytes: &[u8]) -> Result<Reader<'_>, Fault> {
-    let mut from = Reader::new(bytes);
+fn opened(bytes: &[u8]) -> Result<ByteReader<'_>, Fault> {
+    let mut from = ByteReader::new(bytes);
     match from.number()? {
         VERSION => Ok(from),
         later => Err(version(later)),
@@ -221,18 +221,18 @@ fn opened(bytes: &[u8]) -> Result<Reader<'_>, Fault> {
 
 /// Bytes are a delta that is whole; a list is its pieces, each of them new bytes, or a
 /// place and a length, after the number of a write if it is from one.
-fn write_delta(out: &mut Writer, delta: &Delta) {
+fn write_delta(out: &mut ByteWriter, delta: &VersionDelta) {
     let pieces = match delta {
-        Delta::Whole(bytes) => return out.bytes(bytes),
-        Delta::Pieces(pieces) => pieces,
+        VersionDelta::Whole(bytes) => return out.bytes(bytes),
+        VersionDelta::Pieces(pieces) => pieces,
     };
     out.list(pieces, |out, piece| match piece {
-        Piece::New(bytes) => out.bytes(bytes),
-        Piece::Base { from, length } => {
+        VersionPiece::New(bytes) => out.bytes(bytes),
+        VersionPiece::Base { from, length } => {
             out.number(*from as u64);
             out.number(*length as u64);
         }
-        Piece::Written { nth, from, length } => {
+        VersionPiece::Written { nth, from, length } => {
             out.array(3);
             for number in [nth, from, length] {
                 out.number(*number as u64);
@@ -241,25 +241,27 @@ fn write_delta(out: &mut Writer, delta: &Delta) {
     });
 }
 
-fn read_delta(from: &mut Reader<'_>) -> Result<Delta, Fault> {
+fn read_delta(from: &mut ByteReader<'_>) -> Result<VersionDelta, Fault> {
     match from.item()? {
-        Item::Bytes(bytes) => Ok(Delta::Whole(bytes.to_vec())),
+        Item::Bytes(bytes) => Ok(VersionDelta::Whole(bytes.to_vec())),
         Item::Array(length) => {
             let mut pieces = from.room(length);
             for _ in 0..length {
                 pieces.push(read_piece(from)?);
             }
-            Ok(Delta::Pieces(pieces))
+            Ok(VersionDelta::Pieces(pieces))
         }
         _ => Err(corrupt("neither a value nor its pieces")),
     }
 }
 
-fn read_piece(from: &mut Reader<'_>) -> Result<Piece, Fault> {
+fn read_piece(from: &mut ByteReader<'_>) -> Result<VersionPiece, Fault> {
     Ok(match from.item()? {
-        Item::Bytes(bytes) => Piece::New(bytes.to_vec()),
-        Item::Unsigned(place) => Piece::Base { from: size(place)?, length: read_size(from)? },
-        Item::Array(3) => Piece::Written {
+        Item::Bytes(bytes) => VersionPiece::New(bytes.to_vec()),
+        Item::Unsigned(place) => {
+            VersionPiece::Base { from: size(place)?, length: read_size(from)? }
+        }
+        Item::Array(3) => VersionPiece::Written {
             nth: read_size(from)?,
             from: read_size(from)?,
             length: read_size(from)?,
@@ -269,14 +271,14 @@ fn read_piece(from: &mut Reader<'_>) -> Result<Piece, Fault> {
 }
 
 /// Most ids are UUIDs, which are shorter as bytes than as text.
-fn write_id(out: &mut Writer, id: &str) {
+fn write_id(out: &mut ByteWriter, id: &str) {
     match packed(id) {
         Some(bytes) => out.bytes(&bytes),
         None => out.text(id),
     }
 }
 
-fn read_id(from: &mut Reader<'_>) -> Result<String, Fault> {
+fn read_id(from: &mut ByteReader<'_>) -> Result<String, Fault> {
     match from.item()? {
         Item::Text(id) => Ok(id.to_owned()),
         Item::Bytes(bytes) if bytes.len() == 16 => Ok(unpacked(bytes)),
@@ -312,7 +314,7 @@ fn unpacked(bytes: &[u8]) -> String {
     text
 }
 
-fn read_signed(from: &mut Reader<'_>) -> Result<i64, Fault> {
+fn read_signed(from: &mut ByteReader<'_>) -> Result<i64, Fault> {
     match from.item()? {
         Item::Signed(number) => Ok(number),
         Item::Unsigned(number) => i64::try_from(number).map_err(|_| too_large()),
@@ -320,7 +322,7 @@ fn read_signed(from: &mut Reader<'_>) -> Result<i64, Fault> {
     }
 }
 
-fn read_size(from: &mut Reader<'_>) -> Result<usize, Fault> {
+fn read_size(from: &mut ByteReader<'_>) -> Result<usize, Fault> {
     size(from.number()?)
 }
 

@@ -9,7 +9,7 @@ use antiphon_core::Fault;
 use super::fault;
 
 /// A file, as it was when it was opened.
-pub(super) struct Anchor {
+pub(super) struct FileIdentity {
     path: PathBuf,
     /// What tells it from other files; nothing where that cannot be told.
     file: Option<(u64, u64)>,
@@ -18,7 +18,7 @@ pub(super) struct Anchor {
     frozen: Option<SystemTime>,
 }
 
-impl Anchor {
+impl FileIdentity {
     /// The file that has just been opened.
     pub(super) fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), file: identity(path), frozen: None }

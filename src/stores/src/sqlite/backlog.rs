@@ -16,7 +16,7 @@ const MOST: c_int = 16000;
 
 /// How many pages of the log are still to be moved. `SQLite` by itself would do
 /// that in the middle of a commit, which would then wait for the disk.
-pub(super) struct Backlog {
+pub(super) struct WalBacklog {
     /// In the log.
     pages: Arc<AtomicI32>,
     /// Of these, moved.
@@ -25,7 +25,7 @@ pub(super) struct Backlog {
     mover: Mutex<Connection>,
 }
 
-impl Backlog {
+impl WalBacklog {
     /// Counts what a connection commits from now on.
     pub(super) fn of(file: &mut Connection, mover: Connection) -> Result<Self, Fault> {
         let pages = Arc::new(AtomicI32::new(0));

@@ -5,21 +5,21 @@ use antiphon_runtime::store::Batch;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::job::{Reply, in_savepoint};
+use super::job::{JobReply, in_savepoint};
 use super::statements as sql;
 
 /// Whether a batch holds, and the batch: it is whoever has asked that drops it.
 /// What one thread makes and another drops costs both of them a lock.
-pub(super) type Kept = (Result<(), Fault>, Batch);
+pub(super) type BatchResult = (Result<(), Fault>, Batch);
 
 /// A batch, and who waits for it.
-pub(super) struct Asked {
+pub(super) struct PendingBatch {
     pub(super) batch: Batch,
     pub(super) now: Time,
-    pub(super) reply: oneshot::Sender<Kept>,
+    pub(super) reply: oneshot::Sender<BatchResult>,
 }
 
-impl Asked {
+impl PendingBatch {
     /// It does not hold.
     pub(super) fn refuse(self, fault: &Fault) {
         // Whoever asked may have gone.
@@ -28,15 +28,15 @@ impl Asked {
 }
 
 /// Batches that follow each other in one thread.
-pub(super) struct Chain {
+pub(super) struct BatchChain {
     batches: Vec<Batch>,
-    replies: Vec<oneshot::Sender<Kept>>,
+    replies: Vec<oneshot::Sender<BatchResult>>,
     now: Time,
 }
 
-impl Chain {
-    pub(super) fn of(first: Asked) -> Self {
-        let Asked { batch, now, reply } = first;
+impl BatchChain {
+    pub(super) fn of(first: PendingBatch) -> Self {
+        let PendingBatch { batch, now, reply } = first;
         Self { batches: vec![batch], replies: vec![reply], now }
     }
 
@@ -46,7 +46,7 @@ impl Chain {
     }
 
     /// Takes in what follows, or gives it back if it does not.
-    pub(super) fn add(&mut self, other: Asked) -> Option<Asked> {
+    pub(super) fn add(&mut self, other: PendingBatch) -> Option<PendingBatch> {
         if !self.batches.last().is_some_and(|last| last.is_followed_by(&other.batch)) {
             return Some(other);
         }
@@ -57,7 +57,7 @@ impl Chain {
     }
 
     /// Adds all of them, or each that can be.
-    pub(super) fn write(self, file: &Connection) -> Reply {
+    pub(super) fn write(self, file: &Connection) -> JobReply {
         let Self { batches, replies, now } = self;
         let done = add(file, &batches, now);
         Box::new(move |held| {

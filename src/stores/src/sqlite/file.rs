@@ -8,32 +8,32 @@ use antiphon_core::Fault;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use super::anchor::{self, Anchor};
-use super::backlog::Backlog;
-use super::{Settings, fault, schema};
+use super::anchor::{self, FileIdentity};
+use super::backlog::WalBacklog;
+use super::{SqliteSettings, fault, schema};
 
-pub(super) struct File {
+pub(super) struct SqliteFile {
     connection: Connection,
-    anchor: Anchor,
-    backlog: Arc<Backlog>,
+    anchor: FileIdentity,
+    backlog: Arc<WalBacklog>,
 }
 
-impl File {
+impl SqliteFile {
     /// Opens a file, and makes it if there is none.
-    pub(super) fn open(path: &Path, settings: Settings) -> Result<Self, Fault> {
+    pub(super) fn open(path: &Path, settings: SqliteSettings) -> Result<Self, Fault> {
         make_private(path);
         let mut connection = connect(path)?;
         let anchor = match schema::prepare(&mut connection, settings) {
             Err(_) if is_frozen(path, &connection) => {
-                let anchor = Anchor::of_frozen(path);
+                let anchor = FileIdentity::of_frozen(path);
                 connection = connect_frozen(path)?;
                 schema::prepare(&mut connection, settings)?;
                 anchor
             }
-            prepared => prepared.map(|()| Anchor::of(path))?,
+            prepared => prepared.map(|()| FileIdentity::of(path))?,
         };
         let mover = connect(path)?;
-        let backlog = Arc::new(Backlog::of(&mut connection, mover)?);
+        let backlog = Arc::new(WalBacklog::of(&mut connection, mover)?);
         Ok(Self { connection, anchor, backlog })
     }
 
@@ -65,7 +65,7 @@ impl File {
     }
 
     /// What can be put off, for whoever has the time.
-    pub(super) fn backlog(&self) -> Arc<Backlog> {
+    pub(super) fn backlog(&self) -> Arc<WalBacklog> {
         Arc::clone(&self.backlog)
     }
 

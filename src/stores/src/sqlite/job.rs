@@ -3,44 +3,44 @@
 use antiphon_core::Fault;
 use rusqlite::Connection;
 
-use super::chain::{Asked, Chain};
+use super::chain::{BatchChain, PendingBatch};
 use super::fault;
-use super::queue::Doer;
+use super::queue::Consumer;
 
 /// So many changes at most go into one transaction.
 pub(super) const GROUP: usize = 512;
 
 /// Tells whoever asked, once it is known whether the transaction holds.
-pub(super) type Reply = Box<dyn FnOnce(Result<(), Fault>) + Send>;
+pub(super) type JobReply = Box<dyn FnOnce(Result<(), Fault>) + Send>;
 
 /// Makes one change, or hears why there is no transaction to make it in.
-pub(super) type Change = Box<dyn FnOnce(Result<&Connection, &Fault>) -> Reply + Send>;
+pub(super) type ChangeJob = Box<dyn FnOnce(Result<&Connection, &Fault>) -> JobReply + Send>;
 
 /// Looks something up, or hears why it cannot.
-pub(super) type Look = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
+pub(super) type ReadJob = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 
-pub(super) enum Job {
-    Read(Look),
-    Write(Write),
+pub(super) enum SqliteJob {
+    Read(ReadJob),
+    Write(WriteJob),
 }
 
-pub(super) enum Write {
-    Change(Change),
-    Append(Asked),
+pub(super) enum WriteJob {
+    Change(ChangeJob),
+    Append(PendingBatch),
 }
 
-impl Write {
+impl WriteJob {
     /// Makes the change, and with it those queued behind it that can be made at
     /// once; says how many that were, and gives back the first job that is none.
     pub(super) fn carry_out(
         self,
         file: &Connection,
-        queue: &mut Doer<Job>,
-    ) -> (Reply, usize, Option<Job>) {
+        queue: &mut Consumer<SqliteJob>,
+    ) -> (JobReply, usize, Option<SqliteJob>) {
         match self {
             Self::Change(change) => (change(Ok(file)), 1, None),
             Self::Append(first) => {
-                let mut chain = Chain::of(first);
+                let mut chain = BatchChain::of(first);
                 let next = gather(&mut chain, queue);
                 let size = chain.len();
                 (chain.write(file), size, next)
@@ -57,12 +57,12 @@ impl Write {
     }
 }
 
-fn gather(chain: &mut Chain, queue: &mut Doer<Job>) -> Option<Job> {
+fn gather(chain: &mut BatchChain, queue: &mut Consumer<SqliteJob>) -> Option<SqliteJob> {
     while chain.len() < GROUP {
         match queue.more()? {
-            Job::Write(Write::Append(asked)) => {
+            SqliteJob::Write(WriteJob::Append(asked)) => {
                 if let Some(asked) = chain.add(asked) {
-                    return Some(Job::Write(Write::Append(asked)));
+                    return Some(SqliteJob::Write(WriteJob::Append(asked)));
                 }
             }
             other => return Some(other),

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::owner;
 
 /// A lease, as it was read.
-pub(super) struct Lease<'a> {
+pub(super) struct LeaseRow<'a> {
     /// The number of its thread in the file.
     pub(super) thread: i64,
     pub(super) owner: &'a str,
@@ -23,11 +23,11 @@ pub(super) struct Lease<'a> {
 /// none if it is over.
 pub(super) fn end_of(
     file: &Connection,
-    lease: &Lease<'_>,
+    lease: &LeaseRow<'_>,
     shared: Time,
     term: Duration,
 ) -> rusqlite::Result<Option<Time>> {
-    let Lease { thread, owner, until } = lease;
+    let LeaseRow { thread, owner, until } = lease;
     let here = owner::start().unwrap_or_default();
     let seen = "SELECT since FROM watch
         WHERE thread = ?1 AND observer = ?2 AND owner = ?3 AND until = ?4";

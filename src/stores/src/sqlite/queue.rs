@@ -14,7 +14,7 @@ const ENOUGH: usize = 512;
 
 /// Whether work can be put off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Haste {
+pub(super) enum FlushMode {
     /// Somebody waits for it.
     Now,
     /// Nobody waits for it yet.
@@ -23,33 +23,33 @@ pub(super) enum Haste {
 
 /// The end that work is put into. Once it is dropped and all is done, the other
 /// one is told so.
-pub(super) struct Asker<J>(Arc<Queue<J>>);
+pub(super) struct Producer<J>(Arc<JobQueue<J>>);
 
 /// The end of the thread that does the work. What is left when it is dropped is
 /// dropped too.
-pub(super) struct Doer<J> {
-    queue: Arc<Queue<J>>,
+pub(super) struct Consumer<J> {
+    queue: Arc<JobQueue<J>>,
     /// What was taken out of it: nobody who puts something in waits meanwhile.
     taken: VecDeque<J>,
 }
 
-struct Queue<J> {
-    state: Mutex<State<J>>,
+struct JobQueue<J> {
+    state: Mutex<QueueState<J>>,
     news: Condvar,
     delay: Duration,
 }
 
-struct State<J> {
+struct QueueState<J> {
     jobs: VecDeque<J>,
     /// What is there is to be done now.
     due: bool,
-    doer: Doing,
+    doer: ConsumerState,
     closed: bool,
 }
 
 /// What the doer does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum ConsumerState {
     Work,
     /// It does what can be put off.
     Rest,
@@ -60,23 +60,24 @@ enum Doing {
 }
 
 /// Both ends of a queue that puts work off for up to `delay`.
-pub(super) fn queue<J>(delay: Duration) -> (Asker<J>, Doer<J>) {
-    let state = State { jobs: VecDeque::new(), due: false, doer: Doing::Work, closed: false };
-    let queue = Arc::new(Queue { state: Mutex::new(state), news: Condvar::new(), delay });
-    (Asker(Arc::clone(&queue)), Doer { queue, taken: VecDeque::new() })
+pub(super) fn queue<J>(delay: Duration) -> (Producer<J>, Consumer<J>) {
+    let state =
+        QueueState { jobs: VecDeque::new(), due: false, doer: ConsumerState::Work, closed: false };
+    let queue = Arc::new(JobQueue { state: Mutex::new(state), news: Condvar::new(), delay });
+    (Producer(Arc::clone(&queue)), Consumer { queue, taken: VecDeque::new() })
 }
 
-impl<J> Queue<J> {
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
+impl<J> JobQueue<J> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Wakes the doer, if it waits for what has changed.
-    fn announce(&self, state: MutexGuard<'_, State<J>>) {
+    fn announce(&self, state: MutexGuard<'_, QueueState<J>>) {
         let wakes = match state.doer {
-            Doing::Work | Doing::Rest => false,
-            Doing::Sleep => true,
-            Doing::Doze => state.due || state.closed,
+            ConsumerState::Work | ConsumerState::Rest => false,
+            ConsumerState::Sleep => true,
+            ConsumerState::Doze => state.due || state.closed,
         };
         // It would only wait for the lock.
         drop(state);
@@ -86,23 +87,23 @@ impl<J> Queue<J> {
     }
 }
 
-impl<J> Asker<J> {
+impl<J> Producer<J> {
     /// Puts work in. Once the doer is gone, it is dropped.
-    pub(super) fn put(&self, job: J, haste: Haste) {
+    pub(super) fn put(&self, job: J, haste: FlushMode) {
         let mut state = self.0.lock();
         if state.closed {
             drop(state);
             return drop(job);
         }
         state.jobs.push_back(job);
-        state.due |= haste == Haste::Now || state.jobs.len() >= ENOUGH;
+        state.due |= haste == FlushMode::Now || state.jobs.len() >= ENOUGH;
         self.0.announce(state);
     }
 
     /// Whether everything is done that somebody has asked for.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.0.lock();
-        let is_free = matches!(state.doer, Doing::Sleep | Doing::Rest);
+        let is_free = matches!(state.doer, ConsumerState::Sleep | ConsumerState::Rest);
         state.jobs.is_empty() && is_free && !state.closed
     }
 
@@ -112,7 +113,7 @@ impl<J> Asker<J> {
     }
 }
 
-impl<J> Drop for Asker<J> {
+impl<J> Drop for Producer<J> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.closed = true;
@@ -120,14 +121,14 @@ impl<J> Drop for Asker<J> {
     }
 }
 
-impl<J> Doer<J> {
+impl<J> Consumer<J> {
     /// What is to be done next, once it is due; nothing if nobody can ask any
     /// more. `rest` is called whenever nothing is left to do.
     pub(super) fn next(&mut self, mut rest: impl FnMut()) -> Option<J> {
         if let Some(job) = self.taken.pop_front() {
             return Some(job);
         }
-        let Queue { news, delay, .. } = &*self.queue;
+        let JobQueue { news, delay, .. } = &*self.queue;
         let (mut rested, mut until) = (false, None);
         let mut state = self.queue.lock();
         loop {
@@ -136,15 +137,15 @@ impl<J> Doer<J> {
                     return None;
                 }
                 if !std::mem::replace(&mut rested, true) {
-                    state.doer = Doing::Rest;
+                    state.doer = ConsumerState::Rest;
                     drop(state);
                     rest();
                     state = self.queue.lock();
-                    state.doer = Doing::Work;
+                    state.doer = ConsumerState::Work;
                     continue;
                 }
                 rested = false;
-                state.doer = Doing::Sleep;
+                state.doer = ConsumerState::Sleep;
                 state = news.wait(state).unwrap_or_else(PoisonError::into_inner);
             } else {
                 let now = Instant::now();
@@ -153,11 +154,11 @@ impl<J> Doer<J> {
                     drop(state);
                     return self.more();
                 }
-                state.doer = Doing::Doze;
+                state.doer = ConsumerState::Doze;
                 let waited = news.wait_timeout(state, until - now);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
-            state.doer = Doing::Work;
+            state.doer = ConsumerState::Work;
         }
     }
 
@@ -173,7 +174,7 @@ impl<J> Doer<J> {
     }
 }
 
-impl<J> Drop for Doer<J> {
+impl<J> Drop for Consumer<J> {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         state.closed = true;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_core::{Category, Fault};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
-use super::{Settings, Sync, fault};
+use super::{SqliteSettings, Sync, fault};
 
 /// Tells files of ours from other databases: the letters `anti`.
 const APPLICATION: i64 = 0x616e_7469;
@@ -60,10 +60,10 @@ const PAGE: u32 = 2048;
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sets a connection up and brings its tables up to date.
-pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), Fault> {
+pub(super) fn prepare(file: &mut Connection, settings: SqliteSettings) -> Result<(), Fault> {
     let failed = |error: rusqlite::Error| fault::of(&error);
     file.busy_timeout(PATIENCE).map_err(failed)?;
-    let found = Found::of(&file.transaction().map_err(failed)?)?;
+    let found = FoundFile::of(&file.transaction().map_err(failed)?)?;
     if found.tables == 0 {
         // Before anything is written: later it takes a file written anew.
         file.pragma_update(None, "page_size", PAGE).map_err(failed)?;
@@ -84,7 +84,7 @@ pub(super) fn prepare(file: &mut Connection, settings: Settings) -> Result<(), F
     let migration =
         file.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     // Others may have opened the file at the same time, and been faster.
-    let found = Found::of(&migration)?;
+    let found = FoundFile::of(&migration)?;
     let done = usize::try_from(found.version + 1 - FIRST).unwrap_or_default();
     for step in MIGRATIONS.iter().skip(done) {
         migration.execute_batch(step).map_err(failed)?;
@@ -115,12 +115,12 @@ fn latest() -> i64 {
 }
 
 /// What a file is before it is ours and up to date.
-struct Found {
+struct FoundFile {
     version: i64,
     tables: i64,
 }
 
-impl Found {
+impl FoundFile {
     /// Reads it, and refuses files that are not ours to change.
     fn of(file: &Transaction<'_>) -> Result<Self, Fault> {
         let number = |query: &str| {

@@ -10,10 +10,10 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault;
-use super::lease_watch::{self, Lease};
+use super::lease_watch::{self, LeaseRow};
 use crate::codec::corrupt;
 use crate::lease::TERM;
-use crate::owner::{self, Start};
+use crate::owner::{self, BootId};
 
 /// The columns that `head_of` reads.
 macro_rules! head {
@@ -35,25 +35,30 @@ macro_rules! listed {
     };
 }
 
-type Done<T> = Result<T, Fault>;
+type SqliteResult<T> = Result<T, Fault>;
 
 /// The present, by both clocks of a machine.
 #[derive(Clone, Copy)]
-pub(super) struct Present {
+pub(super) struct ClockReading {
     /// The time of day.
     pub(super) now: Time,
     /// The time that all processes share, of which terms are made.
     pub(super) shared: Time,
 }
 
-impl Present {
+impl ClockReading {
     /// The time of day at which a lease ends; none if it is over, or was that of a
     /// process before this machine was started again.
-    fn end_of(self, file: &Connection, lease: &Lease<'_>, term: Duration) -> Done<Option<Time>> {
+    fn end_of(
+        self,
+        file: &Connection,
+        lease: &LeaseRow<'_>,
+        term: Duration,
+    ) -> SqliteResult<Option<Time>> {
         let end = match owner::start_of(lease.owner) {
-            Start::This => Some(Time::from_micros(u64::try_from(lease.until).unwrap_or_default())),
-            Start::Earlier => None,
-            Start::Elsewhere => asked(lease_watch::end_of(file, lease, self.shared, term))?,
+            BootId::This => Some(Time::from_micros(u64::try_from(lease.until).unwrap_or_default())),
+            BootId::Earlier => None,
+            BootId::Elsewhere => asked(lease_watch::end_of(file, lease, self.shared, term))?,
         };
         let end = end.filter(|end| *end > self.shared);
         Ok(end.map(|end| self.now + end.since(self.shared)))
@@ -64,9 +69,9 @@ pub(super) fn claim(
     file: &Connection,
     thread: &str,
     owner: &str,
-    present: Present,
+    present: ClockReading,
     term: Duration,
-) -> Done<Result<Head, Fault>> {
+) -> SqliteResult<Result<Head, Fault>> {
     let (now, until) = (present.now, present.shared + term);
     // What was seen of the lease stays.
     if let Some(busy) = held(file, thread, owner, (present, term))? {
@@ -82,7 +87,7 @@ pub(super) fn claim(
     asked_of(thread, claimed.and_then(|mut claim| claim.query_row(values, head_of))).map(Ok)
 }
 
-pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> {
+pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> SqliteResult<()> {
     let release = "UPDATE thread SET owner = NULL, until = NULL WHERE name = ?1 AND owner = ?2
         RETURNING last";
     let mut release = asked(file.prepare_cached(release))?;
@@ -97,7 +102,7 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> Done<()> 
 }
 
 /// Adds batches that follow each other in one thread.
-pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<()> {
+pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> SqliteResult<()> {
     let (Some(first), Some(last)) = (batches.first(), batches.last()) else { return Ok(()) };
     let Batch { thread, owner, after, expected, .. } = first;
     if let Some(expected) = expected {
@@ -135,7 +140,7 @@ pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Done<(
 
 /// Fails unless an entry is the one that is expected there. To be asked within the
 /// transaction that adds what follows it.
-fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &Tag) -> Done<()> {
+fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &Tag) -> SqliteResult<()> {
     let found = "SELECT 1 FROM entry JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq = ?2 AND entry.tag = ?3";
     let values = params![thread, number(seq), tag.as_bytes()];
@@ -143,7 +148,7 @@ fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &Tag) -> Done<()> 
     if asked(found)? { Ok(()) } else { Err(conflict(thread)) }
 }
 
-pub(super) fn read(file: &Connection, thread: &str, span: Span) -> Done<Vec<Entry>> {
+pub(super) fn read(file: &Connection, thread: &str, span: Span) -> SqliteResult<Vec<Entry>> {
     let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body FROM entry
         JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq";
@@ -157,7 +162,7 @@ pub(super) fn marks(
     thread: &str,
     span: Span,
     kind: Option<EntryKind>,
-) -> Done<Vec<(Mark, Tag)>> {
+) -> SqliteResult<Vec<(Mark, Tag)>> {
     let list = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body) FROM entry
         JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 IS NULL OR kind = ?4) ORDER BY seq";
@@ -167,13 +172,17 @@ pub(super) fn marks(
     asked_of(thread, found.and_then(|mut list| list.query_map(values, mark_of)?.collect()))
 }
 
-pub(super) fn head(file: &Connection, thread: &str) -> Done<Option<Head>> {
+pub(super) fn head(file: &Connection, thread: &str) -> SqliteResult<Option<Head>> {
     let head = concat!("SELECT ", head!(), " FROM thread WHERE name = ?1");
     let found = file.prepare_cached(head);
     asked_of(thread, found.and_then(|mut found| found.query_row([thread], head_of).optional()))
 }
 
-pub(super) fn thread(file: &Connection, thread: &str, present: Present) -> Done<Option<Thread>> {
+pub(super) fn thread(
+    file: &Connection,
+    thread: &str,
+    present: ClockReading,
+) -> SqliteResult<Option<Thread>> {
     let found = file.prepare_cached(concat!(listed!(), " WHERE name = ?1"));
     let found = found.and_then(|mut found| found.query_row([thread], thread_of).optional());
     asked(found)?.map(|found| listed(file, found, present)).transpose()
@@ -183,8 +192,8 @@ pub(super) fn threads(
     file: &Connection,
     after: &str,
     limit: u32,
-    present: Present,
-) -> Done<Vec<Thread>> {
+    present: ClockReading,
+) -> SqliteResult<Vec<Thread>> {
     let list = concat!(listed!(), " WHERE name > ?1 ORDER BY name LIMIT ?2");
     let values = params![after, limit];
     let found: Vec<_> = asked(
@@ -193,7 +202,7 @@ pub(super) fn threads(
     found.into_iter().map(|found| listed(file, found, present)).collect()
 }
 
-pub(super) fn recent(file: &Connection, prefix: &str) -> Done<Vec<(String, Time)>> {
+pub(super) fn recent(file: &Connection, prefix: &str) -> SqliteResult<Vec<(String, Time)>> {
     // Text is compared by its bytes, and none of it has the last one.
     let list = "SELECT name, at FROM thread
         WHERE name >= ?1 AND name < CAST(CAST(?1 AS BLOB) || x'ff' AS TEXT) ORDER BY at DESC";
@@ -201,7 +210,12 @@ pub(super) fn recent(file: &Connection, prefix: &str) -> Done<Vec<(String, Time)
     asked(file.prepare_cached(list).and_then(|mut list| list.query_map([prefix], found)?.collect()))
 }
 
-pub(super) fn remove(file: &Connection, thread: &str, owner: &str, span: Span) -> Done<u64> {
+pub(super) fn remove(
+    file: &Connection,
+    thread: &str,
+    owner: &str,
+    span: Span,
+) -> SqliteResult<u64> {
     let held = "SELECT id FROM thread WHERE name = ?1 AND owner = ?2";
     let found = file.prepare_cached(held).and_then(|mut held| {
         held.query_row([thread, owner], |row| row.get::<_, i64>(0)).optional()
@@ -216,8 +230,8 @@ pub(super) fn remove(file: &Connection, thread: &str, owner: &str, span: Span) -
 pub(super) fn delete(
     file: &Connection,
     thread: &str,
-    present: Present,
-) -> Done<Result<bool, Fault>> {
+    present: ClockReading,
+) -> SqliteResult<Result<bool, Fault>> {
     if let Some(busy) = held(file, thread, "", (present, TERM))? {
         return Ok(Err(busy));
     }
@@ -227,7 +241,7 @@ pub(super) fn delete(
 }
 
 /// Puts other tags and bodies in the place of those that are there.
-pub(super) fn replace(file: &Connection, batch: &Batch) -> Done<()> {
+pub(super) fn replace(file: &Connection, batch: &Batch) -> SqliteResult<()> {
     let Batch { thread, owner, after, entries, tag, .. } = batch;
     let held = "UPDATE thread SET tag = ?1 WHERE name = ?2 AND owner = ?3 AND last = ?4
         RETURNING id";
@@ -250,14 +264,14 @@ fn held(
     file: &Connection,
     thread: &str,
     owner: &str,
-    (present, term): (Present, Duration),
-) -> Done<Option<Fault>> {
+    (present, term): (ClockReading, Duration),
+) -> SqliteResult<Option<Fault>> {
     let held = "SELECT id, owner, until FROM thread WHERE name = ?1 AND owner <> ?2";
     let found = file.prepare_cached(held);
     let of = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, String>(1)?, row.get(2)?));
     let found = found.and_then(|mut held| held.query_row([thread, owner], of).optional());
     let Some((id, holder, until)) = asked(found)? else { return Ok(None) };
-    let lease = Lease { thread: id, owner: &holder, until };
+    let lease = LeaseRow { thread: id, owner: &holder, until };
     let until = present.end_of(file, &lease, term)?;
     Ok(until.map(|until| busy(thread, until).with("owner", holder)))
 }
@@ -321,9 +335,13 @@ fn thread_of(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
     Ok((thread, row.get(8)?, lease))
 }
 
-fn listed(file: &Connection, (thread, id, lease): ThreadRow, present: Present) -> Done<Thread> {
+fn listed(
+    file: &Connection,
+    (thread, id, lease): ThreadRow,
+    present: ClockReading,
+) -> SqliteResult<Thread> {
     let Some((owner, until)) = lease else { return Ok(thread) };
-    let lease = Lease { thread: id, owner: &owner, until };
+    let lease = LeaseRow { thread: id, owner: &owner, until };
     let end = match present.end_of(file, &lease, TERM) {
         // Where nobody may write nothing can be watched, and lists are read all the same.
         Err(_) => Some(present.now + TERM),
@@ -342,14 +360,14 @@ fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get(column).map(i64::cast_unsigned)
 }
 
-fn asked<T>(answer: rusqlite::Result<T>) -> Done<T> {
+fn asked<T>(answer: rusqlite::Result<T>) -> SqliteResult<T> {
     answer.map_err(|error| {
         if is_misread(&error) { fault::corrupt(&error.to_string()) } else { fault::of(&error) }
     })
 }
 
 /// The same for what is read of one thread: others may be well.
-fn asked_of<T>(thread: &str, answer: rusqlite::Result<T>) -> Done<T> {
+fn asked_of<T>(thread: &str, answer: rusqlite::Result<T>) -> SqliteResult<T> {
     answer.map_err(|error| {
         if is_misread(&error) {
             corrupt(&format!("{error}, in the thread: {thread}")).with("thread", thread)

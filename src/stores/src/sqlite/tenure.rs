@@ -12,9 +12,9 @@ use crate::process::{PerProcess, forked};
 static OPEN: PerProcess<usize> = PerProcess::new(0, || 0);
 
 /// A file that is open, or being opened, until it is dropped.
-pub(super) struct Tenure(());
+pub(super) struct OpenFileGuard(());
 
-impl Tenure {
+impl OpenFileGuard {
     /// Refuses a fork of a process that had files open then.
     pub(super) fn begin() -> Result<Self, Fault> {
         for (process, open) in OPEN.here().1 {
@@ -28,7 +28,7 @@ impl Tenure {
     }
 }
 
-impl Drop for Tenure {
+impl Drop for OpenFileGuard {
     fn drop(&mut self) {
         let mut open = here();
         *open = open.saturating_sub(1);

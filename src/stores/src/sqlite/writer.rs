@@ -10,20 +10,20 @@ use antiphon_runtime::store::{Answer, Batch};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::chain::Asked;
-use super::file::File;
-use super::job::{GROUP, Job, Reply, Write, in_savepoint};
-use super::queue::{Asker, Doer, Haste, queue};
-use super::tenure::Tenure;
-use super::{Settings, Sync, fault};
+use super::chain::PendingBatch;
+use super::file::SqliteFile;
+use super::job::{GROUP, JobReply, SqliteJob, WriteJob, in_savepoint};
+use super::queue::{Consumer, FlushMode, Producer, queue};
+use super::tenure::OpenFileGuard;
+use super::{SqliteSettings, Sync, fault};
 use crate::process;
 
 /// So many bytes are written by whoever asks, who may have other things to do.
 const AT_ONCE: usize = 64 * 1024;
 
-pub(super) struct Writer {
-    file: Arc<Mutex<File>>,
-    jobs: Option<Asker<Job>>,
+pub(super) struct WriterThread {
+    file: Arc<Mutex<SqliteFile>>,
+    jobs: Option<Producer<SqliteJob>>,
     thread: Option<JoinHandle<()>>,
     /// What the file is called in messages.
     name: Arc<str>,
@@ -33,15 +33,15 @@ pub(super) struct Writer {
     process: u32,
 }
 
-impl Writer {
-    pub(super) fn start(path: &Path, settings: Settings) -> Result<Self, Fault> {
-        let tenure = Tenure::begin()?;
+impl WriterThread {
+    pub(super) fn start(path: &Path, settings: SqliteSettings) -> Result<Self, Fault> {
+        let tenure = OpenFileGuard::begin()?;
         let name: Arc<str> = path.display().to_string().into();
         let (jobs, mut todo) = queue(settings.delay);
         let (opened, answer) = channel();
         let path = path.to_owned();
         let work = move || {
-            let file = File::open(&path, settings).map(|file| Arc::new(Mutex::new(file)));
+            let file = SqliteFile::open(&path, settings).map(|file| Arc::new(Mutex::new(file)));
             // Nobody listens any more if the opener was interrupted.
             let _ = opened.send(file.clone());
             if let Ok(file) = file {
@@ -72,7 +72,7 @@ impl Writer {
             // Whoever asked may have gone.
             let _ = sender.send(file.and_then(work));
         });
-        self.put(Job::Read(look), Haste::Now);
+        self.put(SqliteJob::Read(look), FlushMode::Now);
         self.answered(answer)
     }
 
@@ -88,11 +88,11 @@ impl Writer {
             };
             Box::new(reply) as _
         });
-        self.put(Job::Write(Write::Change(change)), Haste::Now);
+        self.put(SqliteJob::Write(WriteJob::Change(change)), FlushMode::Now);
         self.answered(answer)
     }
 
-    /// [`Writer::write`] for what is done before a thread would have woken.
+    /// [`WriterThread::write`] for what is done before a thread would have woken.
     pub(super) fn write_little<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -103,9 +103,9 @@ impl Writer {
         }
     }
 
-    pub(super) fn append(&self, batch: Batch, now: Time, haste: Haste) -> Answer<()> {
+    pub(super) fn append(&self, batch: Batch, now: Time, haste: FlushMode) -> Answer<()> {
         let size: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
-        if haste == Haste::Now
+        if haste == FlushMode::Now
             && size <= AT_ONCE
             && let Some(done) =
                 self.at_once(&|file| super::statements::append(file, &[&batch], now))
@@ -113,7 +113,10 @@ impl Writer {
             return self.answer(done);
         }
         let (sender, answer) = oneshot::channel();
-        self.put(Job::Write(Write::Append(Asked { batch, now, reply: sender })), haste);
+        self.put(
+            SqliteJob::Write(WriteJob::Append(PendingBatch { batch, now, reply: sender })),
+            haste,
+        );
         let name = Arc::clone(&self.name);
         Box::pin(async move {
             let held = answer.await.map_or_else(|_| Err(fault::gone()), |(held, _)| held);
@@ -167,7 +170,7 @@ impl Writer {
         })
     }
 
-    fn put(&self, job: Job, haste: Haste) {
+    fn put(&self, job: SqliteJob, haste: FlushMode) {
         // If there is no thread, the answer says so.
         if let Some(jobs) = self.jobs.as_ref().filter(|_| self.is_own()) {
             jobs.put(job, haste);
@@ -175,7 +178,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for WriterThread {
     /// What was queued is still written.
     fn drop(&mut self) {
         self.jobs = None;
@@ -185,24 +188,28 @@ impl Drop for Writer {
     }
 }
 
-fn serve(file: &Mutex<File>, queue: &mut Doer<Job>) {
+fn serve(file: &Mutex<SqliteFile>, queue: &mut Consumer<SqliteJob>) {
     let backlog = lock(file).backlog();
     let mut waiting = None;
     while let Some(job) = waiting.take().or_else(|| queue.next(|| backlog.clear())) {
         match job {
-            Job::Read(work) => work(lock(file).look()),
-            Job::Write(first) => waiting = write(file, first, queue),
+            SqliteJob::Read(work) => work(lock(file).look()),
+            SqliteJob::Write(first) => waiting = write(file, first, queue),
         }
     }
 }
 
-fn lock(file: &Mutex<File>) -> MutexGuard<'_, File> {
+fn lock(file: &Mutex<SqliteFile>) -> MutexGuard<'_, SqliteFile> {
     file.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes one change and those that are queued behind it; gives back the job
 /// that ended the group, if one did.
-fn write(file: &Mutex<File>, first: Write, queue: &mut Doer<Job>) -> Option<Job> {
+fn write(
+    file: &Mutex<SqliteFile>,
+    first: WriteJob,
+    queue: &mut Consumer<SqliteJob>,
+) -> Option<SqliteJob> {
     let mut file = lock(file);
     let group = match file.begin() {
         Ok(group) => group,
@@ -226,13 +233,17 @@ fn write(file: &Mutex<File>, first: Write, queue: &mut Doer<Job>) -> Option<Job>
     next
 }
 
-fn carry_out(file: &Connection, first: Write, queue: &mut Doer<Job>) -> (Vec<Reply>, Option<Job>) {
+fn carry_out(
+    file: &Connection,
+    first: WriteJob,
+    queue: &mut Consumer<SqliteJob>,
+) -> (Vec<JobReply>, Option<SqliteJob>) {
     let (mut replies, mut size) = (Vec::new(), 0);
-    let mut next = Some(Job::Write(first));
+    let mut next = Some(SqliteJob::Write(first));
     // Some failures, such as a full disk, end the whole transaction.
     while size < GROUP && !file.is_autocommit() {
         match next.take().or_else(|| queue.more()) {
-            Some(Job::Write(write)) => {
+            Some(SqliteJob::Write(write)) => {
                 let (reply, changes, behind) = write.carry_out(file, queue);
                 replies.push(reply);
                 (size, next) = (size + changes, behind);

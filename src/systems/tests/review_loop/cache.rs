@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use antiphon_core::{Category, Fault, SideEffect, ToolOutcome, ToolSpec};
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::{CallContext, ManualClock, Tool};
-use antiphon_stores::{Durability, MemoryStore, Room, Seal, Vault};
+use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use antiphon_systems::review_loop::{Outcome, Session};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -177,9 +177,10 @@ async fn a_tool_that_both_have_is_one_and_two_of_a_name_are_two() {
 #[tokio::test]
 async fn a_question_that_goes_on_elsewhere_knows_what_was_looked_up() {
     let clock = Arc::new(ManualClock::default());
-    let vault = Vault::new(Arc::new(MemoryStore::new(clock.clone())), Arc::new(Seal::tagged()));
+    let vault =
+        SealedStore::new(Arc::new(MemoryStore::new(clock.clone())), Arc::new(Cipher::tagged()));
     let tool = Arc::new(Counting::new(SideEffect::Read));
-    let place = Arc::new(Room::new(vault, "q", Durability::Sync));
+    let place = Arc::new(StoredThread::new(vault, "q", Durability::Sync));
     // The process is lost while the critic looks at what was found.
     let mut scene = Scene::new(&json!({}))
         .role("planner", [plan(&["r"], &["e"])])

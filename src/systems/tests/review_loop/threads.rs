@@ -9,7 +9,9 @@ use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_models::{ScriptedModel, ScriptedReply};
 use antiphon_runtime::store::{Answer as Stored, Store};
 use antiphon_runtime::{Hold, ManualClock, Opened, Origin, Place, Stop, SystemClock};
-use antiphon_stores::{Durability, MemoryStore, Room, Seal, Settings, SqliteStore, Vault};
+use antiphon_stores::{
+    Cipher, Durability, MemoryStore, SealedStore, SqliteSettings, SqliteStore, StoredThread,
+};
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::{Answer, Outcome, Session};
 use serde_json::Value as Json;
@@ -24,11 +26,15 @@ fn memory() -> Arc<dyn Store> {
 
 fn sqlite(path: &Path) -> Arc<dyn Store> {
     let clock = Arc::new(SystemClock::new());
-    Arc::new(SqliteStore::open(path, Settings::default(), clock).unwrap())
+    Arc::new(SqliteStore::open(path, SqliteSettings::default(), clock).unwrap())
 }
 
-fn room(store: &Arc<dyn Store>, durability: Durability) -> Room {
-    Room::new(Vault::new(Arc::clone(store), Arc::new(Seal::tagged())), "q1", durability)
+fn room(store: &Arc<dyn Store>, durability: Durability) -> StoredThread {
+    StoredThread::new(
+        SealedStore::new(Arc::clone(store), Arc::new(Cipher::tagged())),
+        "q1",
+        durability,
+    )
 }
 
 fn within(place: impl Place + 'static) -> Session {
@@ -41,7 +47,7 @@ fn outside() -> Session {
 }
 
 /// What comes of it when another process goes on.
-async fn go_on(system: &ReviewLoop, room: Room) -> Answer {
+async fn go_on(system: &ReviewLoop, room: StoredThread) -> Answer {
     let session = Session { run_id: "another".into(), ..Session::new(outside().clock) };
     system.go_on(Arc::new(room), session).await.unwrap()
 }
@@ -70,7 +76,7 @@ enum Fate {
 
 /// A place where a run meets its fate.
 struct Doomed {
-    room: Room,
+    room: StoredThread,
     after: usize,
     fate: Fate,
     reached: Arc<tokio::sync::Notify>,
@@ -132,7 +138,7 @@ impl Hold for Fatal {
 }
 
 /// Asks until so many commits are durable, and leaves the run there.
-async fn die_after(system: &ReviewLoop, room: Room, commits: usize) -> bool {
+async fn die_after(system: &ReviewLoop, room: StoredThread, commits: usize) -> bool {
     let reached = Arc::new(tokio::sync::Notify::new());
     let place = Doomed { room, after: commits, fate: Fate::Dies, reached: Arc::clone(&reached) };
     tokio::select! {
