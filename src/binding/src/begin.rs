@@ -81,7 +81,7 @@ impl Begin {
     pub(crate) fn on(
         self,
         found: Option<LoadedThread<Object>>,
-        keeper: &mut CheckpointWriter<Object, ObjectCodec>,
+        checkpoint_writer: &mut CheckpointWriter<Object, ObjectCodec>,
         (engine, options, named): (&Engine, Options, bool),
         now: Time,
     ) -> Result<Begun, Fault> {
@@ -89,7 +89,7 @@ impl Begin {
         let (before, options, machine) = match (self, found) {
             (Self::Resume(_), None) => return Err(nothing()),
             (Self::Resume(answers), Some(found)) => {
-                let going = Going { keeper, engine, options, named };
+                let going = Going { checkpoint_writer, engine, options, named };
                 return going.resume(found, answers.as_ref(), now);
             }
             (Self::Turn(input), None) => {
@@ -112,7 +112,7 @@ impl Begin {
                 (before, options, machine)
             }
         };
-        keeper.begin(&header(engine, &options));
+        checkpoint_writer.begin(&header(engine, &options));
         let run_id = options.run_id;
         Ok(Begun { machine, run_id, before, idle: false, answered: Vec::new() })
     }
@@ -132,7 +132,7 @@ fn edited(engine: &Bound<'_, Engine>, input: Option<&Bound<'_, PyAny>>) -> PyRes
 
 /// What it takes to go on.
 struct Going<'a> {
-    keeper: &'a mut CheckpointWriter<Object, ObjectCodec>,
+    checkpoint_writer: &'a mut CheckpointWriter<Object, ObjectCodec>,
     engine: &'a Engine,
     options: Options,
     named: bool,
@@ -145,22 +145,22 @@ impl Going<'_> {
         answers: Option<&Object>,
         now: Time,
     ) -> Result<Begun, Fault> {
-        let Self { keeper, engine, mut options, named } = self;
+        let Self { checkpoint_writer, engine, mut options, named } = self;
         let LoadedThread { mut memory, header: stored, .. } = found;
         if let Some(stored) = stored {
             options.seed = stored.seed;
-            options.mark = keeper.mark(stored.mark);
+            options.mark = checkpoint_writer.mark(stored.mark);
             if !named {
                 options.run_id = stored.run_id;
             }
         }
-        keeper.begin(&header(engine, &options));
+        checkpoint_writer.begin(&header(engine, &options));
         let mut answered = Vec::new();
         let schemas = options.schemas;
         for commit in
             answers.map_or_else(|| Ok(Vec::new()), |given| commits(&memory, given, schemas))?
         {
-            answered.extend(keeper.keep(&commit, || None, now)?);
+            answered.extend(checkpoint_writer.keep(&commit, || None, now)?);
             memory.fold(&engine.graph, commit)?;
         }
         let pending_work = &memory.root.pending_work;

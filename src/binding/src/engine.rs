@@ -113,7 +113,7 @@ impl Engine {
     ) -> PyResult<impl Future<Output = Result<Vec<String>, Fault>> + Send + 'static> {
         let (py, place) = (place.py(), place.get());
         let about = (Arc::clone(&self.graph), place.values(py)?);
-        Ok(orphans(place.clerk(py)?, place.vault(py)?, about))
+        Ok(orphans(place.admin(py)?, place.sealed_store(py)?, about))
     }
 
     pub(crate) fn is_strict(&self) -> bool {

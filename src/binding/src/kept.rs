@@ -52,7 +52,7 @@ pub(crate) struct Kept {
 
 /// Where a thread is, and who writes to it.
 struct Place {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: String,
     owner: String,
 }
@@ -95,24 +95,28 @@ impl Kept {
         let py = engine.py();
         let begin = Begin::read(engine, input, place.as_node.as_deref())?;
         let (checkpoint, durability) = (place.checkpoint, place.durability);
-        let (vault, thread, owner) =
-            (place.vault(py)?, place.thread.clone(), owner::new(chance::seed(None)));
+        let (sealed_store, thread, owner) =
+            (place.sealed_store(py)?, place.thread.clone(), owner::new(chance::seed(None)));
         let values = Arc::new(place.values(py)?);
-        let place = Place { vault, thread, owner };
+        let place = Place { sealed_store, thread, owner };
         let graph = Arc::clone(&engine.get().graph);
-        let (vault, thread, owner) =
-            (place.vault.clone(), place.thread.clone(), place.owner.clone());
+        let (sealed_store, thread, owner) =
+            (place.sealed_store.clone(), place.thread.clone(), place.owner.clone());
         let stored = Arc::clone(&values);
         let opening = Box::pin(async move {
-            let (mut keeper, mut found) =
-                CheckpointWriter::take((vault, &thread), &owner, (graph, stored), durability)
-                    .await?;
+            let (mut checkpoint_writer, mut found) = CheckpointWriter::take(
+                (sealed_store, &thread),
+                &owner,
+                (graph, stored),
+                durability,
+            )
+            .await?;
             if let Some(seq) = checkpoint
                 && found.as_ref().is_none_or(|found| found.checkpoint != seq)
             {
-                found = keeper.go_back(seq).await?;
+                found = checkpoint_writer.go_back(seq).await?;
             }
-            Ok((keeper, found))
+            Ok((checkpoint_writer, found))
         });
         Ok(Box::new(Self {
             place: Some(place),
@@ -162,9 +166,9 @@ impl Kept {
     fn close(&mut self) -> Answer<()> {
         self.lease = None;
         match std::mem::replace(&mut self.stage, Stage::Gone) {
-            Stage::Open(mut keeper, _) | Stage::Idle(Some(mut keeper)) => {
-                self.checkpoint = keeper.checkpoint();
-                let (settled, closed) = (keeper.settle(), keeper.close());
+            Stage::Open(mut checkpoint_writer, _) | Stage::Idle(Some(mut checkpoint_writer)) => {
+                self.checkpoint = checkpoint_writer.checkpoint();
+                let (settled, closed) = (checkpoint_writer.settle(), checkpoint_writer.close());
                 Box::pin(async move {
                     let settled = settled.await;
                     closed.await.and(settled)
@@ -270,17 +274,17 @@ impl Core {
         let Some(kept) = self.kept.as_deref_mut() else { return };
         let stage = std::mem::replace(&mut kept.stage, Stage::Idle(None));
         let Stage::Opening(_, begin) = stage else { return };
-        let begun = opened.and_then(|(mut keeper, found)| {
+        let begun = opened.and_then(|(mut checkpoint_writer, found)| {
             if found.is_none()
                 && let Some(error) = begin.refusal(py)
             {
                 return Err(self.host.fault(py, error));
             }
             let about = (engine.get(), kept.options.clone(), kept.named);
-            let begun = begin.on(found, &mut keeper, about, self.now);
-            begun.map(|begun| (begun, Box::new(keeper)))
+            let begun = begin.on(found, &mut checkpoint_writer, about, self.now);
+            begun.map(|begun| (begun, Box::new(checkpoint_writer)))
         });
-        let (begun, keeper) = match begun {
+        let (begun, checkpoint_writer) = match begun {
             Ok(found) => found,
             Err(fault) => {
                 let answer = release(kept.place.as_ref());
@@ -289,12 +293,16 @@ impl Core {
             }
         };
         let Begun { machine, run_id, before, idle, answered } = begun;
-        if let Some(Place { vault, thread, owner }) = &kept.place {
-            kept.lease = Some(Lease::keep(vault.clone(), thread.clone(), owner.clone()));
+        if let Some(Place { sealed_store, thread, owner }) = &kept.place {
+            kept.lease = Some(Lease::keep(sealed_store.clone(), thread.clone(), owner.clone()));
         }
         let awaited =
             (!answered.is_empty()).then(|| Awaited { answer: all(answered), commit: None });
-        kept.stage = if idle { Stage::Idle(Some(keeper)) } else { Stage::Open(keeper, awaited) };
+        kept.stage = if idle {
+            Stage::Idle(Some(checkpoint_writer))
+        } else {
+            Stage::Open(checkpoint_writer, awaited)
+        };
         kept.begun = true;
         run.get().call_it(&run_id);
         self.before = before;
@@ -308,10 +316,10 @@ impl Core {
     /// Takes over what the run has committed.
     pub(crate) fn keep(&mut self, commit: &Commit<Object>) {
         let Some(kept) = self.kept.as_deref_mut() else { return self.keep_with_node(commit) };
-        let Stage::Open(keeper, waiting) = &mut kept.stage else {
+        let Stage::Open(checkpoint_writer, waiting) = &mut kept.stage else {
             return self.machine.committed(commit.id);
         };
-        match keeper.keep(commit, || self.machine.graph_snapshot(), self.now) {
+        match checkpoint_writer.keep(commit, || self.machine.graph_snapshot(), self.now) {
             Ok(None) => self.machine.committed(commit.id),
             Ok(Some(answer)) => *waiting = Some(Awaited { answer, commit: Some(commit.id) }),
             Err(fault) => self.give_up(fault),
@@ -329,16 +337,18 @@ impl Core {
     ) -> Result<Option<Answer<()>>, Fault> {
         let Some(kept) = self.kept.as_deref_mut() else { return self.relay(commit) };
         process::check(kept.process)?;
-        let Stage::Open(keeper, _) = &mut kept.stage else { return Ok(None) };
-        let answer = keeper.keep(commit, || None, self.clock.now());
+        let Stage::Open(checkpoint_writer, _) = &mut kept.stage else { return Ok(None) };
+        let answer = checkpoint_writer.keep(commit, || None, self.clock.now());
         answer.inspect_err(|fault| self.give_up(fault.clone()))
     }
 
     /// Nothing can be kept any more, so nothing more is to happen.
     fn give_up(&mut self, fault: Fault) {
         let Some(kept) = self.kept.as_deref_mut() else { return };
-        if let Stage::Open(keeper, _) = std::mem::replace(&mut kept.stage, Stage::Idle(None)) {
-            kept.stage = Stage::Idle(Some(keeper));
+        if let Stage::Open(checkpoint_writer, _) =
+            std::mem::replace(&mut kept.stage, Stage::Idle(None))
+        {
+            kept.stage = Stage::Idle(Some(checkpoint_writer));
         }
         let reason = fault.code.clone();
         kept.failed.get_or_insert(fault);
@@ -349,7 +359,7 @@ impl Core {
     /// Nobody will drive the run any more: its thread says so, and is let go.
     pub(crate) fn leave(&mut self) {
         let begun = self.kept.as_deref().is_some_and(|kept| match &kept.stage {
-            Stage::Open(keeper, _) => keeper.has_begun(),
+            Stage::Open(checkpoint_writer, _) => checkpoint_writer.has_begun(),
             _ => false,
         });
         if begun {
@@ -395,7 +405,7 @@ fn poll<T>(
 
 fn release(place: Option<&Place>) -> Answer<()> {
     match place {
-        Some(Place { vault, thread, owner }) => vault.release(thread, owner),
+        Some(Place { sealed_store, thread, owner }) => sealed_store.release(thread, owner),
         None => Box::pin(std::future::ready(Ok(()))),
     }
 }

@@ -5,6 +5,7 @@
 
 use pyo3::prelude::*;
 
+mod admin;
 mod agent;
 mod asking;
 mod begin;
@@ -12,7 +13,6 @@ mod blocking;
 mod builder;
 mod call;
 mod chance;
-mod clerk;
 mod codec;
 mod command;
 mod computation;

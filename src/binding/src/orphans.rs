@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_core::graph::Graph;
-use antiphon_stores::clerk::{RunStatus, ThreadFilter};
-use antiphon_stores::keeper::read;
+use antiphon_stores::admin::{RunStatus, ThreadFilter};
+use antiphon_stores::checkpoint_writer::read;
 use antiphon_stores::{SealedStore, ThreadAdmin};
 
 use crate::codec::ObjectCodec;
@@ -17,19 +17,19 @@ const PAGE: usize = 500;
 
 /// The names of the threads of a graph whose last run was lost, in order.
 pub(crate) async fn orphans(
-    clerk: ThreadAdmin,
-    vault: SealedStore,
+    admin: ThreadAdmin,
+    sealed_store: SealedStore,
     (graph, values): (Arc<Graph<Object>>, ObjectCodec),
 ) -> Result<Vec<String>, Fault> {
     let status = Some(RunStatus::Orphaned.as_str().to_owned());
     let filter = ThreadFilter { status, graph: Some(graph.name().to_owned()) };
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = clerk.list(&filter, after.as_deref(), PAGE).await?;
+        let page = admin.list(&filter, after.as_deref(), PAGE).await?;
         for listed in page.threads {
             // One of another graph of that name is none of ours; whatever else is
             // wrong with a thread is said when it is taken up.
-            let way = vault.way_to(&listed.thread, None).await?;
+            let way = sealed_store.way_to(&listed.thread, None).await?;
             let fits = read(&graph, &values, &way);
             if !fits.is_err_and(|fault| fault.code == "checkpoint_misfit") {
                 found.push(listed.thread);

@@ -32,7 +32,7 @@ pub(crate) fn open_history(
 ) -> PyResult<(View, HistoryReader<Object>)> {
     let py = place.py();
     let this = place.get();
-    let reader = HistoryReader::new(this.vault(py)?, &this.thread, this.checkpoint);
+    let reader = HistoryReader::new(this.sealed_store(py)?, &this.thread, this.checkpoint);
     Ok((View { live, values: this.values(py)? }, reader))
 }
 

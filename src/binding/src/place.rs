@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_runtime::SystemClock;
-use antiphon_stores::clerk::CopyRequest;
+use antiphon_stores::admin::CopyRequest;
 use antiphon_stores::{Durability, SealedStore, ThreadAdmin, owner};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -82,14 +82,14 @@ impl Place {
 
 impl Place {
     /// The store.
-    pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<SealedStore> {
-        self.saver.get().vault(py)
+    pub(crate) fn sealed_store(&self, py: Python<'_>) -> PyResult<SealedStore> {
+        self.saver.get().sealed_store(py)
     }
 
     /// Whoever sees to the threads of the store from outside.
-    pub(crate) fn clerk(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
+    pub(crate) fn admin(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
         let owner = owner::new(chance::seed(None));
-        Ok(ThreadAdmin::new(self.vault(py)?, Arc::new(SystemClock::new()), owner))
+        Ok(ThreadAdmin::new(self.sealed_store(py)?, Arc::new(SystemClock::new()), owner))
     }
 
     fn forking(
@@ -98,11 +98,11 @@ impl Place {
         to: ThreadName,
         run_id: &str,
     ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + 'static> {
-        let (clerk, checkpoint) = (self.clerk(py)?, self.checkpoint);
+        let (admin, checkpoint) = (self.admin(py)?, self.checkpoint);
         let (from, to, run_id) = (self.thread.clone(), to.for_new(py)?, run_id.to_owned());
         Ok(async move {
             let copying = CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id };
-            clerk.copy(copying).await
+            admin.copy(copying).await
         })
     }
 

@@ -86,7 +86,11 @@ pub(crate) fn put<'py>(
 }
 
 fn room(py: Python<'_>, place: &Place) -> PyResult<Arc<dyn Port>> {
-    Ok(Arc::new(StoredThread::new(place.vault(py)?, place.thread.as_str(), place.durability)))
+    Ok(Arc::new(StoredThread::new(
+        place.sealed_store(py)?,
+        place.thread.as_str(),
+        place.durability,
+    )))
 }
 
 fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResult<Asked> {

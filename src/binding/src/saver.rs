@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::Store;
-use antiphon_stores::clerk::PruneRequest;
+use antiphon_stores::admin::PruneRequest;
 use antiphon_stores::{Cipher, MemoryStore, ProcessGuard, RetentionPolicy, SealedStore, process};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::clerk::{self, Wanted};
+use crate::admin::{self, Wanted};
 use crate::fault::to_exception;
 use crate::forks;
 use crate::given::{self, Limit, ThreadName};
@@ -52,9 +52,9 @@ impl Saver {
         // Each step that is kept asks which process this is.
         forks::watch(py);
         let name = store.name().to_owned();
-        let vault =
+        let sealed_store =
             waited(py, SealedStore::unlock(Arc::new(ProcessGuard::new(store)), Arc::new(seal)))?;
-        let (held, keep) = (Mutex::new(Some(vault)), RetentionPolicy::default());
+        let (held, keep) = (Mutex::new(Some(sealed_store)), RetentionPolicy::default());
         Ok(Self { name, pickles: false, keep, held, process: process::id() })
     }
 
@@ -74,10 +74,10 @@ impl Saver {
     }
 
     /// The store, unless it was closed, or this is a fork of the process that has opened it.
-    pub(crate) fn vault(&self, py: Python<'_>) -> PyResult<SealedStore> {
+    pub(crate) fn sealed_store(&self, py: Python<'_>) -> PyResult<SealedStore> {
         process::check(self.process).map_err(|fault| to_exception(py, &fault))?;
         let found = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        found.map(|vault| vault.keeping(self.keep)).ok_or_else(|| {
+        found.map(|sealed_store| sealed_store.keeping(self.keep)).ok_or_else(|| {
             let message = format!("the store was closed: {}", self.name);
             let fault = Fault::new(Category::Validation, "store_closed", message)
                 .hint("open it again, or keep it open for as long as graphs use it");
@@ -96,7 +96,7 @@ impl Saver {
         let idle = delete_after.map(|after| given::span("delete_after", after)).transpose()?;
         let keep = if keep.is_all() { self.keep } else { keep };
         let pruning = PruneRequest { keep, idle, rehearsal };
-        clerk::check(py, &pruning)?;
+        admin::check(py, &pruning)?;
         Ok(pruning)
     }
 
@@ -152,7 +152,7 @@ impl Saver {
         limit: Limit,
     ) -> PyResult<Vec<ThreadSummary>> {
         let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        let found = waited(py, wanted.of(clerk::of(self.vault(py)?)))?;
+        let found = waited(py, wanted.of(admin::of(self.sealed_store(py)?)))?;
         Ok(found.iter().map(Into::into).collect())
     }
 
@@ -168,7 +168,7 @@ impl Saver {
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        awaited(py, wanted.of(clerk::of(self.vault(py)?)), |py, found| {
+        awaited(py, wanted.of(admin::of(self.sealed_store(py)?)), |py, found| {
             let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
             Ok(found.into_pyobject(py)?.unbind())
         })
@@ -186,8 +186,8 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<ThreadDetail> {
-        let clerk = clerk::of(self.vault(py)?);
-        ThreadDetail::read(py, &waited(py, clerk.show(&thread_id.0, limit.0))?)
+        let admin = admin::of(self.sealed_store(py)?);
+        ThreadDetail::read(py, &waited(py, admin.show(&thread_id.0, limit.0))?)
     }
 
     /// `thread` on the caller's event loop.
@@ -198,8 +198,8 @@ impl Saver {
         thread_id: ThreadName,
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let clerk = clerk::of(self.vault(py)?);
-        let shown = async move { clerk.show(&thread_id.0, limit.0).await };
+        let admin = admin::of(self.sealed_store(py)?);
+        let shown = async move { admin.show(&thread_id.0, limit.0).await };
         awaited(py, shown, |py, detail| {
             Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
         })
@@ -232,10 +232,10 @@ impl Saver {
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
     ) -> PyResult<Pruned> {
-        let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let clerk = clerk::of(self.vault(py)?);
-        waited(py, clerk::prune(clerk, thread_id.map(|name| name.0), pruning)).map(Into::into)
+        let admin = admin::of(self.sealed_store(py)?);
+        waited(py, admin::prune(admin, thread_id.map(|name| name.0), pruning)).map(Into::into)
     }
 
     /// `prune` on the caller's event loop.
@@ -251,10 +251,10 @@ impl Saver {
         delete_after: Option<Bound<'_, PyAny>>,
         dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
-        let clerk = clerk::of(self.vault(py)?);
-        awaited(py, clerk::prune(clerk, thread_id.map(|name| name.0), pruning), |py, removed| {
+        let admin = admin::of(self.sealed_store(py)?);
+        awaited(py, admin::prune(admin, thread_id.map(|name| name.0), pruning), |py, removed| {
             Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind())
         })
     }
@@ -276,9 +276,9 @@ impl Saver {
     ) -> PyResult<()> {
         let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
         let to = to.for_new(py)?;
-        let clerk = clerk::of(self.vault(py)?);
-        let run_id = clerk::run_id();
-        waited(py, clerk::copy(clerk, (thread_id.0, to), checkpoint, run_id))
+        let admin = admin::of(self.sealed_store(py)?);
+        let run_id = admin::run_id();
+        waited(py, admin::copy(admin, (thread_id.0, to), checkpoint, run_id))
     }
 
     /// `copy_thread` on the caller's event loop.
@@ -292,9 +292,9 @@ impl Saver {
     ) -> PyResult<Bound<'py, PyAny>> {
         let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
         let to = to.for_new(py)?;
-        let clerk = clerk::of(self.vault(py)?);
-        let run_id = clerk::run_id();
-        let copied = clerk::copy(clerk, (thread_id.0, to), checkpoint, run_id);
+        let admin = admin::of(self.sealed_store(py)?);
+        let run_id = admin::run_id();
+        let copied = admin::copy(admin, (thread_id.0, to), checkpoint, run_id);
         awaited(py, copied, |py, ()| Ok(py.None()))
     }
 
@@ -303,8 +303,8 @@ impl Saver {
     /// Raises a `StateError` with the code `thread_busy` if a run writes to it.
     #[pyo3(signature = (thread_id: "str"))]
     fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
-        let clerk = clerk::of(self.vault(py)?);
-        waited(py, clerk.delete(&thread_id.0)).map(|_| ())
+        let admin = admin::of(self.sealed_store(py)?);
+        waited(py, admin.delete(&thread_id.0)).map(|_| ())
     }
 
     /// `delete_thread` on the caller's event loop.
@@ -314,8 +314,8 @@ impl Saver {
         py: Python<'py>,
         thread_id: ThreadName,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let clerk = clerk::of(self.vault(py)?);
-        awaited(py, async move { clerk.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
+        let admin = admin::of(self.sealed_store(py)?);
+        awaited(py, async move { admin.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
     }
 
     /// Writes anew, with the first of the saver's keys, what was written with another one of
@@ -324,14 +324,14 @@ impl Saver {
     ///
     /// Once none are, the other keys are not needed any more.
     fn rekey(&self, py: Python<'_>) -> PyResult<Rekeyed> {
-        let clerk = clerk::of(self.vault(py)?);
-        waited(py, async move { clerk.rekey().await }).map(Into::into)
+        let admin = admin::of(self.sealed_store(py)?);
+        waited(py, async move { admin.rekey().await }).map(Into::into)
     }
 
     /// `rekey` on the caller's event loop.
     fn arekey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let clerk = clerk::of(self.vault(py)?);
-        awaited(py, async move { clerk.rekey().await }, |py, rekeyed| {
+        let admin = admin::of(self.sealed_store(py)?);
+        awaited(py, async move { admin.rekey().await }, |py, rekeyed| {
             Ok(Rekeyed::from(rekeyed).into_pyobject(py)?.into_any().unbind())
         })
     }
@@ -339,12 +339,12 @@ impl Saver {
     /// Gives the room of what was removed back to the disk: until then the store uses it again
     /// by itself. Others may go on meanwhile.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        waited(py, self.vault(py)?.store().compact())
+        waited(py, self.sealed_store(py)?.store().compact())
     }
 
     /// `compact` on the caller's event loop.
     fn acompact<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaited(py, self.vault(py)?.store().compact(), |py, ()| Ok(py.None()))
+        awaited(py, self.sealed_store(py)?.store().compact(), |py, ()| Ok(py.None()))
     }
 
     const fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -395,7 +395,7 @@ impl MemorySaver {
     ) -> PyResult<PyClassInitializer<Self>> {
         let store = MemoryStore::new(Arc::new(SystemClock::new()));
         let saver = Saver::open(py, store, Cipher::tagged())?;
-        let keep = clerk::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use antiphon_core::Time;
-use antiphon_stores::shelf::{CheckpointKeys, copied, remove_checkpoints};
+use antiphon_stores::langgraph_thread::{CheckpointKeys, copied, remove_checkpoints};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -290,12 +290,12 @@ impl Writes {
 
 async fn remove(desk: Arc<Desk>, thread: String, gone: Arc<CheckpointKeys>) -> PyResult<()> {
     let is_empty = Arc::new(AtomicBool::new(false));
-    let changed = desk.replace(&thread, |vault, mut shelf| {
+    let changed = desk.replace(&thread, |sealed_store, mut langgraph_thread| {
         let (gone, is_empty) = (Arc::clone(&gone), Arc::clone(&is_empty));
         async move {
-            let first = remove_checkpoints(&vault, &mut shelf, &gone).await?;
-            is_empty.store(shelf.marks().next().is_none(), Ordering::Relaxed);
-            Ok((shelf, first))
+            let first = remove_checkpoints(&sealed_store, &mut langgraph_thread, &gone).await?;
+            is_empty.store(langgraph_thread.marks().next().is_none(), Ordering::Relaxed);
+            Ok((langgraph_thread, first))
         }
     });
     changed.await?;
@@ -303,9 +303,9 @@ async fn remove(desk: Arc<Desk>, thread: String, gone: Arc<CheckpointKeys>) -> P
 }
 
 async fn copy(desk: Arc<Desk>, source: String, target: String) -> PyResult<()> {
-    let changed = desk.replace(&target, |vault, shelf| {
+    let changed = desk.replace(&target, |sealed_store, langgraph_thread| {
         let source = source.clone();
-        async move { Ok((copied(&vault, &source, shelf).await?, None)) }
+        async move { Ok((copied(&sealed_store, &source, langgraph_thread).await?, None)) }
     });
     changed.await
 }
@@ -316,10 +316,12 @@ async fn delete(desk: Arc<Desk>, thread: String) -> PyResult<()> {
 
 impl Desk {
     async fn marks(self: Arc<Self>, thread: String) -> PyResult<Vec<Marked>> {
-        let slot = self.fresh(&self.vault()?, &thread).await.map_err(|fault| raised(&fault))?;
+        let slot =
+            self.fresh(&self.sealed_store()?, &thread).await.map_err(|fault| raised(&fault))?;
         Ok(Python::attach(|py| {
             let slot = desk::held(py, &slot);
-            let marks = slot.shelf.iter().flat_map(antiphon_stores::LangGraphThread::marks);
+            let marks =
+                slot.langgraph_thread.iter().flat_map(antiphon_stores::LangGraphThread::marks);
             let told = marks.map(|(space, id, mark)| {
                 (space.to_owned(), id.to_owned(), mark.parent.clone(), mark.run.clone())
             });
@@ -333,7 +335,8 @@ impl Desk {
         (space, id, before): Chosen,
         (after, limit): Page,
     ) -> PyResult<Vec<(String, String)>> {
-        let slot = self.fresh(&self.vault()?, &thread).await.map_err(|fault| raised(&fault))?;
+        let slot =
+            self.fresh(&self.sealed_store()?, &thread).await.map_err(|fault| raised(&fault))?;
         let is_chosen = |(id_here, space_here): &(&str, &str)| {
             space.as_ref().is_none_or(|space| space == space_here)
                 && id.as_ref().is_none_or(|id| id == id_here)
@@ -344,7 +347,8 @@ impl Desk {
         };
         Ok(Python::attach(|py| {
             let slot = desk::held(py, &slot);
-            let marks = slot.shelf.iter().flat_map(antiphon_stores::LangGraphThread::marks);
+            let marks =
+                slot.langgraph_thread.iter().flat_map(antiphon_stores::LangGraphThread::marks);
             let found = marks.map(|(space, id, _)| (id, space)).filter(is_chosen);
             let mut found: Vec<_> = found.collect();
             found.sort_unstable_by(|one, other| other.cmp(one));
@@ -354,8 +358,8 @@ impl Desk {
     }
 
     async fn threads(self: Arc<Self>) -> PyResult<Vec<(String, u64)>> {
-        let vault = self.vault()?;
-        let found = vault.store().recent(PREFIX).await.map_err(|fault| raised(&fault))?;
+        let sealed_store = self.sealed_store()?;
+        let found = sealed_store.store().recent(PREFIX).await.map_err(|fault| raised(&fault))?;
         let ours = |(name, at): (String, Time)| {
             name.strip_prefix(PREFIX).map(|name| (name.to_owned(), at.as_micros()))
         };

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use antiphon_core::Time;
 use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
-use antiphon_stores::clerk::{
+use antiphon_stores::admin::{
     self, OpenQuestion, PruneReport as Removed, RekeyReport as ClosedAnew, RunStatus,
 };
 use antiphon_stores::codec::{ByteReader, ValueCodec};
@@ -54,9 +54,9 @@ impl ThreadSummary {
     }
 }
 
-impl From<&clerk::ThreadSummary> for ThreadSummary {
-    fn from(listed: &clerk::ThreadSummary) -> Self {
-        let clerk::ThreadSummary { thread, status, asking, graph, run_id, step, began, at, size } =
+impl From<&admin::ThreadSummary> for ThreadSummary {
+    fn from(listed: &admin::ThreadSummary) -> Self {
+        let admin::ThreadSummary { thread, status, asking, graph, run_id, step, began, at, size } =
             listed;
         Self {
             thread: thread.clone(),
@@ -106,9 +106,9 @@ impl RunSummary {
     }
 }
 
-impl From<&clerk::RunSummary> for RunSummary {
-    fn from(turn: &clerk::RunSummary) -> Self {
-        let clerk::RunSummary { run_id, graph, status, began, at, checkpoints, size } = turn;
+impl From<&admin::RunSummary> for RunSummary {
+    fn from(turn: &admin::RunSummary) -> Self {
+        let admin::RunSummary { run_id, graph, status, began, at, checkpoints, size } = turn;
         Self {
             run_id: run_id.clone(),
             graph: graph.clone(),
@@ -153,9 +153,9 @@ impl CheckpointSummary {
     }
 }
 
-impl From<&clerk::CheckpointSummary> for CheckpointSummary {
-    fn from(instant: &clerk::CheckpointSummary) -> Self {
-        let clerk::CheckpointSummary { seq, parent, step, at, source, ran, next, size } = instant;
+impl From<&admin::CheckpointSummary> for CheckpointSummary {
+    fn from(instant: &admin::CheckpointSummary) -> Self {
+        let admin::CheckpointSummary { seq, parent, step, at, source, ran, next, size } = instant;
         let source = source.map(|source| match source {
             WriteSource::Begin | WriteSource::Turn => "input",
             WriteSource::Step => "step",
@@ -206,7 +206,7 @@ impl ThreadDetail {
 
 impl ThreadDetail {
     /// Values of types that Python does not have by itself stay unread.
-    pub(crate) fn read(py: Python<'_>, detail: &clerk::ThreadDetail) -> PyResult<Self> {
+    pub(crate) fn read(py: Python<'_>, detail: &admin::ThreadDetail) -> PyResult<Self> {
         let unread = py.import("antiphon.checkpoint._unread")?.getattr("UNREAD")?;
         let codec = ObjectCodec::new(unread.unbind());
         let read = |bytes: &[u8]| {

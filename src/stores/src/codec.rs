@@ -10,16 +10,16 @@ use antiphon_core::{Category, Fault};
 
 mod called;
 mod change;
-mod glance;
 mod names;
 mod pending_work;
 pub(crate) mod reader;
+mod summary;
 mod value;
 mod writer;
 
-pub(crate) use glance::end;
-pub use glance::{CommitEvent, CommitSummary, WrittenValue};
 pub use reader::{ByteReader, Item};
+pub(crate) use summary::end;
+pub use summary::{CommitEvent, CommitSummary, WrittenValue};
 pub use value::{JsonCodec, ValueCodec};
 pub use writer::{ByteWriter, Open};
 

@@ -20,8 +20,8 @@ use antiphon_core::value::Value;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::EntryKind;
 
+use crate::checkpoint_writer::RunHeader;
 use crate::codec::{Codec, ValueCodec};
-use crate::keeper::RunHeader;
 use crate::log::{OpenedEntry, SealedStore};
 
 /// A checkpoint: the graph between two supersteps, and what has happened since.
@@ -64,7 +64,7 @@ pub struct HistoryPage<V> {
 /// Call [`HistoryReader::load`], then [`HistoryReader::page`] until that gives
 /// nothing, and begin anew; it is over once [`HistoryReader::is_finished`].
 pub struct HistoryReader<V> {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: String,
     /// Where the next older part ends.
     older: Older,
@@ -90,11 +90,11 @@ impl<V: Value> HistoryReader<V> {
     pub const PAGE: usize = 16;
 
     /// The history of a thread, from one of its checkpoints back, or from its tip.
-    pub fn new(vault: SealedStore, thread: &str, from: Option<u64>) -> Self {
+    pub fn new(sealed_store: SealedStore, thread: &str, from: Option<u64>) -> Self {
         let older = from.map_or(Older::Tip, Older::Checkpoint);
         let (loaded, carried, segments) = (None, Vec::new(), Vec::new());
         let thread = thread.to_owned();
-        Self { vault, thread, older, loaded, carried, segments, is_first: true }
+        Self { sealed_store, thread, older, loaded, carried, segments, is_first: true }
     }
 
     /// Whether there are no more checkpoints.
@@ -111,13 +111,13 @@ impl<V: Value> HistoryReader<V> {
         if self.loaded.is_some() || !self.segments.is_empty() {
             return Ok(());
         }
-        let Self { vault, thread, .. } = self;
+        let Self { sealed_store, thread, .. } = self;
         let way = match self.older {
-            Older::Tip => vault.way_to(thread, None).await?,
-            Older::Checkpoint(seq) => vault.way_to_checkpoint(thread, seq).await?,
-            Older::Entry(seq) => match vault.way_to(thread, Some(seq)).await {
+            Older::Tip => sealed_store.way_to(thread, None).await?,
+            Older::Checkpoint(seq) => sealed_store.way_to_checkpoint(thread, seq).await?,
+            Older::Entry(seq) => match sealed_store.way_to(thread, Some(seq)).await {
                 // It was pruned while it was read.
-                Err(_) if vault.store().find(thread, seq).await?.is_none() => Vec::new(),
+                Err(_) if sealed_store.store().find(thread, seq).await?.is_none() => Vec::new(),
                 way => way?,
             },
             Older::Nothing => return Ok(()),
@@ -125,7 +125,7 @@ impl<V: Value> HistoryReader<V> {
         self.older = match way.first().map_or(0, |first| first.parent) {
             0 => Older::Nothing,
             // What came before a snapshot may have been pruned.
-            before if vault.store().find(thread, before).await?.is_none() => Older::Nothing,
+            before if sealed_store.store().find(thread, before).await?.is_none() => Older::Nothing,
             before => Older::Entry(before),
         };
         self.loaded = (!way.is_empty()).then_some(way);

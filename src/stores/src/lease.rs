@@ -39,7 +39,7 @@ struct LeaseRegistry {
 }
 
 struct HeldLease {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: String,
     owner: String,
 }
@@ -50,11 +50,11 @@ static LEASES: PerProcess<LeaseRegistry> =
 impl Lease {
     /// Keeps a thread that was claimed just now.
     #[must_use]
-    pub fn keep(vault: SealedStore, thread: String, owner: String) -> Self {
+    pub fn keep(sealed_store: SealedStore, thread: String, owner: String) -> Self {
         let mut leases = LeaseRegistry::here();
         leases.next += 1;
         let id = leases.next;
-        leases.held.insert(id, HeldLease { vault, thread, owner });
+        leases.held.insert(id, HeldLease { sealed_store, thread, owner });
         if !leases.renewed {
             // Without a thread for it the lease lasts for a term.
             let renewing = std::thread::Builder::new().name("antiphon-leases".into()).spawn(renew);
@@ -100,9 +100,9 @@ fn renew() {
             leases.renewed = false;
             return;
         }
-        for HeldLease { vault, thread, owner } in leases.held.values() {
+        for HeldLease { sealed_store, thread, owner } in leases.held.values() {
             // Queued at once. If the thread was lost, the next commit says so.
-            drop(vault.store().claim(thread, owner, TERM));
+            drop(sealed_store.store().claim(thread, owner, TERM));
         }
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store};
 
+use crate::cipher::{Cipher, EntryPosition};
 use crate::codec::damaged_chain;
-use crate::keep::RetentionPolicy;
 use crate::lease::ThreadRelease;
 use crate::reread::retry_torn_read;
-use crate::seal::{Cipher, EntryPosition};
+use crate::retention::RetentionPolicy;
 
 /// An entry that has been opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,7 +250,7 @@ impl SealedStore {
 
 /// The right to write to a thread, and where it is.
 pub struct ThreadLog {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: Arc<str>,
     owner: Arc<str>,
     /// The entry that the next one follows.
@@ -274,17 +274,17 @@ impl ThreadLog {
     /// # Errors
     /// `thread_busy` if another owner holds it, and those of [`SealedStore::way_to`].
     pub async fn open(
-        vault: SealedStore,
+        sealed_store: SealedStore,
         thread: &str,
         owner: &str,
         term: Duration,
     ) -> Result<(Self, Vec<OpenedEntry>), Fault> {
-        let head = vault.store.claim(thread, owner, term).await?;
-        let way = vault.way_from(thread, &head).await;
+        let head = sealed_store.store.claim(thread, owner, term).await?;
+        let way = sealed_store.way_from(thread, &head).await;
         let (last, way) = match way {
             Ok(found) => found,
             Err(fault) => {
-                vault.release(thread, owner).await?;
+                sealed_store.release(thread, owner).await?;
                 return Err(fault);
             }
         };
@@ -298,7 +298,7 @@ impl ThreadLog {
             base: first.map_or(0, |record| record.seq),
             since: way.iter().map(|record| record.body.len()).sum::<usize>() - snapshot,
             snapshot,
-            vault,
+            sealed_store,
         };
         Ok((log, way))
     }
@@ -316,7 +316,7 @@ impl ThreadLog {
     /// `checkpoint_unknown` if the thread has none of that number, and those of
     /// [`SealedStore::way_to`].
     pub async fn go_back(&mut self, seq: u64) -> Result<Vec<OpenedEntry>, Fault> {
-        let way = self.vault.way_to_checkpoint(&self.thread, seq).await?;
+        let way = self.sealed_store.way_to_checkpoint(&self.thread, seq).await?;
         let first = way.first().filter(|record| record.kind == EntryKind::Snapshot);
         self.snapshot = first.map_or(0, |record| record.body.len());
         self.since = way.iter().map(|record| record.body.len()).sum::<usize>() - self.snapshot;
@@ -340,7 +340,7 @@ impl ThreadLog {
     /// is pruned as it is written they come earlier: what goes makes up for it.
     pub fn wants_snapshot(&self) -> bool {
         let (least, times) =
-            if self.vault.keep.is_all() { Self::SNAPSHOT } else { Self::PRUNED_SNAPSHOT };
+            if self.sealed_store.keep.is_all() { Self::SNAPSHOT } else { Self::PRUNED_SNAPSHOT };
         self.since > least.max(self.snapshot * times)
     }
 
@@ -356,7 +356,7 @@ impl ThreadLog {
         at: Time,
     ) -> Result<Answer<()>, Fault> {
         let batch = self.batch(entries, step, at)?;
-        Ok(self.vault.store.append(batch))
+        Ok(self.sealed_store.store.append(batch))
     }
 
     /// The same for entries that nobody waits for yet.
@@ -370,7 +370,7 @@ impl ThreadLog {
         at: Time,
     ) -> Result<Answer<()>, Fault> {
         let batch = self.batch(entries, step, at)?;
-        Ok(self.vault.store.append_soon(batch))
+        Ok(self.sealed_store.store.append_soon(batch))
     }
 
     fn batch(
@@ -392,11 +392,11 @@ impl ThreadLog {
                 since += body.len();
             }
             let record = OpenedEntry { seq, parent, kind, step, at, body };
-            closed.push(self.vault.close(&self.thread, record, base)?);
+            closed.push(self.sealed_store.close(&self.thread, record, base)?);
             (tip, last) = (seq, seq);
         }
         let about = (Arc::clone(&self.thread), Arc::clone(&self.owner));
-        let batch = self.vault.batch(about, self.last, closed)?;
+        let batch = self.sealed_store.batch(about, self.last, closed)?;
         (self.tip, self.last) = (tip, last);
         (self.base, self.since, self.snapshot) = (base, since, snapshot);
         Ok(batch)
@@ -404,17 +404,17 @@ impl ThreadLog {
 
     /// Keeps the thread for `term` from now.
     pub fn renew(&self, term: Duration) -> Answer<Head> {
-        self.vault.store.claim(&self.thread, &self.owner, term)
+        self.sealed_store.store.claim(&self.thread, &self.owner, term)
     }
 
     /// What it is called, who writes to it, and where it is.
     pub(crate) fn place(&self) -> (&SealedStore, (&str, &str)) {
-        (&self.vault, (&self.thread, &self.owner))
+        (&self.sealed_store, (&self.thread, &self.owner))
     }
 
     /// Lets the thread go.
     pub fn release(self) -> Answer<()> {
-        self.vault.release(&self.thread, &self.owner)
+        self.sealed_store.release(&self.thread, &self.owner)
     }
 }
 

@@ -20,7 +20,6 @@ use antiphon_runtime::store::{
 mod address;
 mod fault;
 mod group;
-mod lane;
 mod link;
 mod pool;
 mod protection;
@@ -31,6 +30,7 @@ mod schema;
 mod statements;
 mod tls;
 mod work;
+mod worker;
 
 use address::Address;
 use pool::ConnectionPool;

@@ -19,19 +19,19 @@ use antiphon_runtime::store::{
     Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
 };
 
-mod anchor;
 mod backlog;
 mod chain;
 mod compact;
 mod fault;
 mod file;
+mod file_identity;
 mod job;
 mod lease_watch;
+mod open_file_guard;
 mod protection;
 mod queue;
 mod schema;
 mod statements;
-mod tenure;
 mod writer;
 
 use queue::FlushMode;

@@ -34,7 +34,7 @@ fn open(path: &Path) -> Result<SqliteStore, Fault> {
     SqliteStore::open(path, SqliteSettings::default(), Arc::new(ManualClock::default()))
 }
 
-fn vault(store: SqliteStore) -> SealedStore {
+fn sealed_store(store: SqliteStore) -> SealedStore {
     SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
@@ -43,10 +43,10 @@ fn body(thread: usize, step: u64) -> Vec<u8> {
 }
 
 /// Writes some threads, and a snapshot in the middle of each.
-async fn write(vault: &SealedStore) {
+async fn write(sealed_store: &SealedStore) {
     for thread in 0..THREADS {
         let name = format!("t{thread}");
-        let (mut log, _) = ThreadLog::open(vault.clone(), &name, "me", TERM).await.unwrap();
+        let (mut log, _) = ThreadLog::open(sealed_store.clone(), &name, "me", TERM).await.unwrap();
         for step in 1..=STEPS {
             let body = body(thread, step);
             let kind = if step == STEPS / 2 { EntryKind::Snapshot } else { EntryKind::Step };
@@ -80,10 +80,10 @@ async fn read(path: &Path) -> Vec<Result<u64, String>> {
             return vec![Err(fault.code.clone()); THREADS];
         }
     };
-    let vault = vault(store);
+    let sealed_store = sealed_store(store);
     let mut found = Vec::new();
     for thread in 0..THREADS {
-        found.push(checked(thread, vault.way_to(&format!("t{thread}"), None).await));
+        found.push(checked(thread, sealed_store.way_to(&format!("t{thread}"), None).await));
     }
     found
 }
@@ -97,16 +97,16 @@ struct Original {
 impl Original {
     async fn closed() -> Self {
         let folder = TempDir::new().unwrap();
-        let vault = vault(open(&folder.path().join("runs.db")).unwrap());
-        write(&vault).await;
+        let sealed_store = sealed_store(open(&folder.path().join("runs.db")).unwrap());
+        write(&sealed_store).await;
         Self { folder, _vault: None }
     }
 
     async fn open() -> Self {
         let folder = TempDir::new().unwrap();
-        let vault = vault(open(&folder.path().join("runs.db")).unwrap());
-        write(&vault).await;
-        Self { folder, _vault: Some(vault) }
+        let sealed_store = sealed_store(open(&folder.path().join("runs.db")).unwrap());
+        write(&sealed_store).await;
+        Self { folder, _vault: Some(sealed_store) }
     }
 
     /// As a process that dies now would leave it.
@@ -300,8 +300,8 @@ async fn a_disk_that_is_full_takes_whole_batches_or_nothing() {
     let path = folder.path().join("runs.db");
     let settings = SqliteSettings { max_bytes: Some(300_000), ..SqliteSettings::default() };
     let store = SqliteStore::open(&path, settings, Arc::new(ManualClock::default())).unwrap();
-    let vault = vault(store);
-    let (mut log, _) = ThreadLog::open(vault.clone(), "t0", "me", TERM).await.unwrap();
+    let sealed_store = sealed_store(store);
+    let (mut log, _) = ThreadLog::open(sealed_store.clone(), "t0", "me", TERM).await.unwrap();
     let mut kept = 0;
     let fault = loop {
         let entries = [(EntryKind::Step, vec![1; 2000]), (EntryKind::Part, vec![2; 7000])];
@@ -312,11 +312,11 @@ async fn a_disk_that_is_full_takes_whole_batches_or_nothing() {
     };
     assert_eq!(fault.code, "store_full");
     assert!(kept > 20, "{kept}");
-    let entries = vault.store().read("t0", Span::ALL).await.unwrap();
+    let entries = sealed_store.store().read("t0", Span::ALL).await.unwrap();
     assert_eq!(entries.len(), kept);
-    assert_eq!(vault.store().head("t0").await.unwrap().unwrap().last, kept as u64);
+    assert_eq!(sealed_store.store().head("t0").await.unwrap().unwrap().last, kept as u64);
     // What is removed makes room.
-    vault.store().remove("t0", "me", Span { from: 1, to: 10 }).await.unwrap();
-    let mut again = ThreadLog::open(vault.clone(), "u", "me", TERM).await.unwrap().0;
+    sealed_store.store().remove("t0", "me", Span { from: 1, to: 10 }).await.unwrap();
+    let mut again = ThreadLog::open(sealed_store.clone(), "u", "me", TERM).await.unwrap().0;
     again.append([(EntryKind::Step, &[1; 2000])], 1, Time::default()).unwrap().await.unwrap();
 }

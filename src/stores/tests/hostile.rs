@@ -20,8 +20,8 @@ use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Tag};
+use antiphon_stores::checkpoint_writer::read;
 use antiphon_stores::codec::CommitSummary;
-use antiphon_stores::keeper::read;
 use antiphon_stores::{Cipher, Codec, EntryPosition, JsonCodec, OpenedEntry, RunHeader};
 use serde_json::{Value, json};
 

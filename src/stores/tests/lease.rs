@@ -26,8 +26,8 @@ fn open(path: &Path) -> SealedStore {
     SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
-fn clerk(vault: SealedStore) -> ThreadAdmin {
-    ThreadAdmin::new(vault, Arc::new(SystemClock::new()), "me".into())
+fn admin(sealed_store: SealedStore) -> ThreadAdmin {
+    ThreadAdmin::new(sealed_store, Arc::new(SystemClock::new()), "me".into())
 }
 
 fn say(path: &Path, words: &str) {
@@ -35,13 +35,13 @@ fn say(path: &Path, words: &str) {
 }
 
 /// Takes a thread and cannot release it; what was answered.
-async fn hold(vault: &SealedStore, thread: &str) -> String {
-    written(vault, thread).await.release().await.unwrap_err().code.clone()
+async fn hold(sealed_store: &SealedStore, thread: &str) -> String {
+    written(sealed_store, thread).await.release().await.unwrap_err().code.clone()
 }
 
 /// A thread that was taken, and holds something.
-async fn written(vault: &SealedStore, thread: &str) -> ThreadLog {
-    let (mut log, _) = ThreadLog::open(vault.clone(), thread, thread, TERM).await.unwrap();
+async fn written(sealed_store: &SealedStore, thread: &str) -> ThreadLog {
+    let (mut log, _) = ThreadLog::open(sealed_store.clone(), thread, thread, TERM).await.unwrap();
     let entries = [(EntryKind::Run, *b"run")];
     log.append(entries, 0, Time::from_micros(1)).unwrap().await.unwrap();
     log
@@ -51,15 +51,15 @@ async fn written(vault: &SealedStore, thread: &str) -> ThreadLog {
 async fn this_process_takes_it_as_soon_as_the_store_can_be_written() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
-    let vault = open(&path);
+    let sealed_store = open(&path);
     say(&path, REFUSE);
-    assert_eq!(hold(&vault, "t").await, "store_failed");
-    drop(written(&vault, "u").await.release());
-    let clerk = clerk(vault.clone());
-    assert_eq!(clerk.delete("t").await.unwrap_err().code, "store_failed");
+    assert_eq!(hold(&sealed_store, "t").await, "store_failed");
+    drop(written(&sealed_store, "u").await.release());
+    let admin = admin(sealed_store.clone());
+    assert_eq!(admin.delete("t").await.unwrap_err().code, "store_failed");
     say(&path, "DROP TRIGGER refuse");
     for thread in ["t", "u"] {
-        assert!(clerk.delete(thread).await.unwrap(), "{thread}");
+        assert!(admin.delete(thread).await.unwrap(), "{thread}");
     }
 }
 
@@ -67,11 +67,11 @@ async fn this_process_takes_it_as_soon_as_the_store_can_be_written() {
 async fn it_is_released_for_other_processes_too() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
-    let vault = open(&path);
+    let sealed_store = open(&path);
     say(&path, REFUSE);
-    hold(&vault, "t").await;
+    hold(&sealed_store, "t").await;
     say(&path, "DROP TRIGGER refuse");
-    let held = async || vault.store().thread("t").await.unwrap().unwrap().held;
+    let held = async || sealed_store.store().thread("t").await.unwrap().unwrap().held;
     let free = async {
         while held().await.is_some() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -84,11 +84,11 @@ async fn it_is_released_for_other_processes_too() {
 async fn it_is_free_for_this_process_once_the_store_was_closed() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("runs.db");
-    let vault = open(&path);
+    let sealed_store = open(&path);
     say(&path, REFUSE);
-    hold(&vault, "t").await;
-    drop(vault);
+    hold(&sealed_store, "t").await;
+    drop(sealed_store);
     say(&path, "DROP TRIGGER refuse");
-    let clerk = clerk(open(&path));
-    assert!(clerk.delete("t").await.unwrap());
+    let admin = admin(open(&path));
+    assert!(admin.delete("t").await.unwrap());
 }

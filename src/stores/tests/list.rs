@@ -21,7 +21,7 @@ use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_runtime::ManualClock;
 use antiphon_runtime::store::Store;
-use antiphon_stores::clerk::{CopyRequest, ThreadFilter, ThreadSummary};
+use antiphon_stores::admin::{CopyRequest, ThreadFilter, ThreadSummary};
 use antiphon_stores::{
     CheckpointWriter, Cipher, Durability, JsonCodec, MemoryStore, RunHeader, SealedStore,
     ThreadAdmin, owner,
@@ -45,18 +45,18 @@ impl Subject {
         Self { store, seal: Arc::new(Cipher::keyed(&[7; 32])), clock }
     }
 
-    fn vault(&self) -> SealedStore {
+    fn sealed_store(&self) -> SealedStore {
         SealedStore::new(Arc::clone(&self.store), Arc::clone(&self.seal))
     }
 
-    fn clerk(&self) -> ThreadAdmin {
-        ThreadAdmin::new(self.vault(), self.clock.clone(), "clerk".into())
+    fn admin(&self) -> ThreadAdmin {
+        ThreadAdmin::new(self.sealed_store(), self.clock.clone(), "clerk".into())
     }
 
     /// A run of the graph that has begun, and merged its input.
     async fn run(&self, thread: &str, run_id: &str) -> Writer {
         let values = (graph(), Arc::new(JsonCodec));
-        let place = (self.vault(), thread);
+        let place = (self.sealed_store(), thread);
         let (mut writer, found) =
             CheckpointWriter::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
         let header =
@@ -77,7 +77,7 @@ impl Subject {
     }
 
     async fn listed(&self, thread: &str) -> ThreadSummary {
-        self.clerk().listed(thread).await.unwrap()
+        self.admin().listed(thread).await.unwrap()
     }
 
     async fn status(&self, thread: &str) -> String {
@@ -358,7 +358,7 @@ async fn a_page_says_where_the_next_one_begins() {
     }
     let page = async |status: Option<&str>, graph: Option<&str>, after, limit| {
         let filter = ThreadFilter { status: status.map(Into::into), graph: graph.map(Into::into) };
-        let page = subject.clerk().list(&filter, after, limit).await.unwrap();
+        let page = subject.admin().list(&filter, after, limit).await.unwrap();
         let names: Vec<_> = page.threads.into_iter().map(|listed| listed.thread).collect();
         (names.join(","), page.next)
     };
@@ -374,7 +374,7 @@ async fn a_page_says_where_the_next_one_begins() {
     for hostile in ["outer' OR '1'='1", "%", "outer\0", "\"; DROP TABLE thread; --", ""] {
         assert_eq!(page(None, Some(hostile), None, 9).await, (String::new(), None));
         let filter = ThreadFilter { status: Some(hostile.into()), graph: None };
-        let refused = subject.clerk().list(&filter, None, 9).await.unwrap_err();
+        let refused = subject.admin().list(&filter, None, 9).await.unwrap_err();
         assert_eq!(refused.code, "call_invalid");
     }
 }
@@ -387,7 +387,7 @@ async fn what_cannot_be_read_is_listed_all_the_same() {
     let listed = other.listed("t").await;
     assert_eq!((listed.status.as_str(), listed.graph.as_str()), ("unreadable", ""));
     assert_eq!(listed.status.fault().unwrap().code, "checkpoint_corrupt");
-    assert_eq!(other.clerk().show("t", 9).await.unwrap_err().code, "checkpoint_corrupt");
+    assert_eq!(other.admin().show("t", 9).await.unwrap_err().code, "checkpoint_corrupt");
 }
 
 #[tokio::test]
@@ -403,7 +403,7 @@ async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
     subject.keep(&mut writer, ended(Ok(Ending::Completed))).await;
     writer.close().await.unwrap();
 
-    let detail = subject.clerk().show("t", 9).await.unwrap();
+    let detail = subject.admin().show("t", 9).await.unwrap();
     let turns: Vec<_> = detail
         .turns
         .iter()
@@ -432,7 +432,7 @@ async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
             told(2, 0, WriteSource::Begin, "", "ask"),
         ]
     );
-    let two = subject.clerk().show("t", 2).await.unwrap();
+    let two = subject.admin().show("t", 2).await.unwrap();
     assert_eq!(two.checkpoints, detail.checkpoints[..2]);
     let written = &detail.written;
     assert_eq!(written.keys().collect::<Vec<_>>(), ["log", "x"]);
@@ -446,7 +446,7 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
     let subject = Subject::new();
     for run_id in ["one", "two"] {
         let values = (graph(), Arc::new(JsonCodec));
-        let place = (subject.vault(), "t");
+        let place = (subject.sealed_store(), "t");
         let (mut writer, _) =
             CheckpointWriter::open(place, ("me", TERM), values, Durability::Exit).await.unwrap();
         let header =
@@ -457,7 +457,7 @@ async fn a_run_that_is_kept_only_at_its_end_is_one_run() {
         writer.settle().await.unwrap();
         writer.close().await.unwrap();
     }
-    let detail = subject.clerk().show("t", 9).await.unwrap();
+    let detail = subject.admin().show("t", 9).await.unwrap();
     let turns: Vec<_> = detail
         .turns
         .iter()
@@ -475,7 +475,7 @@ async fn a_copy_is_of_another_run_that_does_not_go_on_by_itself() {
     subject.keep(&mut writer, step(WriteSource::Step, &[1])).await;
     let copy = async |to: &str, checkpoint| {
         let copying = CopyRequest { from: "t", checkpoint, to, run_id: "other" };
-        subject.clerk().copy(copying).await.unwrap();
+        subject.admin().copy(copying).await.unwrap();
         let listed = subject.listed(to).await;
         (subject.status(to).await, listed.run_id)
     };
@@ -490,7 +490,7 @@ async fn a_copy_is_of_another_run_that_does_not_go_on_by_itself() {
     assert_eq!(copy("over", None).await, ("ended completed".to_owned(), other()));
     writer.close().await.unwrap();
     let values = (graph(), Arc::new(JsonCodec));
-    let place = (subject.vault(), "earlier");
+    let place = (subject.sealed_store(), "earlier");
     let (_, found) =
         CheckpointWriter::open(place, ("me", TERM), values, Durability::Sync).await.unwrap();
     let found = found.unwrap();

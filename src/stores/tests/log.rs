@@ -16,7 +16,7 @@ use antiphon_stores::{Cipher, EntryPosition, MemoryStore, OpenedEntry, SealedSto
 const TERM: Duration = Duration::from_secs(30);
 const AT: Time = Time::from_micros(5);
 
-fn vault(seal: Cipher) -> SealedStore {
+fn sealed_store(seal: Cipher) -> SealedStore {
     let store = MemoryStore::new(Arc::new(ManualClock::default()));
     SealedStore::new(Arc::new(store), Arc::new(seal))
 }
@@ -28,8 +28,8 @@ fn bodies(way: &[OpenedEntry]) -> Vec<&str> {
 #[tokio::test]
 async fn what_was_appended_leads_to_the_tip() {
     for seal in [Cipher::tagged(), Cipher::keyed(&[7; 32])] {
-        let vault = vault(seal);
-        let (mut log, way) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
+        let sealed_store = sealed_store(seal);
+        let (mut log, way) = ThreadLog::open(sealed_store.clone(), "t", "me", TERM).await.unwrap();
         assert_eq!(way, []);
         log.append([(EntryKind::Run, b"run"), (EntryKind::Step, b"one")], 1, AT)
             .unwrap()
@@ -37,7 +37,7 @@ async fn what_was_appended_leads_to_the_tip() {
             .unwrap();
         log.append([(EntryKind::Part, b"part")], 1, AT).unwrap().await.unwrap();
         log.release().await.unwrap();
-        let (log, way) = ThreadLog::open(vault, "t", "you", TERM).await.unwrap();
+        let (log, way) = ThreadLog::open(sealed_store, "t", "you", TERM).await.unwrap();
         assert_eq!(bodies(&way), ["run", "one", "part"]);
         assert_eq!(
             (way[1].kind, way[1].step, way[1].at, way[1].parent),
@@ -49,23 +49,24 @@ async fn what_was_appended_leads_to_the_tip() {
 
 #[tokio::test]
 async fn nothing_before_a_snapshot_is_read() {
-    let vault = vault(Cipher::tagged());
-    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let sealed_store = sealed_store(Cipher::tagged());
+    let (mut log, _) = ThreadLog::open(sealed_store.clone(), "t", "me", TERM).await.unwrap();
     for body in ["one", "two"] {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
     log.append([(EntryKind::Snapshot, b"all")], 2, AT).unwrap().await.unwrap();
     log.append([(EntryKind::Step, b"three")], 3, AT).unwrap().await.unwrap();
-    assert_eq!(bodies(&vault.way_to("t", None).await.unwrap()), ["all", "three"]);
-    assert_eq!(bodies(&vault.way_to("t", Some(2)).await.unwrap()), ["one", "two"]);
-    vault.store().remove("t", "me", Span { from: 1, to: 2 }).await.unwrap();
-    assert_eq!(bodies(&vault.way_to("t", None).await.unwrap()), ["all", "three"]);
-    assert_eq!(vault.way_to("t", Some(2)).await.unwrap_err().code, "checkpoint_corrupt");
+    assert_eq!(bodies(&sealed_store.way_to("t", None).await.unwrap()), ["all", "three"]);
+    assert_eq!(bodies(&sealed_store.way_to("t", Some(2)).await.unwrap()), ["one", "two"]);
+    sealed_store.store().remove("t", "me", Span { from: 1, to: 2 }).await.unwrap();
+    assert_eq!(bodies(&sealed_store.way_to("t", None).await.unwrap()), ["all", "three"]);
+    assert_eq!(sealed_store.way_to("t", Some(2)).await.unwrap_err().code, "checkpoint_corrupt");
 }
 
 #[tokio::test]
 async fn a_snapshot_is_due_by_size() {
-    let (mut log, _) = ThreadLog::open(vault(Cipher::tagged()), "t", "me", TERM).await.unwrap();
+    let (mut log, _) =
+        ThreadLog::open(sealed_store(Cipher::tagged()), "t", "me", TERM).await.unwrap();
     let kilobyte = vec![0; 1024];
     let mut steps = 0;
     while !log.wants_snapshot() {
@@ -85,15 +86,15 @@ async fn a_snapshot_is_due_by_size() {
 
 #[tokio::test]
 async fn a_branch_leaves_the_other_way_as_it_was() {
-    let vault = vault(Cipher::tagged());
-    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let sealed_store = sealed_store(Cipher::tagged());
+    let (mut log, _) = ThreadLog::open(sealed_store.clone(), "t", "me", TERM).await.unwrap();
     for body in ["one", "two", "three"] {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
     log.branch(1, 0);
     log.append([(EntryKind::Step, b"other")], 2, AT).unwrap().await.unwrap();
-    assert_eq!(bodies(&vault.way_to("t", None).await.unwrap()), ["one", "other"]);
-    assert_eq!(bodies(&vault.way_to("t", Some(3)).await.unwrap()), ["one", "two", "three"]);
+    assert_eq!(bodies(&sealed_store.way_to("t", None).await.unwrap()), ["one", "other"]);
+    assert_eq!(bodies(&sealed_store.way_to("t", Some(3)).await.unwrap()), ["one", "two", "three"]);
 }
 
 const PLACE: EntryPosition<'_> = EntryPosition {
@@ -236,43 +237,44 @@ fn the_end_of_a_thread_is_where_it_was() {
 
 #[tokio::test]
 async fn a_thread_whose_entries_cannot_be_read_is_let_go() {
-    let vault = vault(Cipher::keyed(&[7; 32]));
-    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let sealed_store = sealed_store(Cipher::keyed(&[7; 32]));
+    let (mut log, _) = ThreadLog::open(sealed_store.clone(), "t", "me", TERM).await.unwrap();
     log.append([(EntryKind::Step, b"x")], 1, AT).unwrap().await.unwrap();
     log.release().await.unwrap();
-    let wrong = SealedStore::new(Arc::clone(vault.store()), Arc::new(Cipher::keyed(&[8; 32])));
+    let wrong =
+        SealedStore::new(Arc::clone(sealed_store.store()), Arc::new(Cipher::keyed(&[8; 32])));
     assert!(ThreadLog::open(wrong, "t", "you", TERM).await.is_err());
-    assert!(ThreadLog::open(vault, "t", "me", TERM).await.is_ok());
+    assert!(ThreadLog::open(sealed_store, "t", "me", TERM).await.is_ok());
 }
 
 #[tokio::test]
 async fn an_entry_that_is_missing_is_noticed() {
-    let vault = vault(Cipher::tagged());
-    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let sealed_store = sealed_store(Cipher::tagged());
+    let (mut log, _) = ThreadLog::open(sealed_store.clone(), "t", "me", TERM).await.unwrap();
     for body in ["one", "two", "three"] {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
-    let mut entries = vault.store().read("t", Span { from: 1, to: 3 }).await.unwrap();
+    let mut entries = sealed_store.store().read("t", Span { from: 1, to: 3 }).await.unwrap();
     entries.remove(1);
-    vault.store().release("t", "me").await.unwrap();
-    vault.store().delete("t").await.unwrap();
-    vault.store().claim("t", "me", TERM).await.unwrap();
+    sealed_store.store().release("t", "me").await.unwrap();
+    sealed_store.store().delete("t").await.unwrap();
+    sealed_store.store().claim("t", "me", TERM).await.unwrap();
     let tag = Cipher::tagged().close_head("t", 3).unwrap();
     let batch =
         Batch { thread: "t".into(), owner: "me".into(), after: 0, expected: None, entries, tag };
-    vault.store().append(batch).await.unwrap();
-    assert_eq!(vault.way_to("t", None).await.unwrap_err().code, "checkpoint_corrupt");
+    sealed_store.store().append(batch).await.unwrap();
+    assert_eq!(sealed_store.way_to("t", None).await.unwrap_err().code, "checkpoint_corrupt");
 }
 
 /// A store with a thread of three entries, unlocked as it is when it is opened.
 async fn opened(seal: Cipher, bodies: [&str; 3]) -> SealedStore {
     let store = MemoryStore::new(Arc::new(ManualClock::default()));
-    let vault = SealedStore::unlock(Arc::new(store), Arc::new(seal)).await.unwrap();
-    let (mut log, _) = ThreadLog::open(vault.clone(), "t", "me", TERM).await.unwrap();
+    let sealed_store = SealedStore::unlock(Arc::new(store), Arc::new(seal)).await.unwrap();
+    let (mut log, _) = ThreadLog::open(sealed_store.clone(), "t", "me", TERM).await.unwrap();
     for body in bodies {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
-    vault
+    sealed_store
 }
 
 #[tokio::test]
@@ -303,15 +305,15 @@ async fn what_belongs_to_another_store_of_the_same_key_is_refused() {
 #[tokio::test]
 async fn a_store_is_the_same_whenever_it_is_opened() {
     let (old, new) = ([7; 32], [8; 32]);
-    let vault = opened(Cipher::keyed(&old), ["one", "two", "three"]).await;
+    let sealed_store = opened(Cipher::keyed(&old), ["one", "two", "three"]).await;
     for keys in [vec![&old], vec![&new, &old], vec![&new, &old]] {
         let seal = Arc::new(Cipher::with_keys(keys));
-        let again = SealedStore::unlock(Arc::clone(vault.store()), seal).await.unwrap();
+        let again = SealedStore::unlock(Arc::clone(sealed_store.store()), seal).await.unwrap();
         assert_eq!(bodies(&again.way_to("t", None).await.unwrap()), ["one", "two", "three"]);
     }
     let seal = Arc::new(Cipher::keyed(&old));
     assert!(
-        SealedStore::unlock(Arc::clone(vault.store()), seal).await.is_err(),
+        SealedStore::unlock(Arc::clone(sealed_store.store()), seal).await.is_err(),
         "it has a new key"
     );
 }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::conflict;
-use antiphon_stores::shelf::{OWNER, WriteTurn};
+use antiphon_stores::langgraph_thread::{OWNER, WriteTurn};
 use antiphon_stores::{Cipher, MemoryStore, SealedStore, TERM};
 
-fn vault() -> SealedStore {
+fn sealed_store() -> SealedStore {
     let store = MemoryStore::new(Arc::new(SystemClock::new()));
     SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
 /// A writer who has been late so often.
-async fn late(vault: &SealedStore, times: u32) -> WriteTurn {
-    let mut turn = WriteTurn::new(vault, "t");
+async fn late(sealed_store: &SealedStore, times: u32) -> WriteTurn {
+    let mut turn = WriteTurn::new(sealed_store, "t");
     for _ in 0..times {
         assert_eq!(turn.failed(conflict("t")).await, Ok(Duration::ZERO));
     }
@@ -24,16 +24,16 @@ async fn late(vault: &SealedStore, times: u32) -> WriteTurn {
 
 #[tokio::test]
 async fn whoever_was_late_four_times_has_the_thread_alone() {
-    let vault = vault();
-    let store = vault.store();
+    let sealed_store = sealed_store();
+    let store = sealed_store.store();
     store.claim("t", OWNER, TERM).await.unwrap();
-    assert_eq!(late(&vault, 3).await.alone(), None);
-    let turn = late(&vault, 4).await;
+    assert_eq!(late(&sealed_store, 3).await.alone(), None);
+    let turn = late(&sealed_store, 4).await;
     let (holder, _) = store.thread("t").await.unwrap().unwrap().held.unwrap();
     assert_eq!(turn.alone(), Some(&*holder));
     let busy = store.claim("t", OWNER, TERM).await.unwrap_err();
     assert_eq!(busy.code, "thread_busy");
-    let mut other = WriteTurn::new(&vault, "t");
+    let mut other = WriteTurn::new(&sealed_store, "t");
     let pause = other.failed(busy).await.unwrap();
     assert!(Duration::ZERO < pause && pause < Duration::from_secs(1), "{pause:?}");
     drop(turn);
@@ -42,9 +42,9 @@ async fn whoever_was_late_four_times_has_the_thread_alone() {
 
 #[tokio::test]
 async fn two_who_were_late_have_it_one_after_the_other() {
-    let vault = vault();
-    let first = late(&vault, 4).await;
-    let mut second = late(&vault, 3).await;
+    let sealed_store = sealed_store();
+    let first = late(&sealed_store, 4).await;
+    let mut second = late(&sealed_store, 3).await;
     assert!(second.failed(conflict("t")).await.unwrap() > Duration::ZERO);
     assert_eq!(second.alone(), None);
     drop(first);
@@ -54,8 +54,8 @@ async fn two_who_were_late_have_it_one_after_the_other() {
 
 #[tokio::test]
 async fn whoever_was_late_alone_has_lost_it() {
-    let vault = vault();
-    let mut turn = late(&vault, 4).await;
+    let sealed_store = sealed_store();
+    let mut turn = late(&sealed_store, 4).await;
     let before = turn.alone().map(str::to_owned);
     assert_eq!(turn.failed(conflict("t")).await, Ok(Duration::ZERO));
     assert!(turn.alone().is_some() && turn.alone() != before.as_deref());
@@ -63,8 +63,8 @@ async fn whoever_was_late_alone_has_lost_it() {
 
 #[tokio::test]
 async fn another_failure_is_no_reason_to_try_again() {
-    let vault = vault();
+    let sealed_store = sealed_store();
     let fault = Fault::new(Category::State, "store_full", "there is no room");
-    let answer = WriteTurn::new(&vault, "t").failed(fault.clone()).await;
+    let answer = WriteTurn::new(&sealed_store, "t").failed(fault.clone()).await;
     assert_eq!(answer, Err(fault));
 }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value as Json, json};
 /// writes to the state, so that a run which goes on elsewhere knows it too.
 #[derive(Debug, Default)]
 pub struct ToolCache {
-    shelf: Mutex<Shelf>,
+    langgraph_thread: Mutex<Shelf>,
 }
 
 #[derive(Debug, Default)]
@@ -39,13 +39,13 @@ impl ToolCache {
 
     /// What an earlier drive of the run has saved; nothing if that is none.
     pub fn of(saved: Option<&Json>) -> Arc<Self> {
-        let mut shelf = Shelf::default();
+        let mut langgraph_thread = Shelf::default();
         for (key, value) in saved.and_then(Json::as_object).into_iter().flatten() {
-            shelf.size += size(key, value);
+            langgraph_thread.size += size(key, value);
             let result = tokio::sync::Mutex::new(Some(value.clone()));
-            shelf.results.insert(key.clone(), Arc::new(result));
+            langgraph_thread.results.insert(key.clone(), Arc::new(result));
         }
-        Arc::new(Self { shelf: Mutex::new(shelf) })
+        Arc::new(Self { langgraph_thread: Mutex::new(langgraph_thread) })
     }
 
     /// Whether calls of a tool may be answered from a cache: what it says
@@ -70,27 +70,27 @@ impl ToolCache {
 
     /// What has come since the last call, by a key that stands for the call.
     pub fn take_unsaved(&self) -> Map<String, Json> {
-        std::mem::take(&mut self.shelf().unsaved)
+        std::mem::take(&mut self.langgraph_thread().unsaved)
     }
 
     fn place(&self, key: &str) -> Arc<tokio::sync::Mutex<Option<Json>>> {
-        Arc::clone(self.shelf().results.entry(key.to_owned()).or_default())
+        Arc::clone(self.langgraph_thread().results.entry(key.to_owned()).or_default())
     }
 
     /// Whether there is room for a result; it is to be saved then.
     fn admit(&self, key: &str, value: &Json) -> bool {
         let size = size(key, value);
-        let mut shelf = self.shelf();
-        let fits = size <= Self::LARGEST && shelf.size + size <= Self::ROOM;
+        let mut langgraph_thread = self.langgraph_thread();
+        let fits = size <= Self::LARGEST && langgraph_thread.size + size <= Self::ROOM;
         if fits {
-            shelf.size += size;
-            shelf.unsaved.insert(key.to_owned(), value.clone());
+            langgraph_thread.size += size;
+            langgraph_thread.unsaved.insert(key.to_owned(), value.clone());
         }
         fits
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn langgraph_thread(&self) -> MutexGuard<'_, Shelf> {
+        self.langgraph_thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

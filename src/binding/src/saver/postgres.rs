@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::{Saver, check_pickle, seal, unopened};
-use crate::clerk::keep;
+use crate::admin::keep;
 use crate::fault::to_exception;
 use crate::wait::run_on_thread;
 

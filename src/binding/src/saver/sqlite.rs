@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::{Saver, check_pickle, seal, unopened};
-use crate::clerk::keep;
+use crate::admin::keep;
 use crate::fault::to_exception;
 use crate::given::whole_or_none;
 

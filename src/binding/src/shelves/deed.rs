@@ -1,9 +1,9 @@
-//! What is put on a shelf: a checkpoint, or what a task wrote.
+//! What is put on a thread: a checkpoint, or what a task wrote.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use antiphon_stores::shelf::{NewCheckpoint, TaskWrite, ValueChange};
+use antiphon_stores::langgraph_thread::{NewCheckpoint, TaskWrite, ValueChange};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -12,7 +12,7 @@ use super::form::{Form, Items, Packed};
 use super::slot::{Known, Slot, Wrote};
 use crate::fault::to_exception;
 
-/// Something that changes a shelf; it can be done again if somebody else was first.
+/// Something that changes a thread; it can be done again if somebody else was first.
 #[derive(Debug)]
 pub(super) enum Mutation {
     Put(Checkpoint),
@@ -64,23 +64,23 @@ impl Mutation {
 impl Checkpoint {
     fn apply(&self, py: Python<'_>, slot: &mut Slot, form: &Form) -> PyResult<()> {
         let raised = |fault| to_exception(py, &fault);
-        let Some(shelf) = &mut slot.shelf else { return Ok(()) };
-        shelf.make_room().map_err(raised)?;
-        let before = shelf.before(&self.space, self.parent.as_deref());
+        let Some(langgraph_thread) = &mut slot.langgraph_thread else { return Ok(()) };
+        langgraph_thread.make_room().map_err(raised)?;
+        let before = langgraph_thread.before(&self.space, self.parent.as_deref());
         let head = form.pack_head(self.head.bind(py))?;
         let mut told = Vec::new();
         for (name, value) in self.values.bind(py).iter() {
             told.push(self.tell(slot, form, before.as_deref(), (name.extract()?, &value))?);
         }
-        let Some(shelf) = &mut slot.shelf else { return Ok(()) };
+        let Some(langgraph_thread) = &mut slot.langgraph_thread else { return Ok(()) };
         let (mut values, mut lists) = (Vec::new(), Vec::new());
         for Told { name, change, items } in told {
             lists.extend(items.map(|items| (name.clone(), items)));
             values.push((name, change));
         }
-        shelf.put(self.stored(head, values)).map_err(raised)?;
+        langgraph_thread.put(self.stored(head, values)).map_err(raised)?;
         for (name, items) in lists {
-            if let Some((stamp, _)) = shelf.stamp(&self.space, &self.id, &name) {
+            if let Some((stamp, _)) = langgraph_thread.stamp(&self.space, &self.id, &name) {
                 slot.lists.insert((self.space.clone(), name), Known { stamp, items });
             }
         }
@@ -109,8 +109,10 @@ impl Checkpoint {
         before: Option<&str>,
         (name, value): (String, &Bound<'_, PyAny>),
     ) -> PyResult<Told> {
-        let stored = slot.shelf.as_ref().zip(before);
-        let stored = stored.and_then(|(shelf, before)| shelf.stamp(&self.space, before, &name));
+        let stored = slot.langgraph_thread.as_ref().zip(before);
+        let stored = stored.and_then(|(langgraph_thread, before)| {
+            langgraph_thread.stamp(&self.space, before, &name)
+        });
         let follows = before.is_some() && before == self.parent.as_deref();
         if follows && stored.is_some() && !self.new.contains(&name) {
             return Ok(Told { name, change: ValueChange::Same, items: None });
@@ -199,9 +201,9 @@ impl Writes {
                 value: Arc::from(bytes),
             });
         }
-        let Some(shelf) = &mut slot.shelf else { return Ok(()) };
-        shelf.put_writes(&self.space, &self.id, writes);
-        if shelf.last(&self.space).is_none_or(|last| last <= self.id.as_str()) {
+        let Some(langgraph_thread) = &mut slot.langgraph_thread else { return Ok(()) };
+        langgraph_thread.put_writes(&self.space, &self.id, writes);
+        if langgraph_thread.last(&self.space).is_none_or(|last| last <= self.id.as_str()) {
             let wrote = slot.wrote.entry(self.space.clone()).or_default();
             self.remember(py, wrote.entry(self.id.clone()).or_default());
         }

@@ -1,4 +1,4 @@
-//! The shelves of one store that are in use, and the way there.
+//! The threads of one store that are in use, and the way there.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use antiphon_core::Fault;
 use antiphon_runtime::store::Answer;
 use antiphon_runtime::{Clock, SystemClock};
 use antiphon_stores::SealedStore;
-use antiphon_stores::shelf::{LangGraphThread, OWNER, WriteTurn};
+use antiphon_stores::langgraph_thread::{LangGraphThread, OWNER, WriteTurn};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use tokio::sync::oneshot;
@@ -49,8 +49,8 @@ impl Desk {
         Self { saver, form, clock, open: Mutex::default(), turn: AtomicUsize::new(0) }
     }
 
-    pub(super) fn vault(&self) -> PyResult<SealedStore> {
-        Python::attach(|py| self.saver.get().vault(py))
+    pub(super) fn sealed_store(&self) -> PyResult<SealedStore> {
+        Python::attach(|py| self.saver.get().sealed_store(py))
     }
 
     /// The place of a thread, which may be empty.
@@ -95,13 +95,13 @@ impl Desk {
     ) -> PyResult<Option<Sent>> {
         let slot = self.slot(thread);
         Python::attach(|py| {
-            let vault = self.saver.get().vault(py)?;
+            let sealed_store = self.saver.get().sealed_store(py)?;
             let mut slot = held(py, &slot);
-            if slot.shelf.is_none() {
+            if slot.langgraph_thread.is_none() {
                 return Ok(None);
             }
             let sent = deed.apply(py, &mut slot, &self.form).and_then(|()| {
-                let sent = slot.send((&vault, thread), alone, self.clock.now());
+                let sent = slot.send((&sealed_store, thread), alone, self.clock.now());
                 sent.map_err(|fault| to_exception(py, &fault))
             });
             if sent.is_err() {
@@ -119,11 +119,11 @@ impl Desk {
         deed: Mutation,
         mut sent: Option<Sent>,
     ) -> PyResult<()> {
-        let vault = self.vault()?;
-        let mut turn = WriteTurn::new(&vault, &thread);
+        let sealed_store = self.sealed_store()?;
+        let mut turn = WriteTurn::new(&sealed_store, &thread);
         loop {
             if sent.is_none() {
-                self.load(&vault, &thread).await.map_err(|fault| raised(&fault))?;
+                self.load(&sealed_store, &thread).await.map_err(|fault| raised(&fault))?;
                 sent = self.attempt(&thread, &deed, turn.alone())?;
             }
             let Some(Sent { age, claim, append }) = sent.take() else { continue };
@@ -134,46 +134,54 @@ impl Desk {
     }
 
     /// Reads a thread, unless it is known.
-    async fn load(&self, vault: &SealedStore, thread: &str) -> Result<(), Fault> {
+    async fn load(&self, sealed_store: &SealedStore, thread: &str) -> Result<(), Fault> {
         let slot = self.slot(thread);
         let age = Python::attach(|py| {
             let slot = held(py, &slot);
-            slot.shelf.is_none().then_some(slot.age)
+            slot.langgraph_thread.is_none().then_some(slot.age)
         });
         let Some(age) = age else { return Ok(()) };
-        let shelf = LangGraphThread::load(vault, thread).await?;
+        let langgraph_thread = LangGraphThread::load(sealed_store, thread).await?;
         Python::attach(|py| {
             let mut slot = held(py, &slot);
-            if slot.shelf.is_none() && slot.age == age {
-                *slot = Slot::knowing(shelf, age);
+            if slot.langgraph_thread.is_none() && slot.age == age {
+                *slot = Slot::knowing(langgraph_thread, age);
             }
         });
         Ok(())
     }
 
     /// A thread with everything that others have written to it so far.
-    pub(super) async fn fresh(&self, vault: &SealedStore, thread: &str) -> Result<Shared, Fault> {
+    pub(super) async fn fresh(
+        &self,
+        sealed_store: &SealedStore,
+        thread: &str,
+    ) -> Result<Shared, Fault> {
         let slot = self.slot(thread);
         let seen = Python::attach(|py| {
             let slot = held(py, &slot);
-            slot.shelf.as_ref().map(|shelf| (slot.age, shelf.seen()))
+            slot.langgraph_thread
+                .as_ref()
+                .map(|langgraph_thread| (slot.age, langgraph_thread.seen()))
         });
         if let Some((age, seen)) = seen {
-            let entries = vault.store().read(thread, seen.span()).await?;
+            let entries = sealed_store.store().read(thread, seen.span()).await?;
             Python::attach(|py| {
                 let mut slot = held(py, &slot);
                 if slot.age != age {
                     return;
                 }
-                let shelf = slot.shelf.as_mut();
-                let caught_up = shelf.map(|shelf| shelf.catch_up(vault, &seen, entries));
+                let langgraph_thread = slot.langgraph_thread.as_mut();
+                let caught_up = langgraph_thread.map(|langgraph_thread| {
+                    langgraph_thread.catch_up(sealed_store, &seen, entries)
+                });
                 // Whatever is wrong with entries is told when they are read from the beginning.
                 if !matches!(caught_up, Some(Ok(true))) {
                     slot.forget();
                 }
             });
         }
-        self.load(vault, thread).await?;
+        self.load(sealed_store, thread).await?;
         Ok(slot)
     }
 
@@ -186,9 +194,9 @@ impl Desk {
     where
         F: Future<Output = Result<(LangGraphThread, Option<u64>), Fault>>,
     {
-        let vault = self.vault()?;
-        let mut turn = WriteTurn::new(&vault, thread);
-        while let Err(fault) = self.replaced(&vault, thread, &turn, &change).await {
+        let sealed_store = self.sealed_store()?;
+        let mut turn = WriteTurn::new(&sealed_store, thread);
+        while let Err(fault) = self.replaced(&sealed_store, thread, &turn, &change).await {
             again(&mut turn, fault).await?;
         }
         Python::attach(|py| held(py, &self.slot(thread)).forget());
@@ -197,7 +205,7 @@ impl Desk {
 
     async fn replaced<F>(
         &self,
-        vault: &SealedStore,
+        sealed_store: &SealedStore,
         thread: &str,
         turn: &WriteTurn,
         change: &impl Fn(SealedStore, LangGraphThread) -> F,
@@ -205,10 +213,12 @@ impl Desk {
     where
         F: Future<Output = Result<(LangGraphThread, Option<u64>), Fault>>,
     {
-        let (store, owner) = (vault.store(), turn.alone().unwrap_or(OWNER));
-        let shelf = LangGraphThread::load(vault, thread).await?;
-        let (mut shelf, first) = change(vault.clone(), shelf).await?;
-        let Some(batch) = shelf.batch(vault, owner, self.clock.now())? else { return Ok(()) };
+        let (store, owner) = (sealed_store.store(), turn.alone().unwrap_or(OWNER));
+        let langgraph_thread = LangGraphThread::load(sealed_store, thread).await?;
+        let (mut langgraph_thread, first) = change(sealed_store.clone(), langgraph_thread).await?;
+        let Some(batch) = langgraph_thread.batch(sealed_store, owner, self.clock.now())? else {
+            return Ok(());
+        };
         let claim = turn.alone().is_none().then(|| store.claim(thread, OWNER, WriteTurn::TERM));
         settled(claim, Some(store.append(batch))).await?;
         if let Some(first) = first {
@@ -220,8 +230,8 @@ impl Desk {
 
     /// Removes a thread with all it has.
     pub(super) async fn delete(&self, thread: &str) -> PyResult<()> {
-        let vault = self.vault()?;
-        let (store, mut turn) = (vault.store(), WriteTurn::new(&vault, thread));
+        let sealed_store = self.sealed_store()?;
+        let (store, mut turn) = (sealed_store.store(), WriteTurn::new(&sealed_store, thread));
         loop {
             let (released, deleted) = (store.release(thread, OWNER), store.delete(thread));
             let done = async { released.await.and(deleted.await.map(|_| ())) }.await;
@@ -235,8 +245,8 @@ impl Desk {
 
     /// Removes a thread that holds nothing, and leaves any other as it is.
     pub(super) async fn delete_empty(&self, thread: &str) -> PyResult<()> {
-        let vault = self.vault()?;
-        let (store, mut turn) = (vault.store(), WriteTurn::new(&vault, thread));
+        let sealed_store = self.sealed_store()?;
+        let (store, mut turn) = (sealed_store.store(), WriteTurn::new(&sealed_store, thread));
         loop {
             let done = match turn.take().await {
                 Ok(pause) if turn.alone().is_none() => Some(pause),
@@ -249,9 +259,10 @@ impl Desk {
                 wait(pause).await;
                 continue;
             }
-            let shelf =
-                LangGraphThread::load(&vault, thread).await.map_err(|fault| raised(&fault))?;
-            if shelf.marks().next().is_some() {
+            let langgraph_thread = LangGraphThread::load(&sealed_store, thread)
+                .await
+                .map_err(|fault| raised(&fault))?;
+            if langgraph_thread.marks().next().is_some() {
                 return Ok(());
             }
             // Whoever writes to it after this has to take it first, and then it stays.

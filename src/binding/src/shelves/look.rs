@@ -1,12 +1,12 @@
-//! From a shelf to a checkpoint as LangGraph knows it.
+//! From a thread to a checkpoint as LangGraph knows it.
 
 use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_stores::SealedStore;
 use antiphon_stores::codec::corrupt;
+use antiphon_stores::langgraph_thread::{CheckpointMark, FullCheckpoint, LangGraphThread};
 use antiphon_stores::retry_torn_read;
-use antiphon_stores::shelf::{CheckpointMark, FullCheckpoint, LangGraphThread};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -45,18 +45,22 @@ enum Found {
 impl Desk {
     /// A checkpoint, unless there is none or nobody wants it.
     pub(super) async fn look(self: Arc<Self>, wanted: Wanted) -> PyResult<Option<Py<PyTuple>>> {
-        let vault = self.vault()?;
+        let sealed_store = self.sealed_store()?;
         // What was found may be rewritten before it is read.
-        let seen =
-            retry_torn_read(&**vault.store(), &wanted.thread, || self.see(&vault, &wanted)).await;
+        let seen = retry_torn_read(&**sealed_store.store(), &wanted.thread, || {
+            self.see(&sealed_store, &wanted)
+        })
+        .await;
         let Some(Seen { slot, id, picture }) = seen.map_err(|fault| raised(&fault))?? else {
             return Ok(None);
         };
         Python::attach(|py| {
             let (told, lists) = self.told(py, &id, &picture)?;
             let (space, mut slot) = (wanted.space, held(py, &slot));
-            let shelf = slot.shelf.as_ref();
-            if shelf.and_then(|shelf| shelf.last(&space)) == Some(&*id) {
+            let langgraph_thread = slot.langgraph_thread.as_ref();
+            if langgraph_thread.and_then(|langgraph_thread| langgraph_thread.last(&space))
+                == Some(&*id)
+            {
                 for (name, stamp, items) in lists {
                     slot.lists.insert((space.clone(), name), Known { stamp, items });
                 }
@@ -68,11 +72,11 @@ impl Desk {
     /// Whatever Python says while it looks is not for the store to judge.
     async fn see(
         &self,
-        vault: &SealedStore,
+        sealed_store: &SealedStore,
         wanted: &Wanted,
     ) -> Result<PyResult<Option<Seen>>, Fault> {
         let Wanted { thread, space, id, filter } = wanted;
-        let slot = self.fresh(vault, thread).await?;
+        let slot = self.fresh(sealed_store, thread).await?;
         let found = Python::attach(|py| self.find(py, &slot, (space, id.clone()), filter.as_ref()));
         let (id, found) = match found {
             Ok(found) => found,
@@ -82,14 +86,14 @@ impl Desk {
             Found::Nothing => return Ok(Ok(None)),
             Found::Here(picture) => picture,
             Found::There(mark) => {
-                let past = self.past((vault, thread), &slot, (space, &id), &mark).await?;
+                let past = self.past((sealed_store, thread), &slot, (space, &id), &mark).await?;
                 match Python::attach(|py| self.is_wanted(py, &past.head, filter.as_ref())) {
                     Ok(true) => {}
                     Ok(false) => return Ok(Ok(None)),
                     Err(error) => return Ok(Err(error)),
                 }
                 past.with_writes(
-                    LangGraphThread::writes_of(vault, thread, (space, &id), &mark).await?,
+                    LangGraphThread::writes_of(sealed_store, thread, (space, &id), &mark).await?,
                 )
             }
         };
@@ -105,9 +109,13 @@ impl Desk {
     ) -> PyResult<(String, Found)> {
         let (id, head, mark) = {
             let slot = held(py, slot);
-            let Some(shelf) = &slot.shelf else { return Ok((String::new(), Found::Nothing)) };
-            let id = id.or_else(|| shelf.last(space).map(str::to_owned)).unwrap_or_default();
-            let (mark, head) = (shelf.mark(space, &id).cloned(), shelf.head(space, &id));
+            let Some(langgraph_thread) = &slot.langgraph_thread else {
+                return Ok((String::new(), Found::Nothing));
+            };
+            let id =
+                id.or_else(|| langgraph_thread.last(space).map(str::to_owned)).unwrap_or_default();
+            let (mark, head) =
+                (langgraph_thread.mark(space, &id).cloned(), langgraph_thread.head(space, &id));
             (id, head, mark)
         };
         let Some(mark) = mark else { return Ok((id, Found::Nothing)) };
@@ -117,7 +125,10 @@ impl Desk {
             return Ok((id, Found::Nothing));
         }
         let slot = held(py, slot);
-        let picture = slot.shelf.as_ref().and_then(|shelf| shelf.picture(space, &id));
+        let picture = slot
+            .langgraph_thread
+            .as_ref()
+            .and_then(|langgraph_thread| langgraph_thread.picture(space, &id));
         Ok((id, picture.map_or(Found::There(mark), Found::Here)))
     }
 
@@ -131,7 +142,7 @@ impl Desk {
     /// those around it next.
     async fn past(
         &self,
-        (vault, thread): (&SealedStore, &str),
+        (sealed_store, thread): (&SealedStore, &str),
         slot: &Shared,
         (space, id): (&str, &str),
         mark: &CheckpointMark,
@@ -146,7 +157,7 @@ impl Desk {
         if let Some(known) = known {
             return Ok(known);
         }
-        let past = LangGraphThread::past(vault, thread, mark).await?;
+        let past = LangGraphThread::past(sealed_store, thread, mark).await?;
         let picture = past.picture(space, id);
         Python::attach(|py| {
             let mut slot = held(py, slot);

@@ -1,11 +1,11 @@
-//! One shelf in this process, and the Python objects that it was last given.
+//! One thread in this process, and the Python objects that it was last given.
 
 use std::collections::BTreeMap;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Answer, Head};
 use antiphon_stores::SealedStore;
-use antiphon_stores::shelf::{LangGraphThread, OWNER, WriteTurn};
+use antiphon_stores::langgraph_thread::{LangGraphThread, OWNER, WriteTurn};
 use pyo3::prelude::*;
 
 use super::form::Items;
@@ -13,8 +13,8 @@ use super::form::Items;
 /// What is known of a thread, if anything is.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
-    pub(super) shelf: Option<LangGraphThread>,
-    /// A checkpoint from before the shelf's last snapshot, with those around it.
+    pub(super) langgraph_thread: Option<LangGraphThread>,
+    /// A checkpoint from before the thread's last snapshot, with those around it.
     pub(super) past: Option<LangGraphThread>,
     /// Counts how often everything was forgotten.
     pub(super) age: u64,
@@ -45,8 +45,8 @@ pub(super) struct Sent {
 }
 
 impl Slot {
-    pub(super) fn knowing(shelf: LangGraphThread, age: u64) -> Self {
-        Self { shelf: Some(shelf), age, ..Self::default() }
+    pub(super) fn knowing(langgraph_thread: LangGraphThread, age: u64) -> Self {
+        Self { langgraph_thread: Some(langgraph_thread), age, ..Self::default() }
     }
 
     pub(super) fn forget(&mut self) {
@@ -61,7 +61,7 @@ impl Slot {
     }
 
     pub(super) fn weight(&self) -> usize {
-        let shelves = self.shelf.iter().chain(&self.past);
+        let shelves = self.langgraph_thread.iter().chain(&self.past);
         shelves.map(LangGraphThread::weight).sum()
     }
 
@@ -69,21 +69,24 @@ impl Slot {
     /// for itself.
     pub(super) fn send(
         &mut self,
-        (vault, thread): (&SealedStore, &str),
+        (sealed_store, thread): (&SealedStore, &str),
         alone: Option<&str>,
         at: Time,
     ) -> Result<Sent, Fault> {
         let owner = alone.unwrap_or(OWNER);
-        let shelf = self.shelf.as_mut();
-        let batch = shelf.map(|shelf| shelf.batch(vault, owner, at)).transpose()?.flatten();
+        let langgraph_thread = self.langgraph_thread.as_mut();
+        let batch = langgraph_thread
+            .map(|langgraph_thread| langgraph_thread.batch(sealed_store, owner, at))
+            .transpose()?
+            .flatten();
         let (mut claim, mut append) = (None, None);
         if let Some(batch) = batch {
             if alone.is_none() && !self.is_claimed {
-                claim = Some(vault.store().claim(thread, OWNER, WriteTurn::TERM));
+                claim = Some(sealed_store.store().claim(thread, OWNER, WriteTurn::TERM));
             }
             // The thread is let go by a writer who had it alone.
             self.is_claimed = alone.is_none();
-            append = Some(vault.store().append(batch));
+            append = Some(sealed_store.store().append(batch));
         }
         Ok(Sent { age: self.age, claim, append })
     }

@@ -8,9 +8,9 @@ use crate::task::ToolInvocation;
 /// What is to be done about a call of a tool.
 #[derive(Debug)]
 pub enum CallAction {
-    /// The host has to decide whether it is made: [`Dialogue::decide`].
+    /// The host has to decide whether it is made: [`super::Conversation::decide`].
     Approve(ToolInvocation),
-    /// To make it: [`Dialogue::returned`].
+    /// To make it: [`super::Conversation::returned`].
     Call(ToolInvocation),
 }
 

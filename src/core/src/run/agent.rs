@@ -67,7 +67,7 @@ enum CallKind {
     Model,
     /// Whether the tool call at that position is made.
     Approval(usize),
-    /// The position of a tool call in the dialogue.
+    /// The position of a tool call in the conversation.
     Tool(usize),
     Close,
     /// It has been answered.

@@ -14,29 +14,29 @@ use twox_hash::XxHash3_64;
 
 use super::address::Address;
 use super::fault::{self, PostgresFault, PostgresResult};
-use super::lane::{ConnectionJob, ConnectionWorker, PoolState};
 use super::link::Connection;
 use super::query::{DeleteQuery, MarksQuery, ReadQuery};
 use super::retry::RetrySchedule;
 use super::work::{PendingWorkItem, WorkReply, answered};
+use super::worker::{ConnectionJob, ConnectionWorker, PoolState};
 
-/// A few connections, each in a lane of its own. All that is asked of one
-/// thread goes through the same lane, which keeps it in order.
+/// A few connections, each in a worker of its own. All that is asked of one
+/// thread goes through the same worker, which keeps it in order.
 pub(super) struct ConnectionPool {
-    lanes: Vec<UnboundedSender<ConnectionJob>>,
+    workers: Vec<UnboundedSender<ConnectionJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ConnectionPool {
     /// Connects once, to see that it can be done.
     pub(super) fn start(address: Address, size: usize) -> Result<Self, Fault> {
-        let (lanes, queues) = (0..size).map(|_| unbounded_channel()).unzip();
+        let (workers, queues) = (0..size).map(|_| unbounded_channel()).unzip();
         let (opened, answer) = sync_channel(1);
         let work = move || serve(address, queues, &opened);
         let thread = std::thread::Builder::new().name("antiphon-postgres".into()).spawn(work);
         let thread = thread.map_err(|error| fault::unstarted(&error))?;
         answer.recv().map_err(|_| fault::gone())??;
-        Ok(Self { lanes, thread: Some(thread) })
+        Ok(Self { workers, thread: Some(thread) })
     }
 
     /// Asks for something about a thread. It has to have the same effect
@@ -68,15 +68,15 @@ impl ConnectionPool {
         &self,
         mut work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> Answer<T> {
-        let mut passed: Vec<_> = (1..self.lanes.len())
-            .map(|lane| {
+        let mut passed: Vec<_> = (1..self.workers.len())
+            .map(|worker| {
                 let (pass, passed) = oneshot::channel();
-                self.send(lane, ConnectionJob::Pass(pass));
+                self.send(worker, ConnectionJob::Pass(pass));
                 passed
             })
             .collect();
         let work = async move |link: &Connection| {
-            // A lane that has ended has nothing left to do.
+            // A worker that has ended has nothing left to do.
             join_all(passed.drain(..)).await;
             work(link).await
         };
@@ -107,23 +107,23 @@ impl ConnectionPool {
 
     fn queue<T: Send + 'static>(
         &self,
-        lane: usize,
+        worker: usize,
         job: impl FnOnce(WorkReply<T>) -> ConnectionJob,
     ) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
-        self.send(lane, job(reply));
+        self.send(worker, job(reply));
         answered(answer)
     }
 
     fn lane_of(&self, thread: &str) -> usize {
         let hash = XxHash3_64::oneshot(thread.as_bytes());
-        usize::try_from(hash % self.lanes.len() as u64).unwrap_or_default()
+        usize::try_from(hash % self.workers.len() as u64).unwrap_or_default()
     }
 
-    fn send(&self, lane: usize, job: ConnectionJob) {
-        if let Some(lane) = self.lanes.get(lane) {
+    fn send(&self, worker: usize, job: ConnectionJob) {
+        if let Some(worker) = self.workers.get(worker) {
             // If the thread is gone, the answer says so.
-            let _ = lane.send(job);
+            let _ = worker.send(job);
         }
     }
 }
@@ -131,7 +131,7 @@ impl ConnectionPool {
 impl Drop for ConnectionPool {
     /// What was queued is still done, unless the database is away.
     fn drop(&mut self) {
-        self.lanes.clear();
+        self.workers.clear();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -156,10 +156,10 @@ fn serve(
     tell(Ok(()));
     let shared = Rc::new(PoolState::new(address));
     let mut links = Some(first).into_iter();
-    let lanes = queues
+    let workers = queues
         .into_iter()
         .map(|queue| ConnectionWorker::new(Rc::clone(&shared), queue, links.next()).serve());
-    runtime.block_on(join_all(lanes));
+    runtime.block_on(join_all(workers));
 }
 
 /// A connection that shows that there is a database. One that is not there at all

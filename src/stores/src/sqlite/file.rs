@@ -8,13 +8,13 @@ use antiphon_core::Fault;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use super::anchor::{self, FileIdentity};
 use super::backlog::WalBacklog;
+use super::file_identity::{self, FileIdentity};
 use super::{SqliteSettings, fault, schema};
 
 pub(super) struct SqliteFile {
     connection: Connection,
-    anchor: FileIdentity,
+    file_identity: FileIdentity,
     backlog: Arc<WalBacklog>,
 }
 
@@ -23,28 +23,28 @@ impl SqliteFile {
     pub(super) fn open(path: &Path, settings: SqliteSettings) -> Result<Self, Fault> {
         make_private(path);
         let mut connection = connect(path)?;
-        let anchor = match schema::prepare(&mut connection, settings) {
+        let file_identity = match schema::prepare(&mut connection, settings) {
             Err(_) if is_frozen(path, &connection) => {
-                let anchor = FileIdentity::of_frozen(path);
+                let file_identity = FileIdentity::of_frozen(path);
                 connection = connect_frozen(path)?;
                 schema::prepare(&mut connection, settings)?;
-                anchor
+                file_identity
             }
             prepared => prepared.map(|()| FileIdentity::of(path))?,
         };
         let mover = connect(path)?;
         let backlog = Arc::new(WalBacklog::of(&mut connection, mover)?);
-        Ok(Self { connection, anchor, backlog })
+        Ok(Self { connection, file_identity, backlog })
     }
 
     /// What can be looked things up in, if the file is still there.
     pub(super) fn look(&self) -> Result<&Connection, Fault> {
-        self.anchor.check().map(|()| &self.connection)
+        self.file_identity.check().map(|()| &self.connection)
     }
 
     /// The right to write, as soon as nobody else has it.
     pub(super) fn begin(&mut self) -> Result<Transaction<'_>, Fault> {
-        self.anchor.check()?;
+        self.file_identity.check()?;
         let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
         begun.map_err(|error| fault::of(&error))
     }
@@ -54,7 +54,7 @@ impl SqliteFile {
         &mut self,
         work: impl FnOnce(Transaction<'_>) -> T,
     ) -> Result<Option<T>, Fault> {
-        self.anchor.check()?;
+        self.file_identity.check()?;
         if self.connection.busy_timeout(Duration::ZERO).is_err() {
             return Ok(None);
         }
@@ -85,7 +85,9 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
 /// Whether a file can be read only as one that nobody writes to: SQLite wants to put
 /// files beside it, where nobody may, and there is nothing in them that it needs.
 fn is_frozen(path: &Path, connection: &Connection) -> bool {
-    connection.is_readonly(MAIN_DB).unwrap_or(false) && path.exists() && !anchor::has_log(path)
+    connection.is_readonly(MAIN_DB).unwrap_or(false)
+        && path.exists()
+        && !file_identity::has_log(path)
 }
 
 /// What means something else in a URL than in a path.

@@ -47,7 +47,7 @@ struct QueueState<J> {
     closed: bool,
 }
 
-/// What the doer does.
+/// What the consumer does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConsumerState {
     Work,
@@ -72,7 +72,7 @@ impl<J> JobQueue<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the doer, if it waits for what has changed.
+    /// Wakes the consumer, if it waits for what has changed.
     fn announce(&self, state: MutexGuard<'_, QueueState<J>>) {
         let wakes = match state.doer {
             ConsumerState::Work | ConsumerState::Rest => false,
@@ -88,7 +88,7 @@ impl<J> JobQueue<J> {
 }
 
 impl<J> Producer<J> {
-    /// Puts work in. Once the doer is gone, it is dropped.
+    /// Puts work in. Once the consumer is gone, it is dropped.
     pub(super) fn put(&self, job: J, haste: FlushMode) {
         let mut state = self.0.lock();
         if state.closed {
@@ -107,7 +107,7 @@ impl<J> Producer<J> {
         state.jobs.is_empty() && is_free && !state.closed
     }
 
-    /// Lets the doer rest once more, if it does nothing else.
+    /// Lets the consumer rest once more, if it does nothing else.
     pub(super) fn nudge(&self) {
         self.0.announce(self.0.lock());
     }

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 use super::chain::PendingBatch;
 use super::file::SqliteFile;
 use super::job::{GROUP, JobReply, SqliteJob, WriteJob, in_savepoint};
+use super::open_file_guard::OpenFileGuard;
 use super::queue::{Consumer, FlushMode, Producer, queue};
-use super::tenure::OpenFileGuard;
 use super::{SqliteSettings, Sync, fault};
 use crate::process;
 
@@ -35,7 +35,7 @@ pub(super) struct WriterThread {
 
 impl WriterThread {
     pub(super) fn start(path: &Path, settings: SqliteSettings) -> Result<Self, Fault> {
-        let tenure = OpenFileGuard::begin()?;
+        let open_file_guard = OpenFileGuard::begin()?;
         let name: Arc<str> = path.display().to_string().into();
         let (jobs, mut todo) = queue(settings.delay);
         let (opened, answer) = channel();
@@ -47,7 +47,7 @@ impl WriterThread {
             if let Ok(file) = file {
                 serve(&file, &mut todo);
             }
-            drop(tenure);
+            drop(open_file_guard);
         };
         let thread = std::thread::Builder::new().name("antiphon-sqlite".into()).spawn(work);
         let thread = thread.map_err(|error| unstarted(&error))?;

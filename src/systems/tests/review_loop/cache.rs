@@ -177,10 +177,10 @@ async fn a_tool_that_both_have_is_one_and_two_of_a_name_are_two() {
 #[tokio::test]
 async fn a_question_that_goes_on_elsewhere_knows_what_was_looked_up() {
     let clock = Arc::new(ManualClock::default());
-    let vault =
+    let sealed_store =
         SealedStore::new(Arc::new(MemoryStore::new(clock.clone())), Arc::new(Cipher::tagged()));
     let tool = Arc::new(Counting::new(SideEffect::Read));
-    let place = Arc::new(StoredThread::new(vault, "q", Durability::Sync));
+    let place = Arc::new(StoredThread::new(sealed_store, "q", Durability::Sync));
     // The process is lost while the critic looks at what was found.
     let mut scene = Scene::new(&json!({}))
         .role("planner", [plan(&["r"], &["e"])])

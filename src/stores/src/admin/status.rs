@@ -108,7 +108,7 @@ impl ThreadAdmin {
         let mut reach = 16;
         let way = loop {
             let from = tip.saturating_sub(reach).max(1);
-            let marks = self.vault.marks(thread, Span { from, to: tip }, None).await?;
+            let marks = self.sealed_store.marks(thread, Span { from, to: tip }, None).await?;
             let (mut way, mut wanted, mut is_whole) = (Vec::new(), tip, false);
             let (mut has_snapshot, mut is_pruned) = (false, false);
             for mark in marks.iter().rev() {
@@ -140,7 +140,7 @@ impl ThreadAdmin {
         let mut records = Vec::with_capacity(way.len());
         for seq in way.into_iter().rev() {
             match self.store().find(thread, seq).await? {
-                Some(entry) => records.push(self.vault.open(thread, entry)?),
+                Some(entry) => records.push(self.sealed_store.open(thread, entry)?),
                 None => return Err(damaged_chain(thread, seq)),
             }
         }
@@ -156,7 +156,7 @@ fn read(records: &[OpenedEntry]) -> Result<RunTail, Fault> {
     let mut superstep = Superstep::default();
     let (mut ended, mut edited) = (None, None);
     for record in records {
-        let glance = match record.kind {
+        let summary = match record.kind {
             EntryKind::Run => continue,
             EntryKind::Snapshot => CommitSummary::at_memory(&record.body)?,
             EntryKind::Step | EntryKind::Part | EntryKind::End => {
@@ -164,7 +164,7 @@ fn read(records: &[OpenedEntry]) -> Result<RunTail, Fault> {
             }
         };
         ended = None;
-        match &glance.note {
+        match &summary.note {
             CommitEvent::Checkpoint { source, next, .. } if record.kind == EntryKind::Step => {
                 edited = (*source == Some(WriteSource::Edit)).then_some(!next.is_empty());
             }
@@ -179,7 +179,7 @@ fn read(records: &[OpenedEntry]) -> Result<RunTail, Fault> {
             }
             _ => edited = None,
         }
-        superstep.add(glance);
+        superstep.add(summary);
     }
     let status = match (ended, edited) {
         (Some(ended), _) => ended,

@@ -185,7 +185,7 @@ impl<'a> ByteReader<'a> {
         Ok(WrittenValue { channel, whole: tag != 0, value: (tag != 2).then_some(value) })
     }
 
-    /// The nodes that an outlook has run next, as
+    /// The nodes that pending work has run next, as
     /// [`PendingWork::upcoming`](antiphon_core::checkpoint::PendingWork::upcoming) says.
     fn upcoming(&mut self) -> Result<Vec<&'a str>, Fault> {
         self.expect_array(9)?;

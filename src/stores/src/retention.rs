@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon_core::Time;
 use antiphon_runtime::store::{EntryKind, Mark, Span};
 
-use crate::keeper::is_checkpoint;
+use crate::checkpoint_writer::is_checkpoint;
 
 /// How much of each thread is kept. A checkpoint beyond any of the limits goes;
 /// the last one of a thread stays, with all that is needed to go on from it.

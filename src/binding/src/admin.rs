@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::{Clock, SystemClock};
-use antiphon_stores::clerk::{
+use antiphon_stores::admin::{
     CopyRequest, PruneReport as Removed, PruneRequest, ThreadFilter, ThreadSummary,
 };
 use antiphon_stores::{RetentionPolicy, SealedStore, ThreadAdmin, owner};
@@ -14,10 +14,10 @@ use crate::chance;
 use crate::fault::to_exception;
 use crate::given::{self, Limit, ThreadName};
 
-/// Somebody of this process who sees to the threads of a vault.
-pub(crate) fn of(vault: SealedStore) -> ThreadAdmin {
+/// Somebody of this process who sees to the threads of a sealed store.
+pub(crate) fn of(sealed_store: SealedStore) -> ThreadAdmin {
     let owner = owner::new(chance::seed(None));
-    ThreadAdmin::new(vault, Arc::new(SystemClock::new()), owner)
+    ThreadAdmin::new(sealed_store, Arc::new(SystemClock::new()), owner)
 }
 
 /// What a caller wants to see of a list.
@@ -42,8 +42,8 @@ impl Wanted {
         Ok(Self { filter, after: after.map(|name| name.0), limit: limit.0 })
     }
 
-    pub(crate) async fn of(self, clerk: ThreadAdmin) -> Result<Vec<ThreadSummary>, Fault> {
-        let page = clerk.list(&self.filter, self.after.as_deref(), self.limit).await?;
+    pub(crate) async fn of(self, admin: ThreadAdmin) -> Result<Vec<ThreadSummary>, Fault> {
+        let page = admin.list(&self.filter, self.after.as_deref(), self.limit).await?;
         Ok(page.threads)
     }
 }
@@ -63,13 +63,13 @@ pub(crate) fn keep(
 
 /// Prunes one thread, or all of them.
 pub(crate) async fn prune(
-    clerk: ThreadAdmin,
+    admin: ThreadAdmin,
     thread: Option<String>,
     pruning: PruneRequest,
 ) -> Result<Removed, Fault> {
     match thread {
-        Some(thread) => clerk.prune(&thread, &pruning).await,
-        None => clerk.prune_all(&pruning).await,
+        Some(thread) => admin.prune(&thread, &pruning).await,
+        None => admin.prune_all(&pruning).await,
     }
 }
 
@@ -86,12 +86,12 @@ pub(crate) fn check(py: Python<'_>, pruning: &PruneRequest) -> PyResult<()> {
 
 /// Copies what leads to a checkpoint, as a run of its own.
 pub(crate) async fn copy(
-    clerk: ThreadAdmin,
+    admin: ThreadAdmin,
     (from, to): (String, String),
     checkpoint: Option<u64>,
     run_id: String,
 ) -> Result<(), Fault> {
-    clerk.copy(CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id }).await
+    admin.copy(CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id }).await
 }
 
 /// A name for a run that nothing else has.

@@ -59,7 +59,7 @@ impl ThreadAdmin {
             return Ok(());
         }
         self.claim(thread).await?;
-        let lease = Lease::keep(self.vault.clone(), thread.to_owned(), self.owner.clone());
+        let lease = Lease::keep(self.sealed_store.clone(), thread.to_owned(), self.owner.clone());
         let closed = self.close_anew(thread, entries).await;
         drop(lease);
         self.release(thread).await?;
@@ -68,28 +68,29 @@ impl ThreadAdmin {
 
     /// To be called by whoever holds the thread.
     async fn close_anew(&self, thread: &str, entries: &mut u64) -> Result<(), Fault> {
-        let last = self.vault.head(thread).await?.unwrap_or_default();
+        let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         for span in self.outdated(thread).await? {
             let found = self.store().read(thread, span).await?;
-            let old = found.into_iter().filter(|entry| !self.vault.seal().is_current(&entry.tag));
+            let old =
+                found.into_iter().filter(|entry| !self.sealed_store.seal().is_current(&entry.tag));
             let closed = old.map(|entry| self.closed_anew(thread, entry));
             let closed = closed.collect::<Result<Vec<_>, Fault>>()?;
             let count = closed.len() as u64;
             let about = (thread.into(), self.owner.as_str().into());
-            let batch = self.vault.replacement(about, last, closed)?;
+            let batch = self.sealed_store.replacement(about, last, closed)?;
             self.store().replace(batch).await?;
             *entries += count;
         }
         if last > 0 && !self.is_current(thread).await? {
             let about = (thread.into(), self.owner.as_str().into());
-            self.store().replace(self.vault.replacement(about, last, Vec::new())?).await?;
+            self.store().replace(self.sealed_store.replacement(about, last, Vec::new())?).await?;
         }
         Ok(())
     }
 
     fn closed_anew(&self, thread: &str, entry: Entry) -> Result<Entry, Fault> {
         let base = entry.base;
-        self.vault.close(thread, self.vault.open(thread, entry)?, base)
+        self.sealed_store.close(thread, self.sealed_store.open(thread, entry)?, base)
     }
 
     /// Where entries are that an earlier key has closed, in parts that are not too large.
@@ -98,7 +99,7 @@ impl ThreadAdmin {
         let mut spans: Vec<Span> = Vec::new();
         let (mut count, mut size) = (0, 0);
         for (mark, tag) in marks {
-            if self.vault.seal().is_current(&tag) {
+            if self.sealed_store.seal().is_current(&tag) {
                 continue;
             }
             (count, size) = (count + 1, size + mark.size);
@@ -116,6 +117,6 @@ impl ThreadAdmin {
     /// Whether the end of a thread is closed with the first key.
     async fn is_current(&self, thread: &str) -> Result<bool, Fault> {
         let head = self.store().head(thread).await?.unwrap_or_default();
-        Ok(head.last == 0 || self.vault.seal().is_current(&head.tag))
+        Ok(head.last == 0 || self.sealed_store.seal().is_current(&head.tag))
     }
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use antiphon_core::{Fault, Seed};
 
 use super::OWNER;
-use crate::keeper::free;
+use crate::checkpoint_writer::free;
 use crate::log::SealedStore;
 use crate::owner;
 
 /// One writer's tries to write something to a thread.
 pub struct WriteTurn {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: String,
     /// How often somebody else was first.
     late: u32,
@@ -39,10 +39,10 @@ impl WriteTurn {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     /// A writer's first try.
-    pub fn new(vault: &SealedStore, thread: &str) -> Self {
+    pub fn new(sealed_store: &SealedStore, thread: &str) -> Self {
         let until = Instant::now() + Self::PATIENCE;
-        let (vault, thread) = (vault.clone(), thread.to_owned());
-        Self { vault, thread, late: 0, alone: None, until }
+        let (sealed_store, thread) = (sealed_store.clone(), thread.to_owned());
+        Self { sealed_store, thread, late: 0, alone: None, until }
     }
 
     /// The name under which this writer has the thread for itself, if it has.
@@ -79,7 +79,7 @@ impl WriteTurn {
     pub async fn take(&mut self) -> Result<Duration, Fault> {
         let seed = RandomState::new().hash_one(std::process::id());
         let own = owner::new(Seed::new(seed));
-        let store = self.vault.store();
+        let store = self.sealed_store.store();
         let released = store.release(&self.thread, OWNER);
         let claimed = store.claim(&self.thread, &own, Self::ALONE);
         // It may be ours from now on, also if nobody waits any more.
@@ -95,7 +95,7 @@ impl WriteTurn {
 
     /// Frees a thread whose holder is gone; anybody else is waited for.
     async fn freed(&self, fault: Fault) -> Result<Duration, Fault> {
-        match free(&self.vault, &self.thread, fault).await {
+        match free(&self.sealed_store, &self.thread, fault).await {
             Ok(()) => Ok(Duration::ZERO),
             Err(fault) if fault.code == "thread_busy" => Ok(Self::PAUSE),
             Err(fault) => Err(fault),
@@ -106,7 +106,7 @@ impl WriteTurn {
     pub fn leave(&mut self) {
         if let Some(own) = self.alone.take() {
             // Queued at once.
-            drop(self.vault.release(&self.thread, &own));
+            drop(self.sealed_store.release(&self.thread, &own));
         }
     }
 }

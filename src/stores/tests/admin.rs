@@ -17,7 +17,7 @@ use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_runtime::{Clock, ManualClock};
-use antiphon_stores::clerk::{CopyRequest, PruneRequest};
+use antiphon_stores::admin::{CopyRequest, PruneRequest};
 use antiphon_stores::{
     Cipher, Codec, JsonCodec, MemoryStore, RetentionPolicy, RunHeader, SealedStore, SqliteSettings,
     SqliteStore, ThreadAdmin, ThreadLog, owner,
@@ -34,9 +34,9 @@ use database::Schema;
 
 /// A store under test, and whoever sees to it.
 struct Subject {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     clock: Arc<ManualClock>,
-    clerk: ThreadAdmin,
+    admin: ThreadAdmin,
     _folder: Option<TempDir>,
 }
 
@@ -47,17 +47,17 @@ impl Subject {
         folder: Option<TempDir>,
     ) -> Self {
         let clock = Arc::new(ManualClock::at(Time::from_micros(1_000_000)));
-        let vault = SealedStore::new(open(clock.clone()), Arc::new(seal));
-        let clerk = ThreadAdmin::new(vault.clone(), clock.clone(), "clerk".into());
-        Self { vault, clock, clerk, _folder: folder }
+        let sealed_store = SealedStore::new(open(clock.clone()), Arc::new(seal));
+        let admin = ThreadAdmin::new(sealed_store.clone(), clock.clone(), "clerk".into());
+        Self { sealed_store, clock, admin, _folder: folder }
     }
 
     fn store(&self) -> &Arc<dyn Store> {
-        self.vault.store()
+        self.sealed_store.store()
     }
 
     async fn log(&self, thread: &str) -> ThreadLog {
-        ThreadLog::open(self.vault.clone(), thread, "me", TERM).await.unwrap().0
+        ThreadLog::open(self.sealed_store.clone(), thread, "me", TERM).await.unwrap().0
     }
 
     /// A run of a superstep a second that is not at its end, and a snapshot after each of these.
@@ -81,7 +81,7 @@ impl Subject {
     }
 
     async fn copy(&self, from: &str, to: &str, checkpoint: Option<u64>) -> Result<(), Fault> {
-        self.clerk.copy(CopyRequest { from, checkpoint, to, run_id: "other" }).await
+        self.admin.copy(CopyRequest { from, checkpoint, to, run_id: "other" }).await
     }
 
     async fn entries(&self, thread: &str) -> Vec<u64> {
@@ -200,7 +200,7 @@ async fn thirty(subject: &Subject, thread: &str) {
 async fn the_last_checkpoints_stay_and_what_they_are_read_from(subject: Subject) {
     thirty(&subject, "t").await;
     let kept = async |last| {
-        subject.clerk.prune("t", &keep(last)).await.unwrap();
+        subject.admin.prune("t", &keep(last)).await.unwrap();
         subject.entries("t").await
     };
     assert_eq!(kept(30).await.len(), 35, "thirty are all there are");
@@ -209,14 +209,14 @@ async fn the_last_checkpoints_stay_and_what_they_are_read_from(subject: Subject)
         (12..=35).collect::<Vec<_>>(),
         "the eleventh is read from the tenth"
     );
-    let pruned = subject.clerk.prune("t", &keep(11)).await.unwrap();
+    let pruned = subject.admin.prune("t", &keep(11)).await.unwrap();
     assert_eq!((pruned.threads, pruned.entries, pruned.deleted), (1, 12, 0));
     assert!(pruned.bytes > 10 * 1024 && pruned.bytes < 12 * 1024, "{}", pruned.bytes);
     assert_eq!(subject.entries("t").await, (24..=35).collect::<Vec<_>>());
     for seq in (24..=35).filter(|seq| *seq != 25) {
-        assert!(subject.vault.way_to_checkpoint("t", seq).await.is_ok(), "{seq}");
+        assert!(subject.sealed_store.way_to_checkpoint("t", seq).await.is_ok(), "{seq}");
     }
-    let gone = subject.vault.way_to_checkpoint("t", 14).await.unwrap_err();
+    let gone = subject.sealed_store.way_to_checkpoint("t", 14).await.unwrap_err();
     assert_eq!(gone.code, "checkpoint_unknown");
     assert_eq!(subject.log("t").await.tip(), 35, "it can be gone on with");
 }
@@ -226,12 +226,12 @@ async fn the_last_checkpoint_stays_whatever_the_limits(subject: Subject) {
     subject.clock.advance(Duration::from_hours(1));
     let none = RetentionPolicy { last: Some(0), age: Some(Duration::ZERO), bytes: Some(0) };
     subject
-        .clerk
+        .admin
         .prune("t", &PruneRequest { keep: none, ..PruneRequest::default() })
         .await
         .unwrap();
     assert_eq!(subject.entries("t").await, (24..=35).collect::<Vec<_>>());
-    let nothing = subject.clerk.prune("t", &PruneRequest::default()).await.unwrap();
+    let nothing = subject.admin.prune("t", &PruneRequest::default()).await.unwrap();
     assert_eq!((nothing.threads, nothing.entries), (1, 0), "no limits, no pruning");
 }
 
@@ -245,8 +245,8 @@ async fn old_checkpoints_go(subject: Subject) {
         };
         PruneRequest { keep, ..PruneRequest::default() }
     };
-    assert_eq!(subject.clerk.prune("t", &older(22)).await.unwrap().entries, 0);
-    assert_eq!(subject.clerk.prune("t", &older(21)).await.unwrap().entries, 11);
+    assert_eq!(subject.admin.prune("t", &older(22)).await.unwrap().entries, 0);
+    assert_eq!(subject.admin.prune("t", &older(21)).await.unwrap().entries, 11);
     assert_eq!(subject.entries("t").await[0], 12);
 }
 
@@ -256,8 +256,8 @@ async fn what_weighs_too_much_goes(subject: Subject) {
         let keep = RetentionPolicy { bytes: Some(kilobytes * 1024), ..RetentionPolicy::default() };
         PruneRequest { keep, ..PruneRequest::default() }
     };
-    assert_eq!(subject.clerk.prune("t", &lighter(40)).await.unwrap().entries, 0);
-    subject.clerk.prune("t", &lighter(25)).await.unwrap();
+    assert_eq!(subject.admin.prune("t", &lighter(40)).await.unwrap().entries, 0);
+    subject.admin.prune("t", &lighter(25)).await.unwrap();
     assert_eq!(subject.entries("t").await[0], 12);
     let size = subject.store().thread("t").await.unwrap().unwrap().size;
     assert!(size <= 25 * 1024, "{size}");
@@ -272,23 +272,23 @@ async fn branches_that_nobody_wants_go(subject: Subject) {
         log.append([(EntryKind::Step, b"x")], step, at).unwrap().await.unwrap();
     }
     log.release().await.unwrap();
-    subject.clerk.prune("t", &keep(5)).await.unwrap();
+    subject.admin.prune("t", &keep(5)).await.unwrap();
     let kept: Vec<u64> = (1..=6).chain(22..=26).collect();
     assert_eq!(subject.entries("t").await, kept, "not the way that was left at 6");
-    assert_eq!(subject.vault.way_to("t", None).await.unwrap().len(), 11);
-    assert!(subject.vault.way_to("t", Some(4)).await.is_ok());
+    assert_eq!(subject.sealed_store.way_to("t", None).await.unwrap().len(), 11);
+    assert!(subject.sealed_store.way_to("t", Some(4)).await.is_ok());
 }
 
 async fn a_rehearsal_removes_nothing(subject: Subject) {
     thirty(&subject, "t").await;
     let rehearsal = PruneRequest { rehearsal: true, ..keep(1) };
-    let told = subject.clerk.prune_all(&rehearsal).await.unwrap();
+    let told = subject.admin.prune_all(&rehearsal).await.unwrap();
     assert_eq!(subject.entries("t").await.len(), 35);
-    assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap(), told);
+    assert_eq!(subject.admin.prune_all(&keep(1)).await.unwrap(), told);
     let rehearsal =
         PruneRequest { rehearsal: true, idle: Some(Duration::ZERO), ..PruneRequest::default() };
     subject.clock.advance(TERM);
-    assert_eq!(subject.clerk.prune_all(&rehearsal).await.unwrap().deleted, 1);
+    assert_eq!(subject.admin.prune_all(&rehearsal).await.unwrap().deleted, 1);
     assert!(subject.store().head("t").await.unwrap().is_some());
 }
 
@@ -297,12 +297,12 @@ async fn whoever_writes_is_not_disturbed(subject: Subject) {
         thirty(&subject, thread).await;
     }
     let held = subject.log("b").await;
-    let pruned = subject.clerk.prune_all(&keep(1)).await.unwrap();
+    let pruned = subject.admin.prune_all(&keep(1)).await.unwrap();
     assert_eq!((pruned.threads, pruned.entries, pruned.busy), (3, 46, vec!["b".to_owned()]));
     assert_eq!(subject.entries("b").await.len(), 35);
     held.release().await.unwrap();
-    assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap().entries, 23);
-    assert!(subject.clerk.prune_all(&keep(1)).await.unwrap().busy.is_empty());
+    assert_eq!(subject.admin.prune_all(&keep(1)).await.unwrap().entries, 23);
+    assert!(subject.admin.prune_all(&keep(1)).await.unwrap().busy.is_empty());
 }
 
 async fn idle_threads_are_removed_whole(subject: Subject) {
@@ -313,12 +313,12 @@ async fn idle_threads_are_removed_whole(subject: Subject) {
     let _held = subject.log("held").await;
     subject.clock.advance(Duration::from_secs(20));
     let pruning = PruneRequest { idle: Some(Duration::from_hours(1)), ..PruneRequest::default() };
-    let pruned = subject.clerk.prune_all(&pruning).await.unwrap();
+    let pruned = subject.admin.prune_all(&pruning).await.unwrap();
     assert_eq!((pruned.deleted, pruned.entries, pruned.busy.len()), (1, 35, 0));
     assert!(subject.store().head("old").await.unwrap().is_none());
     assert_eq!(subject.entries("new").await.len(), 35);
     let at_once = PruneRequest { idle: Some(Duration::ZERO), ..PruneRequest::default() };
-    let pruned = subject.clerk.prune_all(&at_once).await.unwrap();
+    let pruned = subject.admin.prune_all(&at_once).await.unwrap();
     assert_eq!((pruned.deleted, pruned.busy), (1, vec!["held".to_owned()]));
 }
 
@@ -332,37 +332,37 @@ async fn a_damaged_thread_is_neither_pruned_nor_in_the_way(subject: Subject) {
     subject.store().release("b", "me").await.unwrap();
     let pruning = PruneRequest { idle: Some(Duration::ZERO), ..PruneRequest::default() };
     subject.clock.advance(Duration::from_secs(1));
-    let pruned = subject.clerk.prune_all(&pruning).await.unwrap();
+    let pruned = subject.admin.prune_all(&pruning).await.unwrap();
     assert_eq!((pruned.deleted, pruned.damaged), (2, vec!["b".to_owned()]));
-    let fault = subject.clerk.prune("b", &pruning).await.unwrap_err();
+    let fault = subject.admin.prune("b", &pruning).await.unwrap_err();
     assert_eq!(fault.code, "checkpoint_corrupt");
-    assert!(subject.clerk.delete("b").await.unwrap(), "whoever says so removes it");
+    assert!(subject.admin.delete("b").await.unwrap(), "whoever says so removes it");
 }
 
 async fn a_thread_that_somebody_gone_holds_is_pruned_and_deleted(subject: Subject) {
     thirty(&subject, "t").await;
     subject.store().claim("t", &gone(), TERM).await.unwrap();
-    assert_eq!(subject.clerk.prune("t", &keep(1)).await.unwrap().entries, 23);
+    assert_eq!(subject.admin.prune("t", &keep(1)).await.unwrap().entries, 23);
     subject.store().claim("t", &gone(), TERM).await.unwrap();
-    assert!(subject.clerk.delete("t").await.unwrap());
-    assert!(!subject.clerk.delete("t").await.unwrap());
+    assert!(subject.admin.delete("t").await.unwrap());
+    assert!(!subject.admin.delete("t").await.unwrap());
     subject.store().claim("u", "there", TERM).await.unwrap();
-    assert_eq!(subject.clerk.delete("u").await.unwrap_err().code, "thread_busy");
+    assert_eq!(subject.admin.delete("u").await.unwrap_err().code, "thread_busy");
 }
 
 async fn a_copy_is_a_thread_of_its_own(subject: Subject) {
     thirty(&subject, "t").await;
     subject.copy("t", "a copy", None).await.unwrap();
-    let mut way = subject.vault.way_to("a copy", None).await.unwrap();
+    let mut way = subject.sealed_store.way_to("a copy", None).await.unwrap();
     let added: Vec<_> = way.split_off(12).into_iter().map(|record| record.kind).collect();
     assert_eq!(added, [EntryKind::Run, EntryKind::End], "the copy of a run that went on is over");
-    assert_eq!(way, subject.vault.way_to("t", None).await.unwrap());
+    assert_eq!(way, subject.sealed_store.way_to("t", None).await.unwrap());
     assert_eq!(subject.entries("a copy").await, (1..=37).collect::<Vec<_>>());
-    assert!(subject.clerk.delete("t").await.unwrap());
+    assert!(subject.admin.delete("t").await.unwrap());
     let mut log = subject.log("a copy").await;
     log.append([(EntryKind::Step, b"more")], 31, Time::default()).unwrap().await.unwrap();
     assert_eq!(log.tip(), 38);
-    assert!(subject.vault.way_to("a copy", Some(6)).await.is_ok(), "its past is there too");
+    assert!(subject.sealed_store.way_to("a copy", Some(6)).await.is_ok(), "its past is there too");
 }
 
 async fn a_copy_ends_at_the_checkpoint_that_is_named(subject: Subject) {
@@ -375,17 +375,17 @@ async fn a_copy_ends_at_the_checkpoint_that_is_named(subject: Subject) {
     assert_eq!(subject.entries("early").await, (1..=16).collect::<Vec<_>>());
     subject.copy("t", "branch", None).await.unwrap();
     assert_eq!(subject.entries("branch").await, [1, 2, 3, 4, 5, 6, 24, 25, 26]);
-    let way = subject.vault.way_to("branch", None).await.unwrap();
+    let way = subject.sealed_store.way_to("branch", None).await.unwrap();
     assert_eq!(way[6].body, superstep(6));
-    assert!(subject.clerk.prune("early", &keep(1)).await.unwrap().entries > 0);
+    assert!(subject.admin.prune("early", &keep(1)).await.unwrap().entries > 0);
 }
 
 async fn a_copy_of_a_pruned_thread_begins_where_that_does(subject: Subject) {
     thirty(&subject, "t").await;
-    subject.clerk.prune("t", &keep(1)).await.unwrap();
+    subject.admin.prune("t", &keep(1)).await.unwrap();
     subject.copy("t", "u", Some(27)).await.unwrap();
     assert_eq!(subject.entries("u").await, (24..=29).collect::<Vec<_>>());
-    let way = subject.vault.way_to("u", None).await.unwrap();
+    let way = subject.sealed_store.way_to("u", None).await.unwrap();
     assert_eq!((way[0].parent, way.len()), (0, 6));
 }
 
@@ -408,15 +408,15 @@ async fn what_is_not_there_is_not_copied(subject: Subject) {
     assert_eq!(code("t", Some(99)).await, "checkpoint_unknown");
     assert_eq!(code("t", Some(0)).await, "checkpoint_unknown");
     assert_eq!(subject.store().thread("u").await.unwrap(), None, "not even its name");
-    assert_eq!(subject.clerk.prune("nowhere", &keep(1)).await.unwrap_err().code, "thread_empty");
-    assert!(!subject.clerk.delete("nowhere").await.unwrap());
+    assert_eq!(subject.admin.prune("nowhere", &keep(1)).await.unwrap_err().code, "thread_empty");
+    assert!(!subject.admin.delete("nowhere").await.unwrap());
 }
 
 async fn threads_without_anything_are_seen_to(subject: Subject) {
     subject.store().claim("t", &gone(), TERM).await.unwrap();
-    assert_eq!(subject.clerk.prune("t", &keep(1)).await.unwrap().entries, 0);
+    assert_eq!(subject.admin.prune("t", &keep(1)).await.unwrap().entries, 0);
     assert_eq!(subject.copy("t", "u", None).await.unwrap_err().code, "thread_empty");
-    assert_eq!(subject.clerk.listed("t").await.unwrap().status.as_str(), "empty");
+    assert_eq!(subject.admin.listed("t").await.unwrap().status.as_str(), "empty");
 }
 
 async fn what_another_engine_keeps_is_not_pruned(subject: Subject) {
@@ -425,10 +425,10 @@ async fn what_another_engine_keeps_is_not_pruned(subject: Subject) {
         log.append([(kind, b"theirs")], 0, Time::default()).unwrap().await.unwrap();
     }
     log.release().await.unwrap();
-    assert_eq!(subject.clerk.listed("t").await.unwrap().status.as_str(), "foreign");
-    assert_eq!(subject.clerk.show("t", 9).await.unwrap().checkpoints, []);
-    assert_eq!(subject.clerk.prune_all(&keep(1)).await.unwrap().entries, 0);
+    assert_eq!(subject.admin.listed("t").await.unwrap().status.as_str(), "foreign");
+    assert_eq!(subject.admin.show("t", 9).await.unwrap().checkpoints, []);
+    assert_eq!(subject.admin.prune_all(&keep(1)).await.unwrap().entries, 0);
     subject.clock.advance(TERM);
     let idle = PruneRequest { idle: Some(Duration::ZERO), ..PruneRequest::default() };
-    assert_eq!(subject.clerk.prune_all(&idle).await.unwrap().deleted, 1);
+    assert_eq!(subject.admin.prune_all(&idle).await.unwrap().deleted, 1);
 }

@@ -18,7 +18,7 @@ use super::query::{DeleteQuery, MarksQuery, Query, QueryGroup, ReadQuery};
 use super::retry::RetrySchedule;
 use super::work::{RetriableWork, WorkReply};
 
-/// What is to be done in a lane.
+/// What is to be done in a worker.
 pub(super) enum ConnectionJob {
     /// Says that everything before it is done.
     Pass(oneshot::Sender<()>),
@@ -29,7 +29,7 @@ pub(super) enum ConnectionJob {
     Delete(DeleteQuery, WorkReply<bool>),
 }
 
-/// What the lanes of a store share.
+/// What the workers of a store share.
 pub(super) struct PoolState {
     address: Address,
     /// The database was there: if it is not, it is likely to come back.
@@ -61,7 +61,7 @@ impl ConnectionWorker {
     /// What is left when the store is closed is tried for so long.
     const CLOSING: Duration = Duration::from_secs(5);
 
-    /// A lane with the connection that was opened for it, if one was.
+    /// A worker with the connection that was opened for it, if one was.
     pub(super) const fn new(
         shared: Rc<PoolState>,
         jobs: UnboundedReceiver<ConnectionJob>,

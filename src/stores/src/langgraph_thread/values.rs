@@ -30,7 +30,7 @@ pub(super) enum VersionDelta {
     Pieces(Vec<VersionPiece>),
 }
 
-/// All versions of a shelf.
+/// All versions of a thread.
 #[derive(Debug, Default)]
 pub(super) struct ValueVersions {
     nodes: Vec<VersionNode>,

@@ -7,7 +7,7 @@ use antiphon_core::{Category, Fault};
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{Head, Store};
 
-use crate::keeper::free;
+use crate::checkpoint_writer::free;
 use crate::lease::TERM;
 use crate::log::SealedStore;
 
@@ -29,15 +29,15 @@ pub use status::{OpenQuestion, RunStatus};
 /// Sees to the threads of one store.
 #[derive(Clone)]
 pub struct ThreadAdmin {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     clock: Arc<dyn Clock>,
     owner: String,
 }
 
 impl ThreadAdmin {
-    /// A clerk who holds threads under the name `owner`.
-    pub fn new(vault: SealedStore, clock: Arc<dyn Clock>, owner: String) -> Self {
-        Self { vault, clock, owner }
+    /// An administrator that holds threads under the name `owner`.
+    pub fn new(sealed_store: SealedStore, clock: Arc<dyn Clock>, owner: String) -> Self {
+        Self { sealed_store, clock, owner }
     }
 
     /// Removes a thread with all it has; says whether there was one.
@@ -47,7 +47,7 @@ impl ThreadAdmin {
     pub async fn delete(&self, thread: &str) -> Result<bool, Fault> {
         match self.store().delete(thread).await {
             Err(fault) => {
-                free(&self.vault, thread, fault).await?;
+                free(&self.sealed_store, thread, fault).await?;
                 self.store().delete(thread).await
             }
             deleted => deleted,
@@ -55,14 +55,14 @@ impl ThreadAdmin {
     }
 
     fn store(&self) -> &Arc<dyn Store> {
-        self.vault.store()
+        self.sealed_store.store()
     }
 
     /// Takes a thread, also from whoever is gone.
     async fn claim(&self, thread: &str) -> Result<Head, Fault> {
         match self.store().claim(thread, &self.owner, TERM).await {
             Err(fault) => {
-                free(&self.vault, thread, fault).await?;
+                free(&self.sealed_store, thread, fault).await?;
                 self.store().claim(thread, &self.owner, TERM).await
             }
             head => head,
@@ -70,7 +70,7 @@ impl ThreadAdmin {
     }
 
     async fn release(&self, thread: &str) -> Result<(), Fault> {
-        self.vault.release(thread, &self.owner).await
+        self.sealed_store.release(thread, &self.owner).await
     }
 }
 

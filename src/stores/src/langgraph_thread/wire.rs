@@ -1,4 +1,4 @@
-//! The entries of a shelf as bytes.
+//! The entries of a thread as bytes.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use antiphon_core::Time;
 use antiphon_runtime::store::{EntryKind, Mark};
 use antiphon_stores::RetentionPolicy;
-use antiphon_stores::keep::checkpoints;
+use antiphon_stores::retention::checkpoints;
 use proptest::prelude::*;
 
 /// A thread of entries that follow each other, but for some that begin a branch.

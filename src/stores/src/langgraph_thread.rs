@@ -1,13 +1,13 @@
 //! Checkpoints that another engine makes, whole ones, kept as what is different
 //! from one to the next.
 //!
-//! A thread of a store is a shelf. It has namespaces, as graphs inside graphs
+//! Each thread of a store has namespaces, as graphs inside graphs
 //! have, and in each of them checkpoints by id, of which the last is the one
 //! with the greatest id. A checkpoint has a head and values by name; all of
 //! them are bytes here, and what they mean is the engine's. Beside it stands
 //! what tasks have written since.
 //!
-//! A shelf is read by going through the entries since its last snapshot. Once
+//! A thread is read by going through the entries since its last snapshot. Once
 //! these weigh much more than what is needed to go on, there is another one.
 
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub struct LangGraphThread {
     base: u64,
     /// That of the last entry, once it is sealed.
     tag: Option<Tag>,
-    /// What it takes to read the shelf, in bytes.
+    /// What it takes to read the thread, in bytes.
     weight: usize,
     /// What of that a snapshot would hold.
     live: usize,
@@ -155,7 +155,7 @@ pub struct FullCheckpoint {
 pub struct CheckpointValue {
     /// Its name.
     pub name: String,
-    /// Two values with the same stamp are the same, in one shelf.
+    /// Two values with the same stamp are the same, in one thread.
     pub stamp: u64,
     /// What it is.
     pub bytes: Arc<[u8]>,

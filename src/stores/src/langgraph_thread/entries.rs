@@ -1,4 +1,4 @@
-//! From a shelf to the entries of its thread, and back.
+//! From a thread to the entries of its thread, and back.
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Tag};
@@ -11,7 +11,7 @@ use crate::codec::{corrupt, damaged_chain};
 use crate::log::{OpenedEntry, SealedStore};
 use crate::reread::retry_torn_read;
 
-/// All who write to shelves hold them under one name: they find out by the last entry
+/// All who write to threads hold them under one name: they find out by the last entry
 /// who was first, and whoever was not goes on from there. See [`WriteTurn`] for those
 /// who were late too often.
 ///
@@ -37,14 +37,14 @@ impl LangGraphThread {
     ///
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
-    pub async fn load(vault: &SealedStore, thread: &str) -> Result<Self, Fault> {
-        retry_torn_read(&**vault.store(), thread, || async {
-            let way = vault.way_to(thread, None).await?;
-            let mut shelf = Self::replayed(thread, &way)?;
+    pub async fn load(sealed_store: &SealedStore, thread: &str) -> Result<Self, Fault> {
+        retry_torn_read(&**sealed_store.store(), thread, || async {
+            let way = sealed_store.way_to(thread, None).await?;
+            let mut langgraph_thread = Self::replayed(thread, &way)?;
             if let Some(last) = way.last() {
-                shelf.tag = Some(tag_of(vault, thread, last).await?);
+                langgraph_thread.tag = Some(tag_of(sealed_store, thread, last).await?);
             }
-            Ok(shelf)
+            Ok(langgraph_thread)
         })
         .await
     }
@@ -54,11 +54,11 @@ impl LangGraphThread {
     /// # Errors
     /// As [`LangGraphThread::load`]; others may remove it, and what replaces it is somewhere else.
     pub async fn past(
-        vault: &SealedStore,
+        sealed_store: &SealedStore,
         thread: &str,
         mark: &CheckpointMark,
     ) -> Result<Self, Fault> {
-        let way = vault.way_to(thread, Some(mark.seq)).await?;
+        let way = sealed_store.way_to(thread, Some(mark.seq)).await?;
         Self::replayed(thread, &way)
     }
 
@@ -67,16 +67,16 @@ impl LangGraphThread {
     /// # Errors
     /// As [`LangGraphThread::load`].
     pub async fn writes_of(
-        vault: &SealedStore,
+        sealed_store: &SealedStore,
         thread: &str,
         (space, id): (&str, &str),
         mark: &CheckpointMark,
     ) -> Result<Vec<TaskWrite>, Fault> {
         let mut found = Vec::new();
         for seq in &mark.wrote {
-            let entry = vault.store().find(thread, *seq).await?;
+            let entry = sealed_store.store().find(thread, *seq).await?;
             let entry = entry.ok_or_else(|| damaged_chain(thread, *seq))?;
-            let record = vault.open(thread, entry)?;
+            let record = sealed_store.open(thread, entry)?;
             let wrote = match record.kind {
                 EntryKind::Part => vec![TaskWrites::decode(&record.body)?],
                 EntryKind::Snapshot => ThreadSnapshot::decode(&record.body)?.wrote,
@@ -89,12 +89,12 @@ impl LangGraphThread {
     }
 
     pub(super) fn replayed(thread: &str, way: &[OpenedEntry]) -> Result<Self, Fault> {
-        let mut shelf = Self::new(thread);
+        let mut langgraph_thread = Self::new(thread);
         for record in way {
-            shelf.apply(record)?;
+            langgraph_thread.apply(record)?;
         }
-        shelf.weigh_all();
-        Ok(shelf)
+        langgraph_thread.weigh_all();
+        Ok(langgraph_thread)
     }
 
     /// What is known of the thread now.
@@ -110,7 +110,7 @@ impl LangGraphThread {
     /// Those of reading entries.
     pub fn catch_up(
         &mut self,
-        vault: &SealedStore,
+        sealed_store: &SealedStore,
         seen: &KnownEntries,
         entries: Vec<Entry>,
     ) -> Result<bool, Fault> {
@@ -133,7 +133,7 @@ impl LangGraphThread {
                 return Ok(false);
             }
             let tag = entry.tag.clone();
-            self.apply(&vault.open(&self.thread, entry)?)?;
+            self.apply(&sealed_store.open(&self.thread, entry)?)?;
             self.tag = Some(tag);
         }
         if self.tip > known {
@@ -178,7 +178,7 @@ impl LangGraphThread {
     /// Those of sealing.
     pub fn batch(
         &mut self,
-        vault: &SealedStore,
+        sealed_store: &SealedStore,
         owner: &str,
         at: Time,
     ) -> Result<Option<Batch>, Fault> {
@@ -187,11 +187,16 @@ impl LangGraphThread {
         let after = first.seq - 1;
         let entries = drafts.into_iter().map(|draft| {
             let DraftEntry { seq, parent, base, kind, step, body } = draft;
-            vault.close(&self.thread, OpenedEntry { seq, parent, kind, step, at, body }, base)
+            sealed_store.close(
+                &self.thread,
+                OpenedEntry { seq, parent, kind, step, at, body },
+                base,
+            )
         });
         let entries = entries.collect::<Result<Vec<_>, Fault>>()?;
         let tag = entries.last().map(|entry| entry.tag.clone());
-        let batch = vault.batch((self.thread.as_str().into(), owner.into()), after, entries)?;
+        let batch =
+            sealed_store.batch((self.thread.as_str().into(), owner.into()), after, entries)?;
         let expected = std::mem::replace(&mut self.tag, tag);
         Ok(Some(Batch { expected, ..batch }))
     }
@@ -207,13 +212,13 @@ impl FullCheckpoint {
 
 /// The tag of an entry that was read just now, if it is still there.
 pub(super) async fn tag_of(
-    vault: &SealedStore,
+    sealed_store: &SealedStore,
     thread: &str,
     read: &OpenedEntry,
 ) -> Result<Tag, Fault> {
-    let entry = vault.store().find(thread, read.seq).await?;
+    let entry = sealed_store.store().find(thread, read.seq).await?;
     let entry = entry.ok_or_else(|| damaged_chain(thread, read.seq))?;
     let tag = entry.tag.clone();
-    let is_same = vault.open(thread, entry)? == *read;
+    let is_same = sealed_store.open(thread, entry)? == *read;
     if is_same { Ok(tag) } else { Err(damaged_chain(thread, read.seq)) }
 }

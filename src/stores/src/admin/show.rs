@@ -9,8 +9,8 @@ use antiphon_runtime::store::{EntryKind, Mark, Span};
 use super::status::RunStatus;
 use super::{ThreadAdmin, ThreadSummary};
 use crate::codec::{CommitEvent, CommitSummary, damaged_chain};
-use crate::keep::checkpoints;
 use crate::reread::FailedReadings;
+use crate::retention::checkpoints;
 
 /// One thread in detail.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +96,7 @@ impl ThreadAdmin {
             let (turns, checkpoints) = (Vec::new(), Vec::new());
             return Ok(ThreadDetail { listed, turns, checkpoints, written: BTreeMap::new() });
         }
-        let marks = self.vault.marks(thread, Span::ALL, None).await?;
+        let marks = self.sealed_store.marks(thread, Span::ALL, None).await?;
         check_whole(thread, &marks)?;
         Ok(ThreadDetail {
             turns: self.turns(&listed, &marks, limit).await?,
@@ -219,7 +219,7 @@ impl ThreadAdmin {
         }
         // The superstep that it repeats says what led there.
         let span = Span { from: mark.parent, to: mark.parent };
-        let repeated = self.vault.marks(thread, span, Some(EntryKind::Step)).await?;
+        let repeated = self.sealed_store.marks(thread, span, Some(EntryKind::Step)).await?;
         let repeated = repeated.first().filter(|step| step.step == mark.step);
         let Some(step) = repeated else { return Ok((None, next)) };
         let body = self.body(thread, step.seq).await?;
@@ -255,7 +255,7 @@ impl ThreadAdmin {
 
     async fn body(&self, thread: &str, seq: u64) -> Result<Vec<u8>, Fault> {
         match self.store().find(thread, seq).await? {
-            Some(entry) => Ok(self.vault.open(thread, entry)?.body),
+            Some(entry) => Ok(self.sealed_store.open(thread, entry)?.body),
             None => Err(damaged_chain(thread, seq)),
         }
     }
@@ -269,11 +269,11 @@ fn check_whole(thread: &str, marks: &[Mark]) -> Result<(), Fault> {
 }
 
 fn note(kind: EntryKind, body: &[u8]) -> Result<CommitEvent<'_>, Fault> {
-    let glance = match kind {
+    let summary = match kind {
         EntryKind::Snapshot => CommitSummary::at_memory(body)?,
         _ => CommitSummary::at_commit(body)?,
     };
-    Ok(glance.note)
+    Ok(summary.note)
 }
 
 /// The entries of each run, or of each time it went on. A snapshot that comes

@@ -11,7 +11,7 @@ use std::time::Duration;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::{Entry, EntryKind, Span};
-use antiphon_stores::shelf::{
+use antiphon_stores::langgraph_thread::{
     CheckpointKeys, FullCheckpoint, LangGraphThread, NewCheckpoint, OWNER, TaskWrite, ValueChange,
     copied, remove_checkpoints,
 };
@@ -20,19 +20,21 @@ use proptest::prelude::*;
 
 const THREAD: &str = "langgraph:t";
 
-fn vault() -> SealedStore {
+fn sealed_store() -> SealedStore {
     let store = MemoryStore::new(Arc::new(SystemClock::new()));
     SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()))
 }
 
 async fn store(
-    vault: &SealedStore,
+    sealed_store: &SealedStore,
     thread: &str,
-    shelf: &mut LangGraphThread,
+    langgraph_thread: &mut LangGraphThread,
 ) -> Result<(), Fault> {
-    let Some(batch) = shelf.batch(vault, OWNER, Time::default())? else { return Ok(()) };
-    vault.store().claim(thread, OWNER, Duration::from_mins(1)).await?;
-    vault.store().append(batch).await
+    let Some(batch) = langgraph_thread.batch(sealed_store, OWNER, Time::default())? else {
+        return Ok(());
+    };
+    sealed_store.store().claim(thread, OWNER, Duration::from_mins(1)).await?;
+    sealed_store.store().append(batch).await
 }
 
 fn checkpoint(id: usize, parent: Option<usize>, values: &[(&str, &[u8])]) -> NewCheckpoint {
@@ -61,17 +63,21 @@ fn values(picture: &FullCheckpoint) -> BTreeMap<String, Vec<u8>> {
     picture.values.iter().map(|value| (value.name.clone(), value.bytes.to_vec())).collect()
 }
 
-async fn read(vault: &SealedStore, shelf: &LangGraphThread, id: usize) -> Option<FullCheckpoint> {
-    if let Some(picture) = shelf.picture("", &name(id)) {
+async fn read(
+    sealed_store: &SealedStore,
+    langgraph_thread: &LangGraphThread,
+    id: usize,
+) -> Option<FullCheckpoint> {
+    if let Some(picture) = langgraph_thread.picture("", &name(id)) {
         return Some(picture);
     }
-    let mark = shelf.mark("", &name(id))?;
-    let past = LangGraphThread::past(vault, THREAD, mark).await.unwrap();
+    let mark = langgraph_thread.mark("", &name(id))?;
+    let past = LangGraphThread::past(sealed_store, THREAD, mark).await.unwrap();
     past.picture("", &name(id))
 }
 
-async fn size(vault: &SealedStore) -> usize {
-    let entries = vault.store().read(THREAD, Span::ALL).await.unwrap();
+async fn size(sealed_store: &SealedStore) -> usize {
+    let entries = sealed_store.store().read(THREAD, Span::ALL).await.unwrap();
     entries.iter().map(|entry| entry.body.len()).sum()
 }
 
@@ -87,87 +93,100 @@ fn noise(seed: usize, length: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_list_that_grows_is_stored_once() {
-    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
+    let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
     let (mut list, mut information) = (Vec::new(), 0);
     for id in 1..=2_000 {
         let message = noise(id, 200);
         let task = format!("{id:08x}-0000-5000-8000-000000000000");
-        shelf.put_writes("", &name(id - 1), vec![write(&task, 0, &message)]);
+        langgraph_thread.put_writes("", &name(id - 1), vec![write(&task, 0, &message)]);
         list.extend_from_slice(&message);
         information += message.len();
-        shelf.make_room().unwrap();
-        shelf.put(checkpoint(id, Some(id - 1), &[("list", &list)])).unwrap();
-        store(&vault, THREAD, &mut shelf).await.unwrap();
+        langgraph_thread.make_room().unwrap();
+        langgraph_thread.put(checkpoint(id, Some(id - 1), &[("list", &list)])).unwrap();
+        store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
     }
-    let stored = size(&vault).await;
+    let stored = size(&sealed_store).await;
     assert!(stored < information * 2, "{stored} bytes for {information}");
-    let again = LangGraphThread::load(&vault, THREAD).await.unwrap();
+    let again = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
     assert_eq!(values(&again.picture("", &name(2_000)).unwrap())["list"], list);
     assert_eq!(values(&again.picture("", &name(7)).unwrap())["list"], list[..1_400]);
 }
 
 #[tokio::test]
 async fn a_small_change_in_a_large_value_takes_little() {
-    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
+    let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
     let mut value = noise(1, 100_000);
     for id in 1..=300 {
         let place = id * 331;
         value[place..place + 5].copy_from_slice(b"12345");
-        shelf.make_room().unwrap();
-        shelf.put(checkpoint(id, Some(id - 1), &[("files", &value)])).unwrap();
-        store(&vault, THREAD, &mut shelf).await.unwrap();
+        langgraph_thread.make_room().unwrap();
+        langgraph_thread.put(checkpoint(id, Some(id - 1), &[("files", &value)])).unwrap();
+        store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
     }
-    assert!(size(&vault).await < 200_000);
+    assert!(size(&sealed_store).await < 200_000);
 }
 
 #[tokio::test]
 async fn what_must_be_read_stays_near_what_is_there() {
-    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
+    let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
     for id in 1..=500 {
-        shelf.make_room().unwrap();
-        shelf.put(checkpoint(id, Some(id - 1), &[("noise", &noise(id, 1_000))])).unwrap();
-        store(&vault, THREAD, &mut shelf).await.unwrap();
+        langgraph_thread.make_room().unwrap();
+        langgraph_thread
+            .put(checkpoint(id, Some(id - 1), &[("noise", &noise(id, 1_000))]))
+            .unwrap();
+        store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
     }
-    let entries = vault.store().read(THREAD, Span::ALL).await.unwrap();
+    let entries = sealed_store.store().read(THREAD, Span::ALL).await.unwrap();
     let snapshots = entries.iter().filter(|entry| entry.kind == EntryKind::Snapshot).count();
     assert!((2..20).contains(&snapshots), "{snapshots}");
-    let again = LangGraphThread::load(&vault, THREAD).await.unwrap();
+    let again = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
     assert!(again.weight() < 250_000, "{}", again.weight());
     for id in [1, 250, 499, 500] {
-        let picture = read(&vault, &again, id).await.unwrap();
+        let picture = read(&sealed_store, &again, id).await.unwrap();
         assert_eq!(values(&picture)["noise"], noise(id, 1_000));
     }
 }
 
 #[tokio::test]
 async fn writes_stay_as_they_are_unless_they_are_special() {
-    let mut shelf = LangGraphThread::new(THREAD);
-    shelf.put(checkpoint(1, None, &[])).unwrap();
-    shelf.put_writes("", &name(1), vec![write("b", 0, b"b0"), write("b", 1, b"b1")]);
-    shelf.put_writes("", &name(1), vec![write("b", 0, b"other"), write("a", -3, b"asked")]);
-    shelf.put_writes("", &name(1), vec![write("a", -3, b"asked again")]);
-    let found = shelf.picture("", &name(1)).unwrap().writes;
+    let mut langgraph_thread = LangGraphThread::new(THREAD);
+    langgraph_thread.put(checkpoint(1, None, &[])).unwrap();
+    langgraph_thread.put_writes("", &name(1), vec![write("b", 0, b"b0"), write("b", 1, b"b1")]);
+    langgraph_thread.put_writes(
+        "",
+        &name(1),
+        vec![write("b", 0, b"other"), write("a", -3, b"asked")],
+    );
+    langgraph_thread.put_writes("", &name(1), vec![write("a", -3, b"asked again")]);
+    let found = langgraph_thread.picture("", &name(1)).unwrap().writes;
     let found: Vec<_> = found.iter().map(|write| (write.task.as_str(), &*write.value)).collect();
     assert_eq!(found, [("a", &b"asked again"[..]), ("b", b"b0"), ("b", b"b1")]);
 }
 
 #[tokio::test]
 async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
-    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
+    let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
     for id in 1..=300 {
-        shelf.make_room().unwrap();
-        shelf.put_writes("", &name(id), vec![write("early", 0, b"before it came")]);
-        shelf.put(checkpoint(id, Some(id - 1), &[("noise", &noise(id, 1_000))])).unwrap();
-        shelf.put_writes("", &name(id), vec![write("t", 0, &noise(id, 20))]);
+        langgraph_thread.make_room().unwrap();
+        langgraph_thread.put_writes("", &name(id), vec![write("early", 0, b"before it came")]);
+        langgraph_thread
+            .put(checkpoint(id, Some(id - 1), &[("noise", &noise(id, 1_000))]))
+            .unwrap();
+        langgraph_thread.put_writes("", &name(id), vec![write("t", 0, &noise(id, 20))]);
     }
-    shelf.put_writes("", &name(1), vec![write("late", 0, b"late"), write("t", 0, b"ignored")]);
-    store(&vault, THREAD, &mut shelf).await.unwrap();
-    let again = LangGraphThread::load(&vault, THREAD).await.unwrap();
+    langgraph_thread.put_writes(
+        "",
+        &name(1),
+        vec![write("late", 0, b"late"), write("t", 0, b"ignored")],
+    );
+    store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
+    let again = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
     assert!(again.picture("", &name(1)).is_none());
     for (id, tasks) in [(1, vec!["early", "late", "t"]), (300, vec!["early", "t"])] {
         let id_name = name(id);
         let mark = again.mark("", &id_name).unwrap();
-        let found = LangGraphThread::writes_of(&vault, THREAD, ("", &id_name), mark).await.unwrap();
+        let found =
+            LangGraphThread::writes_of(&sealed_store, THREAD, ("", &id_name), mark).await.unwrap();
         assert_eq!(found.iter().map(|write| write.task.as_str()).collect::<Vec<_>>(), tasks);
         assert_eq!(*found.last().unwrap().value, *noise(id, 20));
     }
@@ -175,42 +194,42 @@ async fn writes_of_an_old_checkpoint_are_found_where_they_are() {
 
 #[tokio::test]
 async fn a_shelf_learns_what_others_have_written() {
-    let (vault, mut mine) = (vault(), LangGraphThread::new(THREAD));
+    let (sealed_store, mut mine) = (sealed_store(), LangGraphThread::new(THREAD));
     mine.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
-    store(&vault, THREAD, &mut mine).await.unwrap();
-    let mut theirs = LangGraphThread::load(&vault, THREAD).await.unwrap();
+    store(&sealed_store, THREAD, &mut mine).await.unwrap();
+    let mut theirs = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
     theirs.put(checkpoint(2, Some(1), &[("a", b"2")])).unwrap();
-    store(&vault, THREAD, &mut theirs).await.unwrap();
+    store(&sealed_store, THREAD, &mut theirs).await.unwrap();
 
     mine.put(checkpoint(3, Some(1), &[("a", b"3")])).unwrap();
-    assert_eq!(store(&vault, THREAD, &mut mine).await.unwrap_err().code, "thread_conflict");
-    let mut mine = LangGraphThread::load(&vault, THREAD).await.unwrap();
+    assert_eq!(store(&sealed_store, THREAD, &mut mine).await.unwrap_err().code, "thread_conflict");
+    let mut mine = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
     theirs.put(checkpoint(4, Some(2), &[("a", b"4")])).unwrap();
-    store(&vault, THREAD, &mut theirs).await.unwrap();
+    store(&sealed_store, THREAD, &mut theirs).await.unwrap();
 
     let seen = mine.seen();
-    let entries = vault.store().read(THREAD, seen.span()).await.unwrap();
-    assert!(mine.catch_up(&vault, &seen, entries).unwrap());
+    let entries = sealed_store.store().read(THREAD, seen.span()).await.unwrap();
+    assert!(mine.catch_up(&sealed_store, &seen, entries).unwrap());
     assert_eq!(mine.last(""), Some(&*name(4)));
     assert_eq!(values(&mine.picture("", &name(4)).unwrap())["a"], b"4");
 }
 
 #[tokio::test]
 async fn another_thread_of_the_same_name_is_told_apart() {
-    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
-    shelf.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
-    store(&vault, THREAD, &mut shelf).await.unwrap();
-    vault.store().release(THREAD, OWNER).await.unwrap();
-    assert!(vault.store().delete(THREAD).await.unwrap());
-    let gone = vault.store().read(THREAD, shelf.seen().span()).await.unwrap();
-    let seen = shelf.seen();
-    assert!(!shelf.catch_up(&vault, &seen, gone).unwrap());
+    let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
+    langgraph_thread.put(checkpoint(1, None, &[("a", b"1")])).unwrap();
+    store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
+    sealed_store.store().release(THREAD, OWNER).await.unwrap();
+    assert!(sealed_store.store().delete(THREAD).await.unwrap());
+    let gone = sealed_store.store().read(THREAD, langgraph_thread.seen().span()).await.unwrap();
+    let seen = langgraph_thread.seen();
+    assert!(!langgraph_thread.catch_up(&sealed_store, &seen, gone).unwrap());
 
     let mut other = LangGraphThread::new(THREAD);
     other.put(checkpoint(9, None, &[("a", b"9")])).unwrap();
-    store(&vault, THREAD, &mut other).await.unwrap();
-    let entries = vault.store().read(THREAD, seen.span()).await.unwrap();
-    assert!(!shelf.catch_up(&vault, &seen, entries).unwrap());
+    store(&sealed_store, THREAD, &mut other).await.unwrap();
+    let entries = sealed_store.store().read(THREAD, seen.span()).await.unwrap();
+    assert!(!langgraph_thread.catch_up(&sealed_store, &seen, entries).unwrap());
 }
 
 /// Puts other bytes into an entry, and closes it as whoever can write to the store.
@@ -234,31 +253,32 @@ async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
         b"\x01\xa0\xa1a\xc0\xc0\xc0\xc4\x00\x90\x90\x00",         // more than belongs to it
     ];
     for body in bodies {
-        let vault = vault();
-        vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-        let mut shelf = LangGraphThread::new(THREAD);
-        shelf.put(checkpoint(1, None, &[])).unwrap();
-        let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
+        let sealed_store = sealed_store();
+        sealed_store.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
+        let mut langgraph_thread = LangGraphThread::new(THREAD);
+        langgraph_thread.put(checkpoint(1, None, &[])).unwrap();
+        let mut batch =
+            langgraph_thread.batch(&sealed_store, OWNER, Time::default()).unwrap().unwrap();
         forge(&mut batch.entries[0], body.to_vec());
-        vault.store().append(batch).await.unwrap();
-        let code = LangGraphThread::load(&vault, THREAD).await.unwrap_err().code.clone();
+        sealed_store.store().append(batch).await.unwrap();
+        let code = LangGraphThread::load(&sealed_store, THREAD).await.unwrap_err().code.clone();
         assert!(["checkpoint_corrupt", "store_version"].contains(&&*code), "{code}");
     }
 }
 
 #[tokio::test]
 async fn a_changed_byte_is_noticed() {
-    let (vault, mut shelf) = (vault(), LangGraphThread::new(THREAD));
-    shelf.put(checkpoint(1, None, &[("a", b"some text")])).unwrap();
-    vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-    let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
+    let (sealed_store, mut langgraph_thread) = (sealed_store(), LangGraphThread::new(THREAD));
+    langgraph_thread.put(checkpoint(1, None, &[("a", b"some text")])).unwrap();
+    sealed_store.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
+    let mut batch = langgraph_thread.batch(&sealed_store, OWNER, Time::default()).unwrap().unwrap();
     *batch.entries[0].body.first_mut().unwrap() ^= 1;
-    vault.store().append(batch).await.unwrap();
-    let fault = LangGraphThread::load(&vault, THREAD).await.unwrap_err();
+    sealed_store.store().append(batch).await.unwrap();
+    let fault = LangGraphThread::load(&sealed_store, THREAD).await.unwrap_err();
     assert_eq!(fault.code, "checkpoint_corrupt");
 }
 
-/// What happens to a shelf.
+/// What happens to a thread.
 #[derive(Clone, Debug)]
 enum Mutation {
     /// A checkpoint after another one, whose list gains, and whose text changes.
@@ -293,7 +313,7 @@ fn deeds() -> impl Strategy<Value = Vec<Mutation>> {
 
 type Held = BTreeMap<String, Vec<u8>>;
 
-/// What a shelf must hold, in the plainest way.
+/// What a thread must hold, in the plainest way.
 #[derive(Default)]
 struct Model {
     held: BTreeMap<usize, Held>,
@@ -338,16 +358,17 @@ impl Model {
         Some((at, write("task", place, &value)))
     }
 
-    async fn check(&self, vault: &SealedStore, shelf: &LangGraphThread) {
-        let ids: Vec<_> = shelf.marks().map(|(_, id, _)| id.to_owned()).collect();
+    async fn check(&self, sealed_store: &SealedStore, langgraph_thread: &LangGraphThread) {
+        let ids: Vec<_> = langgraph_thread.marks().map(|(_, id, _)| id.to_owned()).collect();
         assert_eq!(ids, self.held.keys().map(|id| name(*id)).collect::<Vec<_>>());
         for (id, held) in &self.held {
-            let picture = read(vault, shelf, *id).await.unwrap();
+            let picture = read(sealed_store, langgraph_thread, *id).await.unwrap();
             assert_eq!(values(&picture), *held);
             let id_name = name(*id);
-            let mark = shelf.mark("", &id_name).unwrap();
-            let writes =
-                LangGraphThread::writes_of(vault, THREAD, ("", &id_name), mark).await.unwrap();
+            let mark = langgraph_thread.mark("", &id_name).unwrap();
+            let writes = LangGraphThread::writes_of(sealed_store, THREAD, ("", &id_name), mark)
+                .await
+                .unwrap();
             let writes: Vec<_> = writes.iter().map(|write| (write.place, &*write.value)).collect();
             let known = self.writes.get(id).into_iter().flatten();
             assert_eq!(writes, known.map(|(place, value)| (*place, &**value)).collect::<Vec<_>>());
@@ -355,37 +376,51 @@ impl Model {
     }
 }
 
-async fn keep(vault: &SealedStore, shelf: &mut LangGraphThread, model: &mut Model, every: usize) {
+async fn keep(
+    sealed_store: &SealedStore,
+    langgraph_thread: &mut LangGraphThread,
+    model: &mut Model,
+    every: usize,
+) {
     let last = model.nth_last(0);
     model.held.retain(|id, _| id % every == 0 || Some(*id) == last);
     let held = &model.held;
     model.writes.retain(|id, _| held.contains_key(id));
     let is_gone = |id: &str| !model.held.keys().any(|held| name(*held) == id);
-    let marks = shelf.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned()));
+    let marks = langgraph_thread.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned()));
     let gone: CheckpointKeys = marks.filter(|(_, id)| is_gone(id)).collect();
-    let Some(first) = remove_checkpoints(vault, shelf, &gone).await.unwrap() else { return };
-    store(vault, THREAD, shelf).await.unwrap();
-    vault.store().remove(THREAD, OWNER, Span { from: 0, to: first - 1 }).await.unwrap();
+    let Some(first) = remove_checkpoints(sealed_store, langgraph_thread, &gone).await.unwrap()
+    else {
+        return;
+    };
+    store(sealed_store, THREAD, langgraph_thread).await.unwrap();
+    sealed_store.store().remove(THREAD, OWNER, Span { from: 0, to: first - 1 }).await.unwrap();
 }
 
 async fn run(deeds: Vec<Mutation>) {
-    let (vault, mut shelf, mut model) = (vault(), LangGraphThread::new(THREAD), Model::default());
+    let (sealed_store, mut langgraph_thread, mut model) =
+        (sealed_store(), LangGraphThread::new(THREAD), Model::default());
     for deed in deeds {
         match deed {
             Mutation::Put { parent, gain, text, drops } => {
-                shelf.make_room().unwrap();
-                shelf.put(model.put((parent, gain, text, drops))).unwrap();
+                langgraph_thread.make_room().unwrap();
+                langgraph_thread.put(model.put((parent, gain, text, drops))).unwrap();
             }
             Mutation::Write { at, place } => {
                 if let Some((at, write)) = model.write(at, place) {
-                    shelf.put_writes("", &name(at), vec![write]);
+                    langgraph_thread.put_writes("", &name(at), vec![write]);
                 }
             }
-            Mutation::Reload => shelf = LangGraphThread::load(&vault, THREAD).await.unwrap(),
-            Mutation::Keep { every } => keep(&vault, &mut shelf, &mut model, every).await,
+            Mutation::Reload => {
+                langgraph_thread = LangGraphThread::load(&sealed_store, THREAD).await.unwrap()
+            }
+            Mutation::Keep { every } => {
+                keep(&sealed_store, &mut langgraph_thread, &mut model, every).await
+            }
             Mutation::Copy => {
-                let copy =
-                    copied(&vault, THREAD, LangGraphThread::new("langgraph:copy")).await.unwrap();
+                let copy = copied(&sealed_store, THREAD, LangGraphThread::new("langgraph:copy"))
+                    .await
+                    .unwrap();
                 for (id, held) in &model.held {
                     if let Some(picture) = copy.picture("", &name(*id)) {
                         assert_eq!(values(&picture), *held);
@@ -394,10 +429,10 @@ async fn run(deeds: Vec<Mutation>) {
                 assert_eq!(copy.marks().count(), model.held.len());
             }
         }
-        store(&vault, THREAD, &mut shelf).await.unwrap();
+        store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
     }
-    model.check(&vault, &shelf).await;
-    model.check(&vault, &LangGraphThread::load(&vault, THREAD).await.unwrap()).await;
+    model.check(&sealed_store, &langgraph_thread).await;
+    model.check(&sealed_store, &LangGraphThread::load(&sealed_store, THREAD).await.unwrap()).await;
 }
 
 proptest! {
@@ -416,15 +451,15 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let (vault, kind) = (vault(), EntryKind::ALL[kind]);
-            vault.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
-            let mut shelf = LangGraphThread::new(THREAD);
-            shelf.put(checkpoint(1, None, &[])).unwrap();
-            let mut batch = shelf.batch(&vault, OWNER, Time::default()).unwrap().unwrap();
+            let (sealed_store, kind) = (sealed_store(), EntryKind::ALL[kind]);
+            sealed_store.store().claim(THREAD, OWNER, Duration::from_mins(1)).await.unwrap();
+            let mut langgraph_thread = LangGraphThread::new(THREAD);
+            langgraph_thread.put(checkpoint(1, None, &[])).unwrap();
+            let mut batch = langgraph_thread.batch(&sealed_store, OWNER, Time::default()).unwrap().unwrap();
             batch.entries[0].kind = kind;
             forge(&mut batch.entries[0], [&[1][..], &body].concat());
-            vault.store().append(batch).await.unwrap();
-            let _ = LangGraphThread::load(&vault, THREAD).await;
+            sealed_store.store().append(batch).await.unwrap();
+            let _ = LangGraphThread::load(&sealed_store, THREAD).await;
         });
     }
 }

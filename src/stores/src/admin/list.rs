@@ -6,8 +6,8 @@ use futures_util::future::try_join_all;
 
 use super::status::{RunStatus, RunTail};
 use super::{OpenQuestion, ThreadAdmin, empty};
+use crate::checkpoint_writer::RunHeader;
 use crate::codec::damaged_chain;
-use crate::keeper::RunHeader;
 use crate::reread::FailedReadings;
 
 /// Which threads are wanted.
@@ -191,14 +191,14 @@ impl ThreadAdmin {
 
     async fn tell(&self, thread: &Thread, listed: &mut ThreadSummary) -> Result<(), Fault> {
         let name = &thread.name;
-        let last = self.vault.checked(name, &thread.head)?;
+        let last = self.sealed_store.checked(name, &thread.head)?;
         if last == 0 {
             return Ok(());
         }
-        let tip = self.vault.marks(name, Span { from: last, to: last }, None).await?.pop();
+        let tip = self.sealed_store.marks(name, Span { from: last, to: last }, None).await?.pop();
         let Some(tip) = tip else { return Err(damaged_chain(name, last)) };
         (listed.step, listed.at) = (tip.step, tip.at);
-        let runs = self.vault.marks(name, Span::ALL, Some(EntryKind::Run)).await?;
+        let runs = self.sealed_store.marks(name, Span::ALL, Some(EntryKind::Run)).await?;
         let (Some(first), Some(run)) = (runs.first(), runs.last()) else {
             listed.status = RunStatus::Foreign;
             return self.check_foreign(name, &tip).await;
@@ -214,7 +214,7 @@ impl ThreadAdmin {
     /// A thread without a run is another engine's. One that has lost them is damaged.
     async fn check_foreign(&self, thread: &str, tip: &Mark) -> Result<(), Fault> {
         let span = Span { from: tip.base.max(1), to: tip.seq };
-        let marks = self.vault.marks(thread, span, None).await?;
+        let marks = self.sealed_store.marks(thread, span, None).await?;
         let mut wanted = tip.seq;
         for mark in marks.iter().rev().filter(|mark| mark.seq <= tip.seq) {
             if mark.seq == wanted {
@@ -222,14 +222,14 @@ impl ThreadAdmin {
             }
         }
         // Whoever has pruned it since has written to it too.
-        let is_whole = wanted == 0 || self.vault.head(thread).await? != Some(tip.seq);
+        let is_whole = wanted == 0 || self.sealed_store.head(thread).await? != Some(tip.seq);
         if is_whole { Ok(()) } else { Err(damaged_chain(thread, wanted)) }
     }
 
     /// What identifies the run that begins with an entry.
     pub(super) async fn header(&self, thread: &str, seq: u64) -> Result<RunHeader, Fault> {
         match self.store().find(thread, seq).await? {
-            Some(entry) => RunHeader::decode(&self.vault.open(thread, entry)?.body),
+            Some(entry) => RunHeader::decode(&self.sealed_store.open(thread, entry)?.body),
             None => Err(damaged_chain(thread, seq)),
         }
     }

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 
 use super::{ThreadAdmin, empty};
 use crate::codec::damaged_chain;
-use crate::keep::{PrunePlan, RetentionPolicy};
+use crate::retention::{PrunePlan, RetentionPolicy};
 
 /// What is to be removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,12 +135,12 @@ impl ThreadAdmin {
 
     /// When a thread was last written to, as its last entry says.
     async fn written_at(&self, thread: &Thread) -> Result<Time, Fault> {
-        let last = self.vault.checked(&thread.name, &thread.head)?;
+        let last = self.sealed_store.checked(&thread.name, &thread.head)?;
         if last == 0 {
             return Ok(thread.at);
         }
         let span = Span { from: last, to: last };
-        let found = self.vault.marks(&thread.name, span, None).await?.pop();
+        let found = self.sealed_store.marks(&thread.name, span, None).await?.pop();
         found.map(|mark| mark.at).ok_or_else(|| damaged_chain(&thread.name, last))
     }
 
@@ -191,7 +191,7 @@ impl ThreadAdmin {
         if keep.is_all() {
             return Ok(PrunePlan::default());
         }
-        let marks = self.vault.marks(thread, Span::ALL, None).await?;
+        let marks = self.sealed_store.marks(thread, Span::ALL, None).await?;
         Ok(keep.plan(&marks, self.clock.now()))
     }
 }

@@ -4,9 +4,9 @@ use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Answer, EntryKind, Span};
 use futures_util::FutureExt;
 
-use crate::keep::RetentionPolicy;
 use crate::lease::TERM;
 use crate::log::SealedStore;
+use crate::retention::RetentionPolicy;
 
 /// What is to be removed of one thread, and how far that has come. Whatever
 /// fails here is tried again after the next snapshot, and fails no run.
@@ -49,7 +49,7 @@ impl Pruner {
     }
 
     /// Goes on by one step, without waiting.
-    pub(crate) fn go_on(&mut self, vault: &SealedStore, (thread, owner): (&str, &str)) {
+    pub(crate) fn go_on(&mut self, sealed_store: &SealedStore, (thread, owner): (&str, &str)) {
         if self.under_way.as_mut().and_then(FutureExt::now_or_never).is_some() {
             self.under_way = None;
         }
@@ -58,45 +58,45 @@ impl Pruner {
         {
             self.since = now;
             let about = (thread.to_owned(), owner.to_owned());
-            self.under_way = Some(Box::pin(remove(vault.clone(), about, (self.keep, now))));
+            self.under_way = Some(Box::pin(remove(sealed_store.clone(), about, (self.keep, now))));
         }
     }
 
     /// Does the rest once the thread is free; it is taken again for that, unless
     /// somebody else was faster.
-    pub(crate) async fn finish(self, vault: SealedStore, thread: String, owner: String) {
+    pub(crate) async fn finish(self, sealed_store: SealedStore, thread: String, owner: String) {
         let left = self.under_way.map(|_| self.since);
         let Some(now) = self.due.or(left) else { return };
-        if vault.store().claim(&thread, &owner, TERM).await.is_ok() {
-            let taken = TakenThread { vault, thread, owner };
+        if sealed_store.store().claim(&thread, &owner, TERM).await.is_ok() {
+            let taken = TakenThread { sealed_store, thread, owner };
             let about = (taken.thread.clone(), taken.owner.clone());
-            let _ = remove(taken.vault.clone(), about, (self.keep, now)).await;
+            let _ = remove(taken.sealed_store.clone(), about, (self.keep, now)).await;
         }
     }
 }
 
 /// A thread that is let go also if nobody waits any more.
 struct TakenThread {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: String,
     owner: String,
 }
 
 impl Drop for TakenThread {
     fn drop(&mut self) {
-        drop(self.vault.release(&self.thread, &self.owner));
+        drop(self.sealed_store.release(&self.thread, &self.owner));
     }
 }
 
 async fn remove(
-    vault: SealedStore,
+    sealed_store: SealedStore,
     (thread, owner): (String, String),
     (keep, now): (RetentionPolicy, Time),
 ) -> Result<(), Fault> {
-    let marks = vault.marks(&thread, Span::ALL, None).await?;
+    let marks = sealed_store.marks(&thread, Span::ALL, None).await?;
     // What follows goes first: an entry never lacks the one it follows.
     for span in keep.plan(&marks, now).spans.into_iter().rev() {
-        vault.store().remove(&thread, &owner, span).await?;
+        sealed_store.store().remove(&thread, &owner, span).await?;
     }
     Ok(())
 }

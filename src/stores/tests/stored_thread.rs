@@ -57,8 +57,13 @@ impl Desk {
         let clock = Arc::new(ManualClock::default());
         let store: Arc<dyn Store> =
             Arc::new(MemoryStore::new(Arc::<ManualClock>::clone(&clock) as Arc<dyn Clock>));
-        let vault = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
-        Self { graph: graph(), room: StoredThread::new(vault, "t", durability), store, clock }
+        let sealed_store = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
+        Self {
+            graph: graph(),
+            room: StoredThread::new(sealed_store, "t", durability),
+            store,
+            clock,
+        }
     }
 
     async fn begin(&self, begin: Begin) -> Result<Begun, Fault> {

@@ -6,8 +6,8 @@ use antiphon_runtime::store::{Entry, EntryKind, Mark, Span};
 
 use super::status::RunStatus;
 use super::{ThreadAdmin, empty};
+use crate::checkpoint_writer::{RunHeader, is_checkpoint};
 use crate::codec::{CommitSummary, damaged_chain, end};
-use crate::keeper::{RunHeader, is_checkpoint};
 use crate::log::{OpenedEntry, missing};
 use crate::name;
 use crate::reread::FailedReadings;
@@ -59,7 +59,7 @@ impl ThreadAdmin {
             self.release(to).await?;
             return Err(taken(to));
         }
-        let batch = self.vault.batch((to.into(), self.owner.as_str().into()), 0, entries);
+        let batch = self.sealed_store.batch((to.into(), self.owner.as_str().into()), 0, entries);
         let copied = match batch {
             Ok(batch) => self.store().append(batch).await,
             Err(fault) => Err(fault),
@@ -82,11 +82,11 @@ impl ThreadAdmin {
 
     /// What leads to a checkpoint from the first entry that is kept.
     async fn whole_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Mark>, Fault> {
-        let last = self.vault.head(thread).await?.unwrap_or_default();
+        let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         if last == 0 {
             return Err(empty(thread));
         }
-        let marks = self.vault.marks(thread, Span { from: 1, to: last }, None).await?;
+        let marks = self.sealed_store.marks(thread, Span { from: 1, to: last }, None).await?;
         let is_there = |seq| marks.iter().any(|mark| mark.seq == seq && is_checkpoint(mark.kind));
         if let Some(seq) = seq.filter(|seq| !is_there(*seq)) {
             return Err(missing(thread, seq));
@@ -114,7 +114,7 @@ impl ThreadAdmin {
         let mut records = Vec::with_capacity(way.len());
         for entry in entries {
             if wanted.next_if_eq(&entry.seq).is_some() {
-                records.push(self.vault.open(thread, entry)?);
+                records.push(self.sealed_store.open(thread, entry)?);
             }
         }
         match wanted.next() {
@@ -135,7 +135,7 @@ impl ThreadAdmin {
         let bases = way.iter().map(|mark| mark.base);
         for (record, base) in records.into_iter().zip(bases).chain(added) {
             let parent = entries.last().map_or(0, |before| before.seq);
-            entries.push(self.vault.close(to, OpenedEntry { parent, ..record }, base)?);
+            entries.push(self.sealed_store.close(to, OpenedEntry { parent, ..record }, base)?);
         }
         Ok(entries)
     }
@@ -170,14 +170,14 @@ impl ThreadAdmin {
 /// The end of a run that goes on elsewhere.
 fn ended(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
     let last = records.iter().rev().find(|record| record.kind != EntryKind::Run);
-    let glance = match last {
+    let summary = match last {
         Some(record) if record.kind == EntryKind::Snapshot => {
             CommitSummary::at_memory(&record.body)?
         }
         Some(record) => CommitSummary::at_commit(&record.body)?,
         None => return Ok(Vec::new()),
     };
-    end((&glance.spent, glance.events), &Ok(Ending::Cancelled(COPIED.to_owned())))
+    end((&summary.spent, summary.events), &Ok(Ending::Cancelled(COPIED.to_owned())))
 }
 
 fn taken(thread: &str) -> Fault {

@@ -13,11 +13,11 @@ use antiphon_runtime::store::{Answer, EntryKind};
 use futures_util::FutureExt;
 
 use crate::codec::{ByteReader, ByteWriter, Codec, ValueCodec};
+use crate::exit_buffer::{BufferedEntry, ExitBuffer};
 use crate::lease::{self, TERM};
 use crate::log::{OpenedEntry, SealedStore, ThreadLog};
 use crate::owner;
-use crate::tidy::Pruner;
-use crate::withheld::{BufferedEntry, ExitBuffer};
+use crate::pruner::Pruner;
 
 /// When a commit is durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct CheckpointWriter<V, C> {
     /// The bytes of all of them.
     weight: usize,
     /// With [`Durability::Exit`]: what is not written yet.
-    withheld: ExitBuffer,
+    exit_buffer: ExitBuffer,
     /// The run, so that each snapshot can be followed by it.
     header: Vec<u8>,
     /// Whether the run is still to be written, together with what it commits first.
@@ -81,7 +81,7 @@ pub struct CheckpointWriter<V, C> {
     has_begun: bool,
     step: u64,
     checkpoint: u64,
-    tidy: Pruner,
+    pruner: Pruner,
     /// The entry from which what follows is a branch, if it is one.
     branch: Option<u64>,
 }
@@ -97,33 +97,33 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     /// # Errors
     /// `thread_busy`, and whatever keeps entries from being read.
     pub async fn open(
-        (vault, thread): (SealedStore, &str),
+        (sealed_store, thread): (SealedStore, &str),
         (owner, term): (&str, Duration),
         (graph, values): (Arc<Graph<V>>, Arc<C>),
         durability: Durability,
     ) -> Result<(Self, Option<LoadedThread<V>>), Fault> {
-        let tidy = Pruner::new(vault.keep());
-        let (log, way) = ThreadLog::open(vault, thread, owner, term).await?;
-        let mut keeper = Self {
+        let pruner = Pruner::new(sealed_store.keep());
+        let (log, way) = ThreadLog::open(sealed_store, thread, owner, term).await?;
+        let mut checkpoint_writer = Self {
             graph,
             values,
             log,
             durability,
             under_way: VecDeque::new(),
             weight: 0,
-            withheld: ExitBuffer::default(),
+            exit_buffer: ExitBuffer::default(),
             header: Vec::new(),
             begins: false,
             has_begun: false,
             step: 0,
             checkpoint: 0,
-            tidy,
+            pruner,
             branch: None,
         };
-        match keeper.found(&way) {
-            Ok(found) => Ok((keeper, found)),
+        match checkpoint_writer.found(&way) {
+            Ok(found) => Ok((checkpoint_writer, found)),
             Err(fault) => {
-                keeper.log.release().await?;
+                checkpoint_writer.log.release().await?;
                 Err(fault)
             }
         }
@@ -135,18 +135,18 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     /// # Errors
     /// As [`CheckpointWriter::open`].
     pub async fn take(
-        (vault, thread): (SealedStore, &str),
+        (sealed_store, thread): (SealedStore, &str),
         owner: &str,
         (graph, values): (Arc<Graph<V>>, Arc<C>),
         durability: Durability,
     ) -> Result<(Self, Option<LoadedThread<V>>), Fault> {
         let open = || {
             let about = (Arc::clone(&graph), Arc::clone(&values));
-            Self::open((vault.clone(), thread), (owner, TERM), about, durability)
+            Self::open((sealed_store.clone(), thread), (owner, TERM), about, durability)
         };
         match open().await {
             Err(fault) => {
-                free(&vault, thread, fault).await?;
+                free(&sealed_store, thread, fault).await?;
                 open().await
             }
             opened => opened,
@@ -173,7 +173,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         let found = read(&self.graph, &*self.values, way)?;
         self.step = found.as_ref().map_or(0, |found| found.memory.root.step);
         self.checkpoint = found.as_ref().map_or(0, |found| found.checkpoint);
-        self.withheld = ExitBuffer::after(found.is_some());
+        self.exit_buffer = ExitBuffer::after(found.is_some());
         Ok(found)
     }
 
@@ -256,9 +256,9 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     /// # Errors
     /// Those of the store.
     pub fn close(self) -> Answer<()> {
-        let Self { tidy, log, .. } = self;
-        let (vault, (thread, owner)) = log.place();
-        let rest = tidy.finish(vault.clone(), thread.to_owned(), owner.to_owned());
+        let Self { pruner, log, .. } = self;
+        let (sealed_store, (thread, owner)) = log.place();
+        let rest = pruner.finish(sealed_store.clone(), thread.to_owned(), owner.to_owned());
         let released = log.release();
         Box::pin(async move {
             released.await?;
@@ -300,17 +300,17 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         graph_snapshot: impl Fn() -> Option<GraphSnapshot<V>>,
     ) -> Result<Vec<BufferedEntry>, Fault> {
         if kind == EntryKind::Step {
-            self.withheld = ExitBuffer::merged(commit.spent.supersteps);
+            self.exit_buffer = ExitBuffer::merged(commit.spent.supersteps);
             return Ok(Vec::new());
         }
         let codec = Codec::new(&self.graph, &*self.values);
         let rests = matches!(commit.change, CommitChange::Ended(_) | CommitChange::Asked(..));
-        self.withheld.add((kind, codec.encode(commit)?), rests);
-        if !self.withheld.is_due() {
+        self.exit_buffer.add((kind, codec.encode(commit)?), rests);
+        if !self.exit_buffer.is_due() {
             return Ok(Vec::new());
         }
         let mut entries = Vec::new();
-        if let Some(supersteps) = self.withheld.before() {
+        if let Some(supersteps) = self.exit_buffer.before() {
             let Some(graph_snapshot) = graph_snapshot() else { return Ok(Vec::new()) };
             let memory = memory(commit, supersteps, graph_snapshot);
             entries.push((EntryKind::Snapshot, codec.encode_memory(&memory)?));
@@ -319,7 +319,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         if std::mem::take(&mut self.begins) {
             entries.push((EntryKind::Run, self.header.clone()));
         }
-        entries.append(&mut self.withheld.take());
+        entries.append(&mut self.exit_buffer.take());
         Ok(entries)
     }
 
@@ -333,14 +333,14 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
             self.checkpoint = first + place as u64;
         }
-        self.tidy.added(entries.iter().map(|(kind, _)| *kind), at);
+        self.pruner.added(entries.iter().map(|(kind, _)| *kind), at);
         let answer = if waits {
             self.log.append(entries, self.step, at)?
         } else {
             self.log.append_soon(entries, self.step, at)?
         };
-        let (vault, place) = self.log.place();
-        self.tidy.go_on(vault, place);
+        let (sealed_store, place) = self.log.place();
+        self.pruner.go_on(sealed_store, place);
         Ok(answer)
     }
 
@@ -380,11 +380,15 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
 }
 
 /// Frees a thread whose owner is gone or done with it; any other fault stays.
-pub(crate) async fn free(vault: &SealedStore, thread: &str, fault: Fault) -> Result<(), Fault> {
+pub(crate) async fn free(
+    sealed_store: &SealedStore,
+    thread: &str,
+    fault: Fault,
+) -> Result<(), Fault> {
     let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
     let is_over = |owner: &&str| owner::is_gone(owner) || lease::has_left(thread, owner);
     match holder.filter(|owner| fault.code == "thread_busy" && is_over(owner)) {
-        Some(owner) => vault.store().release(thread, owner).await,
+        Some(owner) => sealed_store.store().release(thread, owner).await,
         None => Err(fault),
     }
 }

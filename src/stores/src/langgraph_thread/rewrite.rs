@@ -1,4 +1,4 @@
-//! Writing a shelf anew: without some of its checkpoints, or in another thread.
+//! Writing a thread anew: without some of its checkpoints, or in another thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,42 +23,42 @@ pub type CheckpointKeys = BTreeSet<(String, String)>;
 /// # Errors
 /// Those of reading the thread.
 pub async fn remove_checkpoints(
-    vault: &SealedStore,
-    shelf: &mut LangGraphThread,
+    sealed_store: &SealedStore,
+    langgraph_thread: &mut LangGraphThread,
     gone: &CheckpointKeys,
 ) -> Result<Option<u64>, Fault> {
     let keys: CheckpointKeys =
-        shelf.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned())).collect();
+        langgraph_thread.marks().map(|(space, id, _)| (space.to_owned(), id.to_owned())).collect();
     if keys.is_disjoint(gone) {
         return Ok(None);
     }
     let keys: CheckpointKeys = keys.difference(gone).cloned().collect();
-    let needed = keys.iter().filter_map(|(space, id)| shelf.mark(space, id));
+    let needed = keys.iter().filter_map(|(space, id)| langgraph_thread.mark(space, id));
     let oldest = needed.map(|mark| mark.seq).min().unwrap_or(u64::MAX);
-    let parts = parts(vault, &shelf.thread, oldest).await?;
+    let parts = parts(sealed_store, &langgraph_thread.thread, oldest).await?;
     let mut target = LangGraphThread {
-        tip: shelf.tip,
-        tag: shelf.tag.clone(),
-        ..LangGraphThread::new(&shelf.thread)
+        tip: langgraph_thread.tip,
+        tag: langgraph_thread.tag.clone(),
+        ..LangGraphThread::new(&langgraph_thread.thread)
     };
     target.clear()?;
     let first = target.tip;
     let mut copy = CheckpointCopy { target, keys: Some(&keys), known: BTreeMap::new() };
-    parts.iter().try_for_each(|part| copy.add_all(&shelf.thread, part))?;
-    *shelf = copy.target;
+    parts.iter().try_for_each(|part| copy.add_all(&langgraph_thread.thread, part))?;
+    *langgraph_thread = copy.target;
     Ok(Some(first))
 }
 
-/// Adds all checkpoints of a thread to a shelf.
+/// Adds all checkpoints of a thread to a thread.
 ///
 /// # Errors
 /// Those of reading the thread.
 pub async fn copied(
-    vault: &SealedStore,
+    sealed_store: &SealedStore,
     thread: &str,
     into: LangGraphThread,
 ) -> Result<LangGraphThread, Fault> {
-    let parts = parts(vault, thread, 0).await?;
+    let parts = parts(sealed_store, thread, 0).await?;
     let mut copy = CheckpointCopy { target: into, keys: None, known: BTreeMap::new() };
     parts.iter().try_for_each(|part| copy.add_all(thread, part))?;
     Ok(copy.target)
@@ -67,21 +67,21 @@ pub async fn copied(
 /// The entries of a thread in parts that begin with a snapshot, oldest first, back
 /// to the one that has the entry `oldest`.
 async fn parts(
-    vault: &SealedStore,
+    sealed_store: &SealedStore,
     thread: &str,
     oldest: u64,
 ) -> Result<Vec<Vec<OpenedEntry>>, Fault> {
-    retry_torn_read(&**vault.store(), thread, || async {
-        let mut parts = vec![vault.way_to(thread, None).await?];
+    retry_torn_read(&**sealed_store.store(), thread, || async {
+        let mut parts = vec![sealed_store.way_to(thread, None).await?];
         while let Some(before) = parts.last().and_then(|way| before(way, oldest)) {
-            if vault.store().find(thread, before).await?.is_none() {
+            if sealed_store.store().find(thread, before).await?.is_none() {
                 break;
             }
-            parts.push(vault.way_to(thread, Some(before)).await?);
+            parts.push(sealed_store.way_to(thread, Some(before)).await?);
         }
         if let Some(last) = parts.first().and_then(|way| way.last()) {
             // It was one thread all the time, and not another one of its name since.
-            tag_of(vault, thread, last).await?;
+            tag_of(sealed_store, thread, last).await?;
         }
         parts.reverse();
         Ok(parts)

@@ -1,4 +1,4 @@
-//! Where native runs are kept: a thread of a vault.
+//! Where native runs are kept: a thread of a sealed store.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -10,36 +10,40 @@ use antiphon_runtime::place::{Hold, Opened, Origin, Past, Place};
 use antiphon_runtime::store::Answer;
 use serde_json::Value as Json;
 
+use crate::checkpoint_writer::{CheckpointWriter, Durability, RunHeader};
 use crate::codec::JsonCodec;
-use crate::keeper::{CheckpointWriter, Durability, RunHeader};
 use crate::lease::Lease;
 use crate::log::SealedStore;
 use crate::owner;
 
-/// A thread of a vault, and how what a native run commits is kept there. The
+/// A thread of a sealed store, and how what a native run commits is kept there. The
 /// same process may take it any number of times, one after the other.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use antiphon_runtime::SystemClock;
-/// use antiphon_stores::{Durability, MemoryStore, StoredThread, Seal, SealedStore};
+/// use antiphon_stores::{Durability, MemoryStore, Cipher, StoredThread, SealedStore};
 ///
 /// let store = MemoryStore::new(Arc::new(SystemClock::new()));
-/// let vault = SealedStore::new(Arc::new(store), Arc::new(Seal::tagged()));
-/// let room = StoredThread::new(vault, "question-1", Durability::Sync);
-/// assert_eq!(room.thread(), "question-1");
+/// let store = SealedStore::new(Arc::new(store), Arc::new(Cipher::tagged()));
+/// let thread = StoredThread::new(store, "question-1", Durability::Sync);
+/// assert_eq!(thread.thread(), "question-1");
 /// ```
 #[derive(Clone)]
 pub struct StoredThread {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: String,
     durability: Durability,
 }
 
 impl StoredThread {
     /// The thread of that name.
-    pub fn new(vault: SealedStore, thread: impl Into<String>, durability: Durability) -> Self {
-        Self { vault, thread: thread.into(), durability }
+    pub fn new(
+        sealed_store: SealedStore,
+        thread: impl Into<String>,
+        durability: Durability,
+    ) -> Self {
+        Self { sealed_store, thread: thread.into(), durability }
     }
 
     /// The thread's name.
@@ -50,22 +54,28 @@ impl StoredThread {
 
 impl Place for StoredThread {
     fn open(&self, graph: Arc<Graph<Json>>) -> Answer<Opened> {
-        let Self { vault, thread, durability } = self.clone();
+        let Self { sealed_store, thread, durability } = self.clone();
         let owner = owner::new(Seed::new(RandomState::new().hash_one(std::process::id())));
         let name = graph.name().to_owned();
-        let mut claim = PendingLease { vault: vault.clone(), thread, owner, is_open: false };
+        let mut claim =
+            PendingLease { sealed_store: sealed_store.clone(), thread, owner, is_open: false };
         Box::pin(async move {
             let (thread, owner) = (&claim.thread, &claim.owner);
             let about = (graph, Arc::new(JsonCodec));
             let taken =
-                CheckpointWriter::take((vault.clone(), thread), owner, about, durability).await;
-            // From here on the tenant lets the thread go, or the keeper has.
+                CheckpointWriter::take((sealed_store.clone(), thread), owner, about, durability)
+                    .await;
+            // From here on the lease lets the thread go, or the checkpoint writer has.
             claim.is_open = true;
-            let (keeper, found) = taken?;
-            let lease = Some(Lease::keep(vault, claim.thread.clone(), claim.owner.clone()));
+            let (checkpoint_writer, found) = taken?;
+            let lease = Some(Lease::keep(sealed_store, claim.thread.clone(), claim.owner.clone()));
             let past = found
                 .map(|found| Past { memory: found.memory, run: found.header.map(Origin::from) });
-            let hold = Box::new(StoredThreadLease { keeper: Some(keeper), graph: name, lease });
+            let hold = Box::new(StoredThreadLease {
+                checkpoint_writer: Some(checkpoint_writer),
+                graph: name,
+                lease,
+            });
             Ok(Opened { hold, past })
         })
     }
@@ -79,7 +89,7 @@ impl From<RunHeader> for Origin {
 
 /// A thread that is being taken. If nobody waits for that any more, it is let go.
 struct PendingLease {
-    vault: SealedStore,
+    sealed_store: SealedStore,
     thread: String,
     owner: String,
     is_open: bool,
@@ -89,14 +99,14 @@ impl Drop for PendingLease {
     fn drop(&mut self) {
         if !self.is_open {
             // It is queued behind the claim, and nobody waits for it.
-            drop(self.vault.release(&self.thread, &self.owner));
+            drop(self.sealed_store.release(&self.thread, &self.owner));
         }
     }
 }
 
 /// A run in its thread.
 struct StoredThreadLease {
-    keeper: Option<CheckpointWriter<Json, JsonCodec>>,
+    checkpoint_writer: Option<CheckpointWriter<Json, JsonCodec>>,
     graph: String,
     lease: Option<Lease>,
 }
@@ -105,10 +115,10 @@ impl StoredThreadLease {
     fn leave(&mut self) -> Answer<()> {
         // Nothing may claim the thread once it is free.
         self.lease = None;
-        let Some(mut keeper) = self.keeper.take() else {
+        let Some(mut checkpoint_writer) = self.checkpoint_writer.take() else {
             return Box::pin(std::future::ready(Ok(())));
         };
-        let (settled, closed) = (keeper.settle(), keeper.close());
+        let (settled, closed) = (checkpoint_writer.settle(), checkpoint_writer.close());
         Box::pin(async move {
             let settled = settled.await;
             closed.await.and(settled)
@@ -118,9 +128,9 @@ impl StoredThreadLease {
 
 impl Hold for StoredThreadLease {
     fn begin(&mut self, run: &Origin) {
-        if let Some(keeper) = &mut self.keeper {
+        if let Some(checkpoint_writer) = &mut self.checkpoint_writer {
             let Origin { run_id, seed, mark } = run.clone();
-            keeper.begin(&RunHeader { run_id, seed, graph: self.graph.clone(), mark });
+            checkpoint_writer.begin(&RunHeader { run_id, seed, graph: self.graph.clone(), mark });
         }
     }
 
@@ -130,7 +140,9 @@ impl Hold for StoredThreadLease {
         graph_snapshot: &dyn Fn() -> Option<GraphSnapshot<Json>>,
         at: Time,
     ) -> Result<Option<Answer<()>>, Fault> {
-        self.keeper.as_mut().map_or(Ok(None), |keeper| keeper.keep(commit, graph_snapshot, at))
+        self.checkpoint_writer.as_mut().map_or(Ok(None), |checkpoint_writer| {
+            checkpoint_writer.keep(commit, graph_snapshot, at)
+        })
     }
 
     fn close(mut self: Box<Self>) -> Answer<()> {

@@ -30,8 +30,8 @@ struct Settled {
 
 impl Superstep {
     /// Takes in what happened.
-    pub(super) fn add(&mut self, glance: CommitSummary<'_>) {
-        let CommitSummary { within, note, .. } = glance;
+    pub(super) fn add(&mut self, summary: CommitSummary<'_>) {
+        let CommitSummary { within, note, .. } = summary;
         match note {
             CommitEvent::Checkpoint { next, .. } => self.merged(within, next.len()),
             CommitEvent::Finished(task) => {

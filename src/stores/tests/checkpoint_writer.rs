@@ -24,7 +24,7 @@ use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Fault, Seed, Time};
 use antiphon_runtime::store::{EntryKind, Span, Store};
 use antiphon_runtime::{ManualClock, SystemClock};
-use antiphon_stores::keeper::read;
+use antiphon_stores::checkpoint_writer::read;
 use antiphon_stores::{
     CheckpointView, CheckpointWriter, Cipher, Durability, HistoryReader, JsonCodec, MemoryStore,
     RetentionPolicy, RunHeader, SealedStore, SqliteSettings, SqliteStore,
@@ -70,7 +70,7 @@ fn header() -> RunHeader {
 /// often its node was called.
 async fn drive(
     run: &mut Run<Value>,
-    keeper: &mut CheckpointWriter<Value, JsonCodec>,
+    checkpoint_writer: &mut CheckpointWriter<Value, JsonCodec>,
     crash: usize,
 ) -> (usize, bool) {
     let (mut calls, mut commits, now) = (0, 0, Time::default());
@@ -90,13 +90,15 @@ async fn drive(
                     return (calls, false);
                 }
                 commits += 1;
-                if let Some(answer) = keeper.keep(&commit, || run.graph_snapshot(), now).unwrap() {
+                if let Some(answer) =
+                    checkpoint_writer.keep(&commit, || run.graph_snapshot(), now).unwrap()
+                {
                     answer.await.unwrap();
                 }
                 run.committed(commit.id);
             }
             Effect::Done(_) => {
-                keeper.settle().await.unwrap();
+                checkpoint_writer.settle().await.unwrap();
                 return (calls, true);
             }
             other => panic!("{other:?}"),
@@ -113,17 +115,19 @@ async fn open(
 }
 
 async fn open_in(
-    vault: SealedStore,
+    sealed_store: SealedStore,
     owner: &str,
     durability: Durability,
 ) -> (CheckpointWriter<Value, JsonCodec>, Option<RecoveredRun<Value>>) {
     let values = (graph(), Arc::new(JsonCodec));
-    let (keeper, found) =
-        CheckpointWriter::open((vault, "t"), (owner, TERM), values, durability).await.unwrap();
+    let (checkpoint_writer, found) =
+        CheckpointWriter::open((sealed_store, "t"), (owner, TERM), values, durability)
+            .await
+            .unwrap();
     if let Some(found) = &found {
         assert_eq!(found.header, Some(header()));
     }
-    (keeper, found.map(|found| found.memory))
+    (checkpoint_writer, found.map(|found| found.memory))
 }
 
 fn options() -> Options {
@@ -144,17 +148,17 @@ fn expected() -> Vec<i64> {
 async fn e11_a_run_that_is_lost_after_any_commit_goes_on_from_there() {
     for crash in (1..=STEPS).step_by(37) {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-        let (mut keeper, found) = open(store.clone(), "first", Durability::Sync).await;
+        let (mut checkpoint_writer, found) = open(store.clone(), "first", Durability::Sync).await;
         assert!(found.is_none());
-        keeper.begin(&header());
+        checkpoint_writer.begin(&header());
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-        let (before, ended) = drive(&mut run, &mut keeper, crash).await;
+        let (before, ended) = drive(&mut run, &mut checkpoint_writer, crash).await;
         assert!(!ended);
-        keeper.close().await.unwrap();
+        checkpoint_writer.close().await.unwrap();
 
-        let (mut keeper, found) = open(store, "second", Durability::Sync).await;
+        let (mut checkpoint_writer, found) = open(store, "second", Durability::Sync).await;
         let mut run = Run::resume(graph(), found.unwrap(), options(), Time::default());
-        let (after, ended) = drive(&mut run, &mut keeper, usize::MAX).await;
+        let (after, ended) = drive(&mut run, &mut checkpoint_writer, usize::MAX).await;
         assert!(ended);
         assert_eq!(log_of(&run), expected());
         assert_eq!(before + after, STEPS + 1, "only the superstep that was lost is run again");
@@ -165,11 +169,11 @@ async fn e11_a_run_that_is_lost_after_any_commit_goes_on_from_there() {
 async fn each_durability_ends_in_the_same_thread() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-        let (mut keeper, _) = open(store.clone(), "first", durability).await;
-        keeper.begin(&header());
+        let (mut checkpoint_writer, _) = open(store.clone(), "first", durability).await;
+        checkpoint_writer.begin(&header());
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-        drive(&mut run, &mut keeper, usize::MAX).await;
-        keeper.close().await.unwrap();
+        drive(&mut run, &mut checkpoint_writer, usize::MAX).await;
+        checkpoint_writer.close().await.unwrap();
         let entries = store.head("t").await.unwrap().unwrap().last;
         assert_eq!(entries < 5, durability == Durability::Exit, "{durability:?}: {entries}");
         let (_, found) = open(store, "second", durability).await;
@@ -184,40 +188,43 @@ async fn each_durability_ends_in_the_same_thread() {
 async fn a_run_that_is_lost_leaves_its_thread_after_its_term_alone() {
     let clock = Arc::new(ManualClock::default());
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let (mut keeper, _) = open(store.clone(), "first", Durability::Sync).await;
+    let (mut checkpoint_writer, _) = open(store.clone(), "first", Durability::Sync).await;
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-    drive(&mut run, &mut keeper, 3).await;
-    let vault = SealedStore::new(store.clone(), Arc::new(Cipher::tagged()));
+    drive(&mut run, &mut checkpoint_writer, 3).await;
+    let sealed_store = SealedStore::new(store.clone(), Arc::new(Cipher::tagged()));
     let values = (graph(), Arc::new(JsonCodec));
     let second =
-        CheckpointWriter::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
+        CheckpointWriter::open((sealed_store, "t"), ("second", TERM), values, Durability::Sync)
+            .await;
     assert_eq!(second.err().unwrap().code, "thread_busy");
     clock.advance(TERM);
-    let vault = SealedStore::new(store, Arc::new(Cipher::tagged()));
+    let sealed_store = SealedStore::new(store, Arc::new(Cipher::tagged()));
     let values = (graph(), Arc::new(JsonCodec));
     let second =
-        CheckpointWriter::open((vault, "t"), ("second", TERM), values, Durability::Sync).await;
+        CheckpointWriter::open((sealed_store, "t"), ("second", TERM), values, Durability::Sync)
+            .await;
     assert!(second.is_ok());
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
     let Effect::Commit(late) = run.step(Time::default(), &mut Again) else { panic!() };
-    let answer = keeper.keep(&late, || run.graph_snapshot(), Time::default()).unwrap().unwrap();
+    let answer =
+        checkpoint_writer.keep(&late, || run.graph_snapshot(), Time::default()).unwrap().unwrap();
     assert_eq!(answer.await.unwrap_err().code, "thread_conflict", "the first writes no more");
 }
 
 #[tokio::test]
 async fn a_thread_is_pruned_while_it_is_written_to() {
     for durability in [Durability::Sync, Durability::Async] {
-        let (store, vault) = pruned_after(5);
-        let (mut keeper, _) = open_in(vault, "first", durability).await;
-        keeper.begin(&header());
+        let (store, sealed_store) = pruned_after(5);
+        let (mut checkpoint_writer, _) = open_in(sealed_store, "first", durability).await;
+        checkpoint_writer.begin(&header());
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-        let (_, ended) = drive(&mut run, &mut keeper, STEPS - 10).await;
+        let (_, ended) = drive(&mut run, &mut checkpoint_writer, STEPS - 10).await;
         assert!(!ended);
-        keeper.settle().await.unwrap();
+        checkpoint_writer.settle().await.unwrap();
         let marks = store.marks("t", Span::ALL, None).await.unwrap();
         assert_eq!(marks[0].0.kind, EntryKind::Snapshot, "{durability:?}");
         assert!(marks[0].0.seq > 100 && marks.len() < 300, "{}", marks.len());
-        keeper.close().await.unwrap();
+        checkpoint_writer.close().await.unwrap();
         let (_, found) = open(store, "second", durability).await;
         let log = graph().channel_id("log").unwrap();
         let kept = found.unwrap().root.state.get(log).cloned().unwrap();
@@ -227,14 +234,15 @@ async fn a_thread_is_pruned_while_it_is_written_to() {
 
 #[tokio::test]
 async fn a_thread_is_pruned_when_its_run_ends() {
-    let (store, vault) = pruned_after(1);
+    let (store, sealed_store) = pruned_after(1);
     for turn in 0..3 {
-        let (mut keeper, found) = open_in(vault.clone(), "first", Durability::Exit).await;
+        let (mut checkpoint_writer, found) =
+            open_in(sealed_store.clone(), "first", Durability::Exit).await;
         assert_eq!(found.is_some(), turn > 0);
-        keeper.begin(&header());
+        checkpoint_writer.begin(&header());
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-        drive(&mut run, &mut keeper, usize::MAX).await;
-        keeper.close().await.unwrap();
+        drive(&mut run, &mut checkpoint_writer, usize::MAX).await;
+        checkpoint_writer.close().await.unwrap();
         let marks = store.marks("t", Span::ALL, None).await.unwrap();
         let kinds: Vec<_> = marks.iter().map(|(mark, _)| mark.kind).collect();
         assert_eq!(kinds, [EntryKind::Snapshot, EntryKind::Run, EntryKind::End], "turn {turn}");
@@ -244,8 +252,11 @@ async fn a_thread_is_pruned_when_its_run_ends() {
 
 fn pruned_after(last: u64) -> (Arc<dyn Store>, SealedStore) {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-    let vault = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
-    (store, vault.keeping(RetentionPolicy { last: Some(last), ..RetentionPolicy::default() }))
+    let sealed_store = SealedStore::new(Arc::clone(&store), Arc::new(Cipher::tagged()));
+    (
+        store,
+        sealed_store.keeping(RetentionPolicy { last: Some(last), ..RetentionPolicy::default() }),
+    )
 }
 
 fn size(folder: &Path) -> u64 {
@@ -259,11 +270,11 @@ async fn a_file_grows_with_what_is_written_and_not_with_what_is_held() {
     let path = folder.path().join("runs.db");
     let clock = Arc::new(SystemClock::new());
     let store = SqliteStore::open(&path, SqliteSettings::default(), clock).unwrap();
-    let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
-    keeper.begin(&header());
+    let (mut checkpoint_writer, _) = open(Arc::new(store), "first", Durability::Async).await;
+    checkpoint_writer.begin(&header());
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-    drive(&mut run, &mut keeper, usize::MAX).await;
-    keeper.close().await.unwrap();
+    drive(&mut run, &mut checkpoint_writer, usize::MAX).await;
+    checkpoint_writer.close().await.unwrap();
     drop(run);
     let written = STEPS as u64 * 200;
     let size = size(folder.path());
@@ -276,7 +287,7 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     let path = folder.path().join("runs.db");
     let clock = Arc::new(SystemClock::new());
     let store = SqliteStore::open(&path, SqliteSettings::default(), clock).unwrap();
-    let (mut keeper, _) = open(Arc::new(store), "first", Durability::Async).await;
+    let (mut checkpoint_writer, _) = open(Arc::new(store), "first", Durability::Async).await;
     let answered = |text: String| {
         let task = TaskKey { key: 1, slot: 0, node: graph().node_id("count").unwrap() };
         let change = CommitChange::Answered(task, text.into());
@@ -287,14 +298,14 @@ async fn a_run_waits_for_its_store_once_too_many_bytes_are_on_their_way() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let mut keep = |megabytes: usize| {
         let commit = answered("x".repeat(megabytes * 1_000_000));
-        keeper.keep(&commit, || None, Time::default()).unwrap()
+        checkpoint_writer.keep(&commit, || None, Time::default()).unwrap()
     };
     assert!((0..16).all(|_| keep(1).is_none()));
     let waits = keep(9).expect("more than 16 MB are on their way");
     assert!(keep(0).is_none(), "beside what is waited for there is no more than that");
     other.execute_batch("COMMIT").unwrap();
     waits.await.unwrap();
-    keeper.settle().await.unwrap();
+    checkpoint_writer.settle().await.unwrap();
 }
 
 fn called(came: Option<CallOutcome<Value>>) -> Commit<Value> {
@@ -313,16 +324,16 @@ async fn what_must_not_happen_twice_waits_until_it_is_known_that_it_begins() {
         (Durability::Exit, false, false),
     ] {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-        let (mut keeper, _) = open(store.clone(), "first", durability).await;
-        keeper.begin(&header());
+        let (mut checkpoint_writer, _) = open(store.clone(), "first", durability).await;
+        checkpoint_writer.begin(&header());
         let mut waits = |came| {
-            let kept = keeper.keep(&called(came), || None, Time::default());
+            let kept = checkpoint_writer.keep(&called(came), || None, Time::default());
             kept.unwrap().is_some()
         };
         assert_eq!(waits(None), begun, "{durability:?}");
         assert_eq!(waits(Some(CallOutcome::Json(Value::Null))), ended, "{durability:?}");
-        keeper.settle().await.unwrap();
-        keeper.close().await.unwrap();
+        checkpoint_writer.settle().await.unwrap();
+        checkpoint_writer.close().await.unwrap();
         let (_, found) = open(store, "second", durability).await;
         let journals = found
             .map_or(0, |found| found.tasks.values().filter(|kept| kept.journal.is_some()).count());
@@ -332,29 +343,29 @@ async fn what_must_not_happen_twice_waits_until_it_is_known_that_it_begins() {
 
 #[tokio::test]
 async fn a_branch_marks_its_calls_as_its_own() {
-    let (_, vault) = pruned_after(1000);
-    let (mut keeper, _) = open_in(vault.clone(), "first", Durability::Sync).await;
-    keeper.begin(&header());
+    let (_, sealed_store) = pruned_after(1000);
+    let (mut checkpoint_writer, _) = open_in(sealed_store.clone(), "first", Durability::Sync).await;
+    checkpoint_writer.begin(&header());
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-    drive(&mut run, &mut keeper, 5).await;
-    let last = keeper.checkpoint();
-    assert_eq!(keeper.mark(3), 3, "a run that goes on is the same");
-    let found = keeper.go_back(last - 2).await.unwrap().unwrap();
-    let first = keeper.mark(3);
+    drive(&mut run, &mut checkpoint_writer, 5).await;
+    let last = checkpoint_writer.checkpoint();
+    assert_eq!(checkpoint_writer.mark(3), 3, "a run that goes on is the same");
+    let found = checkpoint_writer.go_back(last - 2).await.unwrap().unwrap();
+    let first = checkpoint_writer.mark(3);
     assert_ne!(first, 3);
     let mut run = Run::resume(graph(), found.memory, options(), Time::default());
-    drive(&mut run, &mut keeper, 1).await;
-    keeper.go_back(last - 2).await.unwrap();
-    assert_ne!(keeper.mark(3), first, "another branch from the same place");
+    drive(&mut run, &mut checkpoint_writer, 1).await;
+    checkpoint_writer.go_back(last - 2).await.unwrap();
+    assert_ne!(checkpoint_writer.mark(3), first, "another branch from the same place");
 }
 
 /// A thread's checkpoints, newest first, read in pages of at most so many.
 async fn history_of(
-    vault: &SealedStore,
+    sealed_store: &SealedStore,
     from: Option<u64>,
     most: usize,
 ) -> (Vec<CheckpointView<Value>>, Vec<usize>) {
-    let mut reader = HistoryReader::new(vault.clone(), "t", from);
+    let mut reader = HistoryReader::new(sealed_store.clone(), "t", from);
     let (mut found, mut sizes) = (Vec::new(), Vec::new());
     while !reader.is_finished() {
         reader.load().await.unwrap();
@@ -371,13 +382,13 @@ async fn history_of(
 async fn a_history_gives_every_checkpoint_whatever_its_pages() {
     for durability in [Durability::Sync, Durability::Exit] {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-        let (mut keeper, _) = open(store.clone(), "first", durability).await;
-        keeper.begin(&header());
+        let (mut checkpoint_writer, _) = open(store.clone(), "first", durability).await;
+        checkpoint_writer.begin(&header());
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
-        assert!(drive(&mut run, &mut keeper, usize::MAX).await.1);
-        keeper.close().await.unwrap();
-        let vault = SealedStore::new(store, Arc::new(Cipher::tagged()));
-        let (all, _) = history_of(&vault, None, usize::MAX).await;
+        assert!(drive(&mut run, &mut checkpoint_writer, usize::MAX).await.1);
+        checkpoint_writer.close().await.unwrap();
+        let sealed_store = SealedStore::new(store, Arc::new(Cipher::tagged()));
+        let (all, _) = history_of(&sealed_store, None, usize::MAX).await;
         let steps: Vec<u64> = all.iter().map(|view| view.graph_snapshot.step).collect();
         let expected: Vec<u64> = match durability {
             Durability::Exit => vec![STEPS as u64],
@@ -390,13 +401,13 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
             assert_eq!(newer.header, Some(header()));
         }
         for view in all.iter().step_by(13) {
-            let way = vault.way_to_checkpoint("t", view.seq).await.unwrap();
+            let way = sealed_store.way_to_checkpoint("t", view.seq).await.unwrap();
             let alone = read(&graph(), &JsonCodec, &way).unwrap().unwrap();
             assert_eq!(view.graph_snapshot.state.snapshot(), alone.memory.root.state.snapshot());
             assert_eq!(view.graph_snapshot.step, alone.memory.root.step);
         }
         for most in [1, 2, 7, 16] {
-            let (paged, sizes) = history_of(&vault, None, most).await;
+            let (paged, sizes) = history_of(&sealed_store, None, most).await;
             assert!(sizes.iter().all(|size| (1..=most).contains(size)));
             let about = |views: &[CheckpointView<Value>]| -> Vec<_> {
                 views.iter().map(|v| (v.seq, v.parent, v.source, v.wrote.clone())).collect()
@@ -411,7 +422,7 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
             }
         }
         let middle = &all[all.len() / 2];
-        let (older, _) = history_of(&vault, Some(middle.seq), 5).await;
+        let (older, _) = history_of(&sealed_store, Some(middle.seq), 5).await;
         let seqs =
             |views: &[CheckpointView<Value>]| views.iter().map(|v| v.seq).collect::<Vec<_>>();
         assert_eq!(seqs(&older), seqs(&all[all.len() / 2..]));
@@ -421,6 +432,6 @@ async fn a_history_gives_every_checkpoint_whatever_its_pages() {
 #[tokio::test]
 async fn an_empty_thread_has_no_history() {
     let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
-    let vault = SealedStore::new(store, Arc::new(Cipher::tagged()));
-    assert!(history_of(&vault, None, 16).await.0.is_empty());
+    let sealed_store = SealedStore::new(store, Arc::new(Cipher::tagged()));
+    assert!(history_of(&sealed_store, None, 16).await.0.is_empty());
 }
