@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use antiphon_core::event::Event as CoreEvent;
-use antiphon_runtime::{Stop, Watcher};
+use antiphon_runtime::{CancellationToken, Watcher};
 use antiphon_systems::Session;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ where
         session.watchers.push(Arc::new(Passing(sender.clone())));
     }
     let named = Mutex::new(Named::new(&session.run_id));
-    let stop = session.stop.get_or_insert_with(Stop::new).clone();
+    let stop = session.stop.get_or_insert_with(CancellationToken::new).clone();
     let asking = ask(session);
     crate::native_runtime::for_python(py)?.spawn(async move {
         // An answer is large.
@@ -127,7 +127,7 @@ async fn shown<T>(
 /// A thread that waits for an answer and shows events meanwhile.
 struct Waiting<'a, 'py, T> {
     letters: Mutex<mpsc::Receiver<Letter<T>>>,
-    stop: Stop,
+    stop: CancellationToken,
     named: Mutex<Named>,
     watch: Option<&'a Bound<'py, PyAny>>,
 }

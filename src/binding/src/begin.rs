@@ -10,7 +10,7 @@ use antiphon_core::graph::{END, NodeId};
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Seed, Time};
-use antiphon_runtime::store::Answer;
+use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::{CheckpointWriter, LoadedThread, RunHeader};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -43,7 +43,7 @@ pub(crate) struct Begun {
     /// There is nothing left to do, and so nothing to be kept.
     pub(crate) idle: bool,
     /// To be waited for before anything else happens.
-    pub(crate) answered: Vec<Answer<()>>,
+    pub(crate) answered: Vec<StoreFuture<()>>,
 }
 
 impl Begin {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::sandbox::Function;
+use antiphon_runtime::sandbox::HostFunction;
 use antiphon_runtime::{Clock, Model as ModelPort, SystemClock};
 use antiphon_systems::computation::{Answer, Computation as System, Config, Session, Task};
 use pyo3::prelude::*;
@@ -128,7 +128,7 @@ fn read(given: &Bound<'_, PyDict>) -> PyResult<Task> {
         }
     }
     let functions = fields.get::<Bound<'_, PyAny>>("functions")?;
-    let functions = functions.map(|given| json::read::<Vec<Function>>(&given)).transpose()?;
+    let functions = functions.map(|given| json::read::<Vec<HostFunction>>(&given)).transpose()?;
     Ok(Task {
         question: fields.get("question")?.unwrap_or_default(),
         context: map("context")?,

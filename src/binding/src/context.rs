@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use antiphon_core::graph::Heartbeat;
 use antiphon_core::task::TaskId;
 use antiphon_core::{Category, Fault, Time, Usage};
-use antiphon_runtime::Chunk;
+use antiphon_runtime::ReplyChunk;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -355,7 +355,7 @@ impl Context {
 
     /// Shows a piece of a reply that is still being written.
     fn chunk(&self, py: Python<'_>, text: String) {
-        let piece = (self.errand.id, Chunk::Text(text));
+        let piece = (self.errand.id, ReplyChunk::Text(text));
         self.errand.run.get().inbox.put(py, |letters| letters.chunks.push(piece));
     }
 

@@ -9,7 +9,7 @@ use antiphon_core::run::CallStart;
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::store::Answer;
+use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::codec::unstorable;
 use antiphon_stores::process;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -58,10 +58,10 @@ enum Stage {
 
 /// What has to be durable before the node goes on.
 #[derive(Default)]
-struct Waits(Mutex<Option<Answer<()>>>);
+struct Waits(Mutex<Option<StoreFuture<()>>>);
 
 impl Waits {
-    fn lock(&self) -> MutexGuard<'_, Option<Answer<()>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<StoreFuture<()>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -359,7 +359,7 @@ impl Core {
         &mut self,
         id: TaskId,
         call: &Call,
-    ) -> Result<(Stage, Option<Answer<()>>), Fault> {
+    ) -> Result<(Stage, Option<StoreFuture<()>>), Fault> {
         if let Some(kept) = self.kept.as_deref() {
             process::check(kept.process())?;
         }
@@ -396,7 +396,7 @@ impl Core {
         index: u32,
         came: CallOutcome<Object>,
         (call, key): (&Call, &str),
-    ) -> Option<Answer<()>> {
+    ) -> Option<StoreFuture<()>> {
         let (ok, left) = (came.is_success(), matches!(came, CallOutcome::Left));
         let commit = self.machine.end_call(id, index, came);
         if !left {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use antiphon_core::graph::Heartbeat;
 use antiphon_core::task::{TaskId, TaskOutcome};
-use antiphon_runtime::Chunk;
+use antiphon_runtime::ReplyChunk;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -55,7 +55,7 @@ pub(crate) enum Told {
 pub(crate) struct Letters {
     pub(crate) answers: Vec<(TaskId, Answer)>,
     pub(crate) emitted: Vec<Emitted>,
-    pub(crate) chunks: Vec<(TaskId, Chunk)>,
+    pub(crate) chunks: Vec<(TaskId, ReplyChunk)>,
     /// Calls of tasks that nobody will say any more what came of.
     pub(crate) abandoned: Vec<(TaskId, u32)>,
     /// Signs that tasks are alive.

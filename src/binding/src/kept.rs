@@ -11,7 +11,7 @@ use antiphon_core::checkpoint::{Commit, CommitChange};
 use antiphon_core::effect::Ending;
 use antiphon_core::run::Options;
 use antiphon_runtime::Clock;
-use antiphon_runtime::store::Answer;
+use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::{CheckpointWriter, Lease, LoadedThread, SealedStore, owner, process};
 use pyo3::prelude::*;
 
@@ -65,14 +65,14 @@ enum Stage {
     /// What is committed is not kept: nothing new happens, or it failed.
     Idle(Option<Box<Thread>>),
     /// The run rests as soon as all of it is durable and the thread free.
-    Settling(Answer<()>, Option<Phase>),
+    Settling(StoreFuture<()>, Option<Phase>),
     /// The thread is free.
     Gone,
 }
 
 /// Something that has to be durable before a run goes on.
 pub(crate) struct Awaited {
-    pub(crate) answer: Answer<()>,
+    pub(crate) answer: StoreFuture<()>,
     /// The commit; none for what comes before the run.
     pub(crate) commit: Option<u64>,
 }
@@ -163,7 +163,7 @@ impl Kept {
     }
 
     /// Lets the thread go; what was kept until then is on its way before that.
-    fn close(&mut self) -> Answer<()> {
+    fn close(&mut self) -> StoreFuture<()> {
         self.lease = None;
         match std::mem::replace(&mut self.stage, Stage::Gone) {
             Stage::Open(mut checkpoint_writer, _) | Stage::Idle(Some(mut checkpoint_writer)) => {
@@ -334,7 +334,7 @@ impl Core {
     pub(crate) fn keep_call(
         &mut self,
         commit: &Commit<Object>,
-    ) -> Result<Option<Answer<()>>, Fault> {
+    ) -> Result<Option<StoreFuture<()>>, Fault> {
         let Some(kept) = self.kept.as_deref_mut() else { return self.relay(commit) };
         process::check(kept.process)?;
         let Stage::Open(checkpoint_writer, _) = &mut kept.stage else { return Ok(None) };
@@ -403,14 +403,14 @@ fn poll<T>(
     }
 }
 
-fn release(place: Option<&Place>) -> Answer<()> {
+fn release(place: Option<&Place>) -> StoreFuture<()> {
     match place {
         Some(Place { sealed_store, thread, owner }) => sealed_store.release(thread, owner),
         None => Box::pin(std::future::ready(Ok(()))),
     }
 }
 
-fn all(answers: Vec<Answer<()>>) -> Answer<()> {
+fn all(answers: Vec<StoreFuture<()>>) -> StoreFuture<()> {
     Box::pin(async move {
         for answer in answers {
             answer.await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::ModelRequest;
 use antiphon_core::task::{Task, TaskId, TaskOutcome};
-use antiphon_runtime::{CallContext, Chunk, Clock};
+use antiphon_runtime::{CallContext, Clock, ReplyChunk};
 use pyo3::prelude::*;
 use tokio::sync::mpsc;
 
@@ -66,7 +66,7 @@ pub(crate) fn ask(
 }
 
 /// Passes pieces of a reply on to the run as they come.
-async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<Chunk>) {
+async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<ReplyChunk>) {
     while let Some(piece) = pieces.recv().await {
         exit_gate::enter(|py| {
             run.get().inbox.put(py, |letters| letters.chunks.push((id, piece)));
@@ -75,7 +75,7 @@ async fn forward(run: Py<Run>, id: TaskId, mut pieces: mpsc::UnboundedReceiver<C
 }
 
 /// Puts a piece of a reply into the trace.
-pub(crate) fn note(core: &mut Core, id: TaskId, chunk: Chunk) {
+pub(crate) fn note(core: &mut Core, id: TaskId, chunk: ReplyChunk) {
     let (kind, name, data) = chunk.into_event();
     core.machine.note(id, kind, name, data);
 }

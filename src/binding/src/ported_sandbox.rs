@@ -6,7 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use antiphon_runtime::sandbox::{
-    Halt, HostCalls, Job, Kind, Outcome, Probe, Sandbox, Session, Start, Table, Trouble, Usage,
+    GuestFault, GuestFaultKind, HostCalls, JobOutcome, JobTable, JobUsage, Sandbox, SandboxJob,
+    SandboxProbe, Session, StopCheck, WorkerOrigin,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -35,20 +36,25 @@ pub(crate) struct Hands {
 }
 
 impl Sandbox for PortedSandbox {
-    fn probe(&self) -> Probe {
+    fn probe(&self) -> SandboxProbe {
         // Python has chosen an engine that passes.
-        Probe { ok: true, missing: Vec::new(), ..Probe::refused("python", "") }
+        SandboxProbe { ok: true, missing: Vec::new(), ..SandboxProbe::refused("python", "") }
     }
 
-    fn run(&self, job: &Job, _: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+    fn run(
+        &self,
+        job: &SandboxJob,
+        _: Option<Arc<dyn HostCalls>>,
+        halt: StopCheck<'_>,
+    ) -> JobOutcome {
         self.hands.run(&self.engine, job, halt)
     }
 
-    fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {
+    fn open(&self) -> Result<Box<dyn Session>, Box<GuestFault>> {
         Python::attach(|py| {
             let opened = self.engine.bind(py).call_method0(intern!(py, "session"));
             let session = opened.map_err(|error| {
-                Box::new(Trouble::new(Kind::Unavailable, error.value(py).to_string()))
+                Box::new(GuestFault::new(GuestFaultKind::Unavailable, error.value(py).to_string()))
             })?;
             let (session, hands) = (session.unbind(), Arc::clone(&self.hands));
             Ok(Box::new(PortedSession { session, hands }) as Box<dyn Session>)
@@ -62,11 +68,16 @@ struct PortedSession {
 }
 
 impl Session for PortedSession {
-    fn run(&mut self, job: &Job, _: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+    fn run(
+        &mut self,
+        job: &SandboxJob,
+        _: Option<Arc<dyn HostCalls>>,
+        halt: StopCheck<'_>,
+    ) -> JobOutcome {
         self.hands.run(&self.session, job, halt)
     }
 
-    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<Trouble>> {
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<GuestFault>> {
         Ok(None)
     }
 }
@@ -83,7 +94,7 @@ impl Drop for PortedSession {
 
 impl Hands {
     /// Runs a job by `runner`. What it raises is a crash of the engine's.
-    fn run(&self, runner: &Py<PyAny>, job: &Job, halt: Halt<'_>) -> Outcome {
+    fn run(&self, runner: &Py<PyAny>, job: &SandboxJob, halt: StopCheck<'_>) -> JobOutcome {
         let made = Python::attach(|py| self.stopper.call0(py));
         let stopper = match made {
             Ok(stopper) => stopper,
@@ -105,7 +116,7 @@ impl Hands {
 }
 
 /// Stops a job once it must, until the job is over.
-fn stop_when_due(stopper: &Py<PyAny>, halt: Halt<'_>, ends: &mpsc::Receiver<()>) {
+fn stop_when_due(stopper: &Py<PyAny>, halt: StopCheck<'_>, ends: &mpsc::Receiver<()>) {
     while let Err(mpsc::RecvTimeoutError::Timeout) = ends.recv_timeout(PATIENCE) {
         let Some(reason) = halt() else { continue };
         exit_gate::enter(|py| {
@@ -117,12 +128,12 @@ fn stop_when_due(stopper: &Py<PyAny>, halt: Halt<'_>, ends: &mpsc::Receiver<()>)
     }
 }
 
-fn crashed(error: &PyErr) -> Outcome {
+fn crashed(error: &PyErr) -> JobOutcome {
     let message = Python::attach(|py| error.value(py).to_string());
-    Outcome::failed(Kind::Crashed, message)
+    JobOutcome::failed(GuestFaultKind::Crashed, message)
 }
 
-fn job_in<'py>(py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyDict>> {
+fn job_in<'py>(py: Python<'py>, job: &SandboxJob) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("code", &job.code)?;
     dict.set_item("name", &job.name)?;
@@ -138,7 +149,7 @@ fn job_in<'py>(py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyDict>> {
 }
 
 /// An outcome out of the dict of an engine.
-fn outcome_of(dict: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+fn outcome_of(dict: &Bound<'_, PyAny>) -> PyResult<JobOutcome> {
     let dict = dict.cast::<PyDict>()?;
     let text = |name: &str| -> PyResult<Vec<u8>> {
         let found = dict.get_item(name)?.map(|text| text.extract::<String>()).transpose()?;
@@ -146,13 +157,15 @@ fn outcome_of(dict: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     };
     let cut: Vec<String> = field(dict, "truncated")?.unwrap_or_default();
     let cut = ["stdout", "stderr"].into_iter().filter(|name| cut.iter().any(|one| one == name));
-    Ok(Outcome {
+    Ok(JobOutcome {
         value: dict.get_item("value")?.map(|value| json::read::<Json>(&value)).transpose()?,
         value_error: field(dict, "value_error")?,
         locals: field(dict, "locals")?.unwrap_or_default(),
-        local_errors: field::<BTreeMap<String, Trouble>>(dict, "local_errors")?.unwrap_or_default(),
+        local_errors: field::<BTreeMap<String, GuestFault>>(dict, "local_errors")?
+            .unwrap_or_default(),
         tables: tables_of(dict)?,
-        table_errors: field::<BTreeMap<String, Trouble>>(dict, "table_errors")?.unwrap_or_default(),
+        table_errors: field::<BTreeMap<String, GuestFault>>(dict, "table_errors")?
+            .unwrap_or_default(),
         figures: dict
             .get_item("figures")?
             .map(|all| all.extract())
@@ -166,13 +179,13 @@ fn outcome_of(dict: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     })
 }
 
-fn tables_of(dict: &Bound<'_, PyDict>) -> PyResult<Vec<Table>> {
+fn tables_of(dict: &Bound<'_, PyDict>) -> PyResult<Vec<JobTable>> {
     let given = dict.get_item("tables")?.map(|all| all.extract::<Vec<(String, Vec<u8>)>>());
     let tables = given.transpose()?.unwrap_or_default().into_iter();
-    Ok(tables.map(|(name, bytes)| Table { name, rows: 0, columns: 0, bytes }).collect())
+    Ok(tables.map(|(name, bytes)| JobTable { name, rows: 0, columns: 0, bytes }).collect())
 }
 
-fn usage_of(dict: &Bound<'_, PyDict>) -> PyResult<Usage> {
+fn usage_of(dict: &Bound<'_, PyDict>) -> PyResult<JobUsage> {
     let given: serde_json::Map<String, Json> = field(dict, "usage")?.unwrap_or_default();
     let seconds = |name: &str| {
         let found = given.get(name).and_then(Json::as_f64).unwrap_or_default();
@@ -180,8 +193,9 @@ fn usage_of(dict: &Bound<'_, PyDict>) -> PyResult<Usage> {
     };
     let number = |name: &str| given.get(name).and_then(Json::as_u64).unwrap_or_default();
     let start = given.get("start").and_then(Json::as_str);
-    let starts = [Start::Spare, Start::Fork, Start::Session, Start::Cold];
-    Ok(Usage {
+    let starts =
+        [WorkerOrigin::Spare, WorkerOrigin::Fork, WorkerOrigin::Session, WorkerOrigin::Cold];
+    Ok(JobUsage {
         wall: seconds("wall"),
         cpu: seconds("cpu"),
         memory: number("memory"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::{Clock, Place as Port, SystemClock};
+use antiphon_runtime::{Clock, SystemClock, ThreadRef as Port};
 use antiphon_stores::StoredThread;
 use antiphon_systems::review_loop::{
     Answer, Asked, Attachment, Luggage, ReviewLoop as System, Session,

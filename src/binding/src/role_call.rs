@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_core::Usage;
 use antiphon_core::budget::Charge;
 use antiphon_core::event::EventKind;
-use antiphon_runtime::{CallContext, Chunk};
+use antiphon_runtime::{CallContext, ReplyChunk};
 use antiphon_systems::review_loop::{Luggage, RoleContext};
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
@@ -205,7 +205,7 @@ impl ModelCall {
 
     /// Shows a piece of a reply that is still being written.
     fn chunk(&self, text: String) {
-        self.cx.emit(Chunk::Text(text));
+        self.cx.emit(ReplyChunk::Text(text));
     }
 
     /// Has `callback` called, on some thread, once nobody waits for the reply.

@@ -3,7 +3,7 @@
 
 use antiphon_core::checkpoint::{Call, CallOutcome};
 use antiphon_core::run::{CallStart, PendingCall};
-use antiphon_runtime::Notes;
+use antiphon_runtime::TaskReporter;
 use antiphon_stores::ValueCodec;
 use antiphon_stores::codec::{ByteReader, ByteWriter};
 use pyo3::prelude::*;
@@ -19,14 +19,14 @@ use crate::wait::blocked;
 /// What a role has to say about a call, and whether anything is stored of it.
 #[derive(Debug)]
 pub(crate) struct Asking {
-    notes: Notes,
+    notes: TaskReporter,
     stored: bool,
 }
 
 impl Asking {
     /// Begins a call of a role.
     pub(crate) fn begin(
-        notes: &Notes,
+        notes: &TaskReporter,
         (kind, name): (&str, String),
         given: &Bound<'_, PyAny>,
         repeatable: bool,

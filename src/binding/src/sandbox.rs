@@ -4,8 +4,10 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::Stop;
-use antiphon_runtime::sandbox::{CallError, HostCalls, Job, Outcome, Probe, Sandbox, Session};
+use antiphon_runtime::CancellationToken;
+use antiphon_runtime::sandbox::{
+    CallError, HostCalls, JobOutcome, Sandbox, SandboxJob, SandboxProbe, Session,
+};
 use antiphon_sandbox::{Engine, Settings};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
@@ -117,9 +119,9 @@ impl NativeSession {
 
 /// A job with all that is needed to run it.
 struct Errand {
-    job: Job,
+    job: SandboxJob,
     host: Option<Arc<dyn HostCalls>>,
-    stop: Option<Stop>,
+    stop: Option<CancellationToken>,
     /// Ctrl-C is heard on the main thread alone.
     hears_signals: bool,
 }
@@ -145,13 +147,13 @@ impl Errand {
     fn make<T: Send>(
         self,
         py: Python<'_>,
-        run: impl Send + FnOnce(&Job, Option<Arc<dyn HostCalls>>, Ask<'_>) -> T,
+        run: impl Send + FnOnce(&SandboxJob, Option<Arc<dyn HostCalls>>, Ask<'_>) -> T,
     ) -> PyResult<T> {
         let interrupted = Mutex::new(None);
         let Self { job, host, stop, hears_signals } = self;
         let done = py.detach(|| {
             let halt = || {
-                if let Some(reason) = stop.as_ref().and_then(Stop::reason) {
+                if let Some(reason) = stop.as_ref().and_then(CancellationToken::reason) {
                     return Some(reason.to_string());
                 }
                 let signal = hears_signals.then(interrupted_by).flatten()?;
@@ -166,12 +168,12 @@ impl Errand {
 }
 
 /// A job out of its fields.
-fn job_of(given: &Bound<'_, PyDict>) -> PyResult<Job> {
+fn job_of(given: &Bound<'_, PyDict>) -> PyResult<SandboxJob> {
     let py = given.py();
     let text = |name: &Bound<'_, PyString>| -> PyResult<String> {
         given.as_any().get_item(name)?.extract()
     };
-    let mut job = Job {
+    let mut job = SandboxJob {
         code: text(intern!(py, "code"))?,
         name: text(intern!(py, "name"))?,
         want: json::read(&given.as_any().get_item(intern!(py, "want"))?)?,
@@ -280,7 +282,7 @@ fn engine(settings: &Bound<'_, PyDict>) -> PyResult<Engine> {
     Engine::new(settings).map_err(|fault| to_exception(py, &fault))
 }
 
-fn shown_probe<'py>(py: Python<'py>, probe: &Probe) -> PyResult<Bound<'py, PyDict>> {
+fn shown_probe<'py>(py: Python<'py>, probe: &SandboxProbe) -> PyResult<Bound<'py, PyDict>> {
     let layers = PyDict::new(py);
     for (name, level) in &probe.layers {
         match level.as_str() {
@@ -301,7 +303,7 @@ fn shown_probe<'py>(py: Python<'py>, probe: &Probe) -> PyResult<Bound<'py, PyDic
 
 fn shown<'py>(
     py: Python<'py>,
-    mut outcome: Outcome,
+    mut outcome: JobOutcome,
     engine: &Engine,
 ) -> PyResult<Bound<'py, PyDict>> {
     let tables = std::mem::take(&mut outcome.tables);
@@ -328,7 +330,10 @@ fn shown<'py>(
 }
 
 /// An outcome as a dict, without the engine it came from, and without what is empty.
-pub(crate) fn outcome_in<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn outcome_in<'py>(
+    py: Python<'py>,
+    outcome: &JobOutcome,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     if let Some(value) = &outcome.value {
         dict.set_item("value", pythonize::pythonize(py, value)?)?;

@@ -1,6 +1,6 @@
 //! The limits of a sandbox, checked and completed for engines of any language.
 
-use antiphon_runtime::sandbox::Limits;
+use antiphon_runtime::sandbox::SandboxLimits;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json};
@@ -24,7 +24,7 @@ pub(crate) fn sandbox_limits<'py>(
     for (name, value) in given {
         table.insert(name.extract()?, plain(&value));
     }
-    let limits = Limits::complete(&table, data).map_err(|fault| to_exception(py, &fault))?;
+    let limits = SandboxLimits::complete(&table, data).map_err(|fault| to_exception(py, &fault))?;
     Ok(pythonize::pythonize(py, &limits.to_json())?)
 }
 

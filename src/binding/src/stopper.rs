@@ -1,19 +1,19 @@
 //! Stopping a question from outside.
 
-use antiphon_runtime::Stop;
+use antiphon_runtime::CancellationToken;
 use pyo3::prelude::*;
 
 /// Stops the question that it was put with: what it did until then stays in
 /// its thread, which is free once the question has ended.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 #[derive(Debug)]
-pub(crate) struct Stopper(pub(crate) Stop);
+pub(crate) struct Stopper(pub(crate) CancellationToken);
 
 #[pymethods]
 impl Stopper {
     #[new]
     fn new() -> Self {
-        Self(Stop::new())
+        Self(CancellationToken::new())
     }
 
     /// Stops the question; the first reason counts.

@@ -11,7 +11,7 @@ use antiphon_core::command::Update;
 use antiphon_core::effect::Ending;
 use antiphon_core::run::{Options, Run as Machine, Subrun as Begun};
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::Answer;
+use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::codec::Codec;
 use pyo3::prelude::*;
 
@@ -211,7 +211,7 @@ impl Core {
 
     /// Has what the run commits kept with the node that has started it; says what that
     /// has to wait for. Once the node has ended nothing of it is kept any more.
-    pub(crate) fn relay(&self, commit: &Commit<Object>) -> Result<Option<Answer<()>>, Fault> {
+    pub(crate) fn relay(&self, commit: &Commit<Object>) -> Result<Option<StoreFuture<()>>, Fault> {
         let Some(subrun) = self.subrun.as_deref() else { return Ok(None) };
         let (Some(values), Some(graph)) = (subrun.values(), self.machine.graph(0)) else {
             return Ok(None);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Fault, ModelReply, ModelRequest};
-use antiphon_runtime::{CallContext, Chunk, Model};
+use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 
@@ -14,7 +14,7 @@ use crate::retrying::is_transient;
 /// with a transient fault (`ModelTransport`, `Timeout`) while there is time
 /// left; a refused key or request fails at once, since it wants mending.
 ///
-/// The watcher is told by [`Chunk::Retry`] that the text begins anew. The
+/// The watcher is told by [`ReplyChunk::Retry`] that the text begins anew. The
 /// reply names the model that answered; a last fault lists in `tried` who
 /// failed, and how.
 pub struct Fallback {
@@ -61,7 +61,7 @@ impl Model for Fallback {
                 return Err(fault.with("attempts", before).with("tried", tried));
             };
             let code = fault.code.clone();
-            cx.emit(Chunk::Retry { code, attempt: before, delay: Duration::ZERO });
+            cx.emit(ReplyChunk::Retry { code, attempt: before, delay: Duration::ZERO });
             model = next;
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, RetryPolicy};
-use antiphon_runtime::{CallContext, Chunk, Model};
+use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 
 /// Nobody waits longer than this between two attempts: a server that asks for
@@ -16,7 +16,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// the server asks for as a floor; none reaches past the call's deadline.
 ///
 /// A stream that broke after some text is repeated too: the watcher is told by
-/// [`Chunk::Retry`] that the text begins anew.
+/// [`ReplyChunk::Retry`] that the text begins anew.
 pub struct Retrying {
     model: Arc<dyn Model>,
     policy: RetryPolicy,
@@ -66,7 +66,7 @@ impl Model for Retrying {
                 return Err(fault.with("attempts", attempt));
             };
             tracing::debug!(model = self.name(), code = fault.code, attempt, ?pause, "retry");
-            cx.emit(Chunk::Retry { code: fault.code.clone(), attempt, delay: pause });
+            cx.emit(ReplyChunk::Retry { code: fault.code.clone(), attempt, delay: pause });
             cx.clock.sleep(pause).await;
             attempt += 1;
         }

@@ -4,7 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`client`], [`request`], [`reply`] | one HTTP exchange: no redirects, bounded bodies |
-//! | [`error`], [`status`], [`retry_after`] | how an exchange fails, and when to come back |
+//! | [`error`], [`status`], [`retry_after`](mod@retry_after) | how an exchange fails, and when to come back |
 //! | [`sse`] | the framing of server-sent events |
 //! | [`secret`], [`redact`] | values that never print, and texts they are struck from |
 //! | [`patience`] | a limit in time on any work, by the caller's clock |

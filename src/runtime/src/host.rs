@@ -19,8 +19,8 @@ mod notes;
 mod snapshot;
 
 pub use call::NodeCall;
-pub use notes::Notes;
-pub(crate) use notes::{Begins, Signal, cancelled};
+pub use notes::TaskReporter;
+pub(crate) use notes::{CallAdmission, TaskSignal, cancelled};
 pub use snapshot::Snapshot;
 
 /// Answers what a graph asks of its builder. One host serves all runs of its

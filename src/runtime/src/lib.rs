@@ -5,28 +5,28 @@
 //! |---|---|
 //! | [`port`] | the traits that adapters implement: [`Model`], [`Tool`] |
 //! | [`host`] | the code of whoever built a graph, as the native driver calls it |
-//! | [`native`] | the driver for runs whose code is Rust; [`stop`] cancels them |
+//! | [`native`] | the driver for runs whose code is Rust; [`cancellation`] cancels them |
 //! | [`watch`] | who watches a run |
 //! | [`store`] | the port for what must outlive a process |
-//! | [`place`] | the port for where native runs are kept, of which stores have many |
+//! | [`thread_ref`] | the port for where native runs are kept, of which stores have many |
 //! | [`sandbox`] | the port for code that nobody trusts |
 //! | [`clock`] | system time, and time that a test moves by hand |
 
+pub mod cancellation;
 pub mod clock;
 pub mod host;
 pub mod native;
-pub mod place;
 pub mod port;
 pub mod sandbox;
-pub mod stop;
 pub mod store;
+pub mod thread_ref;
 pub mod watch;
 
+pub use cancellation::CancellationToken;
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use host::{Host, NodeCall, Notes, Snapshot};
-pub use native::{Begin, Begun, Driver, Rest};
-pub use place::{Hold, Opened, Origin, Past, Place};
-pub use port::{CallContext, Chunk, Model, Tool};
-pub use stop::Stop;
+pub use host::{Host, NodeCall, Snapshot, TaskReporter};
+pub use native::{Driver, RunEnd, StartMode, StartedRun};
+pub use port::{CallContext, Model, ReplyChunk, Tool};
 pub use store::Store;
+pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};
 pub use watch::{Recorder, Subscription, Watcher, subscribe};

@@ -7,9 +7,9 @@ use antiphon_core::effect::{Ending, Question};
 use antiphon_core::run::Run;
 use serde_json::Value as Json;
 
+use crate::cancellation::CancellationToken;
 use crate::clock::Clock;
 use crate::host::Host;
-use crate::stop::Stop;
 use crate::watch::Watcher;
 
 mod begin;
@@ -19,9 +19,9 @@ mod kept;
 mod session;
 mod work;
 
-pub use begin::{Begin, Begun};
+pub use begin::{StartMode, StartedRun};
 
-use kept::Kept;
+use kept::RunCommitter;
 use session::Session;
 
 /// Drives runs whose code is Rust. Needs a tokio runtime with its timer.
@@ -33,13 +33,13 @@ use session::Session;
 pub struct Driver<H: ?Sized> {
     clock: Arc<dyn Clock>,
     watchers: Vec<Arc<dyn Watcher>>,
-    stop: Option<Stop>,
+    stop: Option<CancellationToken>,
     host: Arc<H>,
 }
 
 /// Where a run has come to rest without having failed.
 #[derive(Debug, PartialEq)]
-pub enum Rest {
+pub enum RunEnd {
     /// It waits for answers: [`Run::answer`], then drive it again.
     Paused(Vec<Question<Json>>),
     /// It is over; [`Run::state`] holds what it came to.
@@ -65,7 +65,7 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
 
     /// Cancels the runs when `stop` is pulled.
     #[must_use]
-    pub fn stop_on(mut self, stop: &Stop) -> Self {
+    pub fn stop_on(mut self, stop: &CancellationToken) -> Self {
         self.stop = Some(stop.clone());
         self
     }
@@ -78,8 +78,8 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// # Errors
     /// The fault that a run fails with; `run_abandoned` if the run waits for
     /// tasks that went down with an earlier call.
-    pub async fn run(&self, run: &mut Run<Json>) -> Result<Rest, Fault> {
-        Session::new(self, run, Kept::nowhere()).drive().await
+    pub async fn run(&self, run: &mut Run<Json>) -> Result<RunEnd, Fault> {
+        Session::new(self, run, RunCommitter::nowhere()).drive().await
     }
 
     /// The same for a run that has found its place in a thread. When this
@@ -89,8 +89,8 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// # Errors
     /// As [`Driver::run`]. Whatever keeps a commit from being stored, once the
     /// run has been cancelled for it: nothing new happens that could be lost.
-    pub async fn run_kept(&self, begun: &mut Begun) -> Result<Rest, Fault> {
-        let kept = Kept::of(begun.hold.take());
+    pub async fn run_kept(&self, begun: &mut StartedRun) -> Result<RunEnd, Fault> {
+        let kept = RunCommitter::of(begun.hold.take());
         Session::new(self, &mut begun.run, kept).drive().await
     }
 }

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 
 /// A piece of a reply that is still being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Chunk {
+pub enum ReplyChunk {
     /// More of the text.
     Text(String),
     /// A transport attempt failed and will be repeated: its code and attempt number.
@@ -29,7 +29,7 @@ pub enum Chunk {
     },
 }
 
-impl Chunk {
+impl ReplyChunk {
     /// The event that shows this piece: its kind, its name and its data.
     pub fn into_event(self) -> (EventKind, &'static str, Json) {
         match self {
@@ -52,7 +52,7 @@ pub struct CallContext {
     pub deadline: Option<Time>,
     /// Where to send pieces as they come; none if nobody watches, and the
     /// adapter may then choose a form of the call that does not stream.
-    pub chunks: Option<UnboundedSender<Chunk>>,
+    pub chunks: Option<UnboundedSender<ReplyChunk>>,
     /// The model's id of the call, for a tool that a model wants called.
     pub call_id: Option<String>,
     /// Repeats on a retried call, so that the other side can recognise it.
@@ -75,7 +75,7 @@ impl CallContext {
     }
 
     /// Passes a piece on, if somebody watches.
-    pub fn emit(&self, chunk: Chunk) {
+    pub fn emit(&self, chunk: ReplyChunk) {
         if let Some(chunks) = &self.chunks {
             // A watcher that has gone is no reason to stop the call.
             let _ = chunks.send(chunk);

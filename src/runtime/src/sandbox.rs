@@ -1,8 +1,8 @@
 //! The port for code that nobody trusts: a model wrote it, or a stranger.
 //!
-//! An engine runs a [`Job`] inside its [`Limits`] and says what came of it as
-//! an [`Outcome`]. Whatever the code does is data in that outcome, a
-//! [`Trouble`] with a stable [`Kind`]; no engine fails because of its guest.
+//! An engine runs a [`SandboxJob`] inside its [`SandboxLimits`] and says what came of it as
+//! an [`JobOutcome`]. Whatever the code does is data in that outcome, a
+//! [`GuestFault`] with a stable [`GuestFaultKind`]; no engine fails because of its guest.
 //!
 //! | module | holds |
 //! |---|---|
@@ -20,9 +20,9 @@ pub mod outcome;
 pub mod probe;
 pub mod trouble;
 
-pub use engine::{CallError, Halt, HostCalls, Sandbox, Session};
-pub use job::{Function, Job, Want};
-pub use limits::{Budget, Limits};
-pub use outcome::{Outcome, Start, Table, Usage};
-pub use probe::{Isolation, Probe};
-pub use trouble::{Frame, Kind, Trouble};
+pub use engine::{CallError, HostCalls, Sandbox, Session, StopCheck};
+pub use job::{HostFunction, JobOutput, SandboxJob};
+pub use limits::{SandboxBudget, SandboxLimits};
+pub use outcome::{JobOutcome, JobTable, JobUsage, WorkerOrigin};
+pub use probe::{Isolation, SandboxProbe};
+pub use trouble::{GuestFault, GuestFaultKind, GuestFrame};

@@ -15,7 +15,7 @@ use antiphon_core::{Category, Fault, Time};
 use serde::{Deserialize, Serialize};
 
 /// What a store will answer. Dropping it does not undo what was queued.
-pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
+pub type StoreFuture<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
 /// One entry of a thread's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Entry {
     /// When it was written.
     pub at: Time,
     /// What protects all of it, as whoever wrote it has made it.
-    pub tag: Tag,
+    pub tag: EntryTag,
     /// What is in it, readable to whoever wrote it alone.
     pub body: Vec<u8>,
 }
@@ -41,14 +41,14 @@ pub struct Entry {
 /// What whoever writes adds, in order to notice later that it was changed. A store
 /// keeps it and reads nothing from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tag {
+pub enum EntryTag {
     /// Without a key, which is most of them: nothing is allocated for it.
     Short([u8; 16]),
     /// Of any other length.
     Long(Box<[u8]>),
 }
 
-impl Tag {
+impl EntryTag {
     /// A tag of these bytes.
     pub fn new(bytes: &[u8]) -> Self {
         bytes.try_into().map_or_else(|_| Self::Long(bytes.into()), Self::Short)
@@ -63,7 +63,7 @@ impl Tag {
     }
 }
 
-impl Default for Tag {
+impl Default for EntryTag {
     /// That of nothing: no bytes.
     fn default() -> Self {
         Self::Long(Box::default())
@@ -72,7 +72,7 @@ impl Default for Tag {
 
 /// An entry without what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct EntryMark {
     /// Counts from 1 within its thread.
     pub seq: u64,
     /// The entry it follows.
@@ -128,7 +128,7 @@ impl EntryKind {
 
 /// Where a thread has come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct ThreadHead {
     /// The entry that was added last, on any branch: the next one follows it. As the
     /// thread says; 0 in an empty one.
     pub last: u64,
@@ -136,12 +136,12 @@ pub struct Head {
     /// changed one of them.
     pub stored: u64,
     /// What protects `last`: that of the batch which was added last.
-    pub tag: Tag,
+    pub tag: EntryTag,
 }
 
 /// Entries to be added together or not at all.
 #[derive(Clone, Debug)]
-pub struct Batch {
+pub struct EntryBatch {
     /// The thread.
     pub thread: Arc<str>,
     /// Who holds it.
@@ -151,19 +151,19 @@ pub struct Batch {
     pub after: u64,
     /// The tag of the entry of that number, for owners who share a name: another entry
     /// of the same number is somebody else's, and what is added here does not follow it.
-    pub expected: Option<Tag>,
+    pub expected: Option<EntryTag>,
     /// Numbered upwards from there; the next batch follows the last of them.
     pub entries: Vec<Entry>,
     /// What protects the number of the last.
-    pub tag: Tag,
+    pub tag: EntryTag,
 }
 
-impl Batch {
+impl EntryBatch {
     /// Whether another one follows this one, with nobody's entries between them.
     pub fn is_followed_by(&self, next: &Self) -> bool {
         let last = self.entries.last();
         let tip = last.map_or(self.after, |entry| entry.seq);
-        let is_same = |tag: &Tag| last.is_some_and(|entry| entry.tag == *tag);
+        let is_same = |tag: &EntryTag| last.is_some_and(|entry| entry.tag == *tag);
         self.thread == next.thread
             && self.owner == next.owner
             && tip == next.after
@@ -173,25 +173,25 @@ impl Batch {
 
 /// Which entries of a thread are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct EntryRange {
     /// The first number.
     pub from: u64,
     /// The last number.
     pub to: u64,
 }
 
-impl Span {
+impl EntryRange {
     /// All of them.
     pub const ALL: Self = Self { from: 0, to: u64::MAX };
 }
 
 /// One thread of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Thread {
+pub struct StoredThreadInfo {
     /// Its name.
     pub name: String,
     /// Where it has come to.
-    pub head: Head,
+    pub head: ThreadHead,
     /// When it was last written to, as the store says: nothing protects that.
     pub at: Time,
     /// Who holds it now, and until when.
@@ -210,56 +210,61 @@ pub trait Store: Send + Sync {
     /// thread that does not exist begins with this.
     ///
     /// Fails with `thread_busy` while another owner holds it; its details name that `owner`.
-    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head>;
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> StoreFuture<ThreadHead>;
 
     /// Gives the right back; nothing happens if it is not held. A thread to which nothing
     /// was ever added ends with this.
-    fn release(&self, thread: &str, owner: &str) -> Answer<()>;
+    fn release(&self, thread: &str, owner: &str) -> StoreFuture<()>;
 
     /// Adds entries; they are durable when this is answered.
     ///
     /// Fails with `thread_conflict` if the owner does not hold the thread any
     /// more, or if somebody else has written.
-    fn append(&self, batch: Batch) -> Answer<()>;
+    fn append(&self, batch: EntryBatch) -> StoreFuture<()>;
 
     /// Adds entries for which nobody waits yet: the store may put them off for a
     /// moment, in order to write more at once. Whatever is asked of it afterwards
     /// finds them written.
-    fn append_soon(&self, batch: Batch) -> Answer<()>;
+    fn append_soon(&self, batch: EntryBatch) -> StoreFuture<()>;
 
     /// The entries with these numbers, in order, branches and all.
-    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>>;
+    fn read(&self, thread: &str, span: EntryRange) -> StoreFuture<Vec<Entry>>;
 
     /// The entry with that number.
-    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>>;
+    fn find(&self, thread: &str, seq: u64) -> StoreFuture<Option<Entry>>;
 
     /// What there is between these numbers, in order, branches and all, with the tags
     /// of the entries; of one kind only, if one is named. Bodies are not read for it.
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>>;
+    fn marks(
+        &self,
+        thread: &str,
+        span: EntryRange,
+        kind: Option<EntryKind>,
+    ) -> StoreFuture<Vec<(EntryMark, EntryTag)>>;
 
     /// Where a thread has come to; none if it does not exist.
-    fn head(&self, thread: &str) -> Answer<Option<Head>>;
+    fn head(&self, thread: &str) -> StoreFuture<Option<ThreadHead>>;
 
     /// A thread as lists show it; none if it does not exist.
-    fn thread(&self, thread: &str) -> Answer<Option<Thread>>;
+    fn thread(&self, thread: &str) -> StoreFuture<Option<StoredThreadInfo>>;
 
     /// Threads in the order of their names, those after `after` only.
-    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>>;
+    fn threads(&self, after: &str, limit: u32) -> StoreFuture<Vec<StoredThreadInfo>>;
 
     /// Names of threads that begin with `prefix`, and when they were last written to,
     /// the latest first.
-    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>>;
+    fn recent(&self, prefix: &str) -> StoreFuture<Vec<(String, Time)>>;
 
     /// Removes the entries with these numbers; says how many. Nobody may need them
     /// any more.
     ///
     /// Fails with `thread_conflict` if the owner does not hold the thread.
-    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64>;
+    fn remove(&self, thread: &str, owner: &str, span: EntryRange) -> StoreFuture<u64>;
 
     /// Removes a thread with all it has; says whether there was one.
     ///
     /// Fails with `thread_busy` while somebody holds it.
-    fn delete(&self, thread: &str) -> Answer<bool>;
+    fn delete(&self, thread: &str) -> StoreFuture<bool>;
 
     /// What protects the entries of a thread, other than before: their tags and bodies
     /// take the place of those of the same numbers, and the batch's tag that of the
@@ -267,18 +272,18 @@ pub trait Store: Send + Sync {
     ///
     /// Fails with `thread_conflict` if the owner does not hold the thread, or if the
     /// last entry is another than `after`.
-    fn replace(&self, batch: Batch) -> Answer<()>;
+    fn replace(&self, batch: EntryBatch) -> StoreFuture<()>;
 
     /// The tag of the store itself, by which those who open it know how it is
     /// protected; `proposed`, if it has none yet.
-    fn protection(&self, proposed: Tag) -> Answer<Tag>;
+    fn protection(&self, proposed: EntryTag) -> StoreFuture<EntryTag>;
 
     /// Gives the store another tag.
-    fn protect(&self, tag: Tag) -> Answer<()>;
+    fn protect(&self, tag: EntryTag) -> StoreFuture<()>;
 
     /// Gives back the room of what was removed, as far as the store has any that
     /// it does not use again by itself.
-    fn compact(&self) -> Answer<()> {
+    fn compact(&self) -> StoreFuture<()> {
         Box::pin(std::future::ready(Ok(())))
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use antiphon_core::Fault;
 use antiphon_runtime::sandbox::{
-    Halt, HostCalls, Isolation, Job, Kind, Outcome, Probe, Sandbox, Session, Trouble,
+    GuestFault, GuestFaultKind, HostCalls, Isolation, JobOutcome, Sandbox, SandboxJob,
+    SandboxProbe, Session, StopCheck,
 };
 
 use crate::spec::{Name, Settings};
@@ -38,15 +39,15 @@ impl Engine {
 }
 
 impl Sandbox for Engine {
-    fn probe(&self) -> Probe {
-        Probe::refused(self.0.as_str(), WHY)
+    fn probe(&self) -> SandboxProbe {
+        SandboxProbe::refused(self.0.as_str(), WHY)
     }
 
-    fn run(&self, _: &Job, _: Option<Arc<dyn HostCalls>>, _: Halt<'_>) -> Outcome {
-        Outcome::failed(Kind::Unavailable, WHY)
+    fn run(&self, _: &SandboxJob, _: Option<Arc<dyn HostCalls>>, _: StopCheck<'_>) -> JobOutcome {
+        JobOutcome::failed(GuestFaultKind::Unavailable, WHY)
     }
 
-    fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {
-        Err(Box::new(Trouble::new(Kind::Unavailable, WHY)))
+    fn open(&self) -> Result<Box<dyn Session>, Box<GuestFault>> {
+        Err(Box::new(GuestFault::new(GuestFaultKind::Unavailable, WHY)))
     }
 }

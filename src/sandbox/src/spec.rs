@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::sandbox::Limits;
+use antiphon_runtime::sandbox::SandboxLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -207,8 +207,8 @@ impl Settings {
     ///
     /// # Errors
     /// `sandbox_limit_invalid`.
-    pub fn limits(&self) -> Result<Limits, Fault> {
-        Limits::complete(&self.limits, false)
+    pub fn limits(&self) -> Result<SandboxLimits, Fault> {
+        SandboxLimits::complete(&self.limits, false)
     }
 
     /// Refuses what cannot work.
@@ -255,7 +255,7 @@ impl Settings {
         every.iter().copied().filter(|layer| !self.without.contains(layer)).collect()
     }
 
-    pub(crate) fn plan(&self, limits: &Limits, canary: Option<PathBuf>) -> Plan {
+    pub(crate) fn plan(&self, limits: &SandboxLimits, canary: Option<PathBuf>) -> Plan {
         let layers = self.wanted();
         let is_rooted = layers.contains(&Layer::PrivateRoot);
         let files = self.mounts.files.iter().filter(|_| is_rooted);

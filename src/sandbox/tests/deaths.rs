@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon_runtime::sandbox::{
-    CallError, Function, HostCalls, Job, Kind, Outcome, Sandbox, Start,
+    CallError, GuestFaultKind, HostCalls, HostFunction, JobOutcome, Sandbox, SandboxJob,
+    WorkerOrigin,
 };
 use antiphon_sandbox::{Engine, Name, Ready};
 use serde_json::{Map, Value as Json, json};
@@ -139,16 +140,16 @@ impl HostCalls for Count {
 }
 
 /// Runs code that may call `count`, and says how often it did.
-fn counted(engine: &Engine, code: &str) -> (Outcome, u64) {
-    let function = Function { name: "count".to_owned(), doc: String::new() };
-    let job = Job { functions: vec![function], ..job(code) };
+fn counted(engine: &Engine, code: &str) -> (JobOutcome, u64) {
+    let function = HostFunction { name: "count".to_owned(), doc: String::new() };
+    let job = SandboxJob { functions: vec![function], ..job(code) };
     let count = Arc::new(Count::default());
     let host: Arc<dyn HostCalls> = Arc::<Count>::clone(&count);
     let outcome = engine.run(&job, Some(host), &|| None);
     (outcome, count.0.load(Ordering::Relaxed))
 }
 
-fn assert_ran_once(engine: &Engine) -> Start {
+fn assert_ran_once(engine: &Engine) -> WorkerOrigin {
     let (outcome, count) = counted(engine, "count()");
     assert_eq!((outcome.error, outcome.value, count), (None, Some(json!(1)), 1));
     outcome.usage.start
@@ -161,7 +162,7 @@ fn a_job_whose_worker_died_before_it_was_ready_is_given_to_another() {
         let guest = Obedient::new();
         let engine = guest.engine(name, 0);
         guest.order("dl");
-        assert_eq!(assert_ran_once(&engine), Start::Fork);
+        assert_eq!(assert_ran_once(&engine), WorkerOrigin::Fork);
     }
 }
 
@@ -199,12 +200,12 @@ fn a_job_does_not_get_lost_with_a_spare_that_was_killed() {
         let guest = Obedient::new();
         let engine = guest.engine(name, 1);
         guest.order("ll");
-        assert_eq!(assert_ran_once(&engine), Start::Cold);
+        assert_eq!(assert_ran_once(&engine), WorkerOrigin::Cold);
         guest.kill_idle();
         guest.order("ll");
         assert_ran_once(&engine);
         guest.wait_for_idle();
-        assert_eq!(assert_ran_once(&engine), Start::Spare);
+        assert_eq!(assert_ran_once(&engine), WorkerOrigin::Spare);
     }
 }
 
@@ -218,7 +219,7 @@ fn workers_that_die_one_after_the_other_are_told_and_not_replaced_without_end() 
             guest.order(deaths);
             let (outcome, count) = counted(&engine, "count()");
             let trouble = outcome.error.unwrap();
-            assert_eq!((trouble.kind, count), (Kind::Crashed, 0));
+            assert_eq!((trouble.kind, count), (GuestFaultKind::Crashed, 0));
             assert!(trouble.message.starts_with("2 workers in a row ended before they had read"));
         }
         // All orders were taken: it was tried twice, and not more.
@@ -236,10 +237,10 @@ fn a_job_that_has_begun_is_never_run_again() {
         guest.order("l");
         let code = "import os, signal\ncount()\nos.kill(os.getpid(), signal.SIGKILL)";
         let (outcome, count) = counted(&engine, code);
-        assert_eq!((outcome.error.unwrap().kind, count), (Kind::Crashed, 1));
+        assert_eq!((outcome.error.unwrap().kind, count), (GuestFaultKind::Crashed, 1));
         guest.order("l");
         let (outcome, _) = counted(&engine, "import os\nos._exit(0)");
-        assert_eq!(outcome.error.unwrap().kind, Kind::Crashed);
+        assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::Crashed);
     }
 }
 
@@ -253,7 +254,7 @@ fn a_worker_that_is_never_ready_is_unavailable_and_no_time_of_the_job() {
         guest.order("h");
         let (outcome, count) = counted(&engine, "count()");
         let trouble = outcome.error.unwrap();
-        assert_eq!((trouble.kind, count), (Kind::Unavailable, 0));
+        assert_eq!((trouble.kind, count), (GuestFaultKind::Unavailable, 0));
         assert_eq!(trouble.message, "the worker was not ready for a job within 200ms");
     }
 }
@@ -267,11 +268,11 @@ fn a_worker_that_uses_up_the_time_of_its_job_before_it_is_ready_is_unavailable()
         guest.order("b");
         let (outcome, count) = counted(&engine, "count()");
         let trouble = outcome.error.unwrap();
-        assert_eq!((trouble.kind, count), (Kind::Unavailable, 0), "{}", trouble.message);
+        assert_eq!((trouble.kind, count), (GuestFaultKind::Unavailable, 0), "{}", trouble.message);
         guest.order("b");
         let mut session = engine.open().unwrap();
         let trouble = session.run(&job("1"), None, &|| None).error.unwrap();
-        assert_eq!(trouble.kind, Kind::Unavailable, "{}", trouble.message);
+        assert_eq!(trouble.kind, GuestFaultKind::Unavailable, "{}", trouble.message);
     }
 }
 
@@ -287,6 +288,6 @@ fn a_session_whose_job_has_left_it_unready_is_over_its_time() {
         let mut session = engine.open().unwrap();
         assert_eq!(session.run(&job("1"), None, &|| None).error, None);
         let trouble = session.run(&job("1"), None, &|| None).error.unwrap();
-        assert_eq!(trouble.kind, Kind::TimeLimit, "{}", trouble.message);
+        assert_eq!(trouble.kind, GuestFaultKind::TimeLimit, "{}", trouble.message);
     }
 }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::{
-    CallError, Function, HostCalls, Job, Kind, Outcome, Sandbox, Start,
+    CallError, GuestFaultKind, HostCalls, HostFunction, JobOutcome, Sandbox, SandboxJob,
+    WorkerOrigin,
 };
 use antiphon_sandbox::Name;
 use serde_json::{Map, Value as Json, json};
@@ -30,7 +31,7 @@ fn the_last_expression_is_the_value_and_output_is_kept() {
         assert_eq!(outcome.locals.get("x"), Some(&json!(3)));
         assert_eq!(outcome.stdout, "hé\n".as_bytes());
         assert_eq!(outcome.stderr, b"no\n");
-        assert_eq!(outcome.usage.start, Start::Cold);
+        assert_eq!(outcome.usage.start, WorkerOrigin::Cold);
         assert!(outcome.usage.memory > 1 << 20 && outcome.usage.cpu > Duration::ZERO);
         assert_eq!(run(&engine, "None").value, Some(Json::Null));
     }
@@ -42,11 +43,11 @@ fn an_error_names_the_line_of_the_guest() {
     for name in BOTH {
         let engine = engine(name, &json!({}));
         let trouble = run(&engine, "def f():\n    return 1 / 0\nf()").error.unwrap();
-        assert_eq!(trouble.kind, Kind::PythonError);
+        assert_eq!(trouble.kind, GuestFaultKind::PythonError);
         assert_eq!(trouble.exception.as_deref(), Some("ZeroDivisionError"));
         assert_eq!(trouble.line, Some(2));
-        assert_eq!(kind(&engine, "x = ="), Kind::SyntaxError);
-        assert_eq!(kind(&engine, "raise SystemExit(0)"), Kind::PythonError);
+        assert_eq!(kind(&engine, "x = ="), GuestFaultKind::SyntaxError);
+        assert_eq!(kind(&engine, "raise SystemExit(0)"), GuestFaultKind::PythonError);
     }
 }
 
@@ -87,7 +88,7 @@ fn a_job_ends_at_its_deadline_whether_it_works_or_sleeps() {
             "import signal\nfor s in range(1, 32):\n    try: signal.signal(s, signal.SIG_IGN)\n    except OSError: pass\nwhile True: pass",
         ] {
             let start = Instant::now();
-            assert_eq!(kind(&engine, code), Kind::TimeLimit, "{code}");
+            assert_eq!(kind(&engine, code), GuestFaultKind::TimeLimit, "{code}");
             let took = start.elapsed();
             assert!(took < Duration::from_millis(500) + GRACE, "{took:?}: {code}");
         }
@@ -102,11 +103,11 @@ fn processor_time_has_a_limit_of_its_own() {
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 20, "cpu": 1}));
         let start = Instant::now();
-        assert_eq!(kind(&engine, "while True: pass"), Kind::TimeLimit);
+        assert_eq!(kind(&engine, "while True: pass"), GuestFaultKind::TimeLimit);
         assert!(start.elapsed() < Duration::from_secs(15));
         let mut session = engine.open().unwrap();
         let outcome = session.run(&job("while True: pass"), None, &|| None);
-        assert_eq!(outcome.error.unwrap().kind, Kind::TimeLimit);
+        assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::TimeLimit);
     }
 }
 
@@ -115,14 +116,14 @@ fn memory_has_a_limit() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({"memory": 64 << 20}));
-        assert_eq!(kind(&engine, "bytes(10 ** 10)"), Kind::MemoryLimit);
+        assert_eq!(kind(&engine, "bytes(10 ** 10)"), GuestFaultKind::MemoryLimit);
         assert_eq!(
             kind(&engine, "x = []\nwhile True: x.append(bytes(100_000))"),
-            Kind::MemoryLimit
+            GuestFaultKind::MemoryLimit
         );
         assert_eq!(value(&engine, "len(bytes(30 << 20))"), json!(30 << 20));
         // The stack grows inside of the limit, too.
-        assert_eq!(kind(&engine, "def f(): return f()\nf()"), Kind::RecursionLimit);
+        assert_eq!(kind(&engine, "def f(): return f()\nf()"), GuestFaultKind::RecursionLimit);
     }
 }
 
@@ -136,7 +137,7 @@ fn output_is_cut_and_a_flood_is_ended() {
         assert_eq!(outcome.truncated, ["stdout"]);
         let flood = "import os\nwhile True: os.write(2, b'x' * 65536)";
         let outcome = run(&engine, flood);
-        assert_eq!(outcome.error.unwrap().kind, Kind::OutputLimit);
+        assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::OutputLimit);
         assert_eq!(outcome.stderr.len(), 1_000);
     }
 }
@@ -147,7 +148,7 @@ fn files_have_a_limit() {
     for name in BOTH {
         let engine = engine(name, &json!({"scratch": 1 << 20, "files": 16}));
         let code = "import os\nwith open(os.environ['HOME'] + '/big', 'wb') as f:\n    for _ in range(64): f.write(bytes(65536))\n";
-        assert_eq!(kind(&engine, code), Kind::DiskLimit);
+        assert_eq!(kind(&engine, code), GuestFaultKind::DiskLimit);
         let code = "import os\nkept = [open(os.devnull) for _ in range(64)]";
         assert_eq!(run(&engine, code).error.unwrap().exception.as_deref(), Some("OSError"));
     }
@@ -158,10 +159,10 @@ fn what_goes_in_has_a_limit() {
     let _clean = Clean::start();
     for name in BOTH {
         let engine = engine(name, &json!({"source": 10, "tables": 10}));
-        assert_eq!(kind(&engine, "1 + 1 + 1 + 1 + 1"), Kind::ResultTooLarge);
-        let job = Job { tables: vec![("t".into(), vec![0; 11])], ..job("1") };
+        assert_eq!(kind(&engine, "1 + 1 + 1 + 1 + 1"), GuestFaultKind::ResultTooLarge);
+        let job = SandboxJob { tables: vec![("t".into(), vec![0; 11])], ..job("1") };
         let outcome = engine.run(&job, None, &|| None);
-        assert_eq!(outcome.error.unwrap().kind, Kind::ResultTooLarge);
+        assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::ResultTooLarge);
     }
 }
 
@@ -171,7 +172,7 @@ fn a_value_that_is_too_large_does_not_lose_the_rest() {
     for name in BOTH {
         let engine = engine(name, &json!({"value": 100}));
         let outcome = run(&engine, "print('out')\nx = 1\n'y' * 200");
-        assert_eq!(outcome.value_error.unwrap().kind, Kind::ResultTooLarge);
+        assert_eq!(outcome.value_error.unwrap().kind, GuestFaultKind::ResultTooLarge);
         assert_eq!((outcome.value, outcome.error), (None, None));
         assert_eq!(outcome.stdout, b"out\n");
         assert_eq!(outcome.locals.get("x"), Some(&json!(1)));
@@ -185,13 +186,13 @@ fn a_session_keeps_its_names_and_ends_with_a_job_that_breaks_a_limit() {
         let engine = engine(name, &json!({"wall": 0.5}));
         let mut session = engine.open().unwrap();
         let mut ask = |code: &str| session.run(&job(code), None, &|| None);
-        assert_eq!(ask("x = 20").usage.start, Start::Cold);
+        assert_eq!(ask("x = 20").usage.start, WorkerOrigin::Cold);
         let outcome = ask("x + 1");
-        assert_eq!((outcome.value, outcome.usage.start), (Some(json!(21)), Start::Session));
-        assert_eq!(ask("1 / 0").error.unwrap().kind, Kind::PythonError);
+        assert_eq!((outcome.value, outcome.usage.start), (Some(json!(21)), WorkerOrigin::Session));
+        assert_eq!(ask("1 / 0").error.unwrap().kind, GuestFaultKind::PythonError);
         assert_eq!(ask("x").value, Some(json!(20)));
-        assert_eq!(ask("while True: pass").error.unwrap().kind, Kind::TimeLimit);
-        assert_eq!(ask("x").error.unwrap().kind, Kind::Crashed);
+        assert_eq!(ask("while True: pass").error.unwrap().kind, GuestFaultKind::TimeLimit);
+        assert_eq!(ask("x").error.unwrap().kind, GuestFaultKind::Crashed);
         assert_eq!(session.snapshot().unwrap(), None);
     }
 }
@@ -208,7 +209,7 @@ fn a_worker_that_dies_has_crashed_and_the_next_job_goes_well() {
             "import faulthandler\nfaulthandler._sigsegv()",
             "import os\nos.closerange(0, 64)",
         ] {
-            assert_eq!(kind(&engine, code), Kind::Crashed, "{code}");
+            assert_eq!(kind(&engine, code), GuestFaultKind::Crashed, "{code}");
             assert_eq!(value(&engine, "1"), json!(1));
         }
     }
@@ -249,7 +250,7 @@ fn a_worker_that_breaks_the_protocol_has_crashed() {
         ] {
             let outcome = run(&engine, &format!("{send}{code}\nimport time\ntime.sleep(60)"));
             let trouble = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
-            assert_eq!(trouble.kind, Kind::Crashed, "{code}");
+            assert_eq!(trouble.kind, GuestFaultKind::Crashed, "{code}");
             assert!(outcome.usage.wall < Duration::from_secs(4), "{code}");
         }
     }
@@ -282,10 +283,10 @@ impl HostCalls for Functions {
     }
 }
 
-fn ask(engine: &dyn Sandbox, host: &Arc<Functions>, code: &str) -> Outcome {
+fn ask(engine: &dyn Sandbox, host: &Arc<Functions>, code: &str) -> JobOutcome {
     let granted = ["add", "wait", "fail", "misfit"];
-    let functions = granted.map(|name| Function { name: name.to_owned(), doc: String::new() });
-    let job = Job { functions: functions.to_vec(), ..job(code) };
+    let functions = granted.map(|name| HostFunction { name: name.to_owned(), doc: String::new() });
+    let job = SandboxJob { functions: functions.to_vec(), ..job(code) };
     let host: Arc<dyn HostCalls> = Arc::<Functions>::clone(host);
     engine.run(&job, Some(host), &|| None)
 }
@@ -299,7 +300,7 @@ fn a_guest_calls_what_it_was_granted_and_nothing_else() {
         let outcome = ask(&engine, &host, "add(add(1, 2), 3)");
         assert_eq!((outcome.value, outcome.usage.host_calls), (Some(json!(6)), 2));
         let trouble = ask(&engine, &host, "fail()").error.unwrap();
-        assert_eq!(trouble.kind, Kind::HostCallFailed);
+        assert_eq!(trouble.kind, GuestFaultKind::HostCallFailed);
         assert!(trouble.message.contains("KeyError: no such row"), "{}", trouble.message);
         let outcome = ask(
             &engine,
@@ -309,12 +310,12 @@ fn a_guest_calls_what_it_was_granted_and_nothing_else() {
         assert_eq!(outcome.value, Some(json!("KeyError")));
         // Arguments that do not fit are a mistake of the code.
         let trouble = ask(&engine, &host, "misfit(1)").error.unwrap();
-        assert_eq!(trouble.kind, Kind::PythonError);
+        assert_eq!(trouble.kind, GuestFaultKind::PythonError);
         let outcome = ask(&engine, &host, "while True: add(1)");
-        assert_eq!(outcome.error.unwrap().kind, Kind::HostCallLimit);
+        assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::HostCallLimit);
         let forged = "import os, json, struct\nbody = json.dumps({'id': 1, 'name': 'rm', 'args': [], 'kwargs': {}}).encode()\n\
             os.write(3, struct.pack('<IB', len(body) + 1, 0x43) + body)\nimport time\ntime.sleep(60)";
-        assert_eq!(ask(&engine, &host, forged).error.unwrap().kind, Kind::HostCallDenied);
+        assert_eq!(ask(&engine, &host, forged).error.unwrap().kind, GuestFaultKind::HostCallDenied);
         assert_eq!(host.calls.load(Ordering::Relaxed), 2 + 1 + 1 + 1 + 5);
     }
 }
@@ -326,7 +327,7 @@ fn time_in_the_host_counts_and_a_call_that_hangs_is_left_behind() {
         let engine = engine(name, &json!({"wall": 0.5}));
         let host = Arc::new(Functions::default());
         let start = Instant::now();
-        assert_eq!(ask(&engine, &host, "wait()").error.unwrap().kind, Kind::TimeLimit);
+        assert_eq!(ask(&engine, &host, "wait()").error.unwrap().kind, GuestFaultKind::TimeLimit);
         assert!(start.elapsed() < Duration::from_secs(5));
         assert_eq!(ask(&engine, &host, "add(1, 1)").value, Some(json!(2)));
         *host.gate.lock().unwrap() = true;
@@ -355,10 +356,13 @@ fn a_job_that_is_not_wanted_any_more_ends_at_once() {
         let outcome = engine.run(&job("while True: pass"), None, &halt);
         let ended = Instant::now();
         let trouble = outcome.error.unwrap();
-        assert_eq!((trouble.kind, trouble.message.as_str()), (Kind::Cancelled, "the user left"));
+        assert_eq!(
+            (trouble.kind, trouble.message.as_str()),
+            (GuestFaultKind::Cancelled, "the user left")
+        );
         assert!(ended - stopped.lock().unwrap().unwrap() < Duration::from_millis(100));
         let outcome = engine.run(&job("1"), None, &|| Some("before it began".to_owned()));
-        assert_eq!(outcome.error.unwrap().kind, Kind::Cancelled);
+        assert_eq!(outcome.error.unwrap().kind, GuestFaultKind::Cancelled);
     }
 }
 
@@ -380,7 +384,7 @@ fn a_zygote_that_dies_is_replaced() {
         }
         let outcome = run(&engine, "2");
         assert_eq!((outcome.value, outcome.error), (Some(json!(2)), None));
-        assert_eq!(outcome.usage.start, Start::Cold);
+        assert_eq!(outcome.usage.start, WorkerOrigin::Cold);
     }
 }
 
@@ -417,7 +421,7 @@ fn an_interpreter_that_does_not_start_is_unavailable_and_says_why() {
         settings.python = "/nowhere/python".into();
         let engine = antiphon_sandbox::Engine::new(settings).unwrap();
         let trouble = run(&engine, "1").error.unwrap();
-        assert_eq!(trouble.kind, Kind::Unavailable);
+        assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
         assert!(trouble.message.contains("/nowhere/python"), "{}", trouble.message);
     }
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_runtime::sandbox::{
-    CallError, Function, HostCalls, Job, Kind, Outcome, Sandbox, Trouble, Want,
+    CallError, GuestFault, GuestFaultKind, HostCalls, HostFunction, JobOutcome, JobOutput, Sandbox,
+    SandboxJob,
 };
 use antiphon_sandbox::Engine;
 use serde_json::{Map, Value as Json, json};
@@ -31,14 +32,14 @@ impl HostCalls for Large {
     }
 }
 
-fn forged(engine: &Engine, want: &[Want], code: &str) -> Outcome {
+fn forged(engine: &Engine, want: &[JobOutput], code: &str) -> JobOutcome {
     let code = format!("{SEND}{code}\ntime.sleep(60)");
-    engine.run(&Job { want: want.to_vec(), ..job(&code) }, None, &|| None)
+    engine.run(&SandboxJob { want: want.to_vec(), ..job(&code) }, None, &|| None)
 }
 
-fn crash(outcome: Outcome, code: &str) -> Trouble {
+fn crash(outcome: JobOutcome, code: &str) -> GuestFault {
     let trouble = outcome.error.unwrap_or_else(|| panic!("it went well: {code}"));
-    assert_eq!(trouble.kind, Kind::Crashed, "{code}: {}", trouble.message);
+    assert_eq!(trouble.kind, GuestFaultKind::Crashed, "{code}: {}", trouble.message);
     trouble
 }
 
@@ -48,11 +49,11 @@ fn a_call_before_the_last_reply_was_read_ends_the_job() {
     let code = "import select\n\
         call = json.dumps({'id': 1, 'name': 'ask', 'args': [], 'kwargs': {}}).encode()\n\
         for _ in range(1_000):\n    send(0x43, call)\n    select.select([3], [], [])";
-    let functions = vec![Function { name: "ask".to_owned(), doc: String::new() }];
+    let functions = vec![HostFunction { name: "ask".to_owned(), doc: String::new() }];
     for name in BOTH {
         let engine = engine(name, &json!({}));
         let host: Arc<dyn HostCalls> = Arc::new(Large(1 << 20));
-        let job = Job { functions: functions.clone(), ..job(&format!("{SEND}{code}")) };
+        let job = SandboxJob { functions: functions.clone(), ..job(&format!("{SEND}{code}")) };
         let outcome = engine.run(&job, Some(host), &|| None);
         assert!(outcome.usage.host_calls < 5, "{} calls", outcome.usage.host_calls);
         let trouble = crash(outcome, code);
@@ -77,7 +78,8 @@ fn what_was_not_asked_for_is_refused() {
         ] {
             crash(forged(&engine, &[], &code), &code);
         }
-        let honest = engine.run(&Job { want: Vec::new(), ..job("x = 1\nx") }, None, &|| None);
+        let honest =
+            engine.run(&SandboxJob { want: Vec::new(), ..job("x = 1\nx") }, None, &|| None);
         assert_eq!((honest.error, honest.value), (None, None));
     }
 }
@@ -85,7 +87,7 @@ fn what_was_not_asked_for_is_refused() {
 #[test]
 fn attachments_are_checked_one_by_one_as_they_arrive() {
     let _clean = Clean::start();
-    let all = [Want::Value, Want::Locals, Want::Tables, Want::Figures];
+    let all = [JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
     let two = "outcome(tables=[{'name': n, 'rows': 0, 'columns': 0} for n in 'ab'], figures=1)\n";
     let engine = engine(antiphon_sandbox::Name::Process, &json!({"tables": 1 << 20}));
     // The second never comes: what is wrong with the first is seen before.
@@ -100,7 +102,7 @@ fn attachments_are_checked_one_by_one_as_they_arrive() {
 #[test]
 fn all_tables_together_have_a_bound() {
     let _clean = Clean::start();
-    let all = [Want::Value, Want::Locals, Want::Tables, Want::Figures];
+    let all = [JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
     let plain = "open(FILE, 'rb').read()";
     let engine = engine(antiphon_sandbox::Name::Subprocess, &json!({"tables": 3_000}));
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sent/plain.arrows");
@@ -124,7 +126,7 @@ fn all_tables_together_have_a_bound() {
 fn names_that_a_terminal_would_obey_and_names_without_end_are_refused() {
     let _clean = Clean::start();
     let trouble = "{'kind': 'python_error', 'message': ''}";
-    let all = [Want::Value, Want::Locals, Want::Tables, Want::Figures];
+    let all = [JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
     let engine = engine(antiphon_sandbox::Name::Process, &json!({}));
     for code in [
         "outcome(locals={'\\x1b[2J': 1})".to_owned(),
@@ -166,7 +168,7 @@ fn processor_time_that_was_used_is_still_told() {
     for name in BOTH {
         let engine = engine(name, &json!({"wall": 20, "cpu": 1}));
         let outcome = run(&engine, "while True: pass");
-        assert_eq!(outcome.error.map(|trouble| trouble.kind), Some(Kind::TimeLimit));
+        assert_eq!(outcome.error.map(|trouble| trouble.kind), Some(GuestFaultKind::TimeLimit));
         assert!(outcome.usage.cpu >= Duration::from_millis(500));
     }
 }

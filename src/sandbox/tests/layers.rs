@@ -7,7 +7,7 @@ mod support;
 
 use std::fs;
 
-use antiphon_runtime::sandbox::{Isolation, Kind, Sandbox};
+use antiphon_runtime::sandbox::{GuestFaultKind, Isolation, Sandbox};
 use antiphon_sandbox::{Engine, Layer, Name, Settings, Wear};
 use serde_json::json;
 use support::{
@@ -101,7 +101,7 @@ fn an_engine_that_becomes_weaker_in_the_middle_of_its_life_runs_nothing() {
             break trouble;
         }
     };
-    assert_eq!(trouble.kind, Kind::Unavailable);
+    assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
     assert_eq!(trouble.message, "a layer that was there is gone: namespaces");
     fs::remove_file(guest.path().join("weaker")).unwrap();
     assert_eq!(value(&engine, "1"), json!(1));

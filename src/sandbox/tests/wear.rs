@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::time::Duration;
 
-use antiphon_runtime::sandbox::{Kind, Sandbox, Start};
+use antiphon_runtime::sandbox::{GuestFaultKind, Sandbox, WorkerOrigin};
 use antiphon_sandbox::{Engine, Name, Wear};
 use serde_json::json;
 use support::{
@@ -239,11 +239,11 @@ fn another_takes_over_from_a_zygote_that_can_bear_no_worker() {
         let outcome = run(&engine, HASH);
         assert_eq!(outcome.error, None);
         assert_ne!(outcome.value, Some(json!(first)));
-        assert_eq!(outcome.usage.start, Start::Cold);
+        assert_eq!(outcome.usage.start, WorkerOrigin::Cold);
         // It is tried twice, and then told.
         orders.write_all(b"bb").unwrap();
         let trouble = run(&engine, HASH).error.unwrap();
-        assert_eq!(trouble.kind, Kind::Unavailable);
+        assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
         assert!(trouble.message.starts_with("no worker could be forked"), "{}", trouble.message);
         wait_for_zygotes(0);
         assert_eq!(value(&engine, "1"), json!(1));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::Clock;
-use antiphon_runtime::store::{Head, Store};
+use antiphon_runtime::store::{Store, ThreadHead};
 
 use crate::checkpoint_writer::free;
 use crate::lease::TERM;
@@ -59,7 +59,7 @@ impl ThreadAdmin {
     }
 
     /// Takes a thread, also from whoever is gone.
-    async fn claim(&self, thread: &str) -> Result<Head, Fault> {
+    async fn claim(&self, thread: &str) -> Result<ThreadHead, Fault> {
         match self.store().claim(thread, &self.owner, TERM).await {
             Err(fault) => {
                 free(&self.sealed_store, thread, fault).await?;

@@ -9,7 +9,7 @@ use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRu
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_runtime::store::{Answer, EntryKind};
+use antiphon_runtime::store::{EntryKind, StoreFuture};
 use futures_util::FutureExt;
 
 use crate::codec::{ByteReader, ByteWriter, Codec, ValueCodec};
@@ -69,7 +69,7 @@ pub struct CheckpointWriter<V, C> {
     log: ThreadLog,
     durability: Durability,
     /// Appended, and not known to be durable; with the bytes of each.
-    under_way: VecDeque<(usize, Answer<()>)>,
+    under_way: VecDeque<(usize, StoreFuture<()>)>,
     /// The bytes of all of them.
     weight: usize,
     /// With [`Durability::Exit`]: what is not written yet.
@@ -204,7 +204,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         commit: &Commit<V>,
         graph_snapshot: impl Fn() -> Option<GraphSnapshot<V>>,
         at: Time,
-    ) -> Result<Option<Answer<()>>, Fault> {
+    ) -> Result<Option<StoreFuture<()>>, Fault> {
         let kind = kind(commit);
         if let (EntryKind::Step, CommitChange::Step(delta)) = (kind, &commit.change) {
             self.step = delta.step;
@@ -231,7 +231,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
 
     /// Everything that was kept, once it is durable: to be waited for before
     /// the end or a pause of the run is shown.
-    pub fn settle(&mut self) -> Answer<()> {
+    pub fn settle(&mut self) -> StoreFuture<()> {
         let under_way = std::mem::take(&mut self.under_way);
         self.weight = 0;
         Box::pin(async move {
@@ -246,7 +246,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     ///
     /// # Errors
     /// `thread_busy` if it was lost.
-    pub fn renew(&self, term: Duration) -> Answer<()> {
+    pub fn renew(&self, term: Duration) -> StoreFuture<()> {
         let answer = self.log.renew(term);
         Box::pin(async move { answer.await.map(|_| ()) })
     }
@@ -255,7 +255,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn close(self) -> Answer<()> {
+    pub fn close(self) -> StoreFuture<()> {
         let Self { pruner, log, .. } = self;
         let (sealed_store, (thread, owner)) = log.place();
         let rest = pruner.finish(sealed_store.clone(), thread.to_owned(), owner.to_owned());
@@ -328,7 +328,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         entries: Vec<BufferedEntry>,
         at: Time,
         waits: bool,
-    ) -> Result<Answer<()>, Fault> {
+    ) -> Result<StoreFuture<()>, Fault> {
         let first = self.log.last() + 1;
         if let Some(place) = entries.iter().rposition(|(kind, _)| is_checkpoint(*kind)) {
             self.checkpoint = first + place as u64;
@@ -356,7 +356,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     }
 
     /// The first of what is on its way, as far as that is more than may be.
-    fn too_much(&mut self) -> Option<Answer<()>> {
+    fn too_much(&mut self) -> Option<StoreFuture<()>> {
         let mut first = Vec::new();
         while self.under_way.len() > Self::UNDER_WAY || self.weight > Self::WEIGHT {
             first.extend(self.first_under_way());
@@ -372,7 +372,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         }))
     }
 
-    fn first_under_way(&mut self) -> Option<Answer<()>> {
+    fn first_under_way(&mut self) -> Option<StoreFuture<()>> {
         let (weight, answer) = self.under_way.pop_front()?;
         self.weight -= weight;
         Some(answer)

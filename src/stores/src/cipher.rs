@@ -13,7 +13,7 @@
 //! a thread that is put back as it was is not told from one that never went on.
 
 use antiphon_core::{Category, Fault, Time};
-use antiphon_runtime::store::{EntryKind, Head, Mark, Tag};
+use antiphon_runtime::store::{EntryKind, EntryMark, EntryTag, ThreadHead};
 use twox_hash::XxHash3_64;
 
 mod key;
@@ -72,7 +72,7 @@ impl Cipher {
     ///
     /// # Errors
     /// `store_failed` if the operating system gives no random numbers.
-    pub fn close(&self, place: EntryPosition<'_>, body: &mut [u8]) -> Result<Tag, Fault> {
+    pub fn close(&self, place: EntryPosition<'_>, body: &mut [u8]) -> Result<EntryTag, Fault> {
         let about = self.about(place, body.len() as u64);
         match self.keys.first() {
             Some(key) => key.close((place.thread, &about), body),
@@ -87,7 +87,7 @@ impl Cipher {
     pub fn open(
         &self,
         place: EntryPosition<'_>,
-        tag: &Tag,
+        tag: &EntryTag,
         mut body: Vec<u8>,
     ) -> Result<Vec<u8>, Fault> {
         let about = (place.thread, &self.about(place, body.len() as u64));
@@ -95,7 +95,7 @@ impl Cipher {
             return Err(damaged(place));
         }
         match (&*self.keys, tag) {
-            ([], Tag::Short(_)) => {
+            ([], EntryTag::Short(_)) => {
                 let is_whole = checksum(about, XxHash3_64::oneshot(&body)) == *tag;
                 if is_whole { Ok(body) } else { Err(damaged(place)) }
             }
@@ -111,14 +111,14 @@ impl Cipher {
     /// # Errors
     /// `checkpoint_corrupt` if it was changed or moved, or the key is another;
     /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or too much.
-    pub fn check(&self, thread: &str, mark: &Mark, tag: &Tag) -> Result<(), Fault> {
+    pub fn check(&self, thread: &str, mark: &EntryMark, tag: &EntryTag) -> Result<(), Fault> {
         let place = EntryPosition::of(thread, mark);
         let about = (thread, &self.about(place, mark.size));
         if !place.is_possible() {
             return Err(damaged(place));
         }
         match (&*self.keys, tag) {
-            ([], Tag::Short(bytes)) => {
+            ([], EntryTag::Short(bytes)) => {
                 let body = bytes.last_chunk().map_or(0, |body| u64::from_be_bytes(*body));
                 if checksum(about, body) == *tag { Ok(()) } else { Err(damaged(place)) }
             }
@@ -130,7 +130,7 @@ impl Cipher {
     }
 
     /// Whether an entry, or a thread, was closed with the key that closes now.
-    pub fn is_current(&self, tag: &Tag) -> bool {
+    pub fn is_current(&self, tag: &EntryTag) -> bool {
         match (&*self.keys, key::find(&self.keys, tag)) {
             ([first, ..], ParsedTag::With(key, _)) => std::ptr::eq(first, key),
             _ => self.keys.is_empty(),
@@ -141,7 +141,7 @@ impl Cipher {
     ///
     /// # Errors
     /// As [`Cipher::close`].
-    pub fn close_head(&self, thread: &str, last: u64) -> Result<Tag, Fault> {
+    pub fn close_head(&self, thread: &str, last: u64) -> Result<EntryTag, Fault> {
         let about = self.head(last);
         match self.keys.first() {
             Some(key) => key.close((thread, &about), &mut []),
@@ -153,7 +153,7 @@ impl Cipher {
     ///
     /// # Errors
     /// As [`Cipher::check`].
-    pub fn check_head(&self, thread: &str, found: &Head) -> Result<(), Fault> {
+    pub fn check_head(&self, thread: &str, found: &ThreadHead) -> Result<(), Fault> {
         if found.last != found.stored {
             return Err(cut(thread, found));
         }
@@ -164,7 +164,7 @@ impl Cipher {
         let about = self.head(found.last);
         let place = EntryPosition::head(thread, found.last);
         match (&*self.keys, &found.tag) {
-            ([], Tag::Short(_)) => {
+            ([], EntryTag::Short(_)) => {
                 let is_whole = checksum((thread, &about), 0) == found.tag;
                 if is_whole { Ok(()) } else { Err(cut(thread, found)) }
             }
@@ -183,7 +183,7 @@ impl Cipher {
     ///
     /// # Errors
     /// As [`Cipher::close`].
-    pub fn new_store(&self) -> Result<Tag, Fault> {
+    pub fn new_store(&self) -> Result<EntryTag, Fault> {
         self.of_store(key::random_id()?).close_store()
     }
 
@@ -191,14 +191,14 @@ impl Cipher {
     ///
     /// # Errors
     /// As [`Cipher::close`].
-    pub fn close_store(&self) -> Result<Tag, Fault> {
+    pub fn close_store(&self) -> Result<EntryTag, Fault> {
         let about = about(STORE, self.store);
         let tag = match self.keys.first() {
             Some(key) => key.close(("", &about), &mut [])?,
             None => checksum(("", &about), 0),
         };
         let [high, low] = self.store.map(u64::to_be_bytes);
-        Ok(Tag::new(&[tag.as_bytes(), &high, &low].concat()))
+        Ok(EntryTag::new(&[tag.as_bytes(), &high, &low].concat()))
     }
 
     /// The same seal for what belongs to a store, by the tag that is found there. Refuses
@@ -206,14 +206,14 @@ impl Cipher {
     ///
     /// # Errors
     /// `checkpoint_encrypted`, `checkpoint_plain`, and `store_corrupt`.
-    pub fn open_store(&self, name: &str, found: &Tag) -> Result<Self, Fault> {
+    pub fn open_store(&self, name: &str, found: &EntryTag) -> Result<Self, Fault> {
         let (tag, store) = split(found);
         let about = about(STORE, store);
         self.check_store(name, (&tag, &about)).map(|()| self.of_store(store))
     }
 
     /// Whether a store's tag was closed with the key that closes now.
-    pub fn is_current_store(&self, found: &Tag) -> bool {
+    pub fn is_current_store(&self, found: &EntryTag) -> bool {
         self.is_current(&split(found).0)
     }
 
@@ -221,7 +221,11 @@ impl Cipher {
         Self { keys: self.keys.clone(), store }
     }
 
-    fn check_store(&self, name: &str, (tag, about): (&Tag, &AssociatedData)) -> Result<(), Fault> {
+    fn check_store(
+        &self,
+        name: &str,
+        (tag, about): (&EntryTag, &AssociatedData),
+    ) -> Result<(), Fault> {
         let refused = |code, problem: &str, hint: &str| {
             Err(Fault::new(Category::State, code, format!("{problem}: {name}")).hint(hint))
         };
@@ -254,19 +258,19 @@ impl Cipher {
 const STORE: [u64; 7] = [u64::MAX; 7];
 
 /// The tag of a store without its id, and that.
-fn split(found: &Tag) -> (Tag, StoreId) {
+fn split(found: &EntryTag) -> (EntryTag, StoreId) {
     let bytes = found.as_bytes();
     let low = bytes.split_last_chunk();
     let high = low.and_then(|(bytes, low)| Some((bytes.split_last_chunk()?, low)));
     high.map_or_else(Default::default, |((tag, high), low)| {
-        (Tag::new(tag), [*high, *low].map(u64::from_be_bytes))
+        (EntryTag::new(tag), [*high, *low].map(u64::from_be_bytes))
     })
 }
 
 impl<'a> EntryPosition<'a> {
     /// The place that a mark tells of.
-    pub const fn of(thread: &'a str, mark: &Mark) -> Self {
-        let Mark { seq, parent, base, kind, step, at, .. } = *mark;
+    pub const fn of(thread: &'a str, mark: &EntryMark) -> Self {
+        let EntryMark { seq, parent, base, kind, step, at, .. } = *mark;
         Self { thread, seq, parent, base, kind, step, at }
     }
 
@@ -311,14 +315,14 @@ fn about(numbers: [u64; 7], store: StoreId) -> AssociatedData {
 }
 
 /// The tag of what is not encrypted, by the checksum of its body.
-fn checksum((thread, about): (&str, &AssociatedData), body: u64) -> Tag {
+fn checksum((thread, about): (&str, &AssociatedData), body: u64) -> EntryTag {
     let seed = XxHash3_64::oneshot_with_seed(body, thread.as_bytes());
     let place = XxHash3_64::oneshot_with_seed(seed, about);
     let mut tag = [0; 16];
     for (bytes, number) in tag.as_chunks_mut::<8>().0.iter_mut().zip([place, body]) {
         *bytes = number.to_be_bytes();
     }
-    Tag::Short(tag)
+    EntryTag::Short(tag)
 }
 
 fn refused(found: &ParsedTag<'_>, place: EntryPosition<'_>) -> Fault {
@@ -338,8 +342,8 @@ fn damaged(place: EntryPosition<'_>) -> Fault {
 }
 
 /// A thread does not end where it says.
-fn cut(thread: &str, found: &Head) -> Fault {
-    let Head { last, stored, .. } = found;
+fn cut(thread: &str, found: &ThreadHead) -> Fault {
+    let ThreadHead { last, stored, .. } = found;
     let message = if last == stored {
         format!("the end of the thread {thread} is not what was written: entry {last}")
     } else {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{EntryKind, Tag};
+use antiphon_runtime::store::{EntryKind, EntryTag};
 
 mod change;
 mod diff;
@@ -42,7 +42,7 @@ pub struct LangGraphThread {
     /// The last snapshot.
     base: u64,
     /// That of the last entry, once it is sealed.
-    tag: Option<Tag>,
+    tag: Option<EntryTag>,
     /// What it takes to read the thread, in bytes.
     weight: usize,
     /// What of that a snapshot would hold.

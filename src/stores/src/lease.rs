@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Answer, Store};
+use antiphon_runtime::store::{Store, StoreFuture};
 use futures_util::FutureExt;
 
 use crate::log::SealedStore;
@@ -110,7 +110,7 @@ fn renew() {
 /// A thread that is being released. A release that fails is tried again in the
 /// background, because until it succeeds no other process may write to the thread.
 pub(crate) struct ThreadRelease {
-    answer: Answer<()>,
+    answer: StoreFuture<()>,
     /// What is left to do.
     claimed: Option<ThreadClaim>,
 }
@@ -127,7 +127,7 @@ struct ThreadClaim {
 /// A thread that its store did not release, as when its disk was full.
 struct PendingRelease {
     claimed: ThreadClaim,
-    answer: Option<Answer<()>>,
+    answer: Option<StoreFuture<()>>,
     /// The lease is over by then.
     until: Instant,
 }
@@ -172,7 +172,7 @@ impl Drop for ThreadRelease {
 }
 
 impl PendingRelease {
-    fn new(claimed: ThreadClaim, answer: Option<Answer<()>>) -> Self {
+    fn new(claimed: ThreadClaim, answer: Option<StoreFuture<()>>) -> Self {
         Self { claimed, answer, until: Instant::now() + TERM }
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, Time};
-use antiphon_runtime::store::{Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store};
+use antiphon_runtime::store::{
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, Store, StoreFuture, ThreadHead,
+};
 
 use crate::cipher::{Cipher, EntryPosition};
 use crate::codec::damaged_chain;
@@ -89,7 +91,7 @@ impl SealedStore {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+    pub fn release(&self, thread: &str, owner: &str) -> StoreFuture<()> {
         Box::pin(ThreadRelease::of(&self.store, thread, owner))
     }
 
@@ -110,11 +112,11 @@ impl SealedStore {
         if seq == 0 {
             return Ok(Vec::new());
         }
-        let span = Span { from: seq, to: seq };
+        let span = EntryRange { from: seq, to: seq };
         let Some(last) = self.marks(thread, span, None).await?.pop() else {
             return Err(damaged_chain(thread, seq));
         };
-        let span = Span { from: last.base.max(1), to: seq };
+        let span = EntryRange { from: last.base.max(1), to: seq };
         let entries = self.store.read(thread, span).await?;
         let mut way = Vec::new();
         let mut wanted = seq;
@@ -152,7 +154,7 @@ impl SealedStore {
     ///
     /// # Errors
     /// `checkpoint_corrupt` if it was changed or cut.
-    pub fn checked(&self, thread: &str, head: &Head) -> Result<u64, Fault> {
+    pub fn checked(&self, thread: &str, head: &ThreadHead) -> Result<u64, Fault> {
         self.seal.check_head(thread, head).map(|()| head.last)
     }
 
@@ -164,16 +166,20 @@ impl SealedStore {
     pub async fn marks(
         &self,
         thread: &str,
-        span: Span,
+        span: EntryRange,
         kind: Option<EntryKind>,
-    ) -> Result<Vec<Mark>, Fault> {
+    ) -> Result<Vec<EntryMark>, Fault> {
         let found = self.store.marks(thread, span, kind).await?.into_iter();
         let checked = |(mark, tag)| self.seal.check(thread, &mark, &tag).map(|()| mark);
         found.map(checked).collect()
     }
 
     /// What leads to the end of a thread that was taken, and the number of that end.
-    async fn way_from(&self, thread: &str, head: &Head) -> Result<(u64, Vec<OpenedEntry>), Fault> {
+    async fn way_from(
+        &self,
+        thread: &str,
+        head: &ThreadHead,
+    ) -> Result<(u64, Vec<OpenedEntry>), Fault> {
         let last = match self.checked(thread, head) {
             Ok(last) => last,
             // A database may have answered with parts of two moments.
@@ -223,9 +229,9 @@ impl SealedStore {
         (thread, owner): (Arc<str>, Arc<str>),
         last: u64,
         entries: Vec<Entry>,
-    ) -> Result<Batch, Fault> {
+    ) -> Result<EntryBatch, Fault> {
         let tag = self.seal.close_head(&thread, last)?;
-        Ok(Batch { thread, owner, after: last, expected: None, entries, tag })
+        Ok(EntryBatch { thread, owner, after: last, expected: None, entries, tag })
     }
 
     /// Entries to be added to a thread after the one of that number.
@@ -234,10 +240,10 @@ impl SealedStore {
         (thread, owner): (Arc<str>, Arc<str>),
         after: u64,
         entries: Vec<Entry>,
-    ) -> Result<Batch, Fault> {
+    ) -> Result<EntryBatch, Fault> {
         let last = entries.last().map_or(after, |entry| entry.seq);
         let tag = self.seal.close_head(&thread, last)?;
-        Ok(Batch { thread, owner, after, expected: None, entries, tag })
+        Ok(EntryBatch { thread, owner, after, expected: None, entries, tag })
     }
 
     pub(crate) fn open(&self, thread: &str, entry: Entry) -> Result<OpenedEntry, Fault> {
@@ -354,7 +360,7 @@ impl ThreadLog {
         entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
         step: u64,
         at: Time,
-    ) -> Result<Answer<()>, Fault> {
+    ) -> Result<StoreFuture<()>, Fault> {
         let batch = self.batch(entries, step, at)?;
         Ok(self.sealed_store.store.append(batch))
     }
@@ -368,7 +374,7 @@ impl ThreadLog {
         entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
         step: u64,
         at: Time,
-    ) -> Result<Answer<()>, Fault> {
+    ) -> Result<StoreFuture<()>, Fault> {
         let batch = self.batch(entries, step, at)?;
         Ok(self.sealed_store.store.append_soon(batch))
     }
@@ -378,7 +384,7 @@ impl ThreadLog {
         entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
         step: u64,
         at: Time,
-    ) -> Result<Batch, Fault> {
+    ) -> Result<EntryBatch, Fault> {
         let (mut tip, mut last) = (self.tip, self.last);
         let (mut base, mut since, mut snapshot) = (self.base, self.since, self.snapshot);
         let entries = entries.into_iter();
@@ -403,7 +409,7 @@ impl ThreadLog {
     }
 
     /// Keeps the thread for `term` from now.
-    pub fn renew(&self, term: Duration) -> Answer<Head> {
+    pub fn renew(&self, term: Duration) -> StoreFuture<ThreadHead> {
         self.sealed_store.store.claim(&self.thread, &self.owner, term)
     }
 
@@ -413,7 +419,7 @@ impl ThreadLog {
     }
 
     /// Lets the thread go.
-    pub fn release(self) -> Answer<()> {
+    pub fn release(self) -> StoreFuture<()> {
         self.sealed_store.release(&self.thread, &self.owner)
     }
 }

@@ -7,19 +7,20 @@ use std::time::Duration;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{
-    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread, busy, conflict,
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, Store, StoreFuture,
+    StoredThreadInfo, ThreadHead, busy, conflict,
 };
 
 /// Threads in memory, for tests and for pauses within one process.
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
     threads: Mutex<BTreeMap<String, MemoryThread>>,
-    tag: Mutex<Option<Tag>>,
+    tag: Mutex<Option<EntryTag>>,
 }
 
 #[derive(Default)]
 struct MemoryThread {
-    head: Head,
+    head: ThreadHead,
     at: Time,
     held: Option<(String, Time)>,
     entries: BTreeMap<u64, Entry>,
@@ -31,7 +32,7 @@ impl MemoryStore {
         Self { clock, threads: Mutex::default(), tag: Mutex::default() }
     }
 
-    fn tag(&self) -> MutexGuard<'_, Option<Tag>> {
+    fn tag(&self) -> MutexGuard<'_, Option<EntryTag>> {
         self.tag.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -45,7 +46,7 @@ impl Store for MemoryStore {
         "memory"
     }
 
-    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> StoreFuture<ThreadHead> {
         let now = self.clock.now();
         let mut threads = self.threads();
         let begun = || MemoryThread { at: now, ..MemoryThread::default() };
@@ -57,7 +58,7 @@ impl Store for MemoryStore {
         ready(Ok(kept.head.clone()))
     }
 
-    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+    fn release(&self, thread: &str, owner: &str) -> StoreFuture<()> {
         let mut threads = self.threads();
         if let Some(kept) = threads.get_mut(thread).filter(|kept| kept.is_held_by(owner)) {
             kept.held = None;
@@ -68,8 +69,8 @@ impl Store for MemoryStore {
         ready(Ok(()))
     }
 
-    fn append(&self, batch: Batch) -> Answer<()> {
-        let Batch { thread, owner, after, expected, entries, tag } = batch;
+    fn append(&self, batch: EntryBatch) -> StoreFuture<()> {
+        let EntryBatch { thread, owner, after, expected, entries, tag } = batch;
         let now = self.clock.now();
         let mut threads = self.threads();
         let kept = threads
@@ -78,7 +79,7 @@ impl Store for MemoryStore {
             .filter(|kept| expected.is_none_or(|tag| kept.ends_with(&tag)));
         let Some(kept) = kept else { return ready(Err(conflict(&thread))) };
         if let Some(last) = entries.last() {
-            kept.head = Head { last: last.seq, stored: last.seq, tag };
+            kept.head = ThreadHead { last: last.seq, stored: last.seq, tag };
             kept.at = now;
         }
         kept.entries.extend(entries.into_iter().map(|mut entry| {
@@ -89,37 +90,42 @@ impl Store for MemoryStore {
         ready(Ok(()))
     }
 
-    fn append_soon(&self, batch: Batch) -> Answer<()> {
+    fn append_soon(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.append(batch)
     }
 
-    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+    fn read(&self, thread: &str, span: EntryRange) -> StoreFuture<Vec<Entry>> {
         let threads = self.threads();
         let kept = threads.get(thread).into_iter();
         ready(Ok(kept.flat_map(|kept| kept.within(span)).cloned().collect()))
     }
 
-    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
+    fn find(&self, thread: &str, seq: u64) -> StoreFuture<Option<Entry>> {
         ready(Ok(self.threads().get(thread).and_then(|kept| kept.entries.get(&seq).cloned())))
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
+    fn marks(
+        &self,
+        thread: &str,
+        span: EntryRange,
+        kind: Option<EntryKind>,
+    ) -> StoreFuture<Vec<(EntryMark, EntryTag)>> {
         let threads = self.threads();
         let entries = threads.get(thread).into_iter().flat_map(|kept| kept.within(span));
         let wanted = entries.filter(|entry| kind.is_none_or(|kind| entry.kind == kind));
         ready(Ok(wanted.map(mark).collect()))
     }
 
-    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+    fn head(&self, thread: &str) -> StoreFuture<Option<ThreadHead>> {
         ready(Ok(self.threads().get(thread).map(|kept| kept.head.clone())))
     }
 
-    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+    fn thread(&self, thread: &str) -> StoreFuture<Option<StoredThreadInfo>> {
         let now = self.clock.now();
         ready(Ok(self.threads().get(thread).map(|kept| kept.listed(thread, now))))
     }
 
-    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+    fn threads(&self, after: &str, limit: u32) -> StoreFuture<Vec<StoredThreadInfo>> {
         let now = self.clock.now();
         let threads = self.threads();
         let later = threads.iter().filter(|(name, _)| name.as_str() > after);
@@ -127,7 +133,7 @@ impl Store for MemoryStore {
         ready(Ok(listed.collect()))
     }
 
-    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+    fn recent(&self, prefix: &str) -> StoreFuture<Vec<(String, Time)>> {
         let threads = self.threads();
         let later = threads.range(prefix.to_owned()..);
         let ours = later.take_while(|(name, _)| name.starts_with(prefix));
@@ -136,7 +142,7 @@ impl Store for MemoryStore {
         ready(Ok(found))
     }
 
-    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
+    fn remove(&self, thread: &str, owner: &str, span: EntryRange) -> StoreFuture<u64> {
         let mut threads = self.threads();
         let kept = threads.get_mut(thread).filter(|kept| kept.is_held_by(owner));
         let Some(kept) = kept else { return ready(Err(conflict(thread))) };
@@ -145,7 +151,7 @@ impl Store for MemoryStore {
         ready(Ok((before - kept.entries.len()) as u64))
     }
 
-    fn delete(&self, thread: &str) -> Answer<bool> {
+    fn delete(&self, thread: &str) -> StoreFuture<bool> {
         let now = self.clock.now();
         let mut threads = self.threads();
         match threads.get(thread).and_then(|kept| kept.held_by_another("", now)) {
@@ -154,7 +160,7 @@ impl Store for MemoryStore {
         }
     }
 
-    fn replace(&self, batch: Batch) -> Answer<()> {
+    fn replace(&self, batch: EntryBatch) -> StoreFuture<()> {
         let mut threads = self.threads();
         let kept = threads
             .get_mut(&*batch.thread)
@@ -169,11 +175,11 @@ impl Store for MemoryStore {
         ready(Ok(()))
     }
 
-    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+    fn protection(&self, proposed: EntryTag) -> StoreFuture<EntryTag> {
         ready(Ok(self.tag().get_or_insert(proposed).clone()))
     }
 
-    fn protect(&self, tag: Tag) -> Answer<()> {
+    fn protect(&self, tag: EntryTag) -> StoreFuture<()> {
         *self.tag() = Some(tag);
         ready(Ok(()))
     }
@@ -184,11 +190,11 @@ impl MemoryThread {
         self.held.as_ref().is_some_and(|(held, _)| held == owner)
     }
 
-    fn ends_with(&self, tag: &Tag) -> bool {
+    fn ends_with(&self, tag: &EntryTag) -> bool {
         self.entries.get(&self.head.last).is_some_and(|entry| entry.tag == *tag)
     }
 
-    fn within(&self, span: Span) -> impl Iterator<Item = &Entry> {
+    fn within(&self, span: EntryRange) -> impl Iterator<Item = &Entry> {
         let wanted = (span.from <= span.to).then(|| self.entries.range(span.from..=span.to));
         wanted.into_iter().flatten().map(|(_, entry)| entry)
     }
@@ -198,9 +204,9 @@ impl MemoryThread {
         (held != owner && *until > now).then_some((held, *until))
     }
 
-    fn listed(&self, name: &str, now: Time) -> Thread {
+    fn listed(&self, name: &str, now: Time) -> StoredThreadInfo {
         let sizes = self.entries.values().map(|entry| entry.body.len() as u64);
-        Thread {
+        StoredThreadInfo {
             name: name.to_owned(),
             head: self.head.clone(),
             at: self.at,
@@ -210,11 +216,11 @@ impl MemoryThread {
     }
 }
 
-fn mark(entry: &Entry) -> (Mark, Tag) {
+fn mark(entry: &Entry) -> (EntryMark, EntryTag) {
     let Entry { seq, parent, base, kind, step, at, ref body, ref tag } = *entry;
-    (Mark { seq, parent, base, kind, step, at, size: body.len() as u64 }, tag.clone())
+    (EntryMark { seq, parent, base, kind, step, at, size: body.len() as u64 }, tag.clone())
 }
 
-fn ready<T: Send + 'static>(answer: Result<T, Fault>) -> Answer<T> {
+fn ready<T: Send + 'static>(answer: Result<T, Fault>) -> StoreFuture<T> {
     Box::pin(std::future::ready(answer))
 }

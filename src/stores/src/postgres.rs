@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{
-    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, Store, StoreFuture,
+    StoredThreadInfo, ThreadHead,
 };
 
 mod address;
@@ -89,59 +90,64 @@ impl Store for PostgresStore {
         &self.name
     }
 
-    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> StoreFuture<ThreadHead> {
         let (name, owner) = (thread.to_owned(), owner.to_owned());
         self.pool.ask(thread, async move |link| sql::claim(link, &name, &owner, term).await)
     }
 
-    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+    fn release(&self, thread: &str, owner: &str) -> StoreFuture<()> {
         let (name, owner) = (thread.to_owned(), owner.to_owned());
         // Else nobody could go on with the thread until the term is over.
         self.pool.owe(thread, async move |link| sql::release(link, &name, &owner).await)
     }
 
-    fn append(&self, batch: Batch) -> Answer<()> {
+    fn append(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.pool.append(batch)
     }
 
-    fn append_soon(&self, batch: Batch) -> Answer<()> {
+    fn append_soon(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.append(batch)
     }
 
-    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+    fn read(&self, thread: &str, span: EntryRange) -> StoreFuture<Vec<Entry>> {
         self.pool.read(ReadQuery { thread: thread.to_owned(), span })
     }
 
-    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
-        let found = self.read(thread, Span { from: seq, to: seq });
+    fn find(&self, thread: &str, seq: u64) -> StoreFuture<Option<Entry>> {
+        let found = self.read(thread, EntryRange { from: seq, to: seq });
         Box::pin(async move { Ok(found.await?.pop()) })
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
+    fn marks(
+        &self,
+        thread: &str,
+        span: EntryRange,
+        kind: Option<EntryKind>,
+    ) -> StoreFuture<Vec<(EntryMark, EntryTag)>> {
         self.pool.marks(MarksQuery { thread: thread.to_owned(), span, kind })
     }
 
-    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+    fn head(&self, thread: &str) -> StoreFuture<Option<ThreadHead>> {
         let name = thread.to_owned();
         self.pool.ask(thread, async move |link| sql::head(link, &name).await)
     }
 
-    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+    fn thread(&self, thread: &str) -> StoreFuture<Option<StoredThreadInfo>> {
         let name = thread.to_owned();
         self.pool.ask(thread, async move |link| sql::thread(link, &name).await)
     }
 
-    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+    fn threads(&self, after: &str, limit: u32) -> StoreFuture<Vec<StoredThreadInfo>> {
         let after = after.to_owned();
         self.pool.ask_after_all(async move |link| sql::threads(link, &after, limit).await)
     }
 
-    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+    fn recent(&self, prefix: &str) -> StoreFuture<Vec<(String, Time)>> {
         let own = prefix.to_owned();
         self.pool.ask(prefix, async move |link| sql::recent(link, &own).await)
     }
 
-    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
+    fn remove(&self, thread: &str, owner: &str, span: EntryRange) -> StoreFuture<u64> {
         let (name, owner) = (thread.to_owned(), owner.to_owned());
         // A repetition finds nothing if the first try did happen.
         let mut removed = 0;
@@ -154,22 +160,22 @@ impl Store for PostgresStore {
         })
     }
 
-    fn delete(&self, thread: &str) -> Answer<bool> {
+    fn delete(&self, thread: &str) -> StoreFuture<bool> {
         self.pool.delete(DeleteQuery { thread: thread.to_owned(), found: None, removed: false })
     }
 
-    fn replace(&self, batch: Batch) -> Answer<()> {
+    fn replace(&self, batch: EntryBatch) -> StoreFuture<()> {
         let thread = batch.thread.to_string();
         self.pool.ask(&thread, async move |link| {
             link.in_transaction(async || protection::replace(link, &batch).await).await
         })
     }
 
-    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+    fn protection(&self, proposed: EntryTag) -> StoreFuture<EntryTag> {
         self.pool.ask("", async move |link| protection::of(link, &proposed).await)
     }
 
-    fn protect(&self, tag: Tag) -> Answer<()> {
+    fn protect(&self, tag: EntryTag) -> StoreFuture<()> {
         self.pool.ask("", async move |link| protection::set(link, &tag).await)
     }
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{
-    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, Store, StoreFuture,
+    StoredThreadInfo, ThreadHead,
 };
 
 /// The number of this process, if every fork tells of itself; 0 if it has to be
@@ -70,7 +71,10 @@ impl ProcessGuard {
         Self { name, process: id(), store: Some(Box::new(store)) }
     }
 
-    fn ask<T: Send + 'static>(&self, ask: impl FnOnce(&dyn Store) -> Answer<T>) -> Answer<T> {
+    fn ask<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Store) -> StoreFuture<T>,
+    ) -> StoreFuture<T> {
         match (check(self.process), &self.store) {
             (Ok(()), Some(store)) => ask(&**store),
             (checked, _) => {
@@ -96,71 +100,76 @@ impl Store for ProcessGuard {
         &self.name
     }
 
-    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> StoreFuture<ThreadHead> {
         self.ask(|store| store.claim(thread, owner, term))
     }
 
-    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+    fn release(&self, thread: &str, owner: &str) -> StoreFuture<()> {
         self.ask(|store| store.release(thread, owner))
     }
 
-    fn append(&self, batch: Batch) -> Answer<()> {
+    fn append(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.ask(|store| store.append(batch))
     }
 
-    fn append_soon(&self, batch: Batch) -> Answer<()> {
+    fn append_soon(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.ask(|store| store.append_soon(batch))
     }
 
-    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+    fn read(&self, thread: &str, span: EntryRange) -> StoreFuture<Vec<Entry>> {
         self.ask(|store| store.read(thread, span))
     }
 
-    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
+    fn find(&self, thread: &str, seq: u64) -> StoreFuture<Option<Entry>> {
         self.ask(|store| store.find(thread, seq))
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
+    fn marks(
+        &self,
+        thread: &str,
+        span: EntryRange,
+        kind: Option<EntryKind>,
+    ) -> StoreFuture<Vec<(EntryMark, EntryTag)>> {
         self.ask(|store| store.marks(thread, span, kind))
     }
 
-    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+    fn head(&self, thread: &str) -> StoreFuture<Option<ThreadHead>> {
         self.ask(|store| store.head(thread))
     }
 
-    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+    fn thread(&self, thread: &str) -> StoreFuture<Option<StoredThreadInfo>> {
         self.ask(|store| store.thread(thread))
     }
 
-    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+    fn threads(&self, after: &str, limit: u32) -> StoreFuture<Vec<StoredThreadInfo>> {
         self.ask(|store| store.threads(after, limit))
     }
 
-    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+    fn recent(&self, prefix: &str) -> StoreFuture<Vec<(String, Time)>> {
         self.ask(|store| store.recent(prefix))
     }
 
-    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
+    fn remove(&self, thread: &str, owner: &str, span: EntryRange) -> StoreFuture<u64> {
         self.ask(|store| store.remove(thread, owner, span))
     }
 
-    fn delete(&self, thread: &str) -> Answer<bool> {
+    fn delete(&self, thread: &str) -> StoreFuture<bool> {
         self.ask(|store| store.delete(thread))
     }
 
-    fn replace(&self, batch: Batch) -> Answer<()> {
+    fn replace(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.ask(|store| store.replace(batch))
     }
 
-    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+    fn protection(&self, proposed: EntryTag) -> StoreFuture<EntryTag> {
         self.ask(|store| store.protection(proposed))
     }
 
-    fn protect(&self, tag: Tag) -> Answer<()> {
+    fn protect(&self, tag: EntryTag) -> StoreFuture<()> {
         self.ask(|store| store.protect(tag))
     }
 
-    fn compact(&self) -> Answer<()> {
+    fn compact(&self) -> StoreFuture<()> {
         self.ask(|store| store.compact())
     }
 }

@@ -1,7 +1,7 @@
 //! Removing what a thread need not keep, while it is written to.
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Answer, EntryKind, Span};
+use antiphon_runtime::store::{EntryKind, EntryRange, StoreFuture};
 use futures_util::FutureExt;
 
 use crate::lease::TERM;
@@ -18,7 +18,7 @@ pub(crate) struct Pruner {
     due: Option<Time>,
     /// The same, as long as that is being removed.
     since: Time,
-    under_way: Option<Answer<()>>,
+    under_way: Option<StoreFuture<()>>,
 }
 
 impl Pruner {
@@ -93,7 +93,7 @@ async fn remove(
     (thread, owner): (String, String),
     (keep, now): (RetentionPolicy, Time),
 ) -> Result<(), Fault> {
-    let marks = sealed_store.marks(&thread, Span::ALL, None).await?;
+    let marks = sealed_store.marks(&thread, EntryRange::ALL, None).await?;
     // What follows goes first: an entry never lacks the one it follows.
     for span in keep.plan(&marks, now).spans.into_iter().rev() {
         sealed_store.store().remove(&thread, &owner, span).await?;

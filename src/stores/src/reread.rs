@@ -6,14 +6,14 @@
 //! two readings fail with nothing changed between them.
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Store, Thread};
+use antiphon_runtime::store::{Store, StoredThreadInfo};
 
 /// The readings of a thread that have failed.
 #[derive(Debug, Default)]
 pub(crate) struct FailedReadings {
     count: u32,
     /// The thread as it was after the last of them; none if it was gone.
-    thread: Option<Thread>,
+    thread: Option<StoredThreadInfo>,
 }
 
 impl FailedReadings {
@@ -30,7 +30,7 @@ impl FailedReadings {
         store: &dyn Store,
         thread: &str,
         fault: Fault,
-    ) -> Result<Option<Thread>, Fault> {
+    ) -> Result<Option<StoredThreadInfo>, Fault> {
         self.count += 1;
         if fault.code != "checkpoint_corrupt" || self.count > Self::MOST {
             return Err(fault);

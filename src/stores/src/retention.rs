@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use antiphon_core::Time;
-use antiphon_runtime::store::{EntryKind, Mark, Span};
+use antiphon_runtime::store::{EntryKind, EntryMark, EntryRange};
 
 use crate::checkpoint_writer::is_checkpoint;
 
@@ -28,7 +28,7 @@ pub struct RetentionPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrunePlan {
     /// What nobody needs any more.
-    pub spans: Vec<Span>,
+    pub spans: Vec<EntryRange>,
     /// How many entries that is.
     pub entries: u64,
     /// How many bytes of bodies.
@@ -43,7 +43,7 @@ impl RetentionPolicy {
 
     /// What of a thread with these entries is to be removed at the time `now`. Only
     /// threads of runs can be pruned so: what else there is may be read in other ways.
-    pub fn plan(&self, marks: &[Mark], now: Time) -> PrunePlan {
+    pub fn plan(&self, marks: &[EntryMark], now: Time) -> PrunePlan {
         if self.is_all() || marks.iter().all(|mark| mark.kind != EntryKind::Run) {
             return PrunePlan::default();
         }
@@ -63,15 +63,16 @@ impl RetentionPolicy {
 
 /// The checkpoints that entries hold, newest first; a snapshot stands for the
 /// superstep that it repeats.
-pub fn checkpoints(marks: &[Mark]) -> impl Iterator<Item = &Mark> {
+pub fn checkpoints(marks: &[EntryMark]) -> impl Iterator<Item = &EntryMark> {
     let repeated = repeated(marks);
-    let is_shown = move |mark: &&Mark| is_checkpoint(mark.kind) && !repeated.contains(&mark.seq);
+    let is_shown =
+        move |mark: &&EntryMark| is_checkpoint(mark.kind) && !repeated.contains(&mark.seq);
     marks.iter().rev().filter(is_shown)
 }
 
 /// The supersteps that snapshots repeat. A run that is kept when it rests leaves
 /// snapshots that follow an earlier superstep.
-fn repeated(marks: &[Mark]) -> BTreeSet<u64> {
+fn repeated(marks: &[EntryMark]) -> BTreeSet<u64> {
     let of = |kind| marks.iter().filter(move |mark| mark.kind == kind);
     let steps: BTreeSet<_> = of(EntryKind::Step).map(|mark| (mark.seq, mark.step)).collect();
     let before = of(EntryKind::Snapshot).map(|mark| (mark.parent, mark.step));
@@ -80,7 +81,7 @@ fn repeated(marks: &[Mark]) -> BTreeSet<u64> {
 
 /// The entries that kept checkpoints are read from.
 struct RequiredEntries<'a> {
-    marks: BTreeMap<u64, &'a Mark>,
+    marks: BTreeMap<u64, &'a EntryMark>,
     /// By checkpoint: what came after it, before the next as lists show it.
     after: BTreeMap<u64, Vec<u64>>,
     kept: BTreeSet<u64>,
@@ -88,7 +89,7 @@ struct RequiredEntries<'a> {
 }
 
 impl<'a> RequiredEntries<'a> {
-    fn of(marks: &'a [Mark]) -> Self {
+    fn of(marks: &'a [EntryMark]) -> Self {
         let mut found = Self {
             marks: marks.iter().map(|mark| (mark.seq, mark)).collect(),
             after: BTreeMap::new(),
@@ -150,7 +151,7 @@ impl<'a> RequiredEntries<'a> {
     /// All others.
     fn rest(&self) -> PrunePlan {
         let mut plan = PrunePlan::default();
-        let mut open: Option<Span> = None;
+        let mut open: Option<EntryRange> = None;
         for (seq, mark) in &self.marks {
             if self.kept.contains(seq) {
                 plan.spans.extend(open.take());
@@ -159,7 +160,7 @@ impl<'a> RequiredEntries<'a> {
             plan.entries += 1;
             plan.bytes += mark.size;
             let from = open.map_or(*seq, |span| span.from);
-            open = Some(Span { from, to: *seq });
+            open = Some(EntryRange { from, to: *seq });
         }
         plan.spans.extend(open);
         plan

@@ -16,7 +16,8 @@ use std::time::Duration;
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{
-    Answer, Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag, Thread,
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, Store, StoreFuture,
+    StoredThreadInfo, ThreadHead,
 };
 
 mod backlog;
@@ -104,87 +105,92 @@ impl Store for SqliteStore {
         &self.name
     }
 
-    fn claim(&self, thread: &str, owner: &str, term: Duration) -> Answer<Head> {
+    fn claim(&self, thread: &str, owner: &str, term: Duration) -> StoreFuture<ThreadHead> {
         let (thread, owner, present) = (thread.to_owned(), owner.to_owned(), self.present());
         let claim =
             self.writer.write_little(move |file| sql::claim(file, &thread, &owner, present, term));
         Box::pin(async move { claim.await? })
     }
 
-    fn release(&self, thread: &str, owner: &str) -> Answer<()> {
+    fn release(&self, thread: &str, owner: &str) -> StoreFuture<()> {
         let (thread, owner) = (thread.to_owned(), owner.to_owned());
         self.writer.write_little(move |file| sql::release(file, &thread, &owner))
     }
 
-    fn append(&self, batch: Batch) -> Answer<()> {
+    fn append(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.writer.append(batch, self.clock.now(), FlushMode::Now)
     }
 
-    fn append_soon(&self, batch: Batch) -> Answer<()> {
+    fn append_soon(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.writer.append(batch, self.clock.now(), FlushMode::Soon)
     }
 
-    fn read(&self, thread: &str, span: Span) -> Answer<Vec<Entry>> {
+    fn read(&self, thread: &str, span: EntryRange) -> StoreFuture<Vec<Entry>> {
         let thread = thread.to_owned();
         self.writer.read(move |file| sql::read(file, &thread, span))
     }
 
-    fn find(&self, thread: &str, seq: u64) -> Answer<Option<Entry>> {
+    fn find(&self, thread: &str, seq: u64) -> StoreFuture<Option<Entry>> {
         let thread = thread.to_owned();
-        let span = Span { from: seq, to: seq };
+        let span = EntryRange { from: seq, to: seq };
         self.writer.read(move |file| Ok(sql::read(file, &thread, span)?.pop()))
     }
 
-    fn marks(&self, thread: &str, span: Span, kind: Option<EntryKind>) -> Answer<Vec<(Mark, Tag)>> {
+    fn marks(
+        &self,
+        thread: &str,
+        span: EntryRange,
+        kind: Option<EntryKind>,
+    ) -> StoreFuture<Vec<(EntryMark, EntryTag)>> {
         let thread = thread.to_owned();
         self.writer.read(move |file| sql::marks(file, &thread, span, kind))
     }
 
-    fn head(&self, thread: &str) -> Answer<Option<Head>> {
+    fn head(&self, thread: &str) -> StoreFuture<Option<ThreadHead>> {
         let thread = thread.to_owned();
         self.writer.read(move |file| sql::head(file, &thread))
     }
 
-    fn thread(&self, thread: &str) -> Answer<Option<Thread>> {
+    fn thread(&self, thread: &str) -> StoreFuture<Option<StoredThreadInfo>> {
         let (thread, present) = (thread.to_owned(), self.present());
         self.writer.read(move |file| sql::thread(file, &thread, present))
     }
 
-    fn threads(&self, after: &str, limit: u32) -> Answer<Vec<Thread>> {
+    fn threads(&self, after: &str, limit: u32) -> StoreFuture<Vec<StoredThreadInfo>> {
         let (after, present) = (after.to_owned(), self.present());
         self.writer.read(move |file| sql::threads(file, &after, limit, present))
     }
 
-    fn recent(&self, prefix: &str) -> Answer<Vec<(String, Time)>> {
+    fn recent(&self, prefix: &str) -> StoreFuture<Vec<(String, Time)>> {
         let prefix = prefix.to_owned();
         self.writer.read(move |file| sql::recent(file, &prefix))
     }
 
-    fn remove(&self, thread: &str, owner: &str, span: Span) -> Answer<u64> {
+    fn remove(&self, thread: &str, owner: &str, span: EntryRange) -> StoreFuture<u64> {
         let (thread, owner) = (thread.to_owned(), owner.to_owned());
         self.writer.write(move |file| sql::remove(file, &thread, &owner, span))
     }
 
-    fn delete(&self, thread: &str) -> Answer<bool> {
+    fn delete(&self, thread: &str) -> StoreFuture<bool> {
         let (thread, present) = (thread.to_owned(), self.present());
         let deleted = self.writer.write(move |file| sql::delete(file, &thread, present));
         Box::pin(async move { deleted.await? })
     }
 
-    fn replace(&self, batch: Batch) -> Answer<()> {
+    fn replace(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.writer.write(move |file| sql::replace(file, &batch))
     }
 
-    fn protection(&self, proposed: Tag) -> Answer<Tag> {
+    fn protection(&self, proposed: EntryTag) -> StoreFuture<EntryTag> {
         // Where nobody may write it is there already.
         self.writer.read(move |file| protection::of(file, &proposed))
     }
 
-    fn protect(&self, tag: Tag) -> Answer<()> {
+    fn protect(&self, tag: EntryTag) -> StoreFuture<()> {
         self.writer.write(move |file| protection::set(file, &tag))
     }
 
-    fn compact(&self) -> Answer<()> {
+    fn compact(&self) -> StoreFuture<()> {
         self.writer.read(compact::all)
     }
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use antiphon_core::checkpoint::{Commit, GraphSnapshot};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_runtime::place::{Hold, Opened, Origin, Past, Place};
-use antiphon_runtime::store::Answer;
+use antiphon_runtime::store::StoreFuture;
+use antiphon_runtime::thread_ref::{
+    OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef,
+};
 use serde_json::Value as Json;
 
 use crate::checkpoint_writer::{CheckpointWriter, Durability, RunHeader};
@@ -52,8 +54,8 @@ impl StoredThread {
     }
 }
 
-impl Place for StoredThread {
-    fn open(&self, graph: Arc<Graph<Json>>) -> Answer<Opened> {
+impl ThreadRef for StoredThread {
+    fn open(&self, graph: Arc<Graph<Json>>) -> StoreFuture<OpenedThread> {
         let Self { sealed_store, thread, durability } = self.clone();
         let owner = owner::new(Seed::new(RandomState::new().hash_one(std::process::id())));
         let name = graph.name().to_owned();
@@ -69,19 +71,21 @@ impl Place for StoredThread {
             claim.is_open = true;
             let (checkpoint_writer, found) = taken?;
             let lease = Some(Lease::keep(sealed_store, claim.thread.clone(), claim.owner.clone()));
-            let past = found
-                .map(|found| Past { memory: found.memory, run: found.header.map(Origin::from) });
+            let past = found.map(|found| ThreadContents {
+                memory: found.memory,
+                run: found.header.map(RunOrigin::from),
+            });
             let hold = Box::new(StoredThreadLease {
                 checkpoint_writer: Some(checkpoint_writer),
                 graph: name,
                 lease,
             });
-            Ok(Opened { hold, past })
+            Ok(OpenedThread { hold, past })
         })
     }
 }
 
-impl From<RunHeader> for Origin {
+impl From<RunHeader> for RunOrigin {
     fn from(RunHeader { run_id, seed, mark, .. }: RunHeader) -> Self {
         Self { run_id, seed, mark }
     }
@@ -112,7 +116,7 @@ struct StoredThreadLease {
 }
 
 impl StoredThreadLease {
-    fn leave(&mut self) -> Answer<()> {
+    fn leave(&mut self) -> StoreFuture<()> {
         // Nothing may claim the thread once it is free.
         self.lease = None;
         let Some(mut checkpoint_writer) = self.checkpoint_writer.take() else {
@@ -126,10 +130,10 @@ impl StoredThreadLease {
     }
 }
 
-impl Hold for StoredThreadLease {
-    fn begin(&mut self, run: &Origin) {
+impl ThreadLease for StoredThreadLease {
+    fn begin(&mut self, run: &RunOrigin) {
         if let Some(checkpoint_writer) = &mut self.checkpoint_writer {
-            let Origin { run_id, seed, mark } = run.clone();
+            let RunOrigin { run_id, seed, mark } = run.clone();
             checkpoint_writer.begin(&RunHeader { run_id, seed, graph: self.graph.clone(), mark });
         }
     }
@@ -139,13 +143,13 @@ impl Hold for StoredThreadLease {
         commit: &Commit<Json>,
         graph_snapshot: &dyn Fn() -> Option<GraphSnapshot<Json>>,
         at: Time,
-    ) -> Result<Option<Answer<()>>, Fault> {
+    ) -> Result<Option<StoreFuture<()>>, Fault> {
         self.checkpoint_writer.as_mut().map_or(Ok(None), |checkpoint_writer| {
             checkpoint_writer.keep(commit, graph_snapshot, at)
         })
     }
 
-    fn close(mut self: Box<Self>) -> Answer<()> {
+    fn close(mut self: Box<Self>) -> StoreFuture<()> {
         self.leave()
     }
 }

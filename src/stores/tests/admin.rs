@@ -15,7 +15,7 @@ use antiphon_core::checkpoint::{
 };
 use antiphon_core::graph::{Graph, NodeId, START};
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_runtime::store::{EntryKind, Span, Store};
+use antiphon_runtime::store::{EntryKind, EntryRange, Store};
 use antiphon_runtime::{Clock, ManualClock};
 use antiphon_stores::admin::{CopyRequest, PruneRequest};
 use antiphon_stores::{
@@ -85,7 +85,7 @@ impl Subject {
     }
 
     async fn entries(&self, thread: &str) -> Vec<u64> {
-        let marks = self.store().marks(thread, Span::ALL, None).await.unwrap();
+        let marks = self.store().marks(thread, EntryRange::ALL, None).await.unwrap();
         marks.into_iter().map(|(mark, _)| mark.seq).collect()
     }
 }
@@ -326,7 +326,7 @@ async fn a_damaged_thread_is_neither_pruned_nor_in_the_way(subject: Subject) {
     for thread in ["a", "b", "c"] {
         thirty(&subject, thread).await;
     }
-    let span = Span { from: 35, to: 35 };
+    let span = EntryRange { from: 35, to: 35 };
     subject.store().claim("b", "me", TERM).await.unwrap();
     subject.store().remove("b", "me", span).await.unwrap();
     subject.store().release("b", "me").await.unwrap();

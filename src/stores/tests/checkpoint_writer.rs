@@ -22,7 +22,7 @@ use antiphon_core::run::{Options, Run};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Fault, Seed, Time};
-use antiphon_runtime::store::{EntryKind, Span, Store};
+use antiphon_runtime::store::{EntryKind, EntryRange, Store};
 use antiphon_runtime::{ManualClock, SystemClock};
 use antiphon_stores::checkpoint_writer::read;
 use antiphon_stores::{
@@ -221,7 +221,7 @@ async fn a_thread_is_pruned_while_it_is_written_to() {
         let (_, ended) = drive(&mut run, &mut checkpoint_writer, STEPS - 10).await;
         assert!(!ended);
         checkpoint_writer.settle().await.unwrap();
-        let marks = store.marks("t", Span::ALL, None).await.unwrap();
+        let marks = store.marks("t", EntryRange::ALL, None).await.unwrap();
         assert_eq!(marks[0].0.kind, EntryKind::Snapshot, "{durability:?}");
         assert!(marks[0].0.seq > 100 && marks.len() < 300, "{}", marks.len());
         checkpoint_writer.close().await.unwrap();
@@ -243,7 +243,7 @@ async fn a_thread_is_pruned_when_its_run_ends() {
         let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
         drive(&mut run, &mut checkpoint_writer, usize::MAX).await;
         checkpoint_writer.close().await.unwrap();
-        let marks = store.marks("t", Span::ALL, None).await.unwrap();
+        let marks = store.marks("t", EntryRange::ALL, None).await.unwrap();
         let kinds: Vec<_> = marks.iter().map(|(mark, _)| mark.kind).collect();
         assert_eq!(kinds, [EntryKind::Snapshot, EntryKind::Run, EntryKind::End], "turn {turn}");
     }

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use antiphon_core::Time;
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Mark, Span, Store, Tag};
+use antiphon_runtime::store::{
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, Store, ThreadHead,
+};
 use antiphon_stores::{MemoryStore, PostgresStore, SqliteSettings, SqliteStore};
 use tempfile::TempDir;
 
@@ -120,25 +122,25 @@ each_store! {
 fn entry(seq: u64, body: &[u8]) -> Entry {
     let at = Time::from_micros(seq);
     let kind = EntryKind::Step;
-    let (tag, body) = (Tag::new(&seq.to_be_bytes()), body.to_vec());
+    let (tag, body) = (EntryTag::new(&seq.to_be_bytes()), body.to_vec());
     Entry { seq, parent: seq - 1, base: 0, kind, step: seq, at, tag, body }
 }
 
-fn batch(thread: &str, owner: &str, after: u64, entries: Vec<Entry>) -> Batch {
+fn batch(thread: &str, owner: &str, after: u64, entries: Vec<Entry>) -> EntryBatch {
     let tag = tag(entries.last().map_or(after, |entry| entry.seq));
-    Batch { thread: thread.into(), owner: owner.into(), after, expected: None, entries, tag }
+    EntryBatch { thread: thread.into(), owner: owner.into(), after, expected: None, entries, tag }
 }
 
 /// Those of threads are short.
-fn tag(last: u64) -> Tag {
-    Tag::new(&[last.to_be_bytes(), last.to_be_bytes()].concat())
+fn tag(last: u64) -> EntryTag {
+    EntryTag::new(&[last.to_be_bytes(), last.to_be_bytes()].concat())
 }
 
-fn head(last: u64) -> Head {
-    Head { last, stored: last, tag: tag(last) }
+fn head(last: u64) -> ThreadHead {
+    ThreadHead { last, stored: last, tag: tag(last) }
 }
 
-const ALL: Span = Span { from: 0, to: u64::MAX };
+const ALL: EntryRange = EntryRange { from: 0, to: u64::MAX };
 
 async fn what_is_appended_is_read_back_in_order(Subject { store, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
@@ -148,7 +150,7 @@ async fn what_is_appended_is_read_back_in_order(Subject { store, .. }: Subject) 
     store.append(batch("t", "me", 0, entries[..2].to_vec())).await.unwrap();
     store.append(batch("t", "me", 2, entries[2..].to_vec())).await.unwrap();
     assert_eq!(store.read("t", ALL).await.unwrap(), entries);
-    assert_eq!(store.read("t", Span { from: 2, to: 4 }).await.unwrap(), entries[1..4]);
+    assert_eq!(store.read("t", EntryRange { from: 2, to: 4 }).await.unwrap(), entries[1..4]);
     assert_eq!(store.find("t", 3).await.unwrap(), Some(entries[2].clone()));
     assert_eq!(store.find("t", 9).await.unwrap(), None);
     assert_eq!(store.head("t").await.unwrap(), Some(head(5)));
@@ -159,8 +161,8 @@ async fn a_thread_begins_with_its_first_claim(Subject { store, .. }: Subject) {
     assert_eq!(store.read("t", ALL).await.unwrap(), []);
     let conflict = store.append(batch("t", "me", 0, vec![entry(1, b"")])).await.unwrap_err();
     assert_eq!(conflict.code, "thread_conflict");
-    assert_eq!(store.claim("t", "me", TERM).await.unwrap(), Head::default());
-    assert_eq!(store.head("t").await.unwrap(), Some(Head::default()));
+    assert_eq!(store.claim("t", "me", TERM).await.unwrap(), ThreadHead::default());
+    assert_eq!(store.head("t").await.unwrap(), Some(ThreadHead::default()));
 }
 
 async fn another_owner_waits_until_the_term_is_over(Subject { store, clock, .. }: Subject) {
@@ -198,13 +200,13 @@ async fn two_that_hold_the_same_head_do_not_both_write(Subject { store, .. }: Su
 
 /// An entry of one of those who share a name.
 fn entry_of(who: &str, seq: u64) -> Entry {
-    Entry { tag: Tag::new(format!("{who} {seq}").as_bytes()), ..entry(seq, who.as_bytes()) }
+    Entry { tag: EntryTag::new(format!("{who} {seq}").as_bytes()), ..entry(seq, who.as_bytes()) }
 }
 
 /// A batch of whoever shares a name with others: it follows this entry and no other.
-fn following(before: &Entry, entries: Vec<Entry>) -> Batch {
+fn following(before: &Entry, entries: Vec<Entry>) -> EntryBatch {
     let expected = Some(before.tag.clone());
-    Batch { expected, ..batch("t", "us", before.seq, entries) }
+    EntryBatch { expected, ..batch("t", "us", before.seq, entries) }
 }
 
 async fn what_follows_a_batch_that_was_not_added_is_not_added_either(
@@ -237,8 +239,8 @@ async fn what_follows_an_entry_does_not_follow_another_of_its_number(
     Subject { store, .. }: Subject,
 ) {
     let old = entry_of("old", 1);
-    let long = Entry { tag: Tag::new(&[7; 40]), ..old.clone() };
-    let others = [entry_of("new", 1), long, Entry { tag: Tag::default(), ..old.clone() }];
+    let long = Entry { tag: EntryTag::new(&[7; 40]), ..old.clone() };
+    let others = [entry_of("new", 1), long, Entry { tag: EntryTag::default(), ..old.clone() }];
     for other in others {
         store.claim("t", "us", TERM).await.unwrap();
         store.append(batch("t", "us", 0, vec![other.clone()])).await.unwrap();
@@ -258,7 +260,7 @@ async fn what_follows_an_entry_does_not_follow_another_of_its_number(
 async fn a_batch_is_added_whole_or_not_at_all(Subject { store, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.append(batch("t", "me", 0, vec![])).await.unwrap();
-    assert_eq!(store.head("t").await.unwrap(), Some(Head::default()));
+    assert_eq!(store.head("t").await.unwrap(), Some(ThreadHead::default()));
     let wrong = store.append(batch("t", "me", 7, vec![entry(8, b""), entry(9, b"")])).await;
     assert_eq!(wrong.unwrap_err().code, "thread_conflict");
     assert_eq!(store.read("t", ALL).await.unwrap(), []);
@@ -317,23 +319,23 @@ async fn marks_are_entries_without_what_is_in_them(Subject { store, .. }: Subjec
         (1..).zip(body.chunks(900)).map(|(seq, body)| entry(seq, body)).collect();
     entries[1].kind = EntryKind::Run;
     store.append(batch("t", "me", 0, entries.clone())).await.unwrap();
-    let marks = store.marks("t", Span { from: 2, to: 3 }, None).await.unwrap();
+    let marks = store.marks("t", EntryRange { from: 2, to: 3 }, None).await.unwrap();
     let mark = |entry: &Entry| {
         let Entry { seq, parent, base, kind, step, at, .. } = *entry;
         let size = entry.body.len() as u64;
-        (Mark { seq, parent, base, kind, step, at, size }, entry.tag.clone())
+        (EntryMark { seq, parent, base, kind, step, at, size }, entry.tag.clone())
     };
     assert_eq!(marks, [mark(&entries[1]), mark(&entries[2])]);
     let runs = store.marks("t", ALL, Some(EntryKind::Run)).await.unwrap();
     assert_eq!(runs, [mark(&entries[1])]);
-    assert!(store.marks("t", Span { from: 3, to: 2 }, None).await.unwrap().is_empty());
+    assert!(store.marks("t", EntryRange { from: 3, to: 2 }, None).await.unwrap().is_empty());
     assert!(store.marks("unknown", ALL, None).await.unwrap().is_empty());
 }
 
 async fn whoever_holds_a_thread_removes_entries(Subject { store, clock, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.append(batch("t", "me", 0, (1..=5).map(|seq| entry(seq, b"")).collect())).await.unwrap();
-    let middle = Span { from: 2, to: 3 };
+    let middle = EntryRange { from: 2, to: 3 };
     let conflict = store.remove("t", "you", middle).await.unwrap_err();
     assert_eq!(conflict.code, "thread_conflict");
     assert_eq!(store.remove("t", "me", middle).await.unwrap(), 2);
@@ -370,7 +372,11 @@ async fn claiming_is_not_writing(Subject { store, clock, .. }: Subject) {
 async fn a_thread_to_which_nothing_was_added_ends_with_its_release(Subject { store, .. }: Subject) {
     store.claim("t", "me", TERM).await.unwrap();
     store.release("t", "you").await.unwrap();
-    assert_eq!(store.head("t").await.unwrap(), Some(Head::default()), "it is held by another");
+    assert_eq!(
+        store.head("t").await.unwrap(),
+        Some(ThreadHead::default()),
+        "it is held by another"
+    );
     store.release("t", "me").await.unwrap();
     assert_eq!(store.head("t").await.unwrap(), None);
     store.claim("t", "me", TERM).await.unwrap();
@@ -384,7 +390,7 @@ async fn a_store_is_compacted_and_holds_the_same(Subject { store, .. }: Subject)
     store.claim("t", "me", TERM).await.unwrap();
     let entries: Vec<_> = (1..=5).map(|seq| entry(seq, &[7; 9000])).collect();
     store.append(batch("t", "me", 0, entries.clone())).await.unwrap();
-    store.remove("t", "me", Span { from: 2, to: 4 }).await.unwrap();
+    store.remove("t", "me", EntryRange { from: 2, to: 4 }).await.unwrap();
     store.compact().await.unwrap();
     let left = store.read("t", ALL).await.unwrap();
     assert_eq!(left, [entries[0].clone(), entries[4].clone()]);
@@ -397,7 +403,7 @@ async fn a_deleted_thread_is_gone_and_begins_anew(Subject { store, .. }: Subject
     assert!(store.delete("t").await.unwrap());
     assert!(!store.delete("t").await.unwrap());
     assert_eq!(store.head("t").await.unwrap(), None);
-    assert_eq!(store.claim("t", "me", TERM).await.unwrap(), Head::default());
+    assert_eq!(store.claim("t", "me", TERM).await.unwrap(), ThreadHead::default());
     assert_eq!(store.read("t", ALL).await.unwrap(), []);
 }
 
@@ -415,7 +421,14 @@ async fn what_protects_entries_is_replaced_and_nothing_else(Subject { store, clo
     let new = |seq| Entry { tag: tag(seq + 7), body: b"other".to_vec(), ..entry(seq, b"") };
     let replacing = |owner: &str, after| {
         let (thread, owner) = ("t".into(), owner.into());
-        Batch { thread, owner, after, expected: None, entries: vec![new(2), new(4)], tag: tag(70) }
+        EntryBatch {
+            thread,
+            owner,
+            after,
+            expected: None,
+            entries: vec![new(2), new(4)],
+            tag: tag(70),
+        }
     };
     for wrong in [replacing("you", 5), replacing("me", 4)] {
         assert_eq!(store.replace(wrong).await.unwrap_err().code, "thread_conflict");
@@ -426,7 +439,7 @@ async fn what_protects_entries_is_replaced_and_nothing_else(Subject { store, clo
     assert_eq!(left[1], new(2));
     assert_eq!(left[2], entries[2]);
     assert_eq!(left[3], new(4));
-    assert_eq!(store.head("t").await.unwrap(), Some(Head { tag: tag(70), ..head(5) }));
+    assert_eq!(store.head("t").await.unwrap(), Some(ThreadHead { tag: tag(70), ..head(5) }));
     clock.advance(TERM).await;
     store.append(batch("t", "me", 5, vec![entry(6, b"")])).await.unwrap();
 }
@@ -434,7 +447,7 @@ async fn what_protects_entries_is_replaced_and_nothing_else(Subject { store, clo
 async fn a_store_says_how_it_is_protected(Subject { store, .. }: Subject) {
     assert_eq!(store.protection(tag(1)).await.unwrap(), tag(1));
     assert_eq!(store.protection(tag(2)).await.unwrap(), tag(1), "the first one counts");
-    let long = Tag::new(&[7; 60]);
+    let long = EntryTag::new(&[7; 60]);
     store.protect(long.clone()).await.unwrap();
     assert_eq!(store.protection(tag(2)).await.unwrap(), long);
 }

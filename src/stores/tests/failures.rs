@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{EntryKind, Span, Store};
+use antiphon_runtime::store::{EntryKind, EntryRange, Store};
 use antiphon_stores::{Cipher, OpenedEntry, SealedStore, SqliteSettings, SqliteStore, ThreadLog};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -312,11 +312,11 @@ async fn a_disk_that_is_full_takes_whole_batches_or_nothing() {
     };
     assert_eq!(fault.code, "store_full");
     assert!(kept > 20, "{kept}");
-    let entries = sealed_store.store().read("t0", Span::ALL).await.unwrap();
+    let entries = sealed_store.store().read("t0", EntryRange::ALL).await.unwrap();
     assert_eq!(entries.len(), kept);
     assert_eq!(sealed_store.store().head("t0").await.unwrap().unwrap().last, kept as u64);
     // What is removed makes room.
-    sealed_store.store().remove("t0", "me", Span { from: 1, to: 10 }).await.unwrap();
+    sealed_store.store().remove("t0", "me", EntryRange { from: 1, to: 10 }).await.unwrap();
     let mut again = ThreadLog::open(sealed_store.clone(), "u", "me", TERM).await.unwrap().0;
     again.append([(EntryKind::Step, &[1; 2000])], 1, Time::default()).unwrap().await.unwrap();
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store, Tag};
+use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store};
 use antiphon_stores::{SqliteSettings, SqliteStore};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -34,12 +34,12 @@ async fn held(delay: Duration) -> (TempDir, SqliteStore) {
     (folder, store)
 }
 
-fn batch(after: u64) -> Batch {
+fn batch(after: u64) -> EntryBatch {
     let kind = EntryKind::Step;
     let (seq, at) = (after + 1, Time::default());
-    let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
+    let (tag, body) = (EntryTag::new(&seq.to_be_bytes()), b"body".to_vec());
     let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
-    Batch {
+    EntryBatch {
         thread: "t".into(),
         owner: "me".into(),
         after,
@@ -50,7 +50,7 @@ fn batch(after: u64) -> Batch {
 }
 
 async fn count(store: &SqliteStore) -> usize {
-    store.read("t", Span::ALL).await.unwrap().len()
+    store.read("t", EntryRange::ALL).await.unwrap().len()
 }
 
 /// How many transactions the log beside the file holds: the last page of each says so.

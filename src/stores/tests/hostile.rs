@@ -19,7 +19,7 @@ use antiphon_core::command::{Destination, Route, Send, Update};
 use antiphon_core::effect::{Ending, Question};
 use antiphon_core::graph::{Graph, Node, NodeId, NodePolicy, NodeWork, START};
 use antiphon_core::{Category, Fault, Seed, Time};
-use antiphon_runtime::store::{EntryKind, Tag};
+use antiphon_runtime::store::{EntryKind, EntryTag};
 use antiphon_stores::checkpoint_writer::read;
 use antiphon_stores::codec::CommitSummary;
 use antiphon_stores::{Cipher, Codec, EntryPosition, JsonCodec, OpenedEntry, RunHeader};
@@ -286,7 +286,7 @@ fn noise_opens_no_seal() {
             } else {
                 forge(&mut chance, &mut noise);
             }
-            let noise = Tag::new(&noise);
+            let noise = EntryTag::new(&noise);
             if (&forged, &noise) != (&sealed, &tag) {
                 let fault = seal.open(place, &noise, forged).unwrap_err();
                 assert!(fault.code.starts_with("checkpoint_"), "{fault:?}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::SystemClock;
-use antiphon_runtime::store::{Entry, EntryKind, Span};
+use antiphon_runtime::store::{Entry, EntryKind, EntryRange};
 use antiphon_stores::langgraph_thread::{
     CheckpointKeys, FullCheckpoint, LangGraphThread, NewCheckpoint, OWNER, TaskWrite, ValueChange,
     copied, remove_checkpoints,
@@ -77,7 +77,7 @@ async fn read(
 }
 
 async fn size(sealed_store: &SealedStore) -> usize {
-    let entries = sealed_store.store().read(THREAD, Span::ALL).await.unwrap();
+    let entries = sealed_store.store().read(THREAD, EntryRange::ALL).await.unwrap();
     entries.iter().map(|entry| entry.body.len()).sum()
 }
 
@@ -136,7 +136,7 @@ async fn what_must_be_read_stays_near_what_is_there() {
             .unwrap();
         store(&sealed_store, THREAD, &mut langgraph_thread).await.unwrap();
     }
-    let entries = sealed_store.store().read(THREAD, Span::ALL).await.unwrap();
+    let entries = sealed_store.store().read(THREAD, EntryRange::ALL).await.unwrap();
     let snapshots = entries.iter().filter(|entry| entry.kind == EntryKind::Snapshot).count();
     assert!((2..20).contains(&snapshots), "{snapshots}");
     let again = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
@@ -394,7 +394,11 @@ async fn keep(
         return;
     };
     store(sealed_store, THREAD, langgraph_thread).await.unwrap();
-    sealed_store.store().remove(THREAD, OWNER, Span { from: 0, to: first - 1 }).await.unwrap();
+    sealed_store
+        .store()
+        .remove(THREAD, OWNER, EntryRange { from: 0, to: first - 1 })
+        .await
+        .unwrap();
 }
 
 async fn run(deeds: Vec<Mutation>) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use antiphon_core::Time;
 use antiphon_runtime::ManualClock;
-use antiphon_runtime::store::{Batch, EntryKind, Head, Mark, Span, Tag};
+use antiphon_runtime::store::{EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, ThreadHead};
 use antiphon_stores::{Cipher, EntryPosition, MemoryStore, OpenedEntry, SealedStore, ThreadLog};
 
 const TERM: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ async fn nothing_before_a_snapshot_is_read() {
     log.append([(EntryKind::Step, b"three")], 3, AT).unwrap().await.unwrap();
     assert_eq!(bodies(&sealed_store.way_to("t", None).await.unwrap()), ["all", "three"]);
     assert_eq!(bodies(&sealed_store.way_to("t", Some(2)).await.unwrap()), ["one", "two"]);
-    sealed_store.store().remove("t", "me", Span { from: 1, to: 2 }).await.unwrap();
+    sealed_store.store().remove("t", "me", EntryRange { from: 1, to: 2 }).await.unwrap();
     assert_eq!(bodies(&sealed_store.way_to("t", None).await.unwrap()), ["all", "three"]);
     assert_eq!(sealed_store.way_to("t", Some(2)).await.unwrap_err().code, "checkpoint_corrupt");
 }
@@ -107,15 +107,15 @@ const PLACE: EntryPosition<'_> = EntryPosition {
     at: AT,
 };
 
-fn closed(seal: &Cipher, body: &[u8]) -> (Vec<u8>, Tag) {
+fn closed(seal: &Cipher, body: &[u8]) -> (Vec<u8>, EntryTag) {
     let mut body = body.to_vec();
     let tag = seal.close(PLACE, &mut body).unwrap();
     (body, tag)
 }
 
-fn mark(place: EntryPosition<'_>, size: u64) -> Mark {
+fn mark(place: EntryPosition<'_>, size: u64) -> EntryMark {
     let EntryPosition { seq, parent, base, kind, step, at, .. } = place;
-    Mark { seq, parent, base, kind, step, at, size }
+    EntryMark { seq, parent, base, kind, step, at, size }
 }
 
 /// All that differ in one bit, or are cut somewhere.
@@ -138,7 +138,7 @@ fn an_entry_that_was_changed_or_moved_does_not_open() {
             assert!(seal.open(PLACE, &tag, changed.clone()).is_err(), "{changed:?}");
         }
         for changed in changes(tag.as_bytes()) {
-            let tag = Tag::new(&changed);
+            let tag = EntryTag::new(&changed);
             assert!(seal.open(PLACE, &tag, body.clone()).is_err(), "{changed:?}");
             assert!(seal.check("t", &mark(PLACE, 4), &tag).is_err(), "{changed:?}");
         }
@@ -181,7 +181,7 @@ fn a_key_is_neither_guessed_nor_done_without() {
     let (open, keyed) = (Cipher::tagged(), Cipher::keyed(&[7; 32]));
     let (body, tag) = closed(&keyed, b"a secret");
     assert!(!body.windows(6).any(|bytes| bytes == b"secret"));
-    let code = |seal: &Cipher, tag: &Tag, body: &[u8]| {
+    let code = |seal: &Cipher, tag: &EntryTag, body: &[u8]| {
         seal.open(PLACE, tag, body.to_vec()).unwrap_err().code.clone()
     };
     assert_eq!(code(&open, &tag, &body), "checkpoint_encrypted");
@@ -211,15 +211,15 @@ fn one_of_several_keys_opens_and_the_first_closes() {
 fn the_end_of_a_thread_is_where_it_was() {
     for seal in [Cipher::tagged(), Cipher::keyed(&[7; 32])] {
         let tag = seal.close_head("t", 9).unwrap();
-        let head = Head { last: 9, stored: 9, tag };
+        let head = ThreadHead { last: 9, stored: 9, tag };
         seal.check_head("t", &head).unwrap();
         let forged = [
-            Head { last: 8, ..head.clone() },
-            Head { stored: 8, ..head.clone() },
-            Head { last: 8, stored: 8, ..head.clone() },
-            Head { tag: Tag::default(), ..head.clone() },
-            Head { last: 0, stored: 9, tag: Tag::default() },
-            Head { tag: closed(&seal, b"").1, ..head.clone() },
+            ThreadHead { last: 8, ..head.clone() },
+            ThreadHead { stored: 8, ..head.clone() },
+            ThreadHead { last: 8, stored: 8, ..head.clone() },
+            ThreadHead { tag: EntryTag::default(), ..head.clone() },
+            ThreadHead { last: 0, stored: 9, tag: EntryTag::default() },
+            ThreadHead { tag: closed(&seal, b"").1, ..head.clone() },
         ];
         for forged in forged {
             let fault = seal.check_head("t", &forged).unwrap_err();
@@ -228,10 +228,11 @@ fn the_end_of_a_thread_is_where_it_was() {
         assert!(seal.check_head("u", &head).is_err());
         for changed in changes(head.tag.as_bytes()) {
             assert!(
-                seal.check_head("t", &Head { tag: Tag::new(&changed), ..head.clone() }).is_err()
+                seal.check_head("t", &ThreadHead { tag: EntryTag::new(&changed), ..head.clone() })
+                    .is_err()
             );
         }
-        seal.check_head("t", &Head::default()).unwrap();
+        seal.check_head("t", &ThreadHead::default()).unwrap();
     }
 }
 
@@ -254,14 +255,20 @@ async fn an_entry_that_is_missing_is_noticed() {
     for body in ["one", "two", "three"] {
         log.append([(EntryKind::Step, body.as_bytes())], 1, AT).unwrap().await.unwrap();
     }
-    let mut entries = sealed_store.store().read("t", Span { from: 1, to: 3 }).await.unwrap();
+    let mut entries = sealed_store.store().read("t", EntryRange { from: 1, to: 3 }).await.unwrap();
     entries.remove(1);
     sealed_store.store().release("t", "me").await.unwrap();
     sealed_store.store().delete("t").await.unwrap();
     sealed_store.store().claim("t", "me", TERM).await.unwrap();
     let tag = Cipher::tagged().close_head("t", 3).unwrap();
-    let batch =
-        Batch { thread: "t".into(), owner: "me".into(), after: 0, expected: None, entries, tag };
+    let batch = EntryBatch {
+        thread: "t".into(),
+        owner: "me".into(),
+        after: 0,
+        expected: None,
+        entries,
+        tag,
+    };
     sealed_store.store().append(batch).await.unwrap();
     assert_eq!(sealed_store.way_to("t", None).await.unwrap_err().code, "checkpoint_corrupt");
 }
@@ -279,7 +286,7 @@ async fn opened(seal: Cipher, bodies: [&str; 3]) -> SealedStore {
 
 #[tokio::test]
 async fn what_belongs_to_another_store_of_the_same_key_is_refused() {
-    let all = Span { from: 1, to: 3 };
+    let all = EntryRange { from: 1, to: 3 };
     for seal in [Cipher::tagged, || Cipher::keyed(&[7; 32])] {
         for place in 0..3 {
             let mine = opened(seal(), ["one", "two", "three"]).await;
@@ -288,7 +295,7 @@ async fn what_belongs_to_another_store_of_the_same_key_is_refused() {
             let tag = mine.store().head("t").await.unwrap().unwrap().tag;
             let (thread, owner) = ("t".into(), "me".into());
             let entries = vec![entries[place].clone()];
-            let swapped = Batch { thread, owner, after: 3, expected: None, entries, tag };
+            let swapped = EntryBatch { thread, owner, after: 3, expected: None, entries, tag };
             mine.store().replace(swapped).await.unwrap();
             let fault = mine.way_to("t", None).await.unwrap_err();
             assert_eq!(

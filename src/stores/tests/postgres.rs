@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Head, Span, Store, Tag};
+use antiphon_runtime::store::{
+    Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store, ThreadHead,
+};
 use antiphon_stores::{PostgresSettings, PostgresStore};
 
 mod database;
@@ -17,14 +19,14 @@ use database::Schema;
 use proxy::Proxy;
 
 const TERM: Duration = Duration::from_secs(30);
-const ALL: Span = Span::ALL;
+const ALL: EntryRange = EntryRange::ALL;
 
-fn batch(thread: &str, after: u64) -> Batch {
+fn batch(thread: &str, after: u64) -> EntryBatch {
     let kind = EntryKind::Step;
     let (seq, at) = (after + 1, Time::from_micros(after));
-    let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
+    let (tag, body) = (EntryTag::new(&seq.to_be_bytes()), b"body".to_vec());
     let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
-    Batch {
+    EntryBatch {
         thread: thread.into(),
         owner: "me".into(),
         after,
@@ -257,7 +259,7 @@ mod answers_that_are_lost {
         assert_eq!(seqs(&store, "t").await, [1, 2]);
         assert_eq!(
             store.head("t").await.unwrap(),
-            Some(Head { last: 2, stored: 2, tag: Tag::new(&2_u64.to_be_bytes()) })
+            Some(ThreadHead { last: 2, stored: 2, tag: EntryTag::new(&2_u64.to_be_bytes()) })
         );
     }
 
@@ -268,7 +270,7 @@ mod answers_that_are_lost {
         let mut other = batch("t", 0);
         other.entries[0].body = b"other".to_vec();
         assert_eq!(store.append(other).await.unwrap_err().code, "thread_conflict");
-        let nothing = Batch { entries: Vec::new(), ..batch("t", 0) };
+        let nothing = EntryBatch { entries: Vec::new(), ..batch("t", 0) };
         proxy.lose_next_answer();
         assert_eq!(store.append(nothing).await.unwrap_err().code, "thread_conflict");
         assert_eq!(proxy.lost(), 2);
@@ -311,7 +313,7 @@ mod answers_that_are_lost {
         schema.grow_older(TERM * 2).await;
         let other = schema.open();
         assert_eq!(other.claim("t", "you", TERM).await.unwrap().last, 2);
-        other.append(Batch { owner: "you".into(), ..batch("t", 2) }).await.unwrap();
+        other.append(EntryBatch { owner: "you".into(), ..batch("t", 2) }).await.unwrap();
         proxy.open();
         answer.await.unwrap();
         assert_eq!(store.append(batch("t", 2)).await.unwrap_err().code, "thread_conflict");
@@ -402,7 +404,7 @@ mod groups {
         a.await.unwrap();
         assert_eq!(b.await.unwrap_err().code, "store_failed");
         c.await.unwrap();
-        assert_eq!(store.head("b").await.unwrap(), Some(Head::default()));
+        assert_eq!(store.head("b").await.unwrap(), Some(ThreadHead::default()));
         assert_eq!(seqs(&store, "c").await, [1]);
     }
 
@@ -438,7 +440,7 @@ mod questions_that_wait_together {
     async fn together<T>(
         schema: &Schema,
         store: &PostgresStore,
-        ask: impl FnOnce() -> Vec<antiphon_runtime::store::Answer<T>>,
+        ask: impl FnOnce() -> Vec<antiphon_runtime::store::StoreFuture<T>>,
     ) -> Vec<Result<T, Fault>> {
         let admin = schema.admin().await;
         let row =
@@ -474,7 +476,7 @@ mod questions_that_wait_together {
         let (schema, store) = filled().await;
         let spans = [("b", 2, 3), ("none", 1, 9), ("a", 1, 1), ("b", 1, 2), ("c", 9, 9)];
         let read = together(&schema, &store, || {
-            let ask = |(thread, from, to)| store.read(thread, Span { from, to });
+            let ask = |(thread, from, to)| store.read(thread, EntryRange { from, to });
             spans.into_iter().map(ask).collect()
         });
         let read: Vec<Vec<u64>> = read

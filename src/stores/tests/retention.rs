@@ -5,25 +5,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use antiphon_core::Time;
-use antiphon_runtime::store::{EntryKind, Mark};
+use antiphon_runtime::store::{EntryKind, EntryMark};
 use antiphon_stores::RetentionPolicy;
 use antiphon_stores::retention::checkpoints;
 use proptest::prelude::*;
 
 /// A thread of entries that follow each other, but for some that begin a branch.
-fn thread(choices: &[(u8, prop::sample::Index)]) -> Vec<Mark> {
+fn thread(choices: &[(u8, prop::sample::Index)]) -> Vec<EntryMark> {
     let at = Time::from_micros(1);
-    let run = Mark { seq: 1, parent: 0, base: 0, kind: EntryKind::Run, step: 0, at, size: 9 };
+    let run = EntryMark { seq: 1, parent: 0, base: 0, kind: EntryKind::Run, step: 0, at, size: 9 };
     let mut marks = vec![run];
     for (choice, place) in choices {
         let last = *marks.last().unwrap();
         let seq = last.seq + 1;
-        let steps: Vec<Mark> =
+        let steps: Vec<EntryMark> =
             marks.iter().filter(|mark| mark.kind == EntryKind::Step).copied().collect();
-        let entry = |parent: Mark, kind, more| {
+        let entry = |parent: EntryMark, kind, more| {
             let (step, base) = (parent.step + more, parent.base);
             let base = if kind == EntryKind::Snapshot { seq } else { base };
-            Mark { seq, parent: parent.seq, base, kind, step, at, size: 5 + seq }
+            EntryMark { seq, parent: parent.seq, base, kind, step, at, size: 5 + seq }
         };
         marks.push(match choice % 20 {
             // A snapshot repeats the superstep before it.
@@ -39,7 +39,7 @@ fn thread(choices: &[(u8, prop::sample::Index)]) -> Vec<Mark> {
 }
 
 /// What is read to get to an entry.
-fn way(marks: &BTreeMap<u64, Mark>, seq: u64) -> Vec<u64> {
+fn way(marks: &BTreeMap<u64, EntryMark>, seq: u64) -> Vec<u64> {
     let ancestors = std::iter::successors(marks.get(&seq), |mark| marks.get(&mark.parent));
     let mut way = Vec::new();
     for mark in ancestors {
@@ -58,7 +58,7 @@ proptest! {
         last in 1_u64..30,
     ) {
         let marks = thread(&choices);
-        let by_seq: BTreeMap<u64, Mark> = marks.iter().map(|mark| (mark.seq, *mark)).collect();
+        let by_seq: BTreeMap<u64, EntryMark> = marks.iter().map(|mark| (mark.seq, *mark)).collect();
         let shown: Vec<u64> = checkpoints(&marks).map(|mark| mark.seq).collect();
         let keep = RetentionPolicy { last: Some(last), ..RetentionPolicy::default() };
         let plan = keep.plan(&marks, Time::from_micros(2));

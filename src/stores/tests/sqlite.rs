@@ -6,24 +6,24 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Store, Tag};
+use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store};
 use antiphon_runtime::{Clock, ManualClock, SystemClock};
 use antiphon_stores::{SqliteSettings, SqliteStore, Sync};
 use tempfile::TempDir;
 
 const TERM: Duration = Duration::from_secs(30);
-const ALL: Span = Span { from: 0, to: u64::MAX };
+const ALL: EntryRange = EntryRange { from: 0, to: u64::MAX };
 
 fn open(path: &Path) -> Result<SqliteStore, Fault> {
     SqliteStore::open(path, SqliteSettings::default(), Arc::new(ManualClock::default()))
 }
 
-fn batch(after: u64) -> Batch {
+fn batch(after: u64) -> EntryBatch {
     let kind = EntryKind::Step;
     let (seq, at) = (after + 1, Time::default());
-    let (tag, body) = (Tag::new(&seq.to_be_bytes()), b"body".to_vec());
+    let (tag, body) = (EntryTag::new(&seq.to_be_bytes()), b"body".to_vec());
     let entry = Entry { seq, parent: after, base: 0, kind, step: seq, at, tag: tag.clone(), body };
-    Batch {
+    EntryBatch {
         thread: "t".into(),
         owner: "me".into(),
         after,
@@ -289,7 +289,7 @@ async fn a_compacted_file_is_as_small_as_what_it_holds() {
         large.entries[0].body = vec![7; 50_000];
         store.append(large).await.unwrap();
     }
-    store.remove("t", "me", Span { from: 1, to: 99 }).await.unwrap();
+    store.remove("t", "me", EntryRange { from: 1, to: 99 }).await.unwrap();
     let size = || -> u64 {
         let files = std::fs::read_dir(folder.path()).unwrap();
         files.map(|file| file.unwrap().metadata().unwrap().len()).sum()

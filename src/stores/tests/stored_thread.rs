@@ -18,7 +18,8 @@ use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Fault, Seed, ToolOutcome, ToolSpec};
 use antiphon_runtime::store::Store;
 use antiphon_runtime::{
-    Begin, Begun, CallContext, Clock, Driver, Host, ManualClock, NodeCall, Place, Rest, Tool,
+    CallContext, Clock, Driver, Host, ManualClock, NodeCall, RunEnd, StartMode, StartedRun,
+    ThreadRef, Tool,
 };
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
 use async_trait::async_trait;
@@ -66,17 +67,17 @@ impl Desk {
         }
     }
 
-    async fn begin(&self, begin: Begin) -> Result<Begun, Fault> {
+    async fn begin(&self, begin: StartMode) -> Result<StartedRun, Fault> {
         let opened = self.room.open(Arc::clone(&self.graph)).await?;
         let options = Options { run_id: "run".into(), seed: Seed::new(3), ..Options::default() };
-        Begun::on(opened, begin, (&self.graph, options), self.clock.now()).await
+        StartedRun::on(opened, begin, (&self.graph, options), self.clock.now()).await
     }
 
-    async fn drive(&self, begun: &mut Begun) -> Rest {
+    async fn drive(&self, begun: &mut StartedRun) -> RunEnd {
         self.drive_by(Arc::new(Clerk), begun).await
     }
 
-    async fn drive_by(&self, host: Arc<impl Host + 'static>, begun: &mut Begun) -> Rest {
+    async fn drive_by(&self, host: Arc<impl Host + 'static>, begun: &mut StartedRun) -> RunEnd {
         let clock = Arc::<ManualClock>::clone(&self.clock);
         Driver::new(host, clock).run_kept(begun).await.unwrap()
     }
@@ -86,12 +87,12 @@ impl Desk {
     }
 }
 
-fn input(name: &str) -> Begin {
+fn input(name: &str) -> StartMode {
     let names = graph().channel_id("names").unwrap();
-    Begin::Turn(Update::from(vec![Write::merge(names, json!(name))]))
+    StartMode::Turn(Update::from(vec![Write::merge(names, json!(name))]))
 }
 
-fn names(begun: &Begun, graph: &Graph<Value>) -> Value {
+fn names(begun: &StartedRun, graph: &Graph<Value>) -> Value {
     begun.run.state().get(graph.channel_id("names").unwrap()).cloned().unwrap()
 }
 
@@ -100,14 +101,14 @@ async fn e22_a_question_is_answered_by_another_driver_later() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let desk = Desk::new(durability);
         let mut begun = desk.begin(input("Ada")).await.unwrap();
-        let Rest::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
+        let RunEnd::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
         assert_eq!(questions[0].value, json!("who?"));
         assert!(desk.is_free().await, "whoever answers may take the thread");
         drop(begun);
 
         let answers = vec![(questions[0].id.clone(), json!("Bob"))];
-        let mut begun = desk.begin(Begin::Resume(answers)).await.unwrap();
-        assert_eq!(desk.drive(&mut begun).await, Rest::Ended(Ending::Completed));
+        let mut begun = desk.begin(StartMode::Resume(answers)).await.unwrap();
+        assert_eq!(desk.drive(&mut begun).await, RunEnd::Ended(Ending::Completed));
         assert_eq!(names(&begun, &desk.graph), json!(["Ada", "Bob"]));
         assert!(desk.is_free().await);
     }
@@ -118,9 +119,10 @@ async fn a_question_without_an_answer_stays_open() {
     let desk = Desk::new(Durability::Sync);
     let mut begun = desk.begin(input("Ada")).await.unwrap();
     let first = desk.drive(&mut begun).await;
-    let mut begun = desk.begin(Begin::Resume(Vec::new())).await.unwrap();
+    let mut begun = desk.begin(StartMode::Resume(Vec::new())).await.unwrap();
     assert_eq!(desk.drive(&mut begun).await, first);
-    let Some(refused) = desk.begin(Begin::Resume(vec![("x".into(), json!(1))])).await.err() else {
+    let Some(refused) = desk.begin(StartMode::Resume(vec![("x".into(), json!(1))])).await.err()
+    else {
         unreachable!()
     };
     assert_eq!(refused.code, "question_unknown");
@@ -132,7 +134,7 @@ async fn a_further_turn_goes_on_with_what_the_thread_holds() {
     let desk = Desk::new(Durability::Async);
     for (turn, expected) in [("Ada", json!(["Ada"])), ("Eve", json!(["Ada", "Eve"]))] {
         let mut begun = desk.begin(input(turn)).await.unwrap();
-        assert!(matches!(desk.drive(&mut begun).await, Rest::Paused(_)));
+        assert!(matches!(desk.drive(&mut begun).await, RunEnd::Paused(_)));
         assert_eq!(names(&begun, &desk.graph), expected);
     }
 }
@@ -151,14 +153,14 @@ async fn nobody_else_gets_a_thread_while_a_run_has_it() {
 async fn a_run_that_is_over_is_taken_up_without_the_thread() {
     let desk = Desk::new(Durability::Sync);
     let mut begun = desk.begin(input("Ada")).await.unwrap();
-    let Rest::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
+    let RunEnd::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
     let answers = vec![(questions[0].id.clone(), json!("Bob"))];
-    let mut begun = desk.begin(Begin::Resume(answers)).await.unwrap();
+    let mut begun = desk.begin(StartMode::Resume(answers)).await.unwrap();
     desk.drive(&mut begun).await;
     let kept = desk.store.head("t").await.unwrap();
-    let mut begun = desk.begin(Begin::Resume(Vec::new())).await.unwrap();
+    let mut begun = desk.begin(StartMode::Resume(Vec::new())).await.unwrap();
     assert!(desk.is_free().await);
-    assert_eq!(desk.drive(&mut begun).await, Rest::Ended(Ending::Completed));
+    assert_eq!(desk.drive(&mut begun).await, RunEnd::Ended(Ending::Completed));
     assert_eq!(names(&begun, &desk.graph), json!(["Ada", "Bob"]));
     assert_eq!(desk.store.head("t").await.unwrap(), kept, "nothing is written");
 }
@@ -212,13 +214,13 @@ async fn a_tool_decides_once_about_a_call_of_a_node_that_begins_again() {
     let teller = Arc::new(Teller(Arc::clone(&purse)));
     let desk = Desk::new(Durability::Sync);
     let mut begun = desk.begin(input("Ada")).await.unwrap();
-    let Rest::Paused(questions) = desk.drive_by(Arc::clone(&teller), &mut begun).await else {
+    let RunEnd::Paused(questions) = desk.drive_by(Arc::clone(&teller), &mut begun).await else {
         unreachable!()
     };
     assert_eq!(begun.run.budget().spent().tool_calls, 1, "what was refused counts for nothing");
     let answers = vec![(questions[0].id.clone(), json!("Bob"))];
-    let mut begun = desk.begin(Begin::Resume(answers)).await.unwrap();
-    assert_eq!(desk.drive_by(teller, &mut begun).await, Rest::Ended(Ending::Completed));
+    let mut begun = desk.begin(StartMode::Resume(answers)).await.unwrap();
+    assert_eq!(desk.drive_by(teller, &mut begun).await, RunEnd::Ended(Ending::Completed));
     assert_eq!(names(&begun, &desk.graph), json!(["Ada", ["tool_refused", "only Lyon", "Lyon"]]));
     assert_eq!((purse.asked.load(Ordering::Relaxed), purse.paid.load(Ordering::Relaxed)), (2, 1));
 }

@@ -18,7 +18,7 @@ use antiphon_core::run::Options;
 use antiphon_core::{Category, Fault};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::sandbox::Sandbox;
-use antiphon_runtime::{Begun, Driver, Model, Recorder, Rest, Snapshot};
+use antiphon_runtime::{Driver, Model, Recorder, RunEnd, Snapshot, StartedRun};
 use serde_json::Value as Json;
 
 mod bench;
@@ -100,15 +100,15 @@ impl Computation {
         if let Some(stop) = &session.stop {
             driver = driver.stop_on(stop);
         }
-        let mut begun = Begun::unkept(&self.graph, Update::default(), options, now);
+        let mut begun = StartedRun::unkept(&self.graph, Update::default(), options, now);
         let rest = Box::pin(driver.run_kept(&mut begun)).await;
         Ok(self.conclude(&begun, rest, &recorder, &desk))
     }
 
     fn conclude(
         &self,
-        begun: &Begun,
-        rest: Result<Rest, Fault>,
+        begun: &StartedRun,
+        rest: Result<RunEnd, Fault>,
         recorder: &Recorder,
         desk: &Desk,
     ) -> Answer {
@@ -141,14 +141,14 @@ impl Computation {
 }
 
 /// How a task ended, and the fault that ended it, if one did.
-fn ended(rest: Result<Rest, Fault>, state: &State) -> (Outcome, Option<Fault>) {
+fn ended(rest: Result<RunEnd, Fault>, state: &State) -> (Outcome, Option<Fault>) {
     match rest {
-        Ok(Rest::Ended(Ending::Completed)) if state.has_computed() => (Outcome::Answered, None),
-        Ok(Rest::Ended(Ending::Completed)) => (Outcome::Failed, None),
-        Ok(Rest::Ended(Ending::Budget(_))) => (Outcome::Budget, None),
-        Ok(Rest::Ended(Ending::Cancelled(_))) => (Outcome::Cancelled, None),
+        Ok(RunEnd::Ended(Ending::Completed)) if state.has_computed() => (Outcome::Answered, None),
+        Ok(RunEnd::Ended(Ending::Completed)) => (Outcome::Failed, None),
+        Ok(RunEnd::Ended(Ending::Budget(_))) => (Outcome::Budget, None),
+        Ok(RunEnd::Ended(Ending::Cancelled(_))) => (Outcome::Cancelled, None),
         // No node of this graph asks.
-        Ok(Rest::Paused(_)) => (Outcome::Error, None),
+        Ok(RunEnd::Paused(_)) => (Outcome::Error, None),
         Err(fault) if fault.category == Category::Budget => (Outcome::Budget, Some(fault)),
         Err(fault) => (Outcome::Error, Some(fault)),
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::Place;
+use antiphon_runtime::ThreadRef;
 use serde_json::{Value as Json, json};
 
 pub mod attachment;
@@ -116,7 +116,7 @@ impl ReviewLoop {
     ///
     /// # Errors
     /// Only for a question that cannot be begun, before any model is called:
-    /// the faults of [`Asked::read`], and those of [`Place::open`]. Whatever
+    /// the faults of [`Asked::read`], and those of [`ThreadRef::open`]. Whatever
     /// happens later is an [`Answer`] with its outcome.
     pub async fn ask(&self, asked: impl Into<Asked>, session: Session) -> Result<Answer, Fault> {
         let asked: Asked = asked.into();
@@ -161,8 +161,12 @@ impl ReviewLoop {
     ///
     /// # Errors
     /// `thread_empty` if there is no question, `review_state_corrupt` if what
-    /// is there does not hold together, and the faults of [`Place::open`].
-    pub async fn go_on(&self, place: Arc<dyn Place>, session: Session) -> Result<Answer, Fault> {
+    /// is there does not hold together, and the faults of [`ThreadRef::open`].
+    pub async fn go_on(
+        &self,
+        place: Arc<dyn ThreadRef>,
+        session: Session,
+    ) -> Result<Answer, Fault> {
         self.play(Course::GoOn, Session { place: Some(place), ..session }).await
     }
 
@@ -171,7 +175,7 @@ impl ReviewLoop {
     ///
     /// # Errors
     /// A `State` fault `review_state_corrupt` if the state does not hold
-    /// together, and the faults of [`Place::open`].
+    /// together, and the faults of [`ThreadRef::open`].
     pub async fn resume(&self, state: &State, session: Session) -> Result<Answer, Fault> {
         state.check().map_err(corrupt)?;
         self.play(Course::State(json!(state)), session).await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::Seed;
 use antiphon_core::budget::Limits;
-use antiphon_runtime::{Clock, Place, Stop, Watcher};
+use antiphon_runtime::{CancellationToken, Clock, ThreadRef, Watcher};
 
 /// What a caller sends along with a question for roles that are its own code.
 pub type Luggage = Arc<dyn Any + Send + Sync>;
@@ -24,11 +24,11 @@ pub struct Session {
     /// Who else sees the events.
     pub watchers: Vec<Arc<dyn Watcher>>,
     /// Cancels the question.
-    pub stop: Option<Stop>,
+    pub stop: Option<CancellationToken>,
     /// For roles that are the caller's own code.
     pub luggage: Option<Luggage>,
     /// The thread that the question is kept in.
-    pub place: Option<Arc<dyn Place>>,
+    pub place: Option<Arc<dyn ThreadRef>>,
 }
 
 impl Session {

@@ -8,7 +8,7 @@ use antiphon_core::approval::HostVerdict;
 use antiphon_core::event::EventKind;
 use antiphon_core::tool::succeeded;
 use antiphon_core::{Fault, SideEffect, ToolOutcome, ToolSpec};
-use antiphon_runtime::{CallContext, Notes, Tool};
+use antiphon_runtime::{CallContext, TaskReporter, Tool};
 use async_trait::async_trait;
 use serde_json::{Map, Value as Json, json};
 
@@ -60,7 +60,7 @@ impl ToolCache {
         self: &Arc<Self>,
         tool: Arc<dyn Tool>,
         scope: &str,
-        notes: Notes,
+        notes: TaskReporter,
     ) -> Arc<dyn Tool> {
         if !Self::takes(tool.spec()) {
             return tool;
@@ -99,7 +99,7 @@ struct Cached {
     tool: Arc<dyn Tool>,
     cache: Arc<ToolCache>,
     scope: String,
-    notes: Notes,
+    notes: TaskReporter,
 }
 
 #[async_trait]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::Answer;
+use antiphon_runtime::store::StoreFuture;
 use antiphon_runtime::{Clock, SystemClock};
 use antiphon_stores::SealedStore;
 use antiphon_stores::langgraph_thread::{LangGraphThread, OWNER, WriteTurn};
@@ -222,7 +222,7 @@ impl Desk {
         let claim = turn.alone().is_none().then(|| store.claim(thread, OWNER, WriteTurn::TERM));
         settled(claim, Some(store.append(batch))).await?;
         if let Some(first) = first {
-            let span = antiphon_runtime::store::Span { from: 0, to: first.saturating_sub(1) };
+            let span = antiphon_runtime::store::EntryRange { from: 0, to: first.saturating_sub(1) };
             store.remove(thread, owner, span).await?;
         }
         Ok(())
@@ -302,8 +302,8 @@ pub(super) fn raised(fault: &Fault) -> PyErr {
 }
 
 async fn settled(
-    claim: Option<Answer<antiphon_runtime::store::Head>>,
-    append: Option<Answer<()>>,
+    claim: Option<StoreFuture<antiphon_runtime::store::ThreadHead>>,
+    append: Option<StoreFuture<()>>,
 ) -> Result<(), Fault> {
     // Both were queued; what the first fails for says more.
     let claimed = match claim {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Answer, Head};
+use antiphon_runtime::store::{StoreFuture, ThreadHead};
 use antiphon_stores::SealedStore;
 use antiphon_stores::langgraph_thread::{LangGraphThread, OWNER, WriteTurn};
 use pyo3::prelude::*;
@@ -40,8 +40,8 @@ pub(super) type Wrote = BTreeMap<String, Vec<Py<PyAny>>>;
 /// Something on its way to the store.
 pub(super) struct Sent {
     pub(super) age: u64,
-    pub(super) claim: Option<Answer<Head>>,
-    pub(super) append: Option<Answer<()>>,
+    pub(super) claim: Option<StoreFuture<ThreadHead>>,
+    pub(super) append: Option<StoreFuture<()>>,
 }
 
 impl Slot {

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, ModelReply, ModelRequest};
 use antiphon_net::{HttpClient, HttpReply, HttpRequest, SseParser, StatusKind, within};
-use antiphon_runtime::{CallContext, Chunk, Model};
+use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 
 use crate::endpoint::Endpoint;
@@ -60,7 +60,7 @@ impl OpenAiChat {
         }
         let body = reply.body(self.endpoint.max_reply_bytes).await;
         let reply = reply::decode(&body.map_err(|error| failure.unread(&error))?, failure)?;
-        cx.emit(Chunk::Text(reply.text.clone()));
+        cx.emit(ReplyChunk::Text(reply.text.clone()));
         Ok(reply)
     }
 
@@ -117,7 +117,7 @@ impl OpenAiChat {
 /// Tells the watcher of a piece, and the caller whether it was the last one.
 fn pass_on(piece: Piece, cx: &CallContext) -> bool {
     match piece {
-        Piece::Text(text) => cx.emit(Chunk::Text(text)),
+        Piece::Text(text) => cx.emit(ReplyChunk::Text(text)),
         Piece::Silent => {}
         Piece::Done => return true,
     }

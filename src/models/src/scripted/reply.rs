@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
-use antiphon_runtime::{CallContext, Chunk};
+use antiphon_runtime::{CallContext, ReplyChunk};
 use serde_json::Value as Json;
 
 /// What a scripted model answers to one request. A string is a reply that
@@ -115,7 +115,7 @@ impl ScriptedReply {
         cx.clock.sleep(self.delay).await;
         let Said { text, tool_calls, finish } = self.outcome?;
         for word in text.split_inclusive(' ') {
-            cx.emit(Chunk::Text(word.to_owned()));
+            cx.emit(ReplyChunk::Text(word.to_owned()));
         }
         Ok(ModelReply {
             text,

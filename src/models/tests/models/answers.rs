@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Fault, Message, ModelReply, ModelRequest, RetryPolicy};
 use antiphon_models::{Settings, open};
-use antiphon_runtime::{CallContext, Chunk, Model, SystemClock};
+use antiphon_runtime::{CallContext, Model, ReplyChunk, SystemClock};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -72,21 +72,21 @@ pub(crate) fn cx() -> CallContext {
 }
 
 /// A context that somebody watches.
-pub(crate) fn watched(mut cx: CallContext) -> (CallContext, UnboundedReceiver<Chunk>) {
+pub(crate) fn watched(mut cx: CallContext) -> (CallContext, UnboundedReceiver<ReplyChunk>) {
     let (sender, receiver) = unbounded_channel();
     cx.chunks = Some(sender);
     (cx, receiver)
 }
 
 /// What has been passed on so far.
-pub(crate) fn chunks(receiver: &mut UnboundedReceiver<Chunk>) -> Vec<Chunk> {
+pub(crate) fn chunks(receiver: &mut UnboundedReceiver<ReplyChunk>) -> Vec<ReplyChunk> {
     std::iter::from_fn(|| receiver.try_recv().ok()).collect()
 }
 
-pub(crate) fn texts(receiver: &mut UnboundedReceiver<Chunk>) -> Vec<String> {
+pub(crate) fn texts(receiver: &mut UnboundedReceiver<ReplyChunk>) -> Vec<String> {
     let text = |chunk| match chunk {
-        Chunk::Text(text) => Some(text),
-        Chunk::Retry { .. } => None,
+        ReplyChunk::Text(text) => Some(text),
+        ReplyChunk::Retry { .. } => None,
     };
     chunks(receiver).into_iter().filter_map(text).collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::{Category, Fault, RetryPolicy, Time};
 use antiphon_models::{Fallback, Retrying, ScriptedModel, ScriptedReply};
-use antiphon_runtime::{CallContext, Chunk, ManualClock, Model};
+use antiphon_runtime::{CallContext, ManualClock, Model, ReplyChunk};
 use serde_json::json;
 
 use crate::answers::{chunks, question, watched};
@@ -31,8 +31,8 @@ async fn the_next_model_answers_when_one_is_down() {
     let reply = fallback.call(&question(), &cx).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.attempts), ("42", "b", 2));
     let code = "model_server_error".into();
-    let again = Chunk::Retry { code, attempt: 1, delay: Duration::ZERO };
-    assert_eq!(chunks(&mut watcher), [again, Chunk::Text("42".into())]);
+    let again = ReplyChunk::Retry { code, attempt: 1, delay: Duration::ZERO };
+    assert_eq!(chunks(&mut watcher), [again, ReplyChunk::Text("42".into())]);
 }
 
 #[tokio::test]

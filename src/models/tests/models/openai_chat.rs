@@ -2,7 +2,7 @@
 
 use antiphon_core::{FinishReason, Message, ModelRequest, Schema, ToolCall, ToolSpec, Usage};
 use antiphon_models::{Settings, open};
-use antiphon_runtime::Chunk;
+use antiphon_runtime::ReplyChunk;
 use serde_json::{Value as Json, json};
 
 use crate::answers::{ask, chunks, completes, cx, opened, question, says, settings, watched};
@@ -173,7 +173,7 @@ async fn a_watched_call_is_answered_whole_where_a_server_cannot_stream() {
     let (cx, mut watcher) = watched(cx());
     let reply = opened(&settings(&server)).call(&question(), &cx).await.unwrap();
     assert_eq!(reply.text, "42");
-    assert_eq!(chunks(&mut watcher), [Chunk::Text("42".into())]);
+    assert_eq!(chunks(&mut watcher), [ReplyChunk::Text("42".into())]);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::{Category, Fault, Jitter, ModelReply, RetryPolicy, Time};
 use antiphon_models::{Retrying, ScriptedModel, ScriptedReply, Settings};
-use antiphon_runtime::{CallContext, Chunk, Clock as _, ManualClock, Model as _};
+use antiphon_runtime::{CallContext, Clock as _, ManualClock, Model as _, ReplyChunk};
 use serde_json::json;
 
 use crate::answers::{chunks, delta, fails, opened, question, says, settings, streams, watched};
@@ -123,8 +123,8 @@ async fn a_stream_that_broke_begins_anew_and_the_watcher_is_told() {
     let reply = opened(&settings).call(&question(), &cx).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.attempts), ("42", 2));
     let code = "model_reply_cut".into();
-    let again = Chunk::Retry { code, attempt: 1, delay: Duration::ZERO };
-    let expected = [Chunk::Text("4".into()), again, Chunk::Text("42".into())];
+    let again = ReplyChunk::Retry { code, attempt: 1, delay: Duration::ZERO };
+    let expected = [ReplyChunk::Text("4".into()), again, ReplyChunk::Text("42".into())];
     assert_eq!(chunks(&mut watcher), expected);
 }
 

@@ -7,16 +7,16 @@ use antiphon_core::{Category, Fault, ModelReply, ToolOutcome};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::Notes;
+use super::TaskReporter;
 
 /// What is called, by whom.
-pub(super) struct Asked<'a> {
-    pub(super) notes: &'a Notes,
+pub(super) struct CallRequest<'a> {
+    pub(super) notes: &'a TaskReporter,
     pub(super) name: &'a str,
     pub(super) callee: Callee,
 }
 
-impl Asked<'_> {
+impl CallRequest<'_> {
     pub(super) async fn begin(
         &self,
         given: &impl Serialize,

@@ -15,8 +15,8 @@ use antiphon_core::task::{TaskId, TaskInput};
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
 use serde_json::{Value as Json, json};
 
-use super::asked::{Asked, unsuitable};
-use super::{Notes, Snapshot};
+use super::asked::{CallRequest, unsuitable};
+use super::{Snapshot, TaskReporter};
 use crate::clock::Clock;
 use crate::port::{CallContext, Model, Tool};
 
@@ -45,7 +45,7 @@ pub struct NodeCall {
     /// [`NodeCall::ask`] and [`NodeCall::invoke`], which also count and record.
     pub cx: CallContext,
     /// The way back to the run.
-    pub notes: Notes,
+    pub notes: TaskReporter,
     pub(crate) calls: AtomicU64,
 }
 
@@ -65,7 +65,7 @@ impl NodeCall {
             answers: Vec::new(),
             handles: None,
             cx: CallContext::new(clock),
-            notes: Notes::detached(id),
+            notes: TaskReporter::detached(id),
             calls: AtomicU64::new(0),
         }
     }
@@ -124,7 +124,7 @@ impl NodeCall {
         request: &ModelRequest,
     ) -> Result<ModelReply, Fault> {
         let seed = self.next_seed();
-        let asked = Asked { notes: &self.notes, name: model.name(), callee: Callee::Model };
+        let asked = CallRequest { notes: &self.notes, name: model.name(), callee: Callee::Model };
         let due = match asked.begin(request, true).await? {
             CallStart::Known(CallOutcome::Reply(reply)) => return Ok(asked.replied(*reply, true)),
             CallStart::Known(came) => return Err(unsuitable(came)),
@@ -154,7 +154,7 @@ impl NodeCall {
     pub async fn invoke(&self, tool: &dyn Tool, arguments: Json) -> ToolOutcome {
         let (spec, seed) = (tool.spec(), self.next_seed());
         self.approved(tool, &arguments, seed).await?;
-        let asked = Asked { notes: &self.notes, name: &spec.name, callee: Callee::Tool };
+        let asked = CallRequest { notes: &self.notes, name: &spec.name, callee: Callee::Tool };
         let due = match asked.begin(&arguments, spec.is_repeatable()).await? {
             CallStart::Known(came) => {
                 let outcome = match came {
@@ -191,7 +191,7 @@ impl NodeCall {
             Approval::Host => {}
         }
         let name = format!("approve {}", spec.name);
-        let asked = Asked { notes: &self.notes, name: &name, callee: Callee::Step };
+        let asked = CallRequest { notes: &self.notes, name: &name, callee: Callee::Step };
         let came = match asked.begin(arguments, true).await? {
             CallStart::Known(came) => came,
             CallStart::Due(due) => {

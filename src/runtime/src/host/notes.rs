@@ -10,10 +10,10 @@ use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use crate::store::Answer as Stored;
+use crate::store::StoreFuture as Stored;
 
 /// What a task says while it works.
-pub(crate) enum Signal {
+pub(crate) enum TaskSignal {
     /// Something for the trace.
     Note(TaskId, EventKind, String, Json),
     /// May it make one more call?
@@ -21,24 +21,24 @@ pub(crate) enum Signal {
     /// What a call of its own has cost.
     Charge(TaskId, Usage),
     /// What is known of a call that it wants to make?
-    Begin(TaskId, Call, oneshot::Sender<Begins>),
+    Begin(TaskId, Call, oneshot::Sender<CallAdmission>),
     /// What came of one.
     End(TaskId, u32, Box<CallOutcome<Json>>, oneshot::Sender<Option<Stored<()>>>),
 }
 
 /// A call that may be made once something is durable, or what is known of it.
-pub(crate) type Begins = Result<(CallStart<Json>, Option<Stored<()>>), Fault>;
+pub(crate) type CallAdmission = Result<(CallStart<Json>, Option<Stored<()>>), Fault>;
 
 /// What a task may tell its run while it works: events, calls it wants to
 /// make, and what they cost.
 #[derive(Clone, Debug)]
-pub struct Notes {
+pub struct TaskReporter {
     id: TaskId,
-    signals: Option<UnboundedSender<Signal>>,
+    signals: Option<UnboundedSender<TaskSignal>>,
 }
 
-impl Notes {
-    pub(crate) const fn new(id: TaskId, signals: UnboundedSender<Signal>) -> Self {
+impl TaskReporter {
+    pub(crate) const fn new(id: TaskId, signals: UnboundedSender<TaskSignal>) -> Self {
         Self { id, signals: Some(signals) }
     }
 
@@ -50,12 +50,12 @@ impl Notes {
 
     /// Adds an event to the trace. Never waits; lost if the task is over.
     pub fn note(&self, kind: EventKind, name: impl Into<String>, data: Json) {
-        self.send(Signal::Note(self.id, kind, name.into(), data));
+        self.send(TaskSignal::Note(self.id, kind, name.into(), data));
     }
 
     /// Counts what a call of the task has cost.
     pub fn charge(&self, usage: Usage) {
-        self.send(Signal::Charge(self.id, usage));
+        self.send(TaskSignal::Charge(self.id, usage));
     }
 
     /// Asks whether the task may make one more call, and counts it if so.
@@ -68,7 +68,7 @@ impl Notes {
             return Ok(());
         }
         let (answer, answered) = oneshot::channel();
-        self.send(Signal::Request(self.id, intent, answer));
+        self.send(TaskSignal::Request(self.id, intent, answer));
         answered.await.unwrap_or_else(|_| Err(cancelled()))
     }
 
@@ -85,7 +85,7 @@ impl Notes {
             return Ok(CallStart::Due(due));
         }
         let (answer, answered) = oneshot::channel();
-        self.send(Signal::Begin(self.id, call, answer));
+        self.send(TaskSignal::Begin(self.id, call, answer));
         let (begun, durable) = answered.await.unwrap_or_else(|_| Err(cancelled()))?;
         if let Some(durable) = durable {
             durable.await?;
@@ -99,7 +99,7 @@ impl Notes {
     /// Those of the store.
     pub async fn end_call(&self, index: u32, came: CallOutcome<Json>) -> Result<(), Fault> {
         let (answer, answered) = oneshot::channel();
-        self.send(Signal::End(self.id, index, Box::new(came), answer));
+        self.send(TaskSignal::End(self.id, index, Box::new(came), answer));
         match answered.await {
             Ok(Some(durable)) => durable.await,
             // A run that is gone has nothing to remember.
@@ -107,7 +107,7 @@ impl Notes {
         }
     }
 
-    fn send(&self, signal: Signal) {
+    fn send(&self, signal: TaskSignal) {
         if let Some(signals) = &self.signals {
             // A run that has ended takes no more notes.
             let _ = signals.send(signal);

@@ -10,11 +10,11 @@ use antiphon_core::run::{Options, Run};
 use antiphon_core::{Category, Fault, Time};
 use serde_json::Value as Json;
 
-use crate::place::{Hold, Opened, Origin, Past};
+use crate::thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease};
 
 /// What is wanted of a thread.
 #[derive(Clone, Debug)]
-pub enum Begin {
+pub enum StartMode {
     /// A new run over what the thread holds, with this input.
     Turn(Update<Json>),
     /// The last run is to go on, with answers to what it asks, by the ids of
@@ -23,16 +23,16 @@ pub enum Begin {
 }
 
 /// A run that has found its place in a thread, for [`super::Driver::run_kept`].
-pub struct Begun {
+pub struct StartedRun {
     /// The run.
     pub run: Run<Json>,
     /// What it is called: a run that goes on keeps its id.
     pub run_id: String,
     /// None once it has been driven, and for a run that has nothing left to do.
-    pub(super) hold: Option<Box<dyn Hold>>,
+    pub(super) hold: Option<Box<dyn ThreadLease>>,
 }
 
-impl Begun {
+impl StartedRun {
     /// A new run that is kept nowhere.
     pub fn unkept(
         graph: &Arc<Graph<Json>>,
@@ -51,22 +51,22 @@ impl Begun {
     /// # Errors
     /// `thread_empty` if there is nothing to go on from, `question_unknown` if
     /// no open question has an id that was answered, and those of
-    /// [`Hold::keep`]. The thread is let go then.
+    /// [`ThreadLease::keep`]. The thread is let go then.
     pub async fn on(
-        opened: Opened,
-        begin: Begin,
+        opened: OpenedThread,
+        begin: StartMode,
         (graph, options): (&Arc<Graph<Json>>, Options),
         now: Time,
     ) -> Result<Self, Fault> {
-        let Opened { mut hold, past } = opened;
+        let OpenedThread { mut hold, past } = opened;
         let mark = mark(&options.run_id);
         let options = Options { commits: true, mark, ..options };
         match (begin, past) {
-            (Begin::Resume(_), None) => Err(nothing()),
-            (Begin::Resume(answers), Some(past)) => {
+            (StartMode::Resume(_), None) => Err(nothing()),
+            (StartMode::Resume(answers), Some(past)) => {
                 Self::resume((hold, past), answers, (graph, options), now).await
             }
-            (Begin::Turn(input), past) => {
+            (StartMode::Turn(input), past) => {
                 hold.begin(&origin(&options));
                 let (graph, run_id) = (Arc::clone(graph), options.run_id.clone());
                 let run = match past {
@@ -79,13 +79,13 @@ impl Begun {
     }
 
     async fn resume(
-        (mut hold, past): (Box<dyn Hold>, Past),
+        (mut hold, past): (Box<dyn ThreadLease>, ThreadContents),
         answers: Vec<(String, Json)>,
         (graph, mut options): (&Arc<Graph<Json>>, Options),
         now: Time,
     ) -> Result<Self, Fault> {
-        let Past { mut memory, run } = past;
-        if let Some(Origin { run_id, seed, mark }) = run {
+        let ThreadContents { mut memory, run } = past;
+        if let Some(RunOrigin { run_id, seed, mark }) = run {
             (options.run_id, options.seed, options.mark) = (run_id, seed, mark);
         }
         hold.begin(&origin(&options));
@@ -115,7 +115,7 @@ impl Begun {
         graph: &Arc<Graph<Json>>,
         memory: RecoveredRun<Json>,
         options: Options,
-        hold: Option<Box<dyn Hold>>,
+        hold: Option<Box<dyn ThreadLease>>,
         now: Time,
     ) -> Self {
         let run_id = options.run_id.clone();
@@ -145,8 +145,8 @@ fn answered(
     })
 }
 
-fn origin(options: &Options) -> Origin {
-    Origin { run_id: options.run_id.clone(), seed: options.seed, mark: options.mark }
+fn origin(options: &Options) -> RunOrigin {
+    RunOrigin { run_id: options.run_id.clone(), seed: options.seed, mark: options.mark }
 }
 
 fn nothing() -> Fault {

@@ -7,23 +7,24 @@ use antiphon_core::task::{TaskId, TaskOutcome};
 use serde_json::Value as Json;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
-use super::contain::Panic;
+use super::contain::CaughtPanic;
 
 /// What came of a task, or the panic it ended with; none if it was stopped.
-pub(super) type Answer = Option<Result<TaskOutcome<Json>, Panic>>;
+pub(super) type TaskAnswer = Option<Result<TaskOutcome<Json>, CaughtPanic>>;
 
 /// Work under way.
-pub(super) type Job = Pin<Box<dyn Future<Output = Result<TaskOutcome<Json>, Panic>> + Send>>;
+pub(super) type TaskFuture =
+    Pin<Box<dyn Future<Output = Result<TaskOutcome<Json>, CaughtPanic>> + Send>>;
 
 /// Stops all of them when it is dropped.
 #[derive(Default)]
-pub(super) struct Children {
-    set: JoinSet<(TaskId, Result<TaskOutcome<Json>, Panic>)>,
+pub(super) struct TaskSet {
+    set: JoinSet<(TaskId, Result<TaskOutcome<Json>, CaughtPanic>)>,
     handles: BTreeMap<TaskId, AbortHandle>,
 }
 
-impl Children {
-    pub(super) fn spawn(&mut self, id: TaskId, job: Job) {
+impl TaskSet {
+    pub(super) fn spawn(&mut self, id: TaskId, job: TaskFuture) {
         let handle = self.set.spawn(async move { (id, job.await) });
         self.handles.insert(id, handle);
     }
@@ -48,7 +49,7 @@ impl Children {
 
     /// The next task that has ended. Never ends if there is none; nothing is
     /// lost if the future is dropped.
-    pub(super) async fn next(&mut self) -> (TaskId, Answer) {
+    pub(super) async fn next(&mut self) -> (TaskId, TaskAnswer) {
         loop {
             let Some(joined) = self.set.join_next().await else {
                 return std::future::pending().await;
@@ -60,7 +61,7 @@ impl Children {
     }
 
     /// A task that has ended by now.
-    pub(super) fn try_next(&mut self) -> Option<(TaskId, Answer)> {
+    pub(super) fn try_next(&mut self) -> Option<(TaskId, TaskAnswer)> {
         loop {
             let joined = self.set.try_join_next()?;
             if let Some(ended) = self.strike_off(joined) {
@@ -72,15 +73,15 @@ impl Children {
     /// None if nobody counts on the task any more.
     fn strike_off(
         &mut self,
-        joined: Result<(TaskId, Result<TaskOutcome<Json>, Panic>), JoinError>,
-    ) -> Option<(TaskId, Answer)> {
+        joined: Result<(TaskId, Result<TaskOutcome<Json>, CaughtPanic>), JoinError>,
+    ) -> Option<(TaskId, TaskAnswer)> {
         let (id, answer) = match joined {
             Ok((id, answer)) => (id, Some(answer)),
             Err(error) => {
                 let known = self.handles.iter().find(|(_, handle)| handle.id() == error.id());
                 let id = *known?.0;
                 let panic = error.try_into_panic().ok();
-                (id, panic.map(|payload| Err(Panic::of(&*payload))))
+                (id, panic.map(|payload| Err(CaughtPanic::of(&*payload))))
             }
         };
         self.handles.remove(&id)?;

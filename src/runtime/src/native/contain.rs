@@ -17,9 +17,9 @@ use crate::host::Host;
 
 /// What a panic said.
 #[derive(Debug)]
-pub(super) struct Panic(String);
+pub(super) struct CaughtPanic(String);
 
-impl Panic {
+impl CaughtPanic {
     pub(super) fn of(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
@@ -39,12 +39,12 @@ impl Panic {
 }
 
 /// Runs a future to its end or its panic.
-pub(super) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Panic> {
+pub(super) async fn contained<T>(work: impl Future<Output = T>) -> Result<T, CaughtPanic> {
     let mut work = pin!(work);
     // After a panic the future is dropped and never polled again.
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
         Ok(poll) => poll.map(Ok),
-        Err(payload) => Poll::Ready(Err(Panic::of(&*payload))),
+        Err(payload) => Poll::Ready(Err(CaughtPanic::of(&*payload))),
     })
     .await
 }
@@ -61,12 +61,12 @@ impl<H: Host + ?Sized> Rules<Json> for HostRules<'_, H> {
     ) -> Result<Json, Fault> {
         let rule = at.rule;
         catch_unwind(AssertUnwindSafe(|| self.0.reduce(at, old, new)))
-            .unwrap_or_else(|payload| Err(Panic::of(&*payload).of_rule("merge rule", rule)))
+            .unwrap_or_else(|payload| Err(CaughtPanic::of(&*payload).of_rule("merge rule", rule)))
     }
 
     fn route(&mut self, router: u32, view: &View<'_, Json>) -> Result<Destinations<Json>, Failure> {
         let routed = catch_unwind(AssertUnwindSafe(|| self.0.route(router, view)))
-            .unwrap_or_else(|payload| Err(Panic::of(&*payload).of_rule("router", router)));
+            .unwrap_or_else(|payload| Err(CaughtPanic::of(&*payload).of_rule("router", router)));
         routed.map_err(Failure::from)
     }
 }

@@ -5,25 +5,25 @@ use antiphon_core::run::Run;
 use antiphon_core::{Fault, Time};
 use serde_json::Value as Json;
 
-use super::Rest;
-use crate::place::Hold;
-use crate::store::Answer;
+use super::RunEnd;
+use crate::store::StoreFuture;
+use crate::thread_ref::ThreadLease;
 
-pub(super) struct Kept {
-    hold: Option<Box<dyn Hold>>,
+pub(super) struct RunCommitter {
+    hold: Option<Box<dyn ThreadLease>>,
     /// The commit that has to be durable before the run goes on.
-    awaited: Option<(u64, Answer<()>)>,
+    awaited: Option<(u64, StoreFuture<()>)>,
     /// Why nothing is kept any more.
     failed: Option<Fault>,
 }
 
-impl Kept {
+impl RunCommitter {
     /// The run is kept nowhere: its commits are accepted at once.
     pub(super) const fn nowhere() -> Self {
         Self::of(None)
     }
 
-    pub(super) const fn of(hold: Option<Box<dyn Hold>>) -> Self {
+    pub(super) const fn of(hold: Option<Box<dyn ThreadLease>>) -> Self {
         Self { hold, awaited: None, failed: None }
     }
 
@@ -45,7 +45,7 @@ impl Kept {
         run: &mut Run<Json>,
         commit: &Commit<Json>,
         now: Time,
-    ) -> Result<Option<Answer<()>>, Fault> {
+    ) -> Result<Option<StoreFuture<()>>, Fault> {
         let hold = self.hold.as_mut().filter(|_| self.failed.is_none());
         let kept = hold.map_or(Ok(None), |hold| hold.keep(commit, &|| None, now));
         kept.inspect_err(|fault| self.heed(run, (0, Err(fault.clone())), now))
@@ -83,7 +83,7 @@ impl Kept {
     }
 
     /// Where the run rests, once its thread says so too.
-    pub(super) async fn rest(&mut self, rest: Result<Rest, Fault>) -> Result<Rest, Fault> {
+    pub(super) async fn rest(&mut self, rest: Result<RunEnd, Fault>) -> Result<RunEnd, Fault> {
         let closed = match self.hold.take() {
             Some(hold) => hold.close().await,
             None => Ok(()),

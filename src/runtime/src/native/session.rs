@@ -13,41 +13,41 @@ use antiphon_core::{Category, Fault, Time};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::children::{Answer, Children};
+use super::children::{TaskAnswer, TaskSet};
 use super::contain::HostRules;
-use super::kept::Kept;
-use super::work::{Desk, may_hang};
-use super::{Driver, Rest};
-use crate::host::{Begins, Host, Signal, cancelled};
-use crate::store::Answer as Stored;
+use super::kept::RunCommitter;
+use super::work::{CallServices, may_hang};
+use super::{Driver, RunEnd};
+use crate::host::{CallAdmission, Host, TaskSignal, cancelled};
+use crate::store::StoreFuture as Stored;
 
 pub(super) struct Session<'d, H: ?Sized> {
     driver: &'d Driver<H>,
     run: &'d mut Run<Json>,
-    kept: Kept,
-    desk: Desk,
-    children: Children,
-    signals: UnboundedReceiver<Signal>,
+    kept: RunCommitter,
+    desk: CallServices,
+    children: TaskSet,
+    signals: UnboundedReceiver<TaskSignal>,
     /// The task that has just ended and still has to be heard.
     ending: Option<TaskId>,
-    alarm: Option<Alarm>,
+    alarm: Option<PendingAlarm>,
     stopped: bool,
 }
 
 /// The instant the run waits for, and the clock's promise of it.
-type Alarm = (Time, Pin<Box<dyn Future<Output = ()> + Send>>);
+type PendingAlarm = (Time, Pin<Box<dyn Future<Output = ()> + Send>>);
 
 impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
-    pub(super) fn new(driver: &'d Driver<H>, run: &'d mut Run<Json>, kept: Kept) -> Self {
+    pub(super) fn new(driver: &'d Driver<H>, run: &'d mut Run<Json>, kept: RunCommitter) -> Self {
         let (sender, signals) = unbounded_channel();
         let streams = driver.watchers.iter().any(|watcher| watcher.wants_chunks());
-        let desk = Desk { clock: Arc::clone(&driver.clock), signals: sender, streams };
+        let desk = CallServices { clock: Arc::clone(&driver.clock), signals: sender, streams };
         Self {
             driver,
             run,
             kept,
             desk,
-            children: Children::default(),
+            children: TaskSet::default(),
             signals,
             ending: None,
             alarm: None,
@@ -55,7 +55,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         }
     }
 
-    pub(super) async fn drive(mut self) -> Result<Rest, Fault> {
+    pub(super) async fn drive(mut self) -> Result<RunEnd, Fault> {
         loop {
             self.heed_stop();
             let now = self.driver.clock.now();
@@ -73,9 +73,9 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                 Effect::Commit(commit) => self.kept.keep(self.run, &commit, now),
                 Effect::Wait(until) => self.wait(until).await?,
                 Effect::Paused(questions) => {
-                    return self.kept.rest(Ok(Rest::Paused(questions))).await;
+                    return self.kept.rest(Ok(RunEnd::Paused(questions))).await;
                 }
-                Effect::Done(ending) => return self.kept.rest(Ok(Rest::Ended(ending))).await,
+                Effect::Done(ending) => return self.kept.rest(Ok(RunEnd::Ended(ending))).await,
                 Effect::Failed(fault) => return self.kept.rest(Err(fault)).await,
             }
         }
@@ -85,7 +85,9 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         if self.stopped {
             return;
         }
-        if let Some(reason) = self.driver.stop.as_ref().and_then(crate::stop::Stop::reason) {
+        if let Some(reason) =
+            self.driver.stop.as_ref().and_then(crate::cancellation::CancellationToken::reason)
+        {
             self.stopped = true;
             self.run.cancel(&reason, self.driver.clock.now());
         }
@@ -172,7 +174,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     }
 
     /// A task has ended, and perhaps others with it.
-    fn take(&mut self, id: TaskId, answer: Answer) {
+    fn take(&mut self, id: TaskId, answer: TaskAnswer) {
         // What it said before it ended comes first.
         self.hear_of(id);
         self.answer(id, answer);
@@ -182,7 +184,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         }
     }
 
-    fn answer(&mut self, id: TaskId, answer: Answer) {
+    fn answer(&mut self, id: TaskId, answer: TaskAnswer) {
         let outcome = match answer {
             Some(Ok(outcome)) => outcome,
             Some(Err(panic)) => TaskOutcome::failed(panic.of_node(&self.run.path(id))),
@@ -201,35 +203,35 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         self.ending = None;
     }
 
-    fn heed(&mut self, signal: Signal) {
+    fn heed(&mut self, signal: TaskSignal) {
         match signal {
-            Signal::Note(id, kind, name, data) if self.is_live(id) => {
+            TaskSignal::Note(id, kind, name, data) if self.is_live(id) => {
                 self.run.note(id, kind, &name, data);
             }
-            Signal::Charge(id, usage) if self.is_live(id) => self.run.charge(id, usage),
-            Signal::Request(id, intent, answer) => {
+            TaskSignal::Charge(id, usage) if self.is_live(id) => self.run.charge(id, usage),
+            TaskSignal::Request(id, intent, answer) => {
                 let live = self.is_live(id);
                 let answered = if live { self.run.request(id, intent) } else { Err(cancelled()) };
                 // Whoever asked may have been stopped meanwhile.
                 let _ = answer.send(answered);
             }
-            Signal::Begin(id, call, answer) => {
+            TaskSignal::Begin(id, call, answer) => {
                 let live = self.is_live(id);
                 let begins = if live { self.begin_call(id, &call) } else { Err(cancelled()) };
                 let _ = answer.send(begins);
             }
-            Signal::End(id, index, came, answer) if self.is_live(id) => {
+            TaskSignal::End(id, index, came, answer) if self.is_live(id) => {
                 let commit = self.run.end_call(id, index, *came);
                 let kept = commit.map_or(Ok(None), |commit| self.keep_call(&commit));
                 // Why it could not be stored ends the run, and says so there.
                 let _ = answer.send(kept.unwrap_or_default());
             }
             // The task is over, and its place may be another's by now.
-            Signal::Note(..) | Signal::Charge(..) | Signal::End(..) => {}
+            TaskSignal::Note(..) | TaskSignal::Charge(..) | TaskSignal::End(..) => {}
         }
     }
 
-    fn begin_call(&mut self, id: TaskId, call: &Call) -> Begins {
+    fn begin_call(&mut self, id: TaskId, call: &Call) -> CallAdmission {
         let mut begun = self.run.begin_call(id, call)?;
         let intent = match &mut begun {
             CallStart::Due(due) => due.intent.take(),
@@ -261,7 +263,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
     }
 }
 
-async fn ring(alarm: &mut Option<Alarm>) {
+async fn ring(alarm: &mut Option<PendingAlarm>) {
     match alarm {
         Some((_, reached)) => reached.await,
         None => std::future::pending().await,

@@ -12,23 +12,28 @@ use antiphon_core::{Fault, ModelRequest, Time};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::children::Job;
+use super::children::TaskFuture;
 use super::contain::contained;
 use crate::clock::Clock;
-use crate::host::{Host, NodeCall, Notes, Signal, Snapshot};
-use crate::port::{CallContext, Chunk};
+use crate::host::{Host, NodeCall, Snapshot, TaskReporter, TaskSignal};
+use crate::port::{CallContext, ReplyChunk};
 
 /// What all calls of a session have in common.
-pub(super) struct Desk {
+pub(super) struct CallServices {
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) signals: UnboundedSender<Signal>,
+    pub(super) signals: UnboundedSender<TaskSignal>,
     /// Whether somebody wants to see replies piece by piece.
     pub(super) streams: bool,
 }
 
-impl Desk {
+impl CallServices {
     /// The work of a task, not begun; none if what it belongs to is gone.
-    pub(super) fn job<H>(&self, host: &Arc<H>, run: &Run<Json>, task: Task<Json>) -> Option<Job>
+    pub(super) fn job<H>(
+        &self,
+        host: &Arc<H>,
+        run: &Run<Json>,
+        task: Task<Json>,
+    ) -> Option<TaskFuture>
     where
         H: Host + ?Sized + 'static,
     {
@@ -39,7 +44,7 @@ impl Desk {
         }
         let (sender, chunks) = unbounded_channel();
         call.cx.chunks = Some(sender);
-        let relay = Relay { id: task.id, chunks, signals: self.signals.clone() };
+        let relay = ChunkRelay { id: task.id, chunks, signals: self.signals.clone() };
         Some(Box::pin(contained(relay.around(perform(host, call, task.work)))))
     }
 
@@ -71,7 +76,7 @@ impl Desk {
             answers: run.answers(origin.unit, origin.slot).to_vec(),
             handles: handled.map(|(node, fault)| (node, fault.clone())),
             cx,
-            notes: Notes::new(id, self.signals.clone()),
+            notes: TaskReporter::new(id, self.signals.clone()),
             calls: AtomicU64::new(0),
         })
     }
@@ -140,13 +145,13 @@ where
 }
 
 /// Passes pieces of replies from a call on to the run.
-struct Relay {
+struct ChunkRelay {
     id: TaskId,
-    chunks: UnboundedReceiver<Chunk>,
-    signals: UnboundedSender<Signal>,
+    chunks: UnboundedReceiver<ReplyChunk>,
+    signals: UnboundedSender<TaskSignal>,
 }
 
-impl Relay {
+impl ChunkRelay {
     /// Polls `work`, and passes on what it has said after each poll.
     async fn around<T>(mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
@@ -168,9 +173,9 @@ impl Relay {
         .await
     }
 
-    fn pass_on(&self, chunk: Chunk) {
+    fn pass_on(&self, chunk: ReplyChunk) {
         let (kind, name, data) = chunk.into_event();
         // A run that has ended takes no more notes.
-        let _ = self.signals.send(Signal::Note(self.id, kind, name.to_owned(), data));
+        let _ = self.signals.send(TaskSignal::Note(self.id, kind, name.to_owned(), data));
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Job, Outcome, Probe, Trouble};
+use super::{GuestFault, JobOutcome, SandboxJob, SandboxProbe};
 
 /// Says why a job must stop, once it must. Asked often, from the thread that
 /// waits for the job; it must not block.
-pub type Halt<'a> = &'a (dyn Fn() -> Option<String> + Sync);
+pub type StopCheck<'a> = &'a (dyn Fn() -> Option<String> + Sync);
 
 /// The functions of the host that a guest may call, and nothing else of it.
 ///
@@ -40,29 +40,39 @@ pub struct CallError {
 /// An engine that runs code which must be able to do no harm.
 pub trait Sandbox: Send + Sync {
     /// What it promises on this machine; asked once, then remembered.
-    fn probe(&self) -> Probe;
+    fn probe(&self) -> SandboxProbe;
 
     /// Runs a job in a clean interpreter, and leaves nothing of it behind.
     /// Returns when the job has ended, at the latest shortly after its
     /// deadline or after `halt` gave a reason.
-    fn run(&self, job: &Job, host: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome;
+    fn run(
+        &self,
+        job: &SandboxJob,
+        host: Option<Arc<dyn HostCalls>>,
+        halt: StopCheck<'_>,
+    ) -> JobOutcome;
 
     /// Opens an interpreter that keeps its names from job to job.
     ///
     /// # Errors
     /// `unavailable` if no worker can be had.
-    fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>>;
+    fn open(&self) -> Result<Box<dyn Session>, Box<GuestFault>>;
 }
 
 /// An interpreter that lives on between jobs.
 pub trait Session: Send {
     /// Runs a job in it. A job that breaks a limit, crashes or is cancelled
     /// ends the session: those that follow are `crashed`.
-    fn run(&mut self, job: &Job, host: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome;
+    fn run(
+        &mut self,
+        job: &SandboxJob,
+        host: Option<Arc<dyn HostCalls>>,
+        halt: StopCheck<'_>,
+    ) -> JobOutcome;
 
     /// The state of the interpreter as bytes, where the engine can do that.
     ///
     /// # Errors
     /// What kept the engine from it.
-    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<Trouble>>;
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<GuestFault>>;
 }

@@ -5,25 +5,25 @@ use serde_json::{Map, Value as Json};
 
 /// A piece of source text with what it is given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Job {
+pub struct SandboxJob {
     /// The source text.
     pub code: String,
     /// What tracebacks call it.
     pub name: String,
     /// What is wanted back beside its output.
-    pub want: Vec<Want>,
+    pub want: Vec<JobOutput>,
     /// Tagged values by the names they get.
     pub inputs: Map<String, Json>,
     /// Arrow IPC streams by the names they get.
     pub tables: Vec<(String, Vec<u8>)>,
     /// The host's functions that it may call.
-    pub functions: Vec<Function>,
+    pub functions: Vec<HostFunction>,
 }
 
 /// Something that can be asked of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Want {
+pub enum JobOutput {
     /// The value of the last expression.
     Value,
     /// The names it assigned.
@@ -36,7 +36,7 @@ pub enum Want {
 
 /// A function of the host's, as the guest sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Function {
+pub struct HostFunction {
     /// The name that the guest calls.
     pub name: String,
     /// Its docstring.

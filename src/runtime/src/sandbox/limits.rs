@@ -13,7 +13,7 @@ const GIB: u64 = 1 << 30;
 
 /// What a job may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// From its start to its end, host calls included. 5 s; at most 300 s.
     pub wall: Duration,
     /// Processor time. `wall` and a second; at most 301 s.
@@ -45,7 +45,7 @@ pub struct Limits {
 
 /// What cannot be set, because nobody needs more of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Budget {
+pub struct SandboxBudget {
     /// Bytes of the value as JSON.
     pub value_bytes: u64,
     /// Nodes of a value.
@@ -77,30 +77,30 @@ pub struct Budget {
 }
 
 /// A row of the table: name, default, ceiling.
-struct Row(&'static str, u64, u64);
+struct LimitRow(&'static str, u64, u64);
 
 /// Seconds for `wall` and `cpu`, bytes or numbers for the rest. The default
 /// of `cpu` follows `wall`.
-const ROWS: [Row; 13] = [
-    Row("wall", 5, 300),
-    Row("cpu", 6, 301),
-    Row("memory", 256 * MIB, 8 * GIB),
-    Row("stdout", 256 * KIB, 16 * MIB),
-    Row("stderr", 256 * KIB, 16 * MIB),
-    Row("value", MIB, 16 * MIB),
-    Row("locals", MIB, 16 * MIB),
-    Row("tables", 64 * MIB, GIB),
-    Row("figures", 5 * MIB, 64 * MIB),
-    Row("host_calls", 1_000, 100_000),
-    Row("scratch", 16 * MIB, GIB),
-    Row("files", 64, 1_024),
-    Row("source", 256 * KIB, MIB),
+const ROWS: [LimitRow; 13] = [
+    LimitRow("wall", 5, 300),
+    LimitRow("cpu", 6, 301),
+    LimitRow("memory", 256 * MIB, 8 * GIB),
+    LimitRow("stdout", 256 * KIB, 16 * MIB),
+    LimitRow("stderr", 256 * KIB, 16 * MIB),
+    LimitRow("value", MIB, 16 * MIB),
+    LimitRow("locals", MIB, 16 * MIB),
+    LimitRow("tables", 64 * MIB, GIB),
+    LimitRow("figures", 5 * MIB, 64 * MIB),
+    LimitRow("host_calls", 1_000, 100_000),
+    LimitRow("scratch", 16 * MIB, GIB),
+    LimitRow("files", 64, 1_024),
+    LimitRow("source", 256 * KIB, MIB),
 ];
 
 /// Below this an interpreter cannot even say that it has no room.
 const LEAST_FILES: u64 = 8;
 
-impl Default for Limits {
+impl Default for SandboxLimits {
     fn default() -> Self {
         let [
             _,
@@ -135,7 +135,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl SandboxLimits {
     /// The complete table out of those that are given by name: what is missing
     /// has its default (`data`: for jobs with packages for data), what is null
     /// its ceiling.
@@ -193,8 +193,8 @@ impl Limits {
     }
 
     /// What the guest's encoder has to keep to.
-    pub fn budget(&self) -> Budget {
-        Budget {
+    pub fn budget(&self) -> SandboxBudget {
+        SandboxBudget {
             value_bytes: self.value,
             value_nodes: 100_000,
             value_depth: 64,
@@ -236,8 +236,8 @@ impl Limits {
     }
 }
 
-fn within(row: &Row, number: &Number) -> Result<(), Fault> {
-    let Row(name, _, ceiling) = *row;
+fn within(row: &LimitRow, number: &Number) -> Result<(), Fault> {
+    let LimitRow(name, _, ceiling) = *row;
     let value = number.as_f64().unwrap_or_default();
     if value <= 0.0 {
         return Err(invalid(format!("`{name}` must be above zero, found: {number}"))

@@ -6,24 +6,24 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::{Kind, Trouble};
+use super::{GuestFault, GuestFaultKind};
 
 /// What came of a job. Everything but `usage`, `truncated` and troubles of
 /// the host's own is what the guest says, checked for its form and its size.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// The value of the last expression, tagged; none if there is no such value.
     pub value: Option<Json>,
     /// Why the value could not be brought out.
-    pub value_error: Option<Trouble>,
+    pub value_error: Option<GuestFault>,
     /// Tagged values by name.
     pub locals: Map<String, Json>,
     /// Names that could not be brought out, and why.
-    pub local_errors: BTreeMap<String, Trouble>,
+    pub local_errors: BTreeMap<String, GuestFault>,
     /// Tables, in the order the guest gave.
-    pub tables: Vec<Table>,
+    pub tables: Vec<JobTable>,
     /// Tables that could not be brought out, and why.
-    pub table_errors: BTreeMap<String, Trouble>,
+    pub table_errors: BTreeMap<String, GuestFault>,
     /// PNG images, unchecked, in the order they were opened.
     pub figures: Vec<Vec<u8>>,
     /// The head of what was written to descriptor 1.
@@ -33,21 +33,21 @@ pub struct Outcome {
     /// Which of `stdout` and `stderr` are cut.
     pub truncated: Vec<&'static str>,
     /// How it went wrong, if it did.
-    pub error: Option<Trouble>,
+    pub error: Option<GuestFault>,
     /// What it took.
-    pub usage: Usage,
+    pub usage: JobUsage,
 }
 
-impl Outcome {
+impl JobOutcome {
     /// An outcome that is nothing but its trouble.
-    pub fn failed(kind: Kind, message: impl Into<String>) -> Self {
-        Self { error: Some(Trouble::new(kind, message)), ..Self::default() }
+    pub fn failed(kind: GuestFaultKind, message: impl Into<String>) -> Self {
+        Self { error: Some(GuestFault::new(kind, message)), ..Self::default() }
     }
 }
 
 /// A table that came out: an Arrow IPC stream that nobody has looked into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct JobTable {
     /// The name it has in the guest.
     pub name: String,
     /// How many rows the guest says it has.
@@ -60,7 +60,7 @@ pub struct Table {
 
 /// What a job took, measured outside of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Usage {
+pub struct JobUsage {
     /// From the call to its end, host calls included.
     pub wall: Duration,
     /// Processor time of the worker.
@@ -71,13 +71,13 @@ pub struct Usage {
     /// Calls of the host's functions.
     pub host_calls: u64,
     /// Where the worker came from.
-    pub start: Start,
+    pub start: WorkerOrigin,
 }
 
 /// Where a worker came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Start {
+pub enum WorkerOrigin {
     /// It was waiting.
     Spare,
     /// It was forked for this job.
@@ -89,7 +89,7 @@ pub enum Start {
     Cold,
 }
 
-impl Start {
+impl WorkerOrigin {
     /// Its name in results.
     pub const fn as_str(self) -> &'static str {
         match self {

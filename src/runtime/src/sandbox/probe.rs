@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// What an engine can promise on this machine, seen and not assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub struct SandboxProbe {
     /// The engine's name.
     pub engine: &'static str,
     /// Whether it may be used.
@@ -19,7 +19,7 @@ pub struct Probe {
     pub missing: Vec<String>,
 }
 
-impl Probe {
+impl SandboxProbe {
     /// An engine that cannot be used here, and why.
     pub fn refused(engine: &'static str, missing: impl Into<String>) -> Self {
         Self {

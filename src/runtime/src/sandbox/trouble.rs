@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What kind of trouble it is: stable names that callers decide by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum GuestFaultKind {
     /// The code raised an exception.
     PythonError,
     /// The text is no program.
@@ -44,7 +44,7 @@ pub enum Kind {
     Unavailable,
 }
 
-impl Kind {
+impl GuestFaultKind {
     /// All kinds.
     pub const ALL: [Self; 17] = [
         Self::PythonError,
@@ -106,7 +106,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for GuestFaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -114,9 +114,9 @@ impl fmt::Display for Kind {
 
 /// One trouble, with what is known of its place in the guest's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct GuestFault {
     /// What kind it is.
-    pub kind: Kind,
+    pub kind: GuestFaultKind,
     /// One sentence, or the message of the guest's exception.
     pub message: String,
     /// Name of the guest's exception type.
@@ -133,12 +133,12 @@ pub struct Trouble {
     pub source: Option<String>,
     /// The guest's own frames, the innermost last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frames: Option<Vec<Frame>>,
+    pub frames: Option<Vec<GuestFrame>>,
 }
 
 /// A frame of the guest's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
+pub struct GuestFrame {
     /// Line in the guest's text.
     pub line: u64,
     /// The function, or `<module>`.
@@ -148,9 +148,9 @@ pub struct Frame {
     pub source: String,
 }
 
-impl Trouble {
+impl GuestFault {
     /// A trouble without a place.
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: GuestFaultKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),

@@ -15,7 +15,7 @@ use super::Watcher;
 /// and counted; whatever else happens is kept beyond that, so that only
 /// pieces are ever lost.
 pub fn subscribe(capacity: usize) -> (Arc<Feed>, Subscription) {
-    let queue = Arc::new(Mutex::new(Queue::default()));
+    let queue = Arc::new(Mutex::new(FeedQueue::default()));
     let feed = Feed { queue: Arc::clone(&queue), capacity: capacity.max(1) };
     (Arc::new(feed), Subscription { queue })
 }
@@ -23,7 +23,7 @@ pub fn subscribe(capacity: usize) -> (Arc<Feed>, Subscription) {
 /// The run's end of a queue; the reader sees the end once it is dropped.
 #[derive(Debug)]
 pub struct Feed {
-    queue: Arc<Mutex<Queue>>,
+    queue: Arc<Mutex<FeedQueue>>,
     capacity: usize,
 }
 
@@ -63,7 +63,7 @@ impl Drop for Feed {
 /// The reader's end of a queue.
 #[derive(Debug)]
 pub struct Subscription {
-    queue: Arc<Mutex<Queue>>,
+    queue: Arc<Mutex<FeedQueue>>,
 }
 
 impl Subscription {
@@ -102,7 +102,7 @@ impl Drop for Subscription {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct FeedQueue {
     events: VecDeque<Arc<Event>>,
     /// The last event that was left out, and how many since the last marker.
     missed: Option<(Arc<Event>, u64)>,
@@ -112,7 +112,7 @@ struct Queue {
     unread: bool,
 }
 
-impl Queue {
+impl FeedQueue {
     fn miss(&mut self, event: &Arc<Event>) {
         let before = self.missed.take().map_or(0, |(_, count)| count);
         self.missed = Some((Arc::clone(event), before + 1));
@@ -138,6 +138,6 @@ impl Queue {
     }
 }
 
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+fn lock(queue: &Mutex<FeedQueue>) -> MutexGuard<'_, FeedQueue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

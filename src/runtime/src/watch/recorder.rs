@@ -11,11 +11,11 @@ use super::Watcher;
 #[derive(Debug)]
 pub struct Recorder {
     limit: usize,
-    tape: Mutex<Tape>,
+    tape: Mutex<RecorderState>,
 }
 
 #[derive(Debug, Default)]
-struct Tape {
+struct RecorderState {
     events: Vec<Arc<Event>>,
     dropped: u64,
 }
@@ -44,7 +44,7 @@ impl Recorder {
         self.tape().dropped
     }
 
-    fn tape(&self) -> MutexGuard<'_, Tape> {
+    fn tape(&self) -> MutexGuard<'_, RecorderState> {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use antiphon_core::budget::{Dimension, Limits};
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::START;
 use antiphon_core::run::Options;
-use antiphon_runtime::{Clock, Driver, Rest};
+use antiphon_runtime::{Clock, Driver, RunEnd};
 use serde_json::json;
 
 use crate::support::{
@@ -31,7 +31,7 @@ async fn parallel_nodes_overlap_and_write_in_the_order_of_the_graph() {
     let (mut run, start) = (run(&graph, &clock), clock.now());
     let driver = Driver::new(Arc::new(host), clock.clone());
     let rest = in_virtual_time(&clock, driver.run(&mut run)).await;
-    assert_eq!(rest, Ok(Rest::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
     assert_eq!(held(&run, "log"), json!(["slow", "fast", "middling"]));
     assert_eq!(clock.now().since(start), ms(3_000));
 }
@@ -79,7 +79,7 @@ async fn a_run_that_never_waits_lets_others_run() {
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
     let host = Parts::default().node("a", |_| async { nothing() });
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(Rest::Ended(Ending::Budget(Dimension::Supersteps))));
+    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Budget(Dimension::Supersteps))));
     assert!(turns.load(Ordering::SeqCst) >= 5, "{turns:?}");
     other.abort();
 }
@@ -105,7 +105,7 @@ fn e20_runs_on_eight_threads_come_to_what_runs_in_turn_come_to() {
         let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
         let driver = Driver::new(Arc::clone(&host), clock);
         let rest = runtime.block_on(driver.run(&mut run)).unwrap();
-        assert_eq!(rest, Rest::Ended(Ending::Budget(Dimension::Supersteps)));
+        assert_eq!(rest, RunEnd::Ended(Ending::Budget(Dimension::Supersteps)));
         held(&run, "log")
     };
     let in_turn: Vec<_> = (0..8).map(|_| drive()).collect();

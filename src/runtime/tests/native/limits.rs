@@ -12,7 +12,7 @@ use antiphon_core::graph::{END, NodePolicy, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Jitter, ModelRequest, RetryPolicy, Time};
-use antiphon_runtime::{Clock, Driver, Model, Rest};
+use antiphon_runtime::{Clock, Driver, Model, RunEnd};
 use serde_json::json;
 
 use crate::support::guard::Alive;
@@ -52,7 +52,7 @@ async fn e09_a_tool_that_never_returns_is_stopped_with_its_node() {
         let late = Instant::now();
         (drive.await, late.elapsed())
     };
-    assert_eq!(rest, Ok(Rest::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
     assert!(took < ms(50), "{took:?}");
     assert_eq!(alive.ended(), 1);
     assert_eq!(held(&run, "errors")[0]["category"], json!("timeout"));
@@ -124,7 +124,7 @@ async fn e10_a_tool_gets_the_shorter_of_its_time_out_and_what_the_run_has_left()
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
     let start = clock.now();
     let rest = Driver::new(Arc::new(host), clock.clone()).run(&mut run).await;
-    assert_eq!(rest, Ok(Rest::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
     let [patient, hasty, own] = [1_000, 200, 1_000].map(|delay| Some(start + ms(delay)));
     assert_eq!(*seen.lock().unwrap(), [patient, hasty, own]);
 }
@@ -154,7 +154,7 @@ async fn e10_a_tool_of_a_node_is_given_up_after_its_own_time_out() {
     let (mut run, start) = (run(&graph, &clock), clock.now());
     let driver = Driver::new(Arc::new(host), clock.clone());
     let rest = in_virtual_time(&clock, driver.run(&mut run)).await;
-    assert_eq!(rest, Ok(Rest::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!("tool_timeout"));
     assert_eq!(clock.now().since(start), ms(300));
     assert_eq!(alive.ended(), 1);
@@ -188,7 +188,7 @@ async fn e18_a_spent_budget_of_model_calls_leads_where_the_graph_says() {
     let limits = Limits { model_calls: Some(3), ..Limits::default() };
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(Rest::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
     assert_eq!(held(&run, "log"), json!(["more", "more", "more"]));
     assert_eq!(held(&run, "answer"), json!("with what is known"));
     let spent = run.budget().spent();
@@ -218,7 +218,7 @@ async fn a_transient_failure_is_tried_again_after_its_pause() {
     let (mut run, start) = (run(&graph, &clock), clock.now());
     let driver = Driver::new(Arc::new(host), clock.clone());
     let rest = in_virtual_time(&clock, driver.run(&mut run)).await;
-    assert_eq!(rest, Ok(Rest::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!(3));
     assert_eq!(clock.now().since(start), ms(3_000));
 }

@@ -1,7 +1,7 @@
 //! Tables and figures that follow an outcome: each has a bound, all together have one, and
 //! each is checked before the next is waited for.
 
-use antiphon_runtime::sandbox::{Budget, Table};
+use antiphon_runtime::sandbox::{JobTable, SandboxBudget};
 
 use super::body::{self, Body};
 use crate::check;
@@ -9,7 +9,7 @@ use crate::check;
 /// What has come so far, and was found to be sound.
 #[derive(Default)]
 pub(super) struct Attached {
-    tables: Vec<Table>,
+    tables: Vec<JobTable>,
     figures: Vec<Vec<u8>>,
     /// Bytes of tables, and of figures.
     taken: (u64, u64),
@@ -17,7 +17,7 @@ pub(super) struct Attached {
 
 impl Attached {
     /// Most bytes that the next one may have.
-    pub(super) fn bound(&self, announced: &[body::Table], budget: &Budget) -> u64 {
+    pub(super) fn bound(&self, announced: &[body::Table], budget: &SandboxBudget) -> u64 {
         if self.tables.len() < announced.len() {
             budget.table_bytes.min(budget.tables_bytes.saturating_sub(self.taken.0))
         } else {
@@ -32,7 +32,7 @@ impl Attached {
         &mut self,
         bytes: Vec<u8>,
         announced: &[body::Table],
-        budget: &Budget,
+        budget: &SandboxBudget,
     ) -> Result<(), String> {
         let size = bytes.len() as u64;
         if let Some(about) = announced.get(self.tables.len()) {
@@ -40,7 +40,7 @@ impl Attached {
                 check::table(&bytes).map_err(|why| format!("what it sent is no table: {why}"))?;
             // What is said of it is not believed.
             let check::Extent { rows, columns } = extent;
-            self.tables.push(Table { name: about.name.clone(), rows, columns, bytes });
+            self.tables.push(JobTable { name: about.name.clone(), rows, columns, bytes });
             self.taken.0 += size;
         } else {
             check::figure(&bytes, budget.figure_pixels)
@@ -57,7 +57,7 @@ impl Attached {
     }
 
     /// Tables and figures.
-    pub(super) fn into_parts(self) -> (Vec<Table>, Vec<Vec<u8>>) {
+    pub(super) fn into_parts(self) -> (Vec<JobTable>, Vec<Vec<u8>>) {
         (self.tables, self.figures)
     }
 }

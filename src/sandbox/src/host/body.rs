@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use antiphon_runtime::sandbox::{Budget, Outcome, Trouble, Want, trouble};
+use antiphon_runtime::sandbox::{GuestFault, JobOutcome, JobOutput, SandboxBudget, trouble};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
@@ -29,19 +29,19 @@ pub(super) struct Body {
     #[serde(default, deserialize_with = "present")]
     value: Option<Json>,
     #[serde(default)]
-    value_error: Option<Trouble>,
+    value_error: Option<GuestFault>,
     #[serde(default)]
     locals: Map<String, Json>,
     #[serde(default)]
-    local_errors: BTreeMap<String, Trouble>,
+    local_errors: BTreeMap<String, GuestFault>,
     #[serde(default)]
     pub(super) tables: Vec<Table>,
     #[serde(default)]
-    table_errors: BTreeMap<String, Trouble>,
+    table_errors: BTreeMap<String, GuestFault>,
     #[serde(default)]
     pub(super) figures: u64,
     #[serde(default)]
-    error: Option<Trouble>,
+    error: Option<GuestFault>,
 }
 
 /// A table that follows.
@@ -51,20 +51,20 @@ pub(super) struct Table {
 }
 
 /// The budget of a job that wants this: none for what it does not want.
-pub(super) fn granted(budget: Budget, want: &[Want]) -> Budget {
+pub(super) fn granted(budget: SandboxBudget, want: &[JobOutput]) -> SandboxBudget {
     let if_wanted = |what, most| if want.contains(&what) { most } else { 0 };
-    Budget {
-        value_bytes: if_wanted(Want::Value, budget.value_bytes),
-        locals_bytes: if_wanted(Want::Locals, budget.locals_bytes),
-        local_names: if_wanted(Want::Locals, budget.local_names),
-        tables: if_wanted(Want::Tables, budget.tables),
-        figures: if_wanted(Want::Figures, budget.figures),
+    SandboxBudget {
+        value_bytes: if_wanted(JobOutput::Value, budget.value_bytes),
+        locals_bytes: if_wanted(JobOutput::Locals, budget.locals_bytes),
+        local_names: if_wanted(JobOutput::Locals, budget.local_names),
+        tables: if_wanted(JobOutput::Tables, budget.tables),
+        figures: if_wanted(JobOutput::Figures, budget.figures),
         ..budget
     }
 }
 
 /// Most bytes that an outcome can have.
-pub(super) fn longest(budget: &Budget) -> u64 {
+pub(super) fn longest(budget: &SandboxBudget) -> u64 {
     budget.value_bytes + budget.locals_bytes + AROUND
 }
 
@@ -72,7 +72,7 @@ impl Body {
     /// Reads an outcome.
     ///
     /// Errors: the breach of protocol, in words.
-    pub(super) fn read(text: &[u8], budget: &Budget) -> Result<Self, &'static str> {
+    pub(super) fn read(text: &[u8], budget: &SandboxBudget) -> Result<Self, &'static str> {
         let size = Size {
             bytes: longest(budget),
             nodes: budget.value_nodes * 2,
@@ -102,7 +102,7 @@ impl Body {
     }
 
     /// Refuses what was not asked for.
-    fn check_wanted(&self, budget: &Budget) -> Result<(), &'static str> {
+    fn check_wanted(&self, budget: &SandboxBudget) -> Result<(), &'static str> {
         let value = budget.value_bytes > 0 || (self.value.is_none() && self.value_error.is_none());
         let locals =
             budget.local_names > 0 || (self.locals.is_empty() && self.local_errors.is_empty());
@@ -129,9 +129,9 @@ impl Body {
     /// Checks the values, and makes an outcome of what is left.
     ///
     /// Errors: the breach of protocol, in words.
-    pub(super) fn check(mut self, budget: &Budget) -> Result<Outcome, &'static str> {
+    pub(super) fn check(mut self, budget: &SandboxBudget) -> Result<JobOutcome, &'static str> {
         let size = |bytes| {
-            let Budget { value_nodes: nodes, value_depth: depth, .. } = *budget;
+            let SandboxBudget { value_nodes: nodes, value_depth: depth, .. } = *budget;
             Size { bytes, nodes, depth }.generous()
         };
         if let Some(value) = &self.value
@@ -155,19 +155,19 @@ impl Body {
             }
             locals.insert(name, value);
         }
-        Ok(Outcome {
+        Ok(JobOutcome {
             value: self.value,
             value_error: self.value_error,
             locals,
             local_errors: self.local_errors,
             table_errors: self.table_errors,
             error: self.error,
-            ..Outcome::default()
+            ..JobOutcome::default()
         })
     }
 }
 
-fn over(value: &Json, size: Size) -> Result<Option<Trouble>, &'static str> {
+fn over(value: &Json, size: Size) -> Result<Option<GuestFault>, &'static str> {
     match tagged::check(value, size) {
         Ok(()) if tagged::bytes(value) <= size.bytes => Ok(None),
         Ok(()) | Err(Refusal::TooLarge(_)) => Ok(Some(too_large())),
@@ -186,11 +186,11 @@ fn is_plain(name: &str) -> bool {
     name.chars().take(NAME + 1).count() <= NAME && !name.chars().any(obeys)
 }
 
-fn too_large() -> Trouble {
-    Trouble::new(trouble::Kind::ResultTooLarge, "the value is larger than its limit")
+fn too_large() -> GuestFault {
+    GuestFault::new(trouble::GuestFaultKind::ResultTooLarge, "the value is larger than its limit")
 }
 
-fn cut(trouble: &mut Trouble) {
+fn cut(trouble: &mut GuestFault) {
     shorten(&mut trouble.message, MESSAGE);
     for text in trouble.exception.iter_mut().chain(&mut trouble.source) {
         shorten(text, LINE);

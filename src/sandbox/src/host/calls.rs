@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use antiphon_runtime::sandbox::{Budget, CallError, Function, HostCalls};
+use antiphon_runtime::sandbox::{CallError, HostCalls, HostFunction, SandboxBudget};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
@@ -48,7 +48,7 @@ type Answer = Result<Json, CallError>;
 /// The calls of one job.
 pub(super) struct Calls<'a> {
     host: Option<Arc<dyn HostCalls>>,
-    functions: &'a [Function],
+    functions: &'a [HostFunction],
     most: u64,
     size: Size,
     line: Option<Line>,
@@ -71,9 +71,9 @@ impl<'a> Calls<'a> {
     /// The calls of a job that was granted `functions`.
     pub(super) fn new(
         host: Option<Arc<dyn HostCalls>>,
-        functions: &'a [Function],
+        functions: &'a [HostFunction],
         most: u64,
-        budget: &Budget,
+        budget: &SandboxBudget,
     ) -> Self {
         let size = Size {
             bytes: budget.argument_bytes + AROUND,

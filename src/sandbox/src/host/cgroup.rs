@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use antiphon_runtime::sandbox::Limits;
+use antiphon_runtime::sandbox::SandboxLimits;
 
 const ROOT: &str = "/sys/fs/cgroup";
 /// Processes of a zygote: itself, its guard, and more workers than anybody runs.
@@ -32,7 +32,7 @@ pub(super) struct Group {
 impl Group {
     /// A group with room for the workers of a sandbox with `limits`. One that
     /// cannot be made is an empty one: it is no layer that others rely on.
-    pub(super) fn make(limits: &Limits, spares: usize) -> Self {
+    pub(super) fn make(limits: &SandboxLimits, spares: usize) -> Self {
         let name = format!("antiphon-{}-{}", std::process::id(), crate::wire::count());
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let workers = processors * WORKERS + spares as u64;

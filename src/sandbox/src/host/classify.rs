@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_runtime::sandbox::{Kind, Limits, Trouble};
+use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, SandboxLimits};
 
 use super::calls::Refused;
 use crate::sys::process::End;
@@ -39,12 +39,12 @@ pub(super) struct Manner {
 }
 
 /// The trouble that this is.
-pub(super) fn trouble(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
+pub(super) fn trouble(stop: Stop, manner: &Manner, limits: &SandboxLimits) -> GuestFault {
     let is_late = matches!(stop, Stop::Late(_));
     let mut trouble = reason(stop, manner, limits);
-    if !manner.has_begun && (is_late || trouble.kind == Kind::TimeLimit) {
+    if !manner.has_begun && (is_late || trouble.kind == GuestFaultKind::TimeLimit) {
         // What does not start is no fault of the job.
-        trouble.kind = Kind::Unavailable;
+        trouble.kind = GuestFaultKind::Unavailable;
         if !is_late {
             trouble.message = format!("the worker was not ready for a job: {}", trouble.message);
         }
@@ -52,35 +52,42 @@ pub(super) fn trouble(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
     trouble
 }
 
-fn reason(stop: Stop, manner: &Manner, limits: &Limits) -> Trouble {
+fn reason(stop: Stop, manner: &Manner, limits: &SandboxLimits) -> GuestFault {
     let (kind, message) = match stop {
-        Stop::Late(limit) if manner.has_begun => {
-            (Kind::TimeLimit, format!("the run before went on for longer than {limit:?} more"))
+        Stop::Late(limit) if manner.has_begun => (
+            GuestFaultKind::TimeLimit,
+            format!("the run before went on for longer than {limit:?} more"),
+        ),
+        Stop::Late(limit) => (
+            GuestFaultKind::Crashed,
+            format!("the worker was not ready for a job within {limit:?}"),
+        ),
+        Stop::Time => (GuestFaultKind::TimeLimit, format!("it ran longer than {:?}", limits.wall)),
+        Stop::Output => {
+            (GuestFaultKind::OutputLimit, "it wrote more than anybody would read".to_owned())
         }
-        Stop::Late(limit) => {
-            (Kind::Crashed, format!("the worker was not ready for a job within {limit:?}"))
-        }
-        Stop::Time => (Kind::TimeLimit, format!("it ran longer than {:?}", limits.wall)),
-        Stop::Output => (Kind::OutputLimit, "it wrote more than anybody would read".to_owned()),
-        Stop::Halted(reason) => (Kind::Cancelled, reason),
-        Stop::Call(Refused::Denied(name)) => {
-            (Kind::HostCallDenied, format!("it called a function that it was not given: {name}"))
-        }
+        Stop::Halted(reason) => (GuestFaultKind::Cancelled, reason),
+        Stop::Call(Refused::Denied(name)) => (
+            GuestFaultKind::HostCallDenied,
+            format!("it called a function that it was not given: {name}"),
+        ),
         Stop::Call(Refused::TooMany(most)) => {
-            (Kind::HostCallLimit, format!("it called the host more than {most} times"))
+            (GuestFaultKind::HostCallLimit, format!("it called the host more than {most} times"))
         }
         Stop::Call(Refused::Breach(why)) => {
-            (Kind::Crashed, format!("the worker broke the protocol: {why}"))
+            (GuestFaultKind::Crashed, format!("the worker broke the protocol: {why}"))
         }
-        Stop::Breach(why) => (Kind::Crashed, format!("the worker broke the protocol: {why}")),
+        Stop::Breach(why) => {
+            (GuestFaultKind::Crashed, format!("the worker broke the protocol: {why}"))
+        }
         Stop::Gone => return gone(manner, limits),
     };
-    Trouble::new(kind, message)
+    GuestFault::new(kind, message)
 }
 
-fn gone(&Manner { end, starved, has_begun }: &Manner, limits: &Limits) -> Trouble {
+fn gone(&Manner { end, starved, has_begun }: &Manner, limits: &SandboxLimits) -> GuestFault {
     let Some(end) = end else {
-        return Trouble::new(Kind::Crashed, "the worker is gone, and nobody says why");
+        return GuestFault::new(GuestFaultKind::Crashed, "the worker is gone, and nobody says why");
     };
     // A guest can send itself any signal and leave with any code, so these count only
     // together with what the host knows.
@@ -89,26 +96,29 @@ fn gone(&Manner { end, starved, has_begun }: &Manner, limits: &Limits) -> Troubl
     // passes that off as the limit gains nothing: it might have used the other half.
     let out_of_time = end.cpu >= limits.cpu / 2;
     let (kind, message) = match (end.signal, end.code) {
-        (Some(libc::SIGXCPU | libc::SIGKILL), _) if out_of_time => {
-            (Kind::TimeLimit, format!("it used more processor time than {:?}", limits.cpu))
-        }
+        (Some(libc::SIGXCPU | libc::SIGKILL), _) if out_of_time => (
+            GuestFaultKind::TimeLimit,
+            format!("it used more processor time than {:?}", limits.cpu),
+        ),
         (Some(libc::SIGKILL), _) if starved => {
-            (Kind::MemoryLimit, "all workers together ran out of memory".to_owned())
+            (GuestFaultKind::MemoryLimit, "all workers together ran out of memory".to_owned())
         }
         (Some(libc::SIGXFSZ), _) => {
-            (Kind::DiskLimit, format!("a file grew beyond {} bytes", limits.scratch))
+            (GuestFaultKind::DiskLimit, format!("a file grew beyond {} bytes", limits.scratch))
         }
         (Some(libc::SIGKILL), _) => {
-            (Kind::Crashed, "the worker closed its channel, or was killed".to_owned())
+            (GuestFaultKind::Crashed, "the worker closed its channel, or was killed".to_owned())
         }
-        (Some(signal), _) => (Kind::Crashed, format!("a signal ended the worker: {signal}")),
+        (Some(signal), _) => {
+            (GuestFaultKind::Crashed, format!("a signal ended the worker: {signal}"))
+        }
         (None, Some(UNSEALED)) if !has_begun => {
-            (Kind::Unavailable, "the worker could not be sealed".to_owned())
+            (GuestFaultKind::Unavailable, "the worker could not be sealed".to_owned())
         }
         (None, code) => (
-            Kind::Crashed,
+            GuestFaultKind::Crashed,
             format!("the worker left without an outcome, with code: {}", code.unwrap_or(-1)),
         ),
     };
-    Trouble::new(kind, message)
+    GuestFault::new(kind, message)
 }

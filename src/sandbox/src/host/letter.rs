@@ -1,6 +1,8 @@
 //! What a worker is told of its job.
 
-use antiphon_runtime::sandbox::{Budget, Function, Job, Kind, Limits, Trouble, Want};
+use antiphon_runtime::sandbox::{
+    GuestFault, GuestFaultKind, HostFunction, JobOutput, SandboxBudget, SandboxJob, SandboxLimits,
+};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -11,19 +13,23 @@ use crate::frame;
 struct Letter<'a> {
     code: &'a str,
     name: &'a str,
-    want: &'a [Want],
+    want: &'a [JobOutput],
     inputs: &'a Map<String, Json>,
     tables: Vec<&'a str>,
-    functions: &'a [Function],
-    limits: &'a Budget,
+    functions: &'a [HostFunction],
+    limits: &'a SandboxBudget,
 }
 
 /// The frames that tell a worker its job.
-pub(super) fn letter(job: &Job, limits: &Limits, budget: &Budget) -> Result<Vec<u8>, Box<Trouble>> {
+pub(super) fn letter(
+    job: &SandboxJob,
+    limits: &SandboxLimits,
+    budget: &SandboxBudget,
+) -> Result<Vec<u8>, Box<GuestFault>> {
     const LARGEST: usize = 64 << 20;
     let too_large = |what: &str| {
         let message = format!("what goes in is larger than it may be: {what}");
-        Box::new(Trouble::new(Kind::ResultTooLarge, message))
+        Box::new(GuestFault::new(GuestFaultKind::ResultTooLarge, message))
     };
     if job.code.len() as u64 > limits.source {
         return Err(too_large("the source text"));

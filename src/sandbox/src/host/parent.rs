@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use antiphon_runtime::sandbox::Limits;
+use antiphon_runtime::sandbox::SandboxLimits;
 
 use super::cgroup::Group;
 use super::worker::Worker;
@@ -69,7 +69,7 @@ impl Parent {
     /// more. It dies with the thread that calls this.
     pub(super) fn start(
         settings: &Settings,
-        limits: &Limits,
+        limits: &SandboxLimits,
         shown: &Shown,
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<Self, String> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use antiphon_runtime::sandbox::{Limits, Start};
+use antiphon_runtime::sandbox::{SandboxLimits, WorkerOrigin};
 
 use super::parent::Parent;
 use super::worker::Worker;
@@ -35,7 +35,7 @@ pub(super) struct Pool {
 
 struct Shared {
     settings: Settings,
-    limits: Limits,
+    limits: SandboxLimits,
     shown: Shown,
     verdict: Verdict,
     state: Mutex<State>,
@@ -64,7 +64,12 @@ struct State {
 
 impl Pool {
     /// A pool that starts when it is first asked.
-    pub(super) fn new(settings: Settings, limits: Limits, shown: Shown, verdict: Verdict) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        limits: SandboxLimits,
+        shown: Shown,
+        verdict: Verdict,
+    ) -> Self {
         let shared = Arc::new(Shared {
             settings,
             limits,
@@ -85,11 +90,11 @@ impl Pool {
     }
 
     /// A worker, and where it came from.
-    pub(super) fn take(&self, request: Request) -> Result<(Worker, Start), String> {
+    pub(super) fn take(&self, request: Request) -> Result<(Worker, WorkerOrigin), String> {
         if request == Request::Job
             && let Some(spare) = self.shared.spare()
         {
-            return Ok((spare, Start::Spare));
+            return Ok((spare, WorkerOrigin::Spare));
         }
         // A zygote may have died since it was last seen.
         let mut last = String::new();
@@ -189,8 +194,8 @@ impl Shared {
     }
 
     /// The zygote, started if there is none that can go on.
-    fn parent(&self) -> Result<(Arc<Parent>, Start), String> {
-        let mut start = Start::Fork;
+    fn parent(&self) -> Result<(Arc<Parent>, WorkerOrigin), String> {
+        let mut start = WorkerOrigin::Fork;
         let mut state = self.lock();
         state.failures = 0;
         loop {
@@ -201,7 +206,7 @@ impl Shared {
                 self.changed.notify_all();
                 return Ok((parent, start));
             }
-            start = Start::Cold;
+            start = WorkerOrigin::Cold;
             state.parent = None;
             state.wanted = true;
             state.failed = None;

@@ -8,7 +8,8 @@ use std::{fs, io};
 
 use antiphon_core::Fault;
 use antiphon_runtime::sandbox::{
-    Halt, HostCalls, Isolation, Job, Kind, Limits, Outcome, Probe, Sandbox, Session, Start, Trouble,
+    GuestFault, GuestFaultKind, HostCalls, Isolation, JobOutcome, Sandbox, SandboxJob,
+    SandboxLimits, SandboxProbe, Session, StopCheck, WorkerOrigin,
 };
 
 use super::lineage::Lineage;
@@ -24,16 +25,16 @@ use crate::wire::Request;
 const PROOF: Duration = Duration::from_secs(10);
 
 /// What has been seen in this process, with the settings it depends on.
-type Seen = Mutex<Vec<(Settings, Probe)>>;
+type Seen = Mutex<Vec<(Settings, SandboxProbe)>>;
 
 /// An engine. Dropping it ends whatever it has started.
 pub struct Engine {
     settings: Settings,
-    limits: Limits,
+    limits: SandboxLimits,
     /// Held open, so that what is shown later is what was granted.
     files: Arc<Vec<GrantedFile>>,
     pool: Lineage<Pool>,
-    probe: OnceLock<Probe>,
+    probe: OnceLock<SandboxProbe>,
     closed: Arc<AtomicBool>,
 }
 
@@ -94,8 +95,8 @@ impl Engine {
         self.settings.engine
     }
 
-    fn take(&self, request: Request) -> Result<(Worker, Start), Box<Trouble>> {
-        let unavailable = |why: String| Box::new(Trouble::new(Kind::Unavailable, why));
+    fn take(&self, request: Request) -> Result<(Worker, WorkerOrigin), Box<GuestFault>> {
+        let unavailable = |why: String| Box::new(GuestFault::new(GuestFaultKind::Unavailable, why));
         if self.isolation() != Isolation::None {
             // Seen once, and held against it ever after.
             let probe = self.probe.get_or_init(|| self.remembered());
@@ -132,7 +133,7 @@ impl Engine {
     }
 
     /// What was seen before in this process, with the same interpreter.
-    fn remembered(&self) -> Probe {
+    fn remembered(&self) -> SandboxProbe {
         static SEEN: OnceLock<Lineage<Seen>> = OnceLock::new();
         let own = SEEN.get_or_init(Lineage::new).own(Mutex::default);
         let mut seen = own.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,18 +159,20 @@ impl Engine {
         }
     }
 
-    fn look(&self) -> Probe {
+    fn look(&self) -> SandboxProbe {
         let name = self.settings.engine.as_str();
         let canary = match Canary::plant() {
             Ok(canary) => canary,
-            Err(error) => return Probe::refused(name, format!("no file to look for: {error}")),
+            Err(error) => {
+                return SandboxProbe::refused(name, format!("no file to look for: {error}"));
+            }
         };
         let shown = Shown { files: Arc::default(), canary: Some(canary.0.clone()) };
         let is_closed = || self.is_closed();
-        let started = Parent::start(&self.bare(), &Limits::default(), &shown, &is_closed);
+        let started = Parent::start(&self.bare(), &SandboxLimits::default(), &shown, &is_closed);
         let parent = match started {
             Ok(parent) => parent,
-            Err(why) => return Probe::refused(name, why),
+            Err(why) => return SandboxProbe::refused(name, why),
         };
         let mut probe = told(name, &parent.report);
         let grouped = if parent.is_grouped() { "yes" } else { "no" };
@@ -203,30 +206,37 @@ impl Engine {
 }
 
 impl Sandbox for Engine {
-    fn probe(&self) -> Probe {
+    fn probe(&self) -> SandboxProbe {
         self.probe.get_or_init(|| self.remembered()).clone()
     }
 
-    fn run(&self, job: &Job, host: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+    fn run(
+        &self,
+        job: &SandboxJob,
+        host: Option<Arc<dyn HostCalls>>,
+        halt: StopCheck<'_>,
+    ) -> JobOutcome {
         if let Some(reason) = halt() {
-            return Outcome::failed(Kind::Cancelled, reason);
+            return JobOutcome::failed(GuestFaultKind::Cancelled, reason);
         }
         let mut deaths = 0;
         loop {
             if self.is_closed() {
-                return Outcome::failed(Kind::Cancelled, CLOSED);
+                return JobOutcome::failed(GuestFaultKind::Cancelled, CLOSED);
             }
             let (mut worker, start) = match self.take(Request::Job) {
                 Ok(taken) => taken,
                 Err(_) if self.is_closed() => continue,
-                Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
+                Err(trouble) => {
+                    return JobOutcome { error: Some(*trouble), ..JobOutcome::default() };
+                }
             };
             let ready = self.settings.ready;
             let terms = Terms { limits: &self.limits, ready, halt, lives_on: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
             blame(&self.closed, &mut outcome);
             if let Some(trouble) = &mut outcome.error
-                && trouble.kind == Kind::Crashed
+                && trouble.kind == GuestFaultKind::Crashed
                 && !worker.has_begun
             {
                 // All spares may have died with their zygote.
@@ -249,7 +259,7 @@ impl Sandbox for Engine {
         }
     }
 
-    fn open(&self) -> Result<Box<dyn Session>, Box<Trouble>> {
+    fn open(&self) -> Result<Box<dyn Session>, Box<GuestFault>> {
         let (worker, start) = self.take(Request::Session)?;
         Ok(Box::new(Living {
             worker: Some(worker),
@@ -262,35 +272,43 @@ impl Sandbox for Engine {
 }
 
 /// A worker that died with its zygote because the engine was closed did not crash.
-fn blame(closed: &AtomicBool, outcome: &mut Outcome) {
+fn blame(closed: &AtomicBool, outcome: &mut JobOutcome) {
     if let Some(trouble) = &mut outcome.error
-        && matches!(trouble.kind, Kind::Crashed | Kind::Unavailable)
+        && matches!(trouble.kind, GuestFaultKind::Crashed | GuestFaultKind::Unavailable)
         && closed.load(Ordering::Acquire)
     {
-        *trouble = Trouble::new(Kind::Cancelled, CLOSED);
+        *trouble = GuestFault::new(GuestFaultKind::Cancelled, CLOSED);
     }
 }
 
 /// A worker that lives on between jobs.
 struct Living {
     worker: Option<Worker>,
-    limits: Limits,
+    limits: SandboxLimits,
     ready: Ready,
-    start: Start,
+    start: WorkerOrigin,
     closed: Arc<AtomicBool>,
 }
 
 impl Session for Living {
-    fn run(&mut self, job: &Job, host: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+    fn run(
+        &mut self,
+        job: &SandboxJob,
+        host: Option<Arc<dyn HostCalls>>,
+        halt: StopCheck<'_>,
+    ) -> JobOutcome {
         if let Some(reason) = halt() {
-            return Outcome::failed(Kind::Cancelled, reason);
+            return JobOutcome::failed(GuestFaultKind::Cancelled, reason);
         }
         if self.closed.load(Ordering::Acquire) {
             self.worker = None;
-            return Outcome::failed(Kind::Cancelled, CLOSED);
+            return JobOutcome::failed(GuestFaultKind::Cancelled, CLOSED);
         }
         let Some(worker) = &mut self.worker else {
-            return Outcome::failed(Kind::Crashed, "the session ended with an earlier job");
+            return JobOutcome::failed(
+                GuestFaultKind::Crashed,
+                "the session ended with an earlier job",
+            );
         };
         let terms = Terms { limits: &self.limits, ready: self.ready, halt, lives_on: true };
         if worker.has_begun {
@@ -300,14 +318,14 @@ impl Session for Living {
         // Whatever it would still do belongs to no run, and no limit would hold for it.
         worker.stop();
         blame(&self.closed, &mut outcome);
-        outcome.usage.start = std::mem::replace(&mut self.start, Start::Session);
+        outcome.usage.start = std::mem::replace(&mut self.start, WorkerOrigin::Session);
         if !worker.is_alive() {
             self.worker = None;
         }
         outcome
     }
 
-    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<Trouble>> {
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<GuestFault>> {
         Ok(None)
     }
 }
@@ -351,8 +369,8 @@ fn prove(parent: &Parent) -> Result<Vec<String>, String> {
     })
 }
 
-fn told(engine: &'static str, report: &Report) -> Probe {
-    let mut probe = Probe {
+fn told(engine: &'static str, report: &Report) -> SandboxProbe {
+    let mut probe = SandboxProbe {
         engine,
         ok: false,
         isolation: Isolation::None,

@@ -6,7 +6,10 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_runtime::sandbox::{Budget, Halt, HostCalls, Job, Kind, Limits, Outcome, Usage};
+use antiphon_runtime::sandbox::{
+    GuestFaultKind, HostCalls, JobOutcome, JobUsage, SandboxBudget, SandboxJob, SandboxLimits,
+    StopCheck,
+};
 
 use super::attached::Attached;
 use super::body::{self, Body};
@@ -28,9 +31,9 @@ const CHUNK: usize = 256 << 10;
 
 /// What a job is run with.
 pub(super) struct Terms<'a> {
-    pub(super) limits: &'a Limits,
+    pub(super) limits: &'a SandboxLimits,
     pub(super) ready: Ready,
-    pub(super) halt: Halt<'a>,
+    pub(super) halt: StopCheck<'a>,
     /// The worker has jobs before this one, or after it.
     pub(super) lives_on: bool,
 }
@@ -49,7 +52,7 @@ enum Phase {
 struct Watch<'a> {
     worker: &'a mut Worker,
     terms: &'a Terms<'a>,
-    budget: Budget,
+    budget: SandboxBudget,
     calls: Calls<'a>,
     stdout: Head,
     stderr: Head,
@@ -67,14 +70,14 @@ struct Watch<'a> {
 /// waits until it is gone.
 pub(super) fn run(
     worker: &mut Worker,
-    job: &Job,
+    job: &SandboxJob,
     host: Option<Arc<dyn HostCalls>>,
     terms: &Terms<'_>,
-) -> Outcome {
+) -> JobOutcome {
     let budget = terms.limits.budget();
     let outbox = match letter(job, terms.limits, &budget) {
         Ok(outbox) => outbox,
-        Err(trouble) => return Outcome { error: Some(*trouble), ..Outcome::default() },
+        Err(trouble) => return JobOutcome { error: Some(*trouble), ..JobOutcome::default() },
     };
     let used_before = worker.cpu().unwrap_or_default();
     // What keeps a worker that has had a job is that job's code, and within its limits.
@@ -108,7 +111,7 @@ impl Watch<'_> {
     }
 
     /// Follows the job until there is an outcome, or a reason to stop.
-    fn follow(&mut self) -> Result<Outcome, Stop> {
+    fn follow(&mut self) -> Result<JobOutcome, Stop> {
         let mut asked = Instant::now();
         // A spare, and a worker that lives on, has said long ago that it waits.
         if let Some(outcome) = self.listen()? {
@@ -218,7 +221,7 @@ impl Watch<'_> {
     }
 
     /// Hears what the worker says.
-    fn listen(&mut self) -> Result<Option<Outcome>, Stop> {
+    fn listen(&mut self) -> Result<Option<JobOutcome>, Stop> {
         // No more at once, or a worker that never stops would keep us from the clock.
         for _ in 0..2 {
             let is_more = self.read()?;
@@ -277,7 +280,7 @@ impl Watch<'_> {
         }
     }
 
-    fn hear(&mut self, kind: frame::Kind, text: Vec<u8>) -> Result<Option<Outcome>, Stop> {
+    fn hear(&mut self, kind: frame::Kind, text: Vec<u8>) -> Result<Option<JobOutcome>, Stop> {
         let breach = |why: &str| Stop::Breach(why.to_owned());
         match kind {
             frame::Kind::Ready => self.begin(),
@@ -305,11 +308,11 @@ impl Watch<'_> {
         };
         let (tables, figures) = std::mem::take(&mut self.attached).into_parts();
         let outcome = body.check(&self.budget).map_err(breach)?;
-        Ok(Some(Outcome { tables, figures, ..outcome }))
+        Ok(Some(JobOutcome { tables, figures, ..outcome }))
     }
 
     /// Ends the worker, unless all went well, and says what it all came to.
-    fn conclude(mut self, ended: Result<Outcome, Stop>) -> Outcome {
+    fn conclude(mut self, ended: Result<JobOutcome, Stop>) -> JobOutcome {
         let wall = self.started.elapsed();
         if matches!(ended, Err(Stop::Gone)) {
             self.worker.wait_for_end(LAST_WORDS);
@@ -326,16 +329,16 @@ impl Watch<'_> {
         self.stderr.drain(self.worker.stderr.as_fd());
         let starved = matches!(ended, Err(Stop::Gone)) && self.worker.ran_out_of_memory();
         let manner = Manner { end, starved, has_begun: self.worker.has_begun };
-        let mut outcome = ended.unwrap_or_else(|stop| Outcome {
+        let mut outcome = ended.unwrap_or_else(|stop| JobOutcome {
             error: Some(trouble(stop, &manner, self.terms.limits)),
-            ..Outcome::default()
+            ..JobOutcome::default()
         });
         if self.calls.has_failed
             && let Some(error) = &mut outcome.error
-            && error.kind == Kind::PythonError
+            && error.kind == GuestFaultKind::PythonError
             && error.exception.as_deref() == Some("ToolError")
         {
-            error.kind = Kind::HostCallFailed;
+            error.kind = GuestFaultKind::HostCallFailed;
         }
         outcome.truncated = [("stdout", &self.stdout), ("stderr", &self.stderr)]
             .into_iter()
@@ -343,12 +346,12 @@ impl Watch<'_> {
             .collect();
         outcome.stdout = self.stdout.kept;
         outcome.stderr = self.stderr.kept;
-        outcome.usage = Usage {
+        outcome.usage = JobUsage {
             wall,
             cpu: cpu.saturating_sub(self.used_before),
             memory,
             host_calls: self.calls.made,
-            ..Usage::default()
+            ..JobUsage::default()
         };
         outcome
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antiphon_runtime::sandbox::{Job, Kind, Outcome, Sandbox, Want};
+use antiphon_runtime::sandbox::{GuestFaultKind, JobOutcome, JobOutput, Sandbox, SandboxJob};
 use antiphon_sandbox::{Engine, Layer, Mounts, Name, Ready, Settings, Wear};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -79,16 +79,16 @@ fn native(folder: &Path) -> PathBuf {
         .unwrap_or_else(|| panic!("`make setup` builds what is missing: {}", folder.display()))
 }
 
-pub(crate) fn job(code: &str) -> Job {
-    Job {
+pub(crate) fn job(code: &str) -> SandboxJob {
+    SandboxJob {
         code: code.to_owned(),
         name: "<cell 1>".to_owned(),
-        want: vec![Want::Value, Want::Locals],
-        ..Job::default()
+        want: vec![JobOutput::Value, JobOutput::Locals],
+        ..SandboxJob::default()
     }
 }
 
-pub(crate) fn run(engine: &dyn Sandbox, code: &str) -> Outcome {
+pub(crate) fn run(engine: &dyn Sandbox, code: &str) -> JobOutcome {
     engine.run(&job(code), None, &|| None)
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn value(engine: &dyn Sandbox, code: &str) -> Json {
 }
 
 /// The kind of trouble that code must end in.
-pub(crate) fn kind(engine: &dyn Sandbox, code: &str) -> Kind {
+pub(crate) fn kind(engine: &dyn Sandbox, code: &str) -> GuestFaultKind {
     let outcome = run(engine, code);
     outcome.error.unwrap_or_else(|| panic!("it went well: {code}")).kind
 }

@@ -2,7 +2,7 @@
 
 use antiphon_core::effect::Ending;
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::store::{Entry, EntryKind, Mark, Span};
+use antiphon_runtime::store::{Entry, EntryKind, EntryMark, EntryRange};
 
 use super::status::RunStatus;
 use super::{ThreadAdmin, empty};
@@ -15,7 +15,7 @@ use crate::reread::FailedReadings;
 /// Why a run that was still going on in the other thread does not in the new one.
 const COPIED: &str = "forked";
 
-type SourceEntries = (Vec<Mark>, Vec<OpenedEntry>, Vec<(OpenedEntry, u64)>);
+type SourceEntries = (Vec<EntryMark>, Vec<OpenedEntry>, Vec<(OpenedEntry, u64)>);
 
 /// What is to be copied.
 #[derive(Clone, Copy, Debug)]
@@ -81,12 +81,12 @@ impl ThreadAdmin {
     }
 
     /// What leads to a checkpoint from the first entry that is kept.
-    async fn whole_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<Mark>, Fault> {
+    async fn whole_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<EntryMark>, Fault> {
         let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         if last == 0 {
             return Err(empty(thread));
         }
-        let marks = self.sealed_store.marks(thread, Span { from: 1, to: last }, None).await?;
+        let marks = self.sealed_store.marks(thread, EntryRange { from: 1, to: last }, None).await?;
         let is_there = |seq| marks.iter().any(|mark| mark.seq == seq && is_checkpoint(mark.kind));
         if let Some(seq) = seq.filter(|seq| !is_there(*seq)) {
             return Err(missing(thread, seq));
@@ -106,9 +106,9 @@ impl ThreadAdmin {
     }
 
     /// The entries of a way.
-    async fn records(&self, thread: &str, way: &[Mark]) -> Result<Vec<OpenedEntry>, Fault> {
+    async fn records(&self, thread: &str, way: &[EntryMark]) -> Result<Vec<OpenedEntry>, Fault> {
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return Ok(Vec::new()) };
-        let span = Span { from: first.seq, to: last.seq };
+        let span = EntryRange { from: first.seq, to: last.seq };
         let entries = self.store().read(thread, span).await?;
         let mut wanted = way.iter().map(|mark| mark.seq).peekable();
         let mut records = Vec::with_capacity(way.len());
@@ -128,7 +128,7 @@ impl ThreadAdmin {
         &self,
         to: &str,
         records: Vec<OpenedEntry>,
-        way: &[Mark],
+        way: &[EntryMark],
         added: Vec<(OpenedEntry, u64)>,
     ) -> Result<Vec<Entry>, Fault> {
         let mut entries: Vec<Entry> = Vec::with_capacity(records.len() + added.len());

@@ -1,7 +1,7 @@
 //! Threads with what their runs have come to, page by page.
 
 use antiphon_core::{Category, Fault, Time};
-use antiphon_runtime::store::{EntryKind, Mark, Span, Thread};
+use antiphon_runtime::store::{EntryKind, EntryMark, EntryRange, StoredThreadInfo};
 use futures_util::future::try_join_all;
 
 use super::status::{RunStatus, RunTail};
@@ -69,7 +69,7 @@ pub struct ThreadPage {
 
 impl ThreadSummary {
     /// A thread of which nothing has been read yet.
-    fn empty(thread: &Thread) -> Self {
+    fn empty(thread: &StoredThreadInfo) -> Self {
         Self {
             thread: thread.name.clone(),
             status: RunStatus::Empty,
@@ -125,9 +125,9 @@ impl ThreadAdmin {
 
     /// How many of the next threads are looked at together, so that a store can
     /// answer for all of them at once: as many as may be held in memory.
-    pub(super) fn together(threads: &[Thread]) -> usize {
+    pub(super) fn together(threads: &[StoredThreadInfo]) -> usize {
         let mut bytes = 0_u64;
-        let fits = |thread: &&Thread| {
+        let fits = |thread: &&StoredThreadInfo| {
             bytes = bytes.saturating_add(thread.size);
             bytes <= Self::TOGETHER.1
         };
@@ -135,7 +135,7 @@ impl ThreadAdmin {
     }
 
     /// Some threads; the first ones include that without a name.
-    pub(super) async fn after(&self, name: Option<&str>) -> Result<Vec<Thread>, Fault> {
+    pub(super) async fn after(&self, name: Option<&str>) -> Result<Vec<StoredThreadInfo>, Fault> {
         let first = match name {
             Some(_) => None,
             None => self.store().thread("").await?,
@@ -156,7 +156,7 @@ impl ThreadAdmin {
 
     async fn matching(
         &self,
-        thread: &Thread,
+        thread: &StoredThreadInfo,
         filter: &ThreadFilter,
     ) -> Result<Option<ThreadSummary>, Fault> {
         let listed = self.told(thread).await?;
@@ -166,7 +166,7 @@ impl ThreadAdmin {
     }
 
     /// A thread that is damaged is listed as one, beside the others.
-    async fn told(&self, thread: &Thread) -> Result<ThreadSummary, Fault> {
+    async fn told(&self, thread: &StoredThreadInfo) -> Result<ThreadSummary, Fault> {
         let mut thread = thread.clone();
         let mut failed = FailedReadings::default();
         let mut listed = loop {
@@ -189,16 +189,21 @@ impl ThreadAdmin {
         Ok(listed)
     }
 
-    async fn tell(&self, thread: &Thread, listed: &mut ThreadSummary) -> Result<(), Fault> {
+    async fn tell(
+        &self,
+        thread: &StoredThreadInfo,
+        listed: &mut ThreadSummary,
+    ) -> Result<(), Fault> {
         let name = &thread.name;
         let last = self.sealed_store.checked(name, &thread.head)?;
         if last == 0 {
             return Ok(());
         }
-        let tip = self.sealed_store.marks(name, Span { from: last, to: last }, None).await?.pop();
+        let tip =
+            self.sealed_store.marks(name, EntryRange { from: last, to: last }, None).await?.pop();
         let Some(tip) = tip else { return Err(damaged_chain(name, last)) };
         (listed.step, listed.at) = (tip.step, tip.at);
-        let runs = self.sealed_store.marks(name, Span::ALL, Some(EntryKind::Run)).await?;
+        let runs = self.sealed_store.marks(name, EntryRange::ALL, Some(EntryKind::Run)).await?;
         let (Some(first), Some(run)) = (runs.first(), runs.last()) else {
             listed.status = RunStatus::Foreign;
             return self.check_foreign(name, &tip).await;
@@ -212,8 +217,8 @@ impl ThreadAdmin {
     }
 
     /// A thread without a run is another engine's. One that has lost them is damaged.
-    async fn check_foreign(&self, thread: &str, tip: &Mark) -> Result<(), Fault> {
-        let span = Span { from: tip.base.max(1), to: tip.seq };
+    async fn check_foreign(&self, thread: &str, tip: &EntryMark) -> Result<(), Fault> {
+        let span = EntryRange { from: tip.base.max(1), to: tip.seq };
         let marks = self.sealed_store.marks(thread, span, None).await?;
         let mut wanted = tip.seq;
         for mark in marks.iter().rev().filter(|mark| mark.seq <= tip.seq) {

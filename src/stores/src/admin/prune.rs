@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Span, Thread};
+use antiphon_runtime::store::{EntryRange, StoredThreadInfo};
 use futures_util::future::join_all;
 
 use super::{ThreadAdmin, empty};
@@ -50,7 +50,11 @@ impl PruneReport {
         self.damaged.extend(other.damaged);
     }
 
-    fn add_damaged(&mut self, thread: &Thread, done: Result<(), Fault>) -> Result<(), Fault> {
+    fn add_damaged(
+        &mut self,
+        thread: &StoredThreadInfo,
+        done: Result<(), Fault>,
+    ) -> Result<(), Fault> {
         match done {
             Err(fault) if fault.code.starts_with("checkpoint_") => {
                 self.damaged.push(thread.name.clone());
@@ -89,7 +93,7 @@ impl ThreadAdmin {
             let mut rest = page.as_slice();
             while !rest.is_empty() {
                 let (now, later) = rest.split_at(Self::together(rest));
-                let prune = async |thread: &Thread| {
+                let prune = async |thread: &StoredThreadInfo| {
                     let mut own = PruneReport::default();
                     (self.prune_one(thread, pruning, &mut own).await, own)
                 };
@@ -105,7 +109,7 @@ impl ThreadAdmin {
 
     async fn prune_one(
         &self,
-        thread: &Thread,
+        thread: &StoredThreadInfo,
         pruning: &PruneRequest,
         pruned: &mut PruneReport,
     ) -> Result<(), Fault> {
@@ -134,23 +138,23 @@ impl ThreadAdmin {
     }
 
     /// When a thread was last written to, as its last entry says.
-    async fn written_at(&self, thread: &Thread) -> Result<Time, Fault> {
+    async fn written_at(&self, thread: &StoredThreadInfo) -> Result<Time, Fault> {
         let last = self.sealed_store.checked(&thread.name, &thread.head)?;
         if last == 0 {
             return Ok(thread.at);
         }
-        let span = Span { from: last, to: last };
+        let span = EntryRange { from: last, to: last };
         let found = self.sealed_store.marks(&thread.name, span, None).await?.pop();
         found.map(|mark| mark.at).ok_or_else(|| damaged_chain(&thread.name, last))
     }
 
     async fn remove_whole(
         &self,
-        thread: &Thread,
+        thread: &StoredThreadInfo,
         rehearsal: bool,
     ) -> Result<(bool, PrunePlan), Fault> {
         // They go whatever they hold, and are only counted.
-        let marks = self.store().marks(&thread.name, Span::ALL, None).await?;
+        let marks = self.store().marks(&thread.name, EntryRange::ALL, None).await?;
         let entries = marks.len() as u64;
         let plan = PrunePlan { entries, bytes: thread.size, spans: Vec::new() };
         let is_deleted = rehearsal || self.delete(&thread.name).await?;
@@ -159,7 +163,7 @@ impl ThreadAdmin {
 
     async fn remove_old(
         &self,
-        thread: &Thread,
+        thread: &StoredThreadInfo,
         pruning: &PruneRequest,
     ) -> Result<PrunePlan, Fault> {
         let name = &thread.name;
@@ -191,7 +195,7 @@ impl ThreadAdmin {
         if keep.is_all() {
             return Ok(PrunePlan::default());
         }
-        let marks = self.sealed_store.marks(thread, Span::ALL, None).await?;
+        let marks = self.sealed_store.marks(thread, EntryRange::ALL, None).await?;
         Ok(keep.plan(&marks, self.clock.now()))
     }
 }

@@ -1,7 +1,7 @@
 //! Closing anew what was closed with an earlier key.
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Entry, Span};
+use antiphon_runtime::store::{Entry, EntryRange};
 
 use super::ThreadAdmin;
 use crate::lease::Lease;
@@ -94,9 +94,9 @@ impl ThreadAdmin {
     }
 
     /// Where entries are that an earlier key has closed, in parts that are not too large.
-    async fn outdated(&self, thread: &str) -> Result<Vec<Span>, Fault> {
-        let marks = self.store().marks(thread, Span::ALL, None).await?;
-        let mut spans: Vec<Span> = Vec::new();
+    async fn outdated(&self, thread: &str) -> Result<Vec<EntryRange>, Fault> {
+        let marks = self.store().marks(thread, EntryRange::ALL, None).await?;
+        let mut spans: Vec<EntryRange> = Vec::new();
         let (mut count, mut size) = (0, 0);
         for (mark, tag) in marks {
             if self.sealed_store.seal().is_current(&tag) {
@@ -106,7 +106,7 @@ impl ThreadAdmin {
             match spans.last_mut() {
                 Some(span) if count <= Self::ENTRIES && size <= Self::BYTES => span.to = mark.seq,
                 _ => {
-                    spans.push(Span { from: mark.seq, to: mark.seq });
+                    spans.push(EntryRange { from: mark.seq, to: mark.seq });
                     (count, size) = (1, mark.size);
                 }
             }

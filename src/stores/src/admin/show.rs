@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{EntryKind, Mark, Span};
+use antiphon_runtime::store::{EntryKind, EntryMark, EntryRange};
 
 use super::status::RunStatus;
 use super::{ThreadAdmin, ThreadSummary};
@@ -96,7 +96,7 @@ impl ThreadAdmin {
             let (turns, checkpoints) = (Vec::new(), Vec::new());
             return Ok(ThreadDetail { listed, turns, checkpoints, written: BTreeMap::new() });
         }
-        let marks = self.sealed_store.marks(thread, Span::ALL, None).await?;
+        let marks = self.sealed_store.marks(thread, EntryRange::ALL, None).await?;
         check_whole(thread, &marks)?;
         Ok(ThreadDetail {
             turns: self.turns(&listed, &marks, limit).await?,
@@ -111,7 +111,7 @@ impl ThreadAdmin {
     async fn turns(
         &self,
         listed: &ThreadSummary,
-        marks: &[Mark],
+        marks: &[EntryMark],
         limit: usize,
     ) -> Result<Vec<RunSummary>, Fault> {
         let mut turns: Vec<RunSummary> = Vec::new();
@@ -148,11 +148,12 @@ impl ThreadAdmin {
     async fn instants(
         &self,
         thread: &str,
-        marks: &[Mark],
+        marks: &[EntryMark],
         limit: usize,
     ) -> Result<Vec<CheckpointSummary>, Fault> {
-        let by_seq: BTreeMap<u64, &Mark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
-        let shown: BTreeMap<u64, &Mark> = checkpoints(marks).map(|mark| (mark.seq, mark)).collect();
+        let by_seq: BTreeMap<u64, &EntryMark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
+        let shown: BTreeMap<u64, &EntryMark> =
+            checkpoints(marks).map(|mark| (mark.seq, mark)).collect();
         let mut instants = Vec::new();
         for mark in shown.values().rev().take(limit) {
             let (mut parent, mut size) = (by_seq.get(&mark.parent), mark.size);
@@ -183,7 +184,7 @@ impl ThreadAdmin {
     async fn name_nodes(
         &self,
         thread: &str,
-        shown: &BTreeMap<u64, &Mark>,
+        shown: &BTreeMap<u64, &EntryMark>,
         instants: &mut [CheckpointSummary],
     ) -> Result<(), Fault> {
         let mut next: BTreeMap<u64, Vec<String>> =
@@ -207,7 +208,7 @@ impl ThreadAdmin {
     async fn pending_work(
         &self,
         thread: &str,
-        mark: &Mark,
+        mark: &EntryMark,
     ) -> Result<(Option<WriteSource>, Vec<String>), Fault> {
         let body = self.body(thread, mark.seq).await?;
         let CommitEvent::Checkpoint { source, next, .. } = note(mark.kind, &body)? else {
@@ -218,7 +219,7 @@ impl ThreadAdmin {
             return Ok((source, next));
         }
         // The superstep that it repeats says what led there.
-        let span = Span { from: mark.parent, to: mark.parent };
+        let span = EntryRange { from: mark.parent, to: mark.parent };
         let repeated = self.sealed_store.marks(thread, span, Some(EntryKind::Step)).await?;
         let repeated = repeated.first().filter(|step| step.step == mark.step);
         let Some(step) = repeated else { return Ok((None, next)) };
@@ -233,10 +234,10 @@ impl ThreadAdmin {
     async fn written(
         &self,
         thread: &str,
-        marks: &[Mark],
+        marks: &[EntryMark],
     ) -> Result<BTreeMap<String, LastWrite>, Fault> {
         let mut written = BTreeMap::new();
-        let by_seq: BTreeMap<u64, &Mark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
+        let by_seq: BTreeMap<u64, &EntryMark> = marks.iter().map(|mark| (mark.seq, mark)).collect();
         let mut way = Vec::new();
         let mut next = by_seq.last_key_value().map(|(_, mark)| *mark);
         while let Some(mark) = next {
@@ -262,7 +263,7 @@ impl ThreadAdmin {
 }
 
 /// What was pruned is missing before a snapshot, and nowhere else.
-fn check_whole(thread: &str, marks: &[Mark]) -> Result<(), Fault> {
+fn check_whole(thread: &str, marks: &[EntryMark]) -> Result<(), Fault> {
     let is_there = |seq: u64| seq == 0 || marks.binary_search_by_key(&seq, |mark| mark.seq).is_ok();
     let lost = marks.iter().find(|mark| mark.kind != EntryKind::Snapshot && !is_there(mark.parent));
     lost.map_or(Ok(()), |mark| Err(damaged_chain(thread, mark.parent)))
@@ -278,7 +279,7 @@ fn note(kind: EntryKind, body: &[u8]) -> Result<CommitEvent<'_>, Fault> {
 
 /// The entries of each run, or of each time it went on. A snapshot that comes
 /// before the run it belongs to goes with that.
-fn parts(marks: &[Mark]) -> Vec<&[Mark]> {
+fn parts(marks: &[EntryMark]) -> Vec<&[EntryMark]> {
     let begins = |place: usize| {
         let mark = marks.get(place);
         let kind = mark.map(|mark| mark.kind);

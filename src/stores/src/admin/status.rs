@@ -3,7 +3,7 @@
 use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{EntryKind, Span};
+use antiphon_runtime::store::{EntryKind, EntryRange};
 
 use super::ThreadAdmin;
 use super::superstep::Superstep;
@@ -108,7 +108,7 @@ impl ThreadAdmin {
         let mut reach = 16;
         let way = loop {
             let from = tip.saturating_sub(reach).max(1);
-            let marks = self.sealed_store.marks(thread, Span { from, to: tip }, None).await?;
+            let marks = self.sealed_store.marks(thread, EntryRange { from, to: tip }, None).await?;
             let (mut way, mut wanted, mut is_whole) = (Vec::new(), tip, false);
             let (mut has_snapshot, mut is_pruned) = (false, false);
             for mark in marks.iter().rev() {

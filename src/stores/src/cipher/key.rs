@@ -1,7 +1,7 @@
 //! One key, and what it makes: the bodies and the tags of entries.
 
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::store::Tag;
+use antiphon_runtime::store::EntryTag;
 use chacha20poly1305::aead::{AeadInOut, Generate, KeyInit};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
@@ -44,8 +44,8 @@ pub(super) enum ParsedTag<'a> {
 }
 
 /// The key that a tag was made with.
-pub(super) fn find<'a>(keys: &'a [CipherKey], tag: &Tag) -> ParsedTag<'a> {
-    let Tag::Long(bytes) = tag else { return ParsedTag::Plain };
+pub(super) fn find<'a>(keys: &'a [CipherKey], tag: &EntryTag) -> ParsedTag<'a> {
+    let EntryTag::Long(bytes) = tag else { return ParsedTag::Plain };
     if bytes.len() != LENGTH {
         return ParsedTag::Damaged;
     }
@@ -58,7 +58,7 @@ pub(super) fn find<'a>(keys: &'a [CipherKey], tag: &Tag) -> ParsedTag<'a> {
 }
 
 /// Whether a tag has the form of one that was made with some key.
-pub(super) fn is_of_a_key(tag: &Tag) -> bool {
+pub(super) fn is_of_a_key(tag: &EntryTag) -> bool {
     tag.as_bytes().len() == LENGTH
 }
 
@@ -91,14 +91,14 @@ impl CipherKey {
         &self,
         (thread, about): (&str, &AssociatedData),
         body: &mut [u8],
-    ) -> Result<Tag, Fault> {
+    ) -> Result<EntryTag, Fault> {
         let nonce = XNonce::try_generate().map_err(|_| failed())?;
         let mac = self.body.encrypt_inout_detached(&nonce, &[], body.into());
         let mac = mac.map_err(|_| failed())?;
         let told = [&about[..], &*mac, thread.as_bytes()].concat();
         let told = self.about.encrypt_inout_detached(&nonce, &told, (&mut [][..]).into());
         let told = told.map_err(|_| failed())?;
-        Ok(Tag::new(&[&self.id, &*nonce, &*told, &*mac].concat()))
+        Ok(EntryTag::new(&[&self.id, &*nonce, &*told, &*mac].concat()))
     }
 
     /// Whether a body is what it was; then it is plain.

@@ -1,7 +1,7 @@
 //! From a thread to the entries of its thread, and back.
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Batch, Entry, EntryKind, Span, Tag};
+use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag};
 
 use super::wire::{CheckpointDiff, TaskWrites, ThreadSnapshot};
 use super::{
@@ -22,13 +22,13 @@ pub const OWNER: &str = "langgraph";
 #[derive(Clone, Debug)]
 pub struct KnownEntries {
     last: u64,
-    tag: Option<Tag>,
+    tag: Option<EntryTag>,
 }
 
 impl KnownEntries {
     /// The last entry that is known, and all after it.
-    pub const fn span(&self) -> Span {
-        Span { from: self.last, to: u64::MAX }
+    pub const fn span(&self) -> EntryRange {
+        EntryRange { from: self.last, to: u64::MAX }
     }
 }
 
@@ -181,7 +181,7 @@ impl LangGraphThread {
         sealed_store: &SealedStore,
         owner: &str,
         at: Time,
-    ) -> Result<Option<Batch>, Fault> {
+    ) -> Result<Option<EntryBatch>, Fault> {
         let drafts = std::mem::take(&mut self.drafts);
         let Some(first) = drafts.first() else { return Ok(None) };
         let after = first.seq - 1;
@@ -198,7 +198,7 @@ impl LangGraphThread {
         let batch =
             sealed_store.batch((self.thread.as_str().into(), owner.into()), after, entries)?;
         let expected = std::mem::replace(&mut self.tag, tag);
-        Ok(Some(Batch { expected, ..batch }))
+        Ok(Some(EntryBatch { expected, ..batch }))
     }
 }
 
@@ -215,7 +215,7 @@ pub(super) async fn tag_of(
     sealed_store: &SealedStore,
     thread: &str,
     read: &OpenedEntry,
-) -> Result<Tag, Fault> {
+) -> Result<EntryTag, Fault> {
     let entry = sealed_store.store().find(thread, read.seq).await?;
     let entry = entry.ok_or_else(|| damaged_chain(thread, read.seq))?;
     let tag = entry.tag.clone();

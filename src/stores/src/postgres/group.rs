@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Batch, conflict};
+use antiphon_runtime::store::{EntryBatch, conflict};
 use futures_util::future::LocalBoxFuture;
 
 use super::fault::{PostgresFault, PostgresResult};
@@ -25,7 +25,7 @@ pub(super) struct BatchGroup {
 
 /// Batches that follow each other in one thread, as one.
 struct BatchChain {
-    batch: Batch,
+    batch: EntryBatch,
     replies: Vec<WorkReply<()>>,
 }
 
@@ -40,9 +40,9 @@ impl BatchGroup {
     /// Takes a batch in, or gives it back if it does not follow what is there.
     pub(super) fn add(
         &mut self,
-        batch: Batch,
+        batch: EntryBatch,
         reply: WorkReply<()>,
-    ) -> Option<(Batch, WorkReply<()>)> {
+    ) -> Option<(EntryBatch, WorkReply<()>)> {
         let bytes: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
         match self.chains.get_mut(&batch.thread) {
             Some(chain) if chain.batch.is_followed_by(&batch) => {

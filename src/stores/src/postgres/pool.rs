@@ -5,7 +5,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Answer, Batch, Entry, Mark, Tag};
+use antiphon_runtime::store::{Entry, EntryBatch, EntryMark, EntryTag, StoreFuture};
 use futures_util::future::join_all;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -45,7 +45,7 @@ impl ConnectionPool {
         &self,
         thread: &str,
         work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         let (work, answer) = PendingWorkItem::of(work, false);
         self.send(self.lane_of(thread), ConnectionJob::Work(work));
         answer
@@ -57,7 +57,7 @@ impl ConnectionPool {
         &self,
         thread: &str,
         work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         let (work, answer) = PendingWorkItem::of(work, true);
         self.send(self.lane_of(thread), ConnectionJob::Work(work));
         answer
@@ -67,7 +67,7 @@ impl ConnectionPool {
     pub(super) fn ask_after_all<T: Send + 'static>(
         &self,
         mut work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         let mut passed: Vec<_> = (1..self.workers.len())
             .map(|worker| {
                 let (pass, passed) = oneshot::channel();
@@ -86,22 +86,22 @@ impl ConnectionPool {
     }
 
     /// Adds a batch, perhaps together with others.
-    pub(super) fn append(&self, batch: Batch) -> Answer<()> {
+    pub(super) fn append(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.queue(self.lane_of(&batch.thread), |reply| ConnectionJob::Append(batch, reply))
     }
 
     /// Asks for entries, perhaps together with those of other threads.
-    pub(super) fn read(&self, query: ReadQuery) -> Answer<Vec<Entry>> {
+    pub(super) fn read(&self, query: ReadQuery) -> StoreFuture<Vec<Entry>> {
         self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Read(query, reply))
     }
 
     /// The same for marks.
-    pub(super) fn marks(&self, query: MarksQuery) -> Answer<Vec<(Mark, Tag)>> {
+    pub(super) fn marks(&self, query: MarksQuery) -> StoreFuture<Vec<(EntryMark, EntryTag)>> {
         self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Marks(query, reply))
     }
 
     /// Removes a thread, perhaps together with others.
-    pub(super) fn delete(&self, query: DeleteQuery) -> Answer<bool> {
+    pub(super) fn delete(&self, query: DeleteQuery) -> StoreFuture<bool> {
         self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Delete(query, reply))
     }
 
@@ -109,7 +109,7 @@ impl ConnectionPool {
         &self,
         worker: usize,
         job: impl FnOnce(WorkReply<T>) -> ConnectionJob,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         let (reply, answer) = oneshot::channel();
         self.send(worker, job(reply));
         answered(answer)

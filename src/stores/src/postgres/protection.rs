@@ -1,6 +1,6 @@
 //! How a schema is protected, as whoever opened it first has said.
 
-use antiphon_runtime::store::{Batch, Tag, conflict};
+use antiphon_runtime::store::{EntryBatch, EntryTag, conflict};
 use tokio_postgres::types::Type;
 
 use super::fault::{self, PostgresResult};
@@ -9,7 +9,7 @@ use super::row::tag_of;
 use super::statements::number;
 
 /// How the store is protected, or `proposed` if nobody has said it yet.
-pub(super) async fn of(link: &Connection, proposed: &Tag) -> PostgresResult<Tag> {
+pub(super) async fn of(link: &Connection, proposed: &EntryTag) -> PostgresResult<EntryTag> {
     let found = "SELECT tag FROM @.antiphon WHERE tag IS NOT NULL";
     if let Some(row) = link.row(found, &[]).await? {
         return tag_of(&row, 0);
@@ -22,14 +22,14 @@ pub(super) async fn of(link: &Connection, proposed: &Tag) -> PostgresResult<Tag>
     }
 }
 
-pub(super) async fn set(link: &Connection, tag: &Tag) -> PostgresResult<()> {
+pub(super) async fn set(link: &Connection, tag: &EntryTag) -> PostgresResult<()> {
     link.change("UPDATE @.antiphon SET tag = $1", &[(&tag.as_bytes(), Type::BYTEA)]).await?;
     Ok(())
 }
 
 /// Puts other tags and bodies in the place of those that are there. To be asked
 /// within a transaction.
-pub(super) async fn replace(link: &Connection, batch: &Batch) -> PostgresResult<()> {
+pub(super) async fn replace(link: &Connection, batch: &EntryBatch) -> PostgresResult<()> {
     let replace = "WITH held AS (
             UPDATE @.thread SET tag = $4
             WHERE sha256(name) = sha256($1) AND owner = $2 AND last = $3

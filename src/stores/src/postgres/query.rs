@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Entry, EntryKind, Mark, Span, Tag};
+use antiphon_runtime::store::{Entry, EntryKind, EntryMark, EntryRange, EntryTag};
 use futures_util::future::LocalBoxFuture;
 
 use super::fault::{PostgresFault, PostgresResult};
@@ -28,13 +28,13 @@ pub(super) trait Query: Sized + Send + 'static {
 /// The entries of a thread with these numbers.
 pub(super) struct ReadQuery {
     pub(super) thread: String,
-    pub(super) span: Span,
+    pub(super) span: EntryRange,
 }
 
 /// The same without what is in them; of one kind only, if one is named.
 pub(super) struct MarksQuery {
     pub(super) thread: String,
-    pub(super) span: Span,
+    pub(super) span: EntryRange,
     pub(super) kind: Option<EntryKind>,
 }
 
@@ -66,13 +66,13 @@ impl Query for ReadQuery {
 }
 
 impl Query for MarksQuery {
-    type Answer = Vec<(Mark, Tag)>;
+    type Answer = Vec<(EntryMark, EntryTag)>;
     const LIMIT: usize = 256;
 
     async fn ask(
         all: &mut [Self],
         link: &Connection,
-    ) -> PostgresResult<Vec<Result<Vec<(Mark, Tag)>, Fault>>> {
+    ) -> PostgresResult<Vec<Result<Vec<(EntryMark, EntryTag)>, Fault>>> {
         let found = match all {
             [alone] => vec![sql::marks(link, &alone.thread, alone.span, alone.kind).await?],
             all => sql::marks_all(link, all).await?,

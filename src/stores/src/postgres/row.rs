@@ -1,15 +1,17 @@
 //! What rows of Postgres say.
 
 use antiphon_core::Time;
-use antiphon_runtime::store::{Entry, EntryKind, Head, Mark, Tag, Thread};
+use antiphon_runtime::store::{
+    Entry, EntryKind, EntryMark, EntryTag, StoredThreadInfo, ThreadHead,
+};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use super::fault::{self, PostgresResult};
 use crate::codec::corrupt;
 
-pub(super) fn head_of(row: &Row) -> PostgresResult<Head> {
-    Ok(Head { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
+pub(super) fn head_of(row: &Row) -> PostgresResult<ThreadHead> {
+    Ok(ThreadHead { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
 }
 
 pub(super) fn entry_of(row: &Row) -> PostgresResult<Entry> {
@@ -25,8 +27,8 @@ pub(super) fn entry_of(row: &Row) -> PostgresResult<Entry> {
     })
 }
 
-pub(super) fn mark_of(row: &Row) -> PostgresResult<(Mark, Tag)> {
-    let mark = Mark {
+pub(super) fn mark_of(row: &Row) -> PostgresResult<(EntryMark, EntryTag)> {
+    let mark = EntryMark {
         seq: count(row, 0)?,
         parent: count(row, 1)?,
         base: count(row, 2)?,
@@ -38,8 +40,8 @@ pub(super) fn mark_of(row: &Row) -> PostgresResult<(Mark, Tag)> {
     Ok((mark, tag_of(row, 6)?))
 }
 
-pub(super) fn tag_of(row: &Row, column: usize) -> PostgresResult<Tag> {
-    at::<&[u8]>(row, column).map(Tag::new)
+pub(super) fn tag_of(row: &Row, column: usize) -> PostgresResult<EntryTag> {
+    at::<&[u8]>(row, column).map(EntryTag::new)
 }
 
 fn kind_of(row: &Row) -> PostgresResult<EntryKind> {
@@ -49,11 +51,11 @@ fn kind_of(row: &Row) -> PostgresResult<EntryKind> {
     EntryKind::named(kind).ok_or_else(|| unknown().into())
 }
 
-pub(super) fn thread_of(row: &Row) -> PostgresResult<Thread> {
+pub(super) fn thread_of(row: &Row) -> PostgresResult<StoredThreadInfo> {
     let is_held = at::<Option<&[u8]>>(row, 5)?.is_some();
     let held =
         if is_held { Some((text(row, 5)?, Time::from_micros(count(row, 6)?))) } else { None };
-    Ok(Thread {
+    Ok(StoredThreadInfo {
         head: head_of(row)?,
         name: text(row, 3)?,
         at: Time::from_micros(count(row, 4)?),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{
-    Batch, Entry, EntryKind, Head, Mark, Span, Tag, Thread, busy, conflict,
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, StoredThreadInfo, ThreadHead,
+    busy, conflict,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -59,7 +60,7 @@ pub(super) async fn claim(
     thread: &str,
     owner: &str,
     term: Duration,
-) -> PostgresResult<Head> {
+) -> PostgresResult<ThreadHead> {
     // If somebody has just written, the largest number is that from before.
     let claim = concat!(
         "INSERT INTO @.thread AS held (name, last, tag, at, owner, until)
@@ -102,7 +103,7 @@ pub(super) async fn release(link: &Connection, thread: &str, owner: &str) -> Pos
 
 /// Adds a batch; says whether it was added. A thread that was lost, or written
 /// to by somebody else, stays as it is.
-pub(super) async fn append(link: &Connection, batch: &Batch) -> PostgresResult<bool> {
+pub(super) async fn append(link: &Connection, batch: &EntryBatch) -> PostgresResult<bool> {
     let append = "WITH moved AS (
             UPDATE @.thread AS thread
             SET last = $4, at = clock_timestamp(), tag = CASE WHEN $4 = $3 THEN thread.tag ELSE $5 END
@@ -136,7 +137,10 @@ pub(super) async fn append(link: &Connection, batch: &Batch) -> PostgresResult<b
 }
 
 /// Adds batches of different threads in one statement; says which of them were added.
-pub(super) async fn append_all(link: &Connection, batches: &[&Batch]) -> PostgresResult<Vec<bool>> {
+pub(super) async fn append_all(
+    link: &Connection,
+    batches: &[&EntryBatch],
+) -> PostgresResult<Vec<bool>> {
     let append = "WITH batch AS (
             SELECT * FROM unnest(
                 $1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[], $15::bytea[]
@@ -194,15 +198,15 @@ pub(super) async fn append_all(link: &Connection, batches: &[&Batch]) -> Postgre
 
 /// Whether a batch is in its thread. The statement that may have put it there
 /// has ended by now: the one that was to repeat it has waited for it.
-pub(super) async fn is_there(link: &Connection, batch: &Batch) -> PostgresResult<bool> {
-    let span = Span { from: batch.after + 1, to: last(batch) };
+pub(super) async fn is_there(link: &Connection, batch: &EntryBatch) -> PostgresResult<bool> {
+    let span = EntryRange { from: batch.after + 1, to: last(batch) };
     Ok(!batch.entries.is_empty() && read(link, &batch.thread, span).await? == batch.entries)
 }
 
 pub(super) async fn read(
     link: &Connection,
     thread: &str,
-    span: Span,
+    span: EntryRange,
 ) -> PostgresResult<Vec<Entry>> {
     let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body
         FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
@@ -217,9 +221,9 @@ pub(super) async fn read(
 pub(super) async fn marks(
     link: &Connection,
     thread: &str,
-    span: Span,
+    span: EntryRange,
     kind: Option<EntryKind>,
-) -> PostgresResult<Vec<(Mark, Tag)>> {
+) -> PostgresResult<Vec<(EntryMark, EntryTag)>> {
     let list = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body)::bigint
         FROM @.entry AS entry JOIN @.thread AS thread ON thread.id = entry.thread
         WHERE sha256(name) = sha256($1) AND seq BETWEEN $2 AND $3
@@ -254,7 +258,7 @@ pub(super) async fn read_all(
 pub(super) async fn marks_all(
     link: &Connection,
     queries: &[MarksQuery],
-) -> PostgresResult<Vec<Vec<(Mark, Tag)>>> {
+) -> PostgresResult<Vec<Vec<(EntryMark, EntryTag)>>> {
     let list = "SELECT seq, parent, base, entry.kind, step, entry.at, entry.tag,
             length(body)::bigint, place
         FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::text[])
@@ -292,7 +296,7 @@ fn placed<T>(
     Ok(answers)
 }
 
-pub(super) async fn head(link: &Connection, thread: &str) -> PostgresResult<Option<Head>> {
+pub(super) async fn head(link: &Connection, thread: &str) -> PostgresResult<Option<ThreadHead>> {
     let head = concat!(
         "SELECT ",
         head!("thread"),
@@ -302,7 +306,10 @@ pub(super) async fn head(link: &Connection, thread: &str) -> PostgresResult<Opti
     found.as_ref().map(head_of).transpose()
 }
 
-pub(super) async fn thread(link: &Connection, thread: &str) -> PostgresResult<Option<Thread>> {
+pub(super) async fn thread(
+    link: &Connection,
+    thread: &str,
+) -> PostgresResult<Option<StoredThreadInfo>> {
     let found = concat!(listed!(), " WHERE sha256(name) = sha256($1)");
     let found = link.row(found, &[(&thread.as_bytes(), Type::BYTEA)]).await?;
     found.as_ref().map(thread_of).transpose()
@@ -312,7 +319,7 @@ pub(super) async fn threads(
     link: &Connection,
     after: &str,
     limit: u32,
-) -> PostgresResult<Vec<Thread>> {
+) -> PostgresResult<Vec<StoredThreadInfo>> {
     let list = concat!(
         listed!(),
         " WHERE substr(name, 1, 500) >= substr($1, 1, 500) AND name > $1
@@ -341,7 +348,7 @@ pub(super) async fn remove(
     link: &Connection,
     thread: &str,
     owner: &str,
-    span: Span,
+    span: EntryRange,
 ) -> PostgresResult<u64> {
     let held = "SELECT id FROM @.thread
         WHERE sha256(name) = sha256($1) AND owner = $2 FOR UPDATE";
@@ -414,11 +421,11 @@ async fn held(link: &Connection, thread: &str) -> PostgresResult<Option<Fault>> 
     Ok(Some(busy(thread, until).with("owner", text(&row, 0)?)))
 }
 
-fn expected(batch: &Batch) -> Option<&[u8]> {
-    batch.expected.as_ref().map(Tag::as_bytes)
+fn expected(batch: &EntryBatch) -> Option<&[u8]> {
+    batch.expected.as_ref().map(EntryTag::as_bytes)
 }
 
-fn last(batch: &Batch) -> u64 {
+fn last(batch: &EntryBatch) -> u64 {
     batch.entries.last().map_or(batch.after, |entry| entry.seq)
 }
 

@@ -1,7 +1,7 @@
 //! Something that was asked of a database, until it is answered.
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::Answer;
+use antiphon_runtime::store::StoreFuture;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
@@ -43,7 +43,7 @@ where
     W: AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
 {
     /// The work, and its answer.
-    pub(super) fn of(work: W, is_owed: bool) -> (Box<dyn RetriableWork>, Answer<T>) {
+    pub(super) fn of(work: W, is_owed: bool) -> (Box<dyn RetriableWork>, StoreFuture<T>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { work, reply: Some(reply), is_owed }), answered(answer))
     }
@@ -87,6 +87,6 @@ where
 /// An answer that comes from another thread.
 pub(super) fn answered<T: Send + 'static>(
     answer: oneshot::Receiver<Result<T, Fault>>,
-) -> Answer<T> {
+) -> StoreFuture<T> {
     Box::pin(async move { answer.await.unwrap_or_else(|_| Err(fault::gone())) })
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::{Batch, Entry, Mark, Tag};
+use antiphon_runtime::store::{Entry, EntryBatch, EntryMark, EntryTag};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -23,9 +23,9 @@ pub(super) enum ConnectionJob {
     /// Says that everything before it is done.
     Pass(oneshot::Sender<()>),
     Work(Box<dyn RetriableWork>),
-    Append(Batch, WorkReply<()>),
+    Append(EntryBatch, WorkReply<()>),
     Read(ReadQuery, WorkReply<Vec<Entry>>),
-    Marks(MarksQuery, WorkReply<Vec<(Mark, Tag)>>),
+    Marks(MarksQuery, WorkReply<Vec<(EntryMark, EntryTag)>>),
     Delete(DeleteQuery, WorkReply<bool>),
 }
 
@@ -120,7 +120,7 @@ impl ConnectionWorker {
     }
 
     /// A batch, and those that wait behind it.
-    fn gather(&mut self, batch: Batch, reply: WorkReply<()>) -> BatchGroup {
+    fn gather(&mut self, batch: EntryBatch, reply: WorkReply<()>) -> BatchGroup {
         let mut group = BatchGroup::default();
         group.add(batch, reply);
         while !group.is_full() && self.next.is_none() {

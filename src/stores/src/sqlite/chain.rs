@@ -1,7 +1,7 @@
 //! Batches that are added together.
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::Batch;
+use antiphon_runtime::store::EntryBatch;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -10,11 +10,11 @@ use super::statements as sql;
 
 /// Whether a batch holds, and the batch: it is whoever has asked that drops it.
 /// What one thread makes and another drops costs both of them a lock.
-pub(super) type BatchResult = (Result<(), Fault>, Batch);
+pub(super) type BatchResult = (Result<(), Fault>, EntryBatch);
 
 /// A batch, and who waits for it.
 pub(super) struct PendingBatch {
-    pub(super) batch: Batch,
+    pub(super) batch: EntryBatch,
     pub(super) now: Time,
     pub(super) reply: oneshot::Sender<BatchResult>,
 }
@@ -29,7 +29,7 @@ impl PendingBatch {
 
 /// Batches that follow each other in one thread.
 pub(super) struct BatchChain {
-    batches: Vec<Batch>,
+    batches: Vec<EntryBatch>,
     replies: Vec<oneshot::Sender<BatchResult>>,
     now: Time,
 }
@@ -69,7 +69,7 @@ impl BatchChain {
     }
 }
 
-fn add(file: &Connection, batches: &[Batch], now: Time) -> Vec<Result<(), Fault>> {
+fn add(file: &Connection, batches: &[EntryBatch], now: Time) -> Vec<Result<(), Fault>> {
     let all: Vec<_> = batches.iter().collect();
     let together = in_savepoint(file, |file| sql::append(file, &all, now));
     if together.is_ok() || batches.len() == 1 || file.is_autocommit() {

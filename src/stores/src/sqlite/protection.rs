@@ -1,13 +1,13 @@
 //! How a file is protected, as whoever opened it first has said.
 
 use antiphon_core::Fault;
-use antiphon_runtime::store::Tag;
+use antiphon_runtime::store::EntryTag;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::fault;
 
 /// Reads it, or makes it `proposed` if nobody has said it yet.
-pub(super) fn of(file: &Connection, proposed: &Tag) -> Result<Tag, Fault> {
+pub(super) fn of(file: &Connection, proposed: &EntryTag) -> Result<EntryTag, Fault> {
     if let Some(found) = found(file)? {
         return Ok(found);
     }
@@ -16,13 +16,13 @@ pub(super) fn of(file: &Connection, proposed: &Tag) -> Result<Tag, Fault> {
     found(file)?.ok_or_else(|| fault::corrupt("it does not say how it is protected"))
 }
 
-pub(super) fn set(file: &Connection, tag: &Tag) -> Result<(), Fault> {
+pub(super) fn set(file: &Connection, tag: &EntryTag) -> Result<(), Fault> {
     let set = "UPDATE store SET tag = ?1 WHERE id = 1";
     file.execute(set, [tag.as_bytes()]).map_err(|error| fault::of(&error)).map(|_| ())
 }
 
-fn found(file: &Connection) -> Result<Option<Tag>, Fault> {
-    let tag = |row: &rusqlite::Row<'_>| Ok(Tag::new(row.get_ref(0)?.as_blob()?));
+fn found(file: &Connection) -> Result<Option<EntryTag>, Fault> {
+    let tag = |row: &rusqlite::Row<'_>| Ok(EntryTag::new(row.get_ref(0)?.as_blob()?));
     let found = file.query_row("SELECT tag FROM store WHERE id = 1", [], tag).optional();
     found.map_err(|error| fault::of(&error))
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{
-    Batch, Entry, EntryKind, Head, Mark, Span, Tag, Thread, busy, conflict,
+    Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, StoredThreadInfo, ThreadHead,
+    busy, conflict,
 };
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -71,7 +72,7 @@ pub(super) fn claim(
     owner: &str,
     present: ClockReading,
     term: Duration,
-) -> SqliteResult<Result<Head, Fault>> {
+) -> SqliteResult<Result<ThreadHead, Fault>> {
     let (now, until) = (present.now, present.shared + term);
     // What was seen of the lease stays.
     if let Some(busy) = held(file, thread, owner, (present, term))? {
@@ -102,9 +103,9 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> SqliteRes
 }
 
 /// Adds batches that follow each other in one thread.
-pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> SqliteResult<()> {
+pub(super) fn append(file: &Connection, batches: &[&EntryBatch], now: Time) -> SqliteResult<()> {
     let (Some(first), Some(last)) = (batches.first(), batches.last()) else { return Ok(()) };
-    let Batch { thread, owner, after, expected, .. } = first;
+    let EntryBatch { thread, owner, after, expected, .. } = first;
     if let Some(expected) = expected {
         expect(file, (thread, *after), expected)?;
     }
@@ -140,7 +141,7 @@ pub(super) fn append(file: &Connection, batches: &[&Batch], now: Time) -> Sqlite
 
 /// Fails unless an entry is the one that is expected there. To be asked within the
 /// transaction that adds what follows it.
-fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &Tag) -> SqliteResult<()> {
+fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &EntryTag) -> SqliteResult<()> {
     let found = "SELECT 1 FROM entry JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq = ?2 AND entry.tag = ?3";
     let values = params![thread, number(seq), tag.as_bytes()];
@@ -148,7 +149,7 @@ fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &Tag) -> SqliteRes
     if asked(found)? { Ok(()) } else { Err(conflict(thread)) }
 }
 
-pub(super) fn read(file: &Connection, thread: &str, span: Span) -> SqliteResult<Vec<Entry>> {
+pub(super) fn read(file: &Connection, thread: &str, span: EntryRange) -> SqliteResult<Vec<Entry>> {
     let read = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, body FROM entry
         JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq";
@@ -160,9 +161,9 @@ pub(super) fn read(file: &Connection, thread: &str, span: Span) -> SqliteResult<
 pub(super) fn marks(
     file: &Connection,
     thread: &str,
-    span: Span,
+    span: EntryRange,
     kind: Option<EntryKind>,
-) -> SqliteResult<Vec<(Mark, Tag)>> {
+) -> SqliteResult<Vec<(EntryMark, EntryTag)>> {
     let list = "SELECT seq, parent, base, kind, step, entry.at, entry.tag, length(body) FROM entry
         JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 IS NULL OR kind = ?4) ORDER BY seq";
@@ -172,7 +173,7 @@ pub(super) fn marks(
     asked_of(thread, found.and_then(|mut list| list.query_map(values, mark_of)?.collect()))
 }
 
-pub(super) fn head(file: &Connection, thread: &str) -> SqliteResult<Option<Head>> {
+pub(super) fn head(file: &Connection, thread: &str) -> SqliteResult<Option<ThreadHead>> {
     let head = concat!("SELECT ", head!(), " FROM thread WHERE name = ?1");
     let found = file.prepare_cached(head);
     asked_of(thread, found.and_then(|mut found| found.query_row([thread], head_of).optional()))
@@ -182,7 +183,7 @@ pub(super) fn thread(
     file: &Connection,
     thread: &str,
     present: ClockReading,
-) -> SqliteResult<Option<Thread>> {
+) -> SqliteResult<Option<StoredThreadInfo>> {
     let found = file.prepare_cached(concat!(listed!(), " WHERE name = ?1"));
     let found = found.and_then(|mut found| found.query_row([thread], thread_of).optional());
     asked(found)?.map(|found| listed(file, found, present)).transpose()
@@ -193,7 +194,7 @@ pub(super) fn threads(
     after: &str,
     limit: u32,
     present: ClockReading,
-) -> SqliteResult<Vec<Thread>> {
+) -> SqliteResult<Vec<StoredThreadInfo>> {
     let list = concat!(listed!(), " WHERE name > ?1 ORDER BY name LIMIT ?2");
     let values = params![after, limit];
     let found: Vec<_> = asked(
@@ -214,7 +215,7 @@ pub(super) fn remove(
     file: &Connection,
     thread: &str,
     owner: &str,
-    span: Span,
+    span: EntryRange,
 ) -> SqliteResult<u64> {
     let held = "SELECT id FROM thread WHERE name = ?1 AND owner = ?2";
     let found = file.prepare_cached(held).and_then(|mut held| {
@@ -241,8 +242,8 @@ pub(super) fn delete(
 }
 
 /// Puts other tags and bodies in the place of those that are there.
-pub(super) fn replace(file: &Connection, batch: &Batch) -> SqliteResult<()> {
-    let Batch { thread, owner, after, entries, tag, .. } = batch;
+pub(super) fn replace(file: &Connection, batch: &EntryBatch) -> SqliteResult<()> {
+    let EntryBatch { thread, owner, after, entries, tag, .. } = batch;
     let held = "UPDATE thread SET tag = ?1 WHERE name = ?2 AND owner = ?3 AND last = ?4
         RETURNING id";
     let values = params![tag.as_bytes(), thread, owner, number(*after)];
@@ -276,8 +277,8 @@ fn held(
     Ok(until.map(|until| busy(thread, until).with("owner", holder)))
 }
 
-fn head_of(row: &Row<'_>) -> rusqlite::Result<Head> {
-    Ok(Head { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
+fn head_of(row: &Row<'_>) -> rusqlite::Result<ThreadHead> {
+    Ok(ThreadHead { last: count(row, 0)?, stored: count(row, 1)?, tag: tag_of(row, 2)? })
 }
 
 fn entry_of(row: &Row<'_>) -> rusqlite::Result<Entry> {
@@ -293,8 +294,8 @@ fn entry_of(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-fn mark_of(row: &Row<'_>) -> rusqlite::Result<(Mark, Tag)> {
-    let mark = Mark {
+fn mark_of(row: &Row<'_>) -> rusqlite::Result<(EntryMark, EntryTag)> {
+    let mark = EntryMark {
         seq: count(row, 0)?,
         parent: count(row, 1)?,
         base: count(row, 2)?,
@@ -306,8 +307,8 @@ fn mark_of(row: &Row<'_>) -> rusqlite::Result<(Mark, Tag)> {
     Ok((mark, tag_of(row, 6)?))
 }
 
-fn tag_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Tag> {
-    Ok(Tag::new(row.get_ref(column)?.as_blob()?))
+fn tag_of(row: &Row<'_>, column: usize) -> rusqlite::Result<EntryTag> {
+    Ok(EntryTag::new(row.get_ref(column)?.as_blob()?))
 }
 
 fn kind_of(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
@@ -321,11 +322,11 @@ fn kind_of(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
 }
 
 /// A thread, its number, and who holds it until when by which clock ever.
-type ThreadRow = (Thread, i64, Option<(String, i64)>);
+type ThreadRow = (StoredThreadInfo, i64, Option<(String, i64)>);
 
 fn thread_of(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
     let lease = row.get::<_, Option<String>>(5)?.zip(row.get::<_, Option<i64>>(6)?);
-    let thread = Thread {
+    let thread = StoredThreadInfo {
         head: head_of(row)?,
         name: row.get(3)?,
         at: Time::from_micros(count(row, 4)?),
@@ -339,7 +340,7 @@ fn listed(
     file: &Connection,
     (thread, id, lease): ThreadRow,
     present: ClockReading,
-) -> SqliteResult<Thread> {
+) -> SqliteResult<StoredThreadInfo> {
     let Some((owner, until)) = lease else { return Ok(thread) };
     let lease = LeaseRow { thread: id, owner: &owner, until };
     let end = match present.end_of(file, &lease, TERM) {
@@ -347,7 +348,7 @@ fn listed(
         Err(_) => Some(present.now + TERM),
         end => end?,
     };
-    Ok(Thread { held: end.map(|end| (owner, end)), ..thread })
+    Ok(StoredThreadInfo { held: end.map(|end| (owner, end)), ..thread })
 }
 
 /// SQLite counts with a sign; nothing of ours is ever so large.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use antiphon_core::{Fault, Time};
-use antiphon_runtime::store::{Answer, Batch};
+use antiphon_runtime::store::{EntryBatch, StoreFuture};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -66,7 +66,7 @@ impl WriterThread {
     pub(super) fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         let (sender, answer) = oneshot::channel();
         let look = Box::new(move |file: Result<&Connection, Fault>| {
             // Whoever asked may have gone.
@@ -79,7 +79,7 @@ impl WriterThread {
     pub(super) fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         let (sender, answer) = oneshot::channel();
         let change = Box::new(move |file: Result<&Connection, &Fault>| {
             let done = file.map_err(Fault::clone).and_then(|file| in_savepoint(file, work));
@@ -96,14 +96,14 @@ impl WriterThread {
     pub(super) fn write_little<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         match self.at_once(&work) {
             Some(done) => self.answer(done),
             None => self.write(work),
         }
     }
 
-    pub(super) fn append(&self, batch: Batch, now: Time, haste: FlushMode) -> Answer<()> {
+    pub(super) fn append(&self, batch: EntryBatch, now: Time, haste: FlushMode) -> StoreFuture<()> {
         let size: usize = batch.entries.iter().map(|entry| entry.body.len()).sum();
         if haste == FlushMode::Now
             && size <= AT_ONCE
@@ -154,7 +154,7 @@ impl WriterThread {
         self.process == process::id()
     }
 
-    fn answer<T: Send + 'static>(&self, done: Result<T, Fault>) -> Answer<T> {
+    fn answer<T: Send + 'static>(&self, done: Result<T, Fault>) -> StoreFuture<T> {
         let done = done.map_err(|fault| fault::about(fault, &self.name));
         Box::pin(std::future::ready(done))
     }
@@ -162,7 +162,7 @@ impl WriterThread {
     fn answered<T: Send + 'static>(
         &self,
         answer: oneshot::Receiver<Result<T, Fault>>,
-    ) -> Answer<T> {
+    ) -> StoreFuture<T> {
         let name = Arc::clone(&self.name);
         Box::pin(async move {
             let answer = answer.await.unwrap_or_else(|_| Err(fault::gone()));

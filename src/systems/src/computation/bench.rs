@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_runtime::sandbox::{Job, Kind, Outcome, Sandbox, Session, Trouble, Want};
+use antiphon_runtime::sandbox::{
+    GuestFault, GuestFaultKind, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
+};
 use serde_json::{Value as Json, json};
 
 use super::task::{RESULT, TABLE, Task};
@@ -18,7 +20,7 @@ pub(super) struct Bench {
     sandbox: Arc<dyn Sandbox>,
     pub(super) task: Task,
     session: Mutex<Option<Box<dyn Session>>>,
-    computed: Mutex<Option<Outcome>>,
+    computed: Mutex<Option<JobOutcome>>,
 }
 
 impl Bench {
@@ -27,30 +29,35 @@ impl Bench {
     }
 
     /// Opens an interpreter, puts the inputs into it, and has them described.
-    pub(super) async fn look(&self) -> Result<String, Box<Trouble>> {
+    pub(super) async fn look(&self) -> Result<String, Box<GuestFault>> {
         if self.task.inputs.is_empty() && self.task.tables.is_empty() {
             return Ok(String::new());
         }
         let names: Vec<&str> = self.task.names().collect();
-        let seen = self.run(Job { code: describing(&names), ..self.given() }).await?;
+        let seen = self.run(SandboxJob { code: describing(&names), ..self.given() }).await?;
         // An engine that knows only a part of the language may not manage it.
         Ok(text(&seen).unwrap_or_else(|| names.join("\n")))
     }
 
     /// Runs code beside the inputs, and keeps what came of it. The interpreter
     /// of an earlier piece of code is not used again.
-    pub(super) async fn compute(&self, python: &str) -> Result<Outcome, Box<Trouble>> {
+    pub(super) async fn compute(&self, python: &str) -> Result<JobOutcome, Box<GuestFault>> {
         let fresh = lock(&self.session).is_none();
-        let job = if fresh { self.given() } else { Job::default() };
-        let want = vec![Want::Value, Want::Locals, Want::Tables, Want::Figures];
+        let job = if fresh { self.given() } else { SandboxJob::default() };
+        let want = vec![JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
         let functions = self.task.functions.clone();
-        let job =
-            Job { code: python.to_owned(), name: "<code>".to_owned(), want, functions, ..job };
+        let job = SandboxJob {
+            code: python.to_owned(),
+            name: "<code>".to_owned(),
+            want,
+            functions,
+            ..job
+        };
         self.run(job).await
     }
 
     /// What the code has assigned, as text; none if it cannot be had.
-    pub(super) async fn show(&self, outcome: &Outcome) -> Option<String> {
+    pub(super) async fn show(&self, outcome: &JobOutcome) -> Option<String> {
         let has = |name: &&str| {
             outcome.locals.contains_key(*name)
                 || outcome.tables.iter().any(|table| table.name == **name)
@@ -59,7 +66,11 @@ impl Bench {
         if names.is_empty() {
             return None;
         }
-        let job = Job { code: describing(&names), want: vec![Want::Value], ..Job::default() };
+        let job = SandboxJob {
+            code: describing(&names),
+            want: vec![JobOutput::Value],
+            ..SandboxJob::default()
+        };
         text(&self.run(job).await.ok()?)
     }
 
@@ -68,27 +79,27 @@ impl Bench {
         lock(&self.session).take();
     }
 
-    pub(super) fn keep(&self, outcome: Outcome) {
+    pub(super) fn keep(&self, outcome: JobOutcome) {
         *lock(&self.computed) = Some(outcome);
     }
 
-    pub(super) fn take_computed(&self) -> Option<Outcome> {
+    pub(super) fn take_computed(&self) -> Option<JobOutcome> {
         lock(&self.computed).take()
     }
 
-    fn given(&self) -> Job {
+    fn given(&self) -> SandboxJob {
         let Task { inputs, tables, .. } = &self.task;
-        Job {
-            want: vec![Want::Value],
+        SandboxJob {
+            want: vec![JobOutput::Value],
             inputs: inputs.clone(),
             tables: tables.clone(),
-            ..Job::default()
+            ..SandboxJob::default()
         }
     }
 
     /// Runs a job in the interpreter. Only what is no doing of the code's is an
     /// error.
-    async fn run(&self, job: Job) -> Result<Outcome, Box<Trouble>> {
+    async fn run(&self, job: SandboxJob) -> Result<JobOutcome, Box<GuestFault>> {
         let open = lock(&self.session).take();
         let (sandbox, host) = (Arc::clone(&self.sandbox), self.task.host.clone());
         let wanted = Wanted::default();
@@ -100,15 +111,23 @@ impl Bench {
                 dropped.load(Ordering::Relaxed).then(reason)
             };
             let outcome = session.run(&job, host, &halt);
-            Ok::<_, Box<Trouble>>((session, outcome))
+            Ok::<_, Box<GuestFault>>((session, outcome))
         };
         let done = tokio::task::spawn_blocking(work).await;
         let (session, outcome) = done.map_err(|error| {
-            Box::new(Trouble::new(Kind::Crashed, format!("the sandbox failed: {error}")))
+            Box::new(GuestFault::new(
+                GuestFaultKind::Crashed,
+                format!("the sandbox failed: {error}"),
+            ))
         })??;
         *lock(&self.session) = Some(session);
         match outcome.error {
-            Some(trouble) if matches!(trouble.kind, Kind::Unavailable | Kind::Cancelled) => {
+            Some(trouble)
+                if matches!(
+                    trouble.kind,
+                    GuestFaultKind::Unavailable | GuestFaultKind::Cancelled
+                ) =>
+            {
                 Err(Box::new(trouble))
             }
             _ => Ok(outcome),
@@ -134,7 +153,7 @@ fn describing(names: &[&str]) -> String {
 }
 
 /// The text that a job has as its value.
-fn text(outcome: &Outcome) -> Option<String> {
+fn text(outcome: &JobOutcome) -> Option<String> {
     outcome.value.as_ref().and_then(Json::as_str).map(str::to_owned)
 }
 

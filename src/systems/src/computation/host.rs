@@ -7,7 +7,7 @@ use antiphon_core::command::{Destination, Destinations, Update};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskOutcome};
 use antiphon_core::{Category, Fault, Message};
-use antiphon_runtime::sandbox::{self, Kind, Trouble};
+use antiphon_runtime::sandbox::{self, GuestFault, GuestFaultKind};
 use antiphon_runtime::{Host, Model, NodeCall};
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -113,7 +113,7 @@ impl Host for Desk {
 }
 
 /// Why there is no result, if there is none.
-fn wrong(outcome: &sandbox::Outcome) -> Option<Trouble> {
+fn wrong(outcome: &sandbox::JobOutcome) -> Option<GuestFault> {
     if outcome.error.is_some() {
         return outcome.error.clone();
     }
@@ -130,14 +130,19 @@ fn wrong(outcome: &sandbox::Outcome) -> Option<Trouble> {
         return None;
     }
     let missing = format!("the code assigned nothing to `{RESULT}`");
-    Some(outcome.value_error.clone().unwrap_or_else(|| Trouble::new(Kind::PythonError, missing)))
+    Some(
+        outcome
+            .value_error
+            .clone()
+            .unwrap_or_else(|| GuestFault::new(GuestFaultKind::PythonError, missing)),
+    )
 }
 
 /// A trouble that other code does not mend, as the fault of its node.
-fn unusable(trouble: &Trouble) -> Fault {
+fn unusable(trouble: &GuestFault) -> Fault {
     let (category, code) = match trouble.kind {
-        Kind::Cancelled => (Category::Cancelled, "run_cancelled"),
-        Kind::Unavailable => (Category::Tool, "sandbox_unavailable"),
+        GuestFaultKind::Cancelled => (Category::Cancelled, "run_cancelled"),
+        GuestFaultKind::Unavailable => (Category::Tool, "sandbox_unavailable"),
         _ => (Category::Tool, "sandbox_crashed"),
     };
     Fault::new(category, code, trouble.message.clone())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::event::Event;
 use antiphon_core::{Fault, Usage};
-use antiphon_runtime::sandbox::{self, Trouble};
+use antiphon_runtime::sandbox::{self, GuestFault};
 use serde::{Deserialize, Serialize};
 
 /// How a question ended.
@@ -46,7 +46,7 @@ pub struct Attempt {
     /// What the code does, for a reader.
     pub explain: String,
     /// None for code that came to a result.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<GuestFault>,
 }
 
 /// What came of a question.
@@ -65,7 +65,7 @@ pub struct Answer {
     pub attempts: Vec<Attempt>,
     /// What the sandbox brought out of the code that came to a result. Its
     /// value, variables, tables and figures are the code's word.
-    pub computed: Option<sandbox::Outcome>,
+    pub computed: Option<sandbox::JobOutcome>,
     /// What ended it, or why no model put the result into words.
     pub fault: Option<Fault>,
     /// What happened.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use antiphon_runtime::sandbox::{Outcome, Trouble};
+use antiphon_runtime::sandbox::{GuestFault, JobOutcome};
 use serde_json::Value as Json;
 
 use super::task::RESULT;
@@ -19,7 +19,7 @@ pub(super) fn cut(text: &str, room: usize) -> String {
 
 /// The result as plainly as a value can be shown: of `result`, else of the
 /// last expression.
-pub(super) fn value(outcome: &Outcome) -> Option<String> {
+pub(super) fn value(outcome: &JobOutcome) -> Option<String> {
     let value = outcome.locals.get(RESULT).or(outcome.value.as_ref())?;
     Some(match value {
         Json::String(text) => text.clone(),
@@ -35,7 +35,7 @@ pub(super) fn value(outcome: &Outcome) -> Option<String> {
 }
 
 /// What went wrong, where, and in which line.
-pub(super) fn trouble(trouble: &Trouble) -> String {
+pub(super) fn trouble(trouble: &GuestFault) -> String {
     let mut text = String::new();
     if let Some(exception) = &trouble.exception {
         let _ = write!(text, "{exception}: ");

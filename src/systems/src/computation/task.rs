@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::sandbox::{Function, HostCalls};
+use antiphon_runtime::sandbox::{HostCalls, HostFunction};
 use serde_json::{Map, Value as Json};
 
 /// What the code assigns its result to.
@@ -25,7 +25,7 @@ pub struct Task {
     /// Arrow IPC streams by the names that the code has for them.
     pub tables: Vec<(String, Vec<u8>)>,
     /// Functions of the host's that the code may call.
-    pub functions: Vec<Function>,
+    pub functions: Vec<HostFunction>,
     /// Whoever answers those calls.
     pub host: Option<Arc<dyn HostCalls>>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::{Message, Seed, Time, ToolSpec};
-use antiphon_runtime::{Clock, NodeCall, Notes};
+use antiphon_runtime::{Clock, NodeCall, TaskReporter};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -126,7 +126,7 @@ pub struct RoleContext {
     /// Whether somebody wants to see replies piece by piece.
     pub watched: bool,
     /// Events, calls that are wanted, and what they cost.
-    pub notes: Notes,
+    pub notes: TaskReporter,
     /// What the caller sent along.
     pub luggage: Option<Luggage>,
 }

@@ -11,7 +11,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::run::{Options, Run};
 use antiphon_core::{Category, Fault, Time};
 use antiphon_reply::JsonSchemas;
-use antiphon_runtime::{Begin, Begun, Driver, Past, Recorder, Rest, Snapshot};
+use antiphon_runtime::{Driver, Recorder, RunEnd, Snapshot, StartMode, StartedRun, ThreadContents};
 use serde_json::{Map, Value as Json};
 
 use super::host::Desk;
@@ -75,10 +75,10 @@ impl ReviewLoop {
         session: &Session,
         options: Options,
         now: Time,
-    ) -> Result<Begun, Fault> {
+    ) -> Result<StartedRun, Fault> {
         let Some(place) = &session.place else {
             let input = self.input(course, false);
-            return Ok(Begun::unkept(&self.graph, input, options, now));
+            return Ok(StartedRun::unkept(&self.graph, input, options, now));
         };
         let opened = place.open(Arc::clone(&self.graph)).await?;
         let held = opened.past.as_ref();
@@ -92,11 +92,11 @@ impl ReviewLoop {
         };
         let begin = if goes_on {
             held.map_or(Ok(()), |past| self.check(&past.memory.root))?;
-            Begin::Resume(Vec::new())
+            StartMode::Resume(Vec::new())
         } else {
-            Begin::Turn(self.input(course, held.is_some()))
+            StartMode::Turn(self.input(course, held.is_some()))
         };
-        Begun::on(opened, begin, (&self.graph, options), now).await
+        StartedRun::on(opened, begin, (&self.graph, options), now).await
     }
 
     /// What tools have returned so far.
@@ -105,7 +105,7 @@ impl ReviewLoop {
     }
 
     /// What was asked in a thread last.
-    fn asked<'p>(&self, past: &'p Past) -> Option<&'p Json> {
+    fn asked<'p>(&self, past: &'p ThreadContents) -> Option<&'p Json> {
         past.memory.root.state.get(self.graph.channel_id(channels::INPUT)?)
     }
 
@@ -149,8 +149,13 @@ impl ReviewLoop {
         }
     }
 
-    fn answer(&self, begun: Begun, rest: Result<Rest, Fault>, recorder: &Recorder) -> Answer {
-        let Begun { run, run_id, .. } = begun;
+    fn answer(
+        &self,
+        begun: StartedRun,
+        rest: Result<RunEnd, Fault>,
+        recorder: &Recorder,
+    ) -> Answer {
+        let StartedRun { run, run_id, .. } = begun;
         let (mut state, unread) = self.state_of(&run);
         let (ended, fault) = ended(rest);
         if let Some(fault) = fault.or(unread) {
@@ -190,13 +195,13 @@ impl ReviewLoop {
 }
 
 /// How a run ended that the graph itself did not bring to its end.
-fn ended(rest: Result<Rest, Fault>) -> (Option<Outcome>, Option<Fault>) {
+fn ended(rest: Result<RunEnd, Fault>) -> (Option<Outcome>, Option<Fault>) {
     match rest {
-        Ok(Rest::Ended(Ending::Completed)) => (None, None),
-        Ok(Rest::Ended(Ending::Budget(_))) => (Some(Outcome::Budget), None),
-        Ok(Rest::Ended(Ending::Cancelled(_))) => (Some(Outcome::Cancelled), None),
+        Ok(RunEnd::Ended(Ending::Completed)) => (None, None),
+        Ok(RunEnd::Ended(Ending::Budget(_))) => (Some(Outcome::Budget), None),
+        Ok(RunEnd::Ended(Ending::Cancelled(_))) => (Some(Outcome::Cancelled), None),
         // No node of this graph asks.
-        Ok(Rest::Paused(_)) => (Some(Outcome::Error), None),
+        Ok(RunEnd::Paused(_)) => (Some(Outcome::Error), None),
         Err(fault) if fault.category == Category::Budget => (Some(Outcome::Budget), Some(fault)),
         Err(fault) => (Some(Outcome::Error), Some(fault)),
     }

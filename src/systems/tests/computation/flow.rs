@@ -1,7 +1,7 @@
 //! What happens after what.
 
 use antiphon_core::Category;
-use antiphon_runtime::sandbox::{Kind, Outcome as Ran, Trouble};
+use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, JobOutcome as Ran};
 use antiphon_systems::computation::{Config, Outcome, Task};
 use serde_json::json;
 
@@ -91,7 +91,7 @@ async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
 #[tokio::test]
 async fn a_result_that_is_too_large_goes_back_to_the_model() {
     let mut large = Ran::default();
-    let trouble = Trouble::new(Kind::ResultTooLarge, "more than 64 KiB");
+    let trouble = GuestFault::new(GuestFaultKind::ResultTooLarge, "more than 64 KiB");
     large.local_errors.insert("result".into(), trouble);
     let played = Scene::new(&json!({"summarise": false}))
         .role("plan", [plan("result = list(range(10**6))"), plan("result = 1")])
@@ -99,7 +99,7 @@ async fn a_result_that_is_too_large_goes_back_to_the_model() {
         .answer(Task::new("How many?"))
         .await;
     let first = played.answer.attempts[0].trouble.as_ref().unwrap();
-    assert_eq!(first.kind, Kind::ResultTooLarge);
+    assert_eq!(first.kind, GuestFaultKind::ResultTooLarge);
     assert_eq!(played.answer.outcome, Outcome::Answered);
 }
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use antiphon_core::Fault;
 use antiphon_models::{Lane, ScriptedModel, ScriptedReply};
 use antiphon_runtime::sandbox::{
-    Halt, HostCalls, Job, Kind, Outcome, Probe, Sandbox, Session as Open, Trouble,
+    GuestFault, GuestFaultKind, HostCalls, JobOutcome, Sandbox, SandboxJob, SandboxProbe,
+    Session as Open, StopCheck,
 };
 use antiphon_runtime::{ManualClock, Model};
 use antiphon_systems::computation::{Answer, Computation, Config, Session, Task};
@@ -17,8 +18,8 @@ use tokio::sync::mpsc::UnboundedSender;
 /// variables have the value `described`.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
-    pub(crate) outcomes: Arc<Mutex<VecDeque<Outcome>>>,
-    pub(crate) jobs: Arc<Mutex<Vec<Job>>>,
+    pub(crate) outcomes: Arc<Mutex<VecDeque<JobOutcome>>>,
+    pub(crate) jobs: Arc<Mutex<Vec<SandboxJob>>>,
     pub(crate) opened: Arc<Mutex<usize>>,
     pub(crate) is_missing: bool,
     /// Told when code begins that never ends, and when it was halted.
@@ -26,17 +27,18 @@ pub(crate) struct Script {
 }
 
 impl Sandbox for Script {
-    fn probe(&self) -> Probe {
-        Probe { ok: true, missing: Vec::new(), ..Probe::refused("scripted", "") }
+    fn probe(&self) -> SandboxProbe {
+        SandboxProbe { ok: true, missing: Vec::new(), ..SandboxProbe::refused("scripted", "") }
     }
 
-    fn run(&self, job: &Job, _: Option<Arc<dyn HostCalls>>, _: Halt<'_>) -> Outcome {
+    fn run(&self, job: &SandboxJob, _: Option<Arc<dyn HostCalls>>, _: StopCheck<'_>) -> JobOutcome {
         self.answer(job)
     }
 
-    fn open(&self) -> Result<Box<dyn Open>, Box<Trouble>> {
+    fn open(&self) -> Result<Box<dyn Open>, Box<GuestFault>> {
         if self.is_missing {
-            let trouble = Trouble::new(Kind::Unavailable, "no engine passes its probe here");
+            let trouble =
+                GuestFault::new(GuestFaultKind::Unavailable, "no engine passes its probe here");
             return Err(Box::new(trouble));
         }
         *self.opened.lock().unwrap() += 1;
@@ -45,26 +47,31 @@ impl Sandbox for Script {
 }
 
 impl Open for Script {
-    fn run(&mut self, job: &Job, _: Option<Arc<dyn HostCalls>>, halt: Halt<'_>) -> Outcome {
+    fn run(
+        &mut self,
+        job: &SandboxJob,
+        _: Option<Arc<dyn HostCalls>>,
+        halt: StopCheck<'_>,
+    ) -> JobOutcome {
         let Some(told) = &self.endless else { return self.answer(job) };
         told.send("begun").unwrap();
         while halt().is_none() {
             std::thread::yield_now();
         }
         told.send("halted").unwrap();
-        Outcome::failed(Kind::Cancelled, "halted")
+        JobOutcome::failed(GuestFaultKind::Cancelled, "halted")
     }
 
-    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<Trouble>> {
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, Box<GuestFault>> {
         Ok(None)
     }
 }
 
 impl Script {
-    fn answer(&self, job: &Job) -> Outcome {
+    fn answer(&self, job: &SandboxJob) -> JobOutcome {
         self.jobs.lock().unwrap().push(job.clone());
         if job.code.contains("def _described") {
-            return Outcome { value: Some(json!("described")), ..Outcome::default() };
+            return JobOutcome { value: Some(json!("described")), ..JobOutcome::default() };
         }
         self.outcomes.lock().unwrap().pop_front().expect("the script of the sandbox is over")
     }
@@ -78,14 +85,14 @@ impl Script {
 }
 
 /// An outcome with `result`.
-pub(crate) fn result(value: Json) -> Outcome {
+pub(crate) fn result(value: Json) -> JobOutcome {
     let locals = Map::from_iter([("result".to_owned(), value)]);
-    Outcome { locals, ..Outcome::default() }
+    JobOutcome { locals, ..JobOutcome::default() }
 }
 
 /// An outcome that is an exception.
-pub(crate) fn raised(exception: &str, message: &str) -> Outcome {
-    let mut outcome = Outcome::failed(Kind::PythonError, message);
+pub(crate) fn raised(exception: &str, message: &str) -> JobOutcome {
+    let mut outcome = JobOutcome::failed(GuestFaultKind::PythonError, message);
     if let Some(trouble) = &mut outcome.error {
         trouble.exception = Some(exception.to_owned());
         trouble.line = Some(2);
@@ -130,7 +137,7 @@ impl Scene {
         self
     }
 
-    pub(crate) fn runs(self, outcomes: impl IntoIterator<Item = Outcome>) -> Self {
+    pub(crate) fn runs(self, outcomes: impl IntoIterator<Item = JobOutcome>) -> Self {
         self.sandbox.outcomes.lock().unwrap().extend(outcomes);
         self
     }

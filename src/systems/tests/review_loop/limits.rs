@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_models::ScriptedReply;
-use antiphon_runtime::Stop;
+use antiphon_runtime::CancellationToken;
 use antiphon_systems::review_loop::state::{Decision, Retries};
 use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Outcome, Party, State};
 use serde_json::{Value as Json, json};
@@ -302,7 +302,7 @@ async fn a26_the_deadline_of_the_question_keeps_what_is_known() {
 async fn a_cancelled_question_says_so() {
     let mut scene = Scene::new(&json!({}))
         .role("planner", [ScriptedReply::text("{}").after(Duration::from_mins(1))]);
-    let (model, stop) = (scene.model(), Stop::new());
+    let (model, stop) = (scene.model(), CancellationToken::new());
     let system = scene.system(&as_model(&model));
     let question = tokio::spawn({
         let mut session = scene.session();

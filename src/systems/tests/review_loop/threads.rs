@@ -7,8 +7,10 @@ use antiphon_core::checkpoint::{Commit, GraphSnapshot};
 use antiphon_core::graph::Graph;
 use antiphon_core::{Category, Fault, Seed, Time};
 use antiphon_models::{ScriptedModel, ScriptedReply};
-use antiphon_runtime::store::{Answer as Stored, Store};
-use antiphon_runtime::{Hold, ManualClock, Opened, Origin, Place, Stop, SystemClock};
+use antiphon_runtime::store::{Store, StoreFuture as Stored};
+use antiphon_runtime::{
+    CancellationToken, ManualClock, OpenedThread, RunOrigin, SystemClock, ThreadLease, ThreadRef,
+};
 use antiphon_stores::{
     Cipher, Durability, MemoryStore, SealedStore, SqliteSettings, SqliteStore, StoredThread,
 };
@@ -37,7 +39,7 @@ fn room(store: &Arc<dyn Store>, durability: Durability) -> StoredThread {
     )
 }
 
-fn within(place: impl Place + 'static) -> Session {
+fn within(place: impl ThreadRef + 'static) -> Session {
     Session { place: Some(Arc::new(place)), ..outside() }
 }
 
@@ -83,25 +85,25 @@ struct Doomed {
 }
 
 struct Fatal {
-    hold: Box<dyn Hold>,
+    hold: Box<dyn ThreadLease>,
     left: usize,
     fate: Fate,
     reached: Arc<tokio::sync::Notify>,
 }
 
-impl Place for Doomed {
-    fn open(&self, graph: Arc<Graph<Json>>) -> Stored<Opened> {
+impl ThreadRef for Doomed {
+    fn open(&self, graph: Arc<Graph<Json>>) -> Stored<OpenedThread> {
         let (opening, left, fate) = (self.room.open(graph), self.after, self.fate);
         let reached = Arc::clone(&self.reached);
         Box::pin(async move {
-            let Opened { hold, past } = opening.await?;
-            Ok(Opened { hold: Box::new(Fatal { hold, left, fate, reached }), past })
+            let OpenedThread { hold, past } = opening.await?;
+            Ok(OpenedThread { hold: Box::new(Fatal { hold, left, fate, reached }), past })
         })
     }
 }
 
-impl Hold for Fatal {
-    fn begin(&mut self, run: &Origin) {
+impl ThreadLease for Fatal {
+    fn begin(&mut self, run: &RunOrigin) {
         self.hold.begin(run);
     }
 
@@ -318,7 +320,7 @@ async fn a_question_that_was_cancelled_can_go_on() {
     let model = scene.model();
     let system = scene.system(&as_model(&model));
     let store = memory();
-    let (stop, clock) = (Stop::new(), scene.clock.clone());
+    let (stop, clock) = (CancellationToken::new(), scene.clock.clone());
     let place = Arc::new(room(&store, Durability::Async));
     let session = Session {
         clock: clock.clone(),

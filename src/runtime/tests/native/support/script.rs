@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
-use antiphon_runtime::{CallContext, Chunk, Model};
+use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 
 /// Replies in order; keeps what it was asked.
@@ -40,7 +40,7 @@ impl Model for Script {
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         self.asked.lock().unwrap().push(request.clone());
         for piece in 0..self.pieces {
-            cx.emit(Chunk::Text(piece.to_string()));
+            cx.emit(ReplyChunk::Text(piece.to_string()));
         }
         let line = self.lines.lock().unwrap().pop_front();
         line.ok_or_else(|| Fault::new(Category::ModelOutput, "test", "the script is at its end"))

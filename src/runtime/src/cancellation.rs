@@ -7,15 +7,15 @@ use tokio::sync::Notify;
 /// A handle that cancels every run whose driver was given a clone of it
 /// ([`crate::native::Driver::stop_on`]). Once pulled it stays so.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<Pulled>);
+pub struct CancellationToken(Arc<CancellationState>);
 
 #[derive(Debug, Default)]
-struct Pulled {
+struct CancellationState {
     reason: OnceLock<Arc<str>>,
     news: Notify,
 }
 
-impl Stop {
+impl CancellationToken {
     /// A handle that has not been pulled.
     pub fn new() -> Self {
         Self::default()
