@@ -1,4 +1,4 @@
-"""Names that say nothing, and marks of unfinished work, stay out."""
+"""Names that say nothing, retired names, and marks of unfinished work stay out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BANNED = {"util", "helper", "common", "misc", "base", "manager"}
+
+RETIRED = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    Actor Agenda Asker Begun Bench Breach Came Clerk Course Deed Desk Doer Doom Due Errand Flaw
+    Glance Grip Habits Haste Hold Home Image Incident Keep Keeper Kept Lane Leash Letters Luggage
+    Made Material Outlook Patience Pen Picture Place Player Problem Room Seal Shelf Shot Shows Sight
+    Sign Stopper Tenant Tidy Trouble Vault Withheld
+    """,
+    )
+)
+"""Names of types that the field has words for."""
+_UNNAMED = ("binding", "models", "net", "sandbox", "systems")
+"""Crates whose types still have such names."""
 
 _RUST = {
     r"#!?\[allow\(": "write `#[expect(…, reason = …)]` in place of `allow`",
@@ -28,6 +43,10 @@ def test_no_file_is_named_after_nothing() -> None:
     report(vague_names(ROOT))
 
 
+def test_retired_names_stay_away() -> None:
+    report(retired_names(ROOT))
+
+
 def test_nothing_is_left_for_later() -> None:
     report(unfinished(ROOT))
 
@@ -41,6 +60,19 @@ def vague_names(root: Path) -> Iterator[Finding]:
         for part in path.relative_to(root).with_suffix("").parts:
             if part.strip("_").removesuffix("s") in BANNED:
                 yield finding(root, path, 1, f"name it after what it holds: {part}")
+
+
+def retired_names(root: Path) -> Iterator[Finding]:
+    """Types with a name that the field has a word for."""
+    pattern = re.compile(r"\b(?:struct|enum|trait|type) (\w+)")
+    for path in rust(root):
+        if path.relative_to(root / "src").parts[0] in _UNNAMED:
+            continue
+        text = path.read_text(encoding="utf-8")
+        for match in pattern.finditer(text):
+            if match[1] in RETIRED:
+                rule = f"the field has a word for it, see the glossary: {match[1]}"
+                yield finding(root, path, line_of(text, match.start()), rule)
 
 
 def unfinished(root: Path) -> Iterator[Finding]:

@@ -36,6 +36,7 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_sizes.loose_clippy, "clippy.toml", "", 1, "`too-many-lines-threshold` must be 60"),
     (test_names.vague_names, "src/core/src/utils.rs", "", 1, "utils"),
     (test_names.vague_names, "python/antiphon/_helpers/a.py", "", 1, "_helpers"),
+    (test_names.retired_names, "src/core/src/a.rs", "\nstruct Desk;", 2, "Desk"),
     (test_names.unfinished, "src/core/src/a.rs", "fn f() {\n    todo!()\n}", 2, "todo"),
     (test_names.unfinished, "src/core/src/a.rs", "#[allow(dead_code)]", 1, "expect"),
     (test_names.unfinished, "python/antiphon/a.py", "x = 1  # TODO: y", 1, "do it later"),

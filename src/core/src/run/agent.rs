@@ -46,7 +46,7 @@ pub(super) struct AgentUnit<V> {
 struct Call {
     serial: u64,
     kind: CallKind,
-    place: Place,
+    place: CallPosition,
     timeout: Option<Duration>,
     deadline: Option<Time>,
     cancelling: bool,
@@ -59,7 +59,7 @@ struct Call {
 /// Where in the loop a call is: the model's turn, and which of that turn's
 /// calls; 0 is the model itself.
 #[derive(Clone, Copy, Debug)]
-struct Place(u32, u64);
+struct CallPosition(u32, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallKind {
@@ -122,18 +122,18 @@ impl<V> AgentUnit<V> {
         self.dialogue.as_ref().map_or(0, Conversation::turns)
     }
 
-    fn place(&self, kind: CallKind) -> Place {
+    fn place(&self, kind: CallKind) -> CallPosition {
         let which = match kind {
             CallKind::Tool(position) => position as u64 + 1,
             CallKind::Close => u64::MAX,
             CallKind::Approval(position) => u64::MAX - 1 - position as u64,
             CallKind::Open | CallKind::Model | CallKind::Over => 0,
         };
-        Place(self.turn(), which)
+        CallPosition(self.turn(), which)
     }
 }
 
-impl Place {
+impl CallPosition {
     const fn seed(self, unit: Seed) -> Seed {
         unit.child(self.0 as u64).child(self.1)
     }
