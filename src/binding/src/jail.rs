@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antiphon_sandbox::jail::{Failed, Next, Sealed, Zygote};
+use antiphon_sandbox::jail::{JailFault, SealedWorker, Zygote, ZygoteRequest};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 
@@ -66,7 +66,7 @@ impl Jail {
 
     /// Waits until a worker is wanted; false if none ever will be.
     fn next(&mut self) -> PyResult<bool> {
-        self.zygote()?.wait().map(|next| next == Next::Fork).map_err(raised)
+        self.zygote()?.wait().map(|next| next == ZygoteRequest::Fork).map_err(raised)
     }
 
     /// After a fork, in the parent.
@@ -78,7 +78,7 @@ impl Jail {
     /// After a fork, in the child: the descriptor of its channel, its folder,
     /// and whether its job is still to come.
     fn seal(&mut self) -> PyResult<(i32, Option<String>, bool)> {
-        let Sealed { channel, folder, waits } = self.zygote()?.seal().map_err(raised)?;
+        let SealedWorker { channel, folder, waits } = self.zygote()?.seal().map_err(raised)?;
         Ok((channel, folder.map(|folder| folder.to_string_lossy().into_owned()), waits))
     }
 
@@ -94,6 +94,6 @@ impl Jail {
     }
 }
 
-fn raised(failed: Failed) -> PyErr {
+fn raised(failed: JailFault) -> PyErr {
     PyOSError::new_err(failed.to_string())
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::{Category, Fault, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
-use antiphon_models::{Fallback, Lane, ScriptedModel, ScriptedReply, Secret, Settings};
+use antiphon_models::{
+    Fallback, ModelSettings, ScriptBranch, ScriptedModel, ScriptedReply, Secret,
+};
 use antiphon_runtime::{CallContext, Model as Port, SystemClock};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -69,7 +71,7 @@ impl Model {
             model = model.named(name);
         }
         for (key, value, replies) in lanes.unwrap_or_default() {
-            model = model.lane(Lane::tag(key, value).replies(script(&replies)?));
+            model = model.branch(ScriptBranch::tag(key, value).replies(script(&replies)?));
         }
         let model = Arc::new(model);
         Ok(Self { port: Arc::<ScriptedModel>::clone(&model), scripted: Some(model) })
@@ -153,8 +155,9 @@ fn read_reply(py: Python<'_>, reply: Result<ModelReply, Fault>) -> PyResult<Boun
     }
 }
 
-fn settings(options: &Keywords<'_, '_>) -> PyResult<Settings> {
-    let mut settings = Settings { base_url: options.get("base_url")?, ..Settings::default() };
+fn settings(options: &Keywords<'_, '_>) -> PyResult<ModelSettings> {
+    let mut settings =
+        ModelSettings { base_url: options.get("base_url")?, ..ModelSettings::default() };
     settings.api_key = options.get::<String>("api_key")?.map(Secret::new);
     if let Some(timeout) = options.get("timeout")? {
         settings.timeout = some_time("timeout", timeout)?;

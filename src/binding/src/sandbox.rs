@@ -8,7 +8,7 @@ use antiphon_runtime::CancellationToken;
 use antiphon_runtime::sandbox::{
     CallError, HostCalls, JobOutcome, Sandbox, SandboxJob, SandboxProbe, Session,
 };
-use antiphon_sandbox::{Engine, Settings};
+use antiphon_sandbox::{EngineSettings, ProcessEngine};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -39,7 +39,7 @@ pub(crate) fn sandbox_probe<'py>(
 /// until it is asked for something.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct NativeSandbox {
-    engine: Arc<Engine>,
+    engine: Arc<ProcessEngine>,
 }
 
 #[pymethods]
@@ -85,7 +85,7 @@ impl NativeSandbox {
 /// An interpreter that lives on between jobs.
 #[pyclass(module = "antiphon._antiphon", frozen)]
 pub(crate) struct NativeSession {
-    engine: Arc<Engine>,
+    engine: Arc<ProcessEngine>,
     session: Mutex<Option<Box<dyn Session>>>,
 }
 
@@ -266,7 +266,7 @@ fn unavailable(py: Python<'_>, why: &str) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-fn engine(settings: &Bound<'_, PyDict>) -> PyResult<Engine> {
+fn engine(settings: &Bound<'_, PyDict>) -> PyResult<ProcessEngine> {
     let py = settings.py();
     let complete = settings.copy()?;
     if !complete.contains("native")? {
@@ -277,9 +277,9 @@ fn engine(settings: &Bound<'_, PyDict>) -> PyResult<Engine> {
         let fault = Fault::new(Category::Validation, "sandbox_setting_invalid", message);
         to_exception(py, &fault)
     };
-    let settings: Settings = json::read(&complete)
+    let settings: EngineSettings = json::read(&complete)
         .map_err(|error| refused(format!("the settings of a sandbox cannot be read: {error}")))?;
-    Engine::new(settings).map_err(|fault| to_exception(py, &fault))
+    ProcessEngine::new(settings).map_err(|fault| to_exception(py, &fault))
 }
 
 fn shown_probe<'py>(py: Python<'py>, probe: &SandboxProbe) -> PyResult<Bound<'py, PyDict>> {
@@ -304,7 +304,7 @@ fn shown_probe<'py>(py: Python<'py>, probe: &SandboxProbe) -> PyResult<Bound<'py
 fn shown<'py>(
     py: Python<'py>,
     mut outcome: JobOutcome,
-    engine: &Engine,
+    engine: &ProcessEngine,
 ) -> PyResult<Bound<'py, PyDict>> {
     let tables = std::mem::take(&mut outcome.tables);
     let figures = std::mem::take(&mut outcome.figures);

@@ -49,10 +49,10 @@ pub(crate) fn sandbox_figure(py: Python<'_>, image: &[u8], pixels: u64) -> PyRes
 #[pyfunction]
 pub(crate) fn sandbox_json(py: Python<'_>, text: &[u8], depth: u64, nodes: u64) -> PyResult<()> {
     py.detach(|| tagged::measure(text, depth, nodes)).map_err(|refusal| match refusal {
-        tagged::Refusal::TooLarge(what) => {
+        tagged::ValueFault::TooLarge(what) => {
             PyValueError::new_err(format!("it is over its bound: {what}"))
         }
-        tagged::Refusal::Malformed(why) => PyValueError::new_err(why),
+        tagged::ValueFault::Malformed(why) => PyValueError::new_err(why),
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::name::ModelName;
 use crate::provider::Provider;
-use crate::settings::Settings;
+use crate::settings::ModelSettings;
 
 /// Where a chat endpoint is, what opens it, and which dialect it speaks.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl Endpoint {
     /// See [`crate::open()`].
     pub fn resolve(
         name: &ModelName,
-        settings: &Settings,
+        settings: &ModelSettings,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Fault> {
         let env =
@@ -109,7 +109,7 @@ impl Endpoint {
 
 fn base_url(
     provider: &Provider,
-    settings: &Settings,
+    settings: &ModelSettings,
     env: &impl Fn(&str) -> Option<String>,
 ) -> Result<Url, Fault> {
     let from_env = || provider.base_url_env.iter().find_map(|variable| env(variable));
@@ -161,7 +161,7 @@ fn chat_url(mut base: Url) -> Url {
 
 fn key(
     provider: &Provider,
-    settings: &Settings,
+    settings: &ModelSettings,
     base: &Url,
     env: &impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Secret>, Fault> {
@@ -187,7 +187,7 @@ fn key_missing(provider: &Provider, base: &Url) -> Fault {
 fn headers(
     provider: &Provider,
     key: Option<Secret>,
-    settings: &Settings,
+    settings: &ModelSettings,
     env: &impl Fn(&str) -> Option<String>,
 ) -> Vec<(String, Secret)> {
     let key = key.map(|key| match provider.key_header {

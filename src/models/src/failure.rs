@@ -14,19 +14,19 @@ const QUOTE: usize = 300;
 
 /// Makes the faults of one endpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Failure<'e> {
+pub struct FaultFactory<'e> {
     endpoint: &'e Endpoint,
 }
 
 /// What a server says about its refusal, in its own words.
 #[derive(Debug, Default)]
-struct Complaint {
+struct ServerError {
     message: String,
     code: String,
     kind: String,
 }
 
-impl<'e> Failure<'e> {
+impl<'e> FaultFactory<'e> {
     /// For the faults of `endpoint`.
     pub const fn of(endpoint: &'e Endpoint) -> Self {
         Self { endpoint }
@@ -102,7 +102,7 @@ impl<'e> Failure<'e> {
         let pause = retry_after(|name| reply.header(name), now);
         let request_id = reply.header("x-request-id").map(|id| self.quote(id));
         let page = reply.beginning(PAGE).await;
-        let complaint = Complaint::read(&String::from_utf8_lossy(&page));
+        let complaint = ServerError::read(&String::from_utf8_lossy(&page));
         let mut fault = self.complaint(status, &complaint).with("status", status);
         if let Some(id) = request_id {
             fault = fault.with("request_id", id);
@@ -117,10 +117,10 @@ impl<'e> Failure<'e> {
     pub fn reported(self, error: &Json) -> Fault {
         let status = error.get("code").and_then(Json::as_u64).and_then(|code| code.try_into().ok());
         let status = status.filter(|status| (400..600).contains(status)).unwrap_or(500);
-        self.complaint(status, &Complaint::of(error)).with("status", status)
+        self.complaint(status, &ServerError::of(error)).with("status", status)
     }
 
-    fn complaint(self, status: u16, complaint: &Complaint) -> Fault {
+    fn complaint(self, status: u16, complaint: &ServerError) -> Fault {
         let (category, code, what) = verdict(status, complaint);
         let words = match complaint.message.as_str() {
             "" => format!("status {status}"),
@@ -158,7 +158,7 @@ impl<'e> Failure<'e> {
 }
 
 /// What a status and the words that came with it mean.
-fn verdict(status: u16, complaint: &Complaint) -> (Category, &'static str, &'static str) {
+fn verdict(status: u16, complaint: &ServerError) -> (Category, &'static str, &'static str) {
     let says = |word: &str| complaint.code == word || complaint.kind == word;
     match StatusKind::of(status) {
         StatusKind::RateLimited if says("insufficient_quota") => quota(),
@@ -212,7 +212,7 @@ const fn quota() -> (Category, &'static str, &'static str) {
     (Category::Budget, "model_quota_exhausted", "nothing is left of the quota at the provider")
 }
 
-impl Complaint {
+impl ServerError {
     /// Reads an error page: JSON as providers write it, or anything else as
     /// its own message, unless it is markup.
     fn read(page: &str) -> Self {

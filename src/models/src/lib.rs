@@ -27,5 +27,5 @@ pub use open::open;
 pub use openai_chat::OpenAiChat;
 pub use provider::{PROVIDERS, Provider};
 pub use retrying::Retrying;
-pub use scripted::{Lane, ScriptedModel, ScriptedReply};
-pub use settings::Settings;
+pub use scripted::{ScriptBranch, ScriptedModel, ScriptedReply};
+pub use settings::ModelSettings;

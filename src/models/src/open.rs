@@ -9,15 +9,15 @@ use crate::endpoint::Endpoint;
 use crate::name::ModelName;
 use crate::openai_chat::OpenAiChat;
 use crate::retrying::Retrying;
-use crate::settings::Settings;
+use crate::settings::ModelSettings;
 
 /// The model called `name`, with transport retries around it. Nothing is sent
 /// yet. `env` looks up an environment variable; an empty value counts as unset.
 ///
 /// ```
-/// use antiphon_models::{Settings, open};
+/// use antiphon_models::{ModelSettings, open};
 /// let env = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-123".to_owned());
-/// let model = open("openai:gpt-5-mini", &Settings::default(), &env).unwrap();
+/// let model = open("openai:gpt-5-mini", &ModelSettings::default(), &env).unwrap();
 /// assert_eq!(model.name(), "openai:gpt-5-mini");
 /// ```
 ///
@@ -28,7 +28,7 @@ use crate::settings::Settings;
 /// `model_key_missing` when the provider wants a key and there is none.
 pub fn open(
     name: &str,
-    settings: &Settings,
+    settings: &ModelSettings,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Arc<dyn Model>, Fault> {
     let endpoint = Endpoint::resolve(&ModelName::parse(name)?, settings, env)?;

@@ -10,12 +10,12 @@ use serde_json::{Map, Value as Json};
 /// How to reach a model, and how patiently.
 ///
 /// ```
-/// use antiphon_models::Settings;
-/// let settings = Settings { base_url: Some("http://127.0.0.1:8130/v1".into()), ..Settings::default() };
+/// use antiphon_models::ModelSettings;
+/// let settings = ModelSettings { base_url: Some("http://127.0.0.1:8130/v1".into()), ..ModelSettings::default() };
 /// assert_eq!(settings.timeout.as_secs(), 600);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ModelSettings {
     /// Where the server listens; none for the environment's or the provider's own.
     pub base_url: Option<String>,
     /// The key; none for the environment's.
@@ -40,7 +40,7 @@ pub struct Settings {
     pub http: Option<HttpClient>,
 }
 
-impl Default for Settings {
+impl Default for ModelSettings {
     fn default() -> Self {
         Self {
             base_url: None,

@@ -8,20 +8,20 @@ use antiphon_runtime::sandbox::{
     SandboxProbe, Session, StopCheck,
 };
 
-use crate::spec::{Name, Settings};
+use crate::spec::{EngineName, EngineSettings};
 
 const WHY: &str = "it needs Linux on x86-64 or aarch64";
 
 /// An engine that only says that it cannot be had.
 #[derive(Debug)]
-pub struct Engine(Name);
+pub struct AbsentEngine(EngineName);
 
-impl Engine {
+impl AbsentEngine {
     /// An engine that cannot run anything here.
     ///
     /// # Errors
     /// `sandbox_setting_invalid`, `sandbox_limit_invalid`.
-    pub fn new(settings: Settings) -> Result<Self, Fault> {
+    pub fn new(settings: EngineSettings) -> Result<Self, Fault> {
         settings.check()?;
         settings.limits()?;
         Ok(Self(settings.engine))
@@ -33,12 +33,12 @@ impl Engine {
     }
 
     /// Its name.
-    pub fn name(&self) -> Name {
+    pub fn name(&self) -> EngineName {
         self.0
     }
 }
 
-impl Sandbox for Engine {
+impl Sandbox for AbsentEngine {
     fn probe(&self) -> SandboxProbe {
         SandboxProbe::refused(self.0.as_str(), WHY)
     }

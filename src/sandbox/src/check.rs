@@ -27,7 +27,7 @@ impl std::error::Error for Refusal {}
 
 /// The sizes of a table that was found to be sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct TableExtent {
     /// How many rows it has.
     pub rows: u64,
     /// How many columns it has.

@@ -14,7 +14,7 @@ const LARGE: usize = 64 << 10;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// From the host: a job.
     Job,
     /// From both: raw bytes that belong to the frame before.
@@ -29,7 +29,7 @@ pub enum Kind {
     Ready,
 }
 
-impl Kind {
+impl FrameKind {
     /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Job, Self::Attachment, Self::Call, Self::Reply, Self::Outcome, Self::Ready];
@@ -53,7 +53,7 @@ impl Kind {
 
 /// Most bytes that a body of each kind may have; what is 0 is not expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct FrameBounds {
     /// For an attachment.
     pub attachment: u64,
     /// For a call.
@@ -64,32 +64,32 @@ pub struct Bounds {
     pub ready: u64,
 }
 
-impl Bounds {
-    fn of(&self, kind: Kind) -> u64 {
+impl FrameBounds {
+    fn of(&self, kind: FrameKind) -> u64 {
         match kind {
-            Kind::Attachment => self.attachment,
-            Kind::Call => self.call,
-            Kind::Outcome => self.outcome,
-            Kind::Ready => self.ready,
-            Kind::Job | Kind::Reply => 0,
+            FrameKind::Attachment => self.attachment,
+            FrameKind::Call => self.call,
+            FrameKind::Outcome => self.outcome,
+            FrameKind::Ready => self.ready,
+            FrameKind::Job | FrameKind::Reply => 0,
         }
     }
 }
 
 /// How a worker breaks the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Breach {
+pub enum ProtocolFault {
     /// A kind that is not known.
     Unknown(u8),
     /// A kind that nobody waits for now.
-    Unexpected(Kind),
+    Unexpected(FrameKind),
     /// A body that is longer than its kind may have.
-    TooLong(Kind, u64),
+    TooLong(FrameKind, u64),
     /// A length that leaves no room for the kind.
     Empty,
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for ProtocolFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown(byte) => write!(f, "a frame of an unknown kind: {byte:#04x}"),
@@ -104,12 +104,12 @@ impl fmt::Display for Breach {
 
 /// Puts frames together out of what arrives, however it is cut.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct FrameParser {
     held: Vec<u8>,
     read: usize,
 }
 
-impl Parser {
+impl FrameParser {
     /// A parser that has seen nothing.
     pub fn new() -> Self {
         Self::default()
@@ -135,7 +135,7 @@ impl Parser {
     ///
     /// # Errors
     /// A breach, as soon as the header of a frame shows it.
-    pub fn wants(&self, bounds: &Bounds) -> Result<usize, Breach> {
+    pub fn wants(&self, bounds: &FrameBounds) -> Result<usize, ProtocolFault> {
         let held = self.held.len().saturating_sub(self.read);
         Ok(match self.header(bounds)? {
             None => AHEAD.saturating_sub(held),
@@ -147,7 +147,10 @@ impl Parser {
     ///
     /// # Errors
     /// A breach, as soon as the header of a frame shows it.
-    pub fn next(&mut self, bounds: &Bounds) -> Result<Option<(Kind, Vec<u8>)>, Breach> {
+    pub fn next(
+        &mut self,
+        bounds: &FrameBounds,
+    ) -> Result<Option<(FrameKind, Vec<u8>)>, ProtocolFault> {
         let Some((kind, length)) = self.header(bounds)? else { return Ok(None) };
         let start = self.read + HEADER;
         let Some(body) = self.held.get(start..start + length) else { return Ok(None) };
@@ -164,14 +167,14 @@ impl Parser {
     }
 
     /// Kind and length of the body that comes next, once they are there.
-    fn header(&self, bounds: &Bounds) -> Result<Option<(Kind, usize)>, Breach> {
+    fn header(&self, bounds: &FrameBounds) -> Result<Option<(FrameKind, usize)>, ProtocolFault> {
         let held = self.held.get(self.read..).unwrap_or_default();
         let [a, b, c, d, kind, ..] = *held else { return Ok(None) };
-        let length = u32::from_le_bytes([a, b, c, d]).checked_sub(1).ok_or(Breach::Empty)?;
-        let kind = Kind::of(kind).ok_or(Breach::Unknown(kind))?;
+        let length = u32::from_le_bytes([a, b, c, d]).checked_sub(1).ok_or(ProtocolFault::Empty)?;
+        let kind = FrameKind::of(kind).ok_or(ProtocolFault::Unknown(kind))?;
         match bounds.of(kind) {
-            0 => Err(Breach::Unexpected(kind)),
-            bound if u64::from(length) > bound => Err(Breach::TooLong(kind, length.into())),
+            0 => Err(ProtocolFault::Unexpected(kind)),
+            bound if u64::from(length) > bound => Err(ProtocolFault::TooLong(kind, length.into())),
             _ => Ok(Some((kind, length as usize))),
         }
     }
@@ -180,7 +183,7 @@ impl Parser {
 /// Appends a frame to `to`; false, and nothing appended, if its body is longer
 /// than a length can say.
 #[must_use]
-pub fn write(to: &mut Vec<u8>, kind: Kind, body: &[u8]) -> bool {
+pub fn write(to: &mut Vec<u8>, kind: FrameKind, body: &[u8]) -> bool {
     let Some(length) = body.len().checked_add(1).and_then(|length| u32::try_from(length).ok())
     else {
         return false;

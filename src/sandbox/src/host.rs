@@ -6,13 +6,13 @@ mod body;
 mod calls;
 mod cgroup;
 mod classify;
-mod head;
-mod letter;
+mod job_message;
 mod lineage;
-mod parent;
+mod output_head;
 mod pool;
 mod process;
 mod supervise;
 mod worker;
+mod zygote_process;
 
-pub use process::Engine;
+pub use process::ProcessEngine;

@@ -12,34 +12,34 @@ mod seal;
 mod syscalls;
 mod zygote;
 
-pub use zygote::{Next, Sealed, Zygote};
+pub use zygote::{SealedWorker, Zygote, ZygoteRequest};
 
 use std::fmt;
 use std::io;
 
 /// A step that did not succeed.
 #[derive(Debug)]
-pub struct Failed {
+pub struct JailFault {
     step: String,
     error: io::Error,
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for JailFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.step, self.error)
     }
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for JailFault {}
 
 /// Says which step failed.
 trait Step<T> {
-    fn step(self, name: &str) -> Result<T, Failed>;
+    fn step(self, name: &str) -> Result<T, JailFault>;
 }
 
 impl<T, E: Into<io::Error>> Step<T> for Result<T, E> {
-    fn step(self, name: &str) -> Result<T, Failed> {
-        self.map_err(|error| Failed { step: name.to_owned(), error: error.into() })
+    fn step(self, name: &str) -> Result<T, JailFault> {
+        self.map_err(|error| JailFault { step: name.to_owned(), error: error.into() })
     }
 }
 

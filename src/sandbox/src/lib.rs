@@ -31,7 +31,7 @@ pub mod tagged;
 mod wire;
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub use absent::Engine;
+pub use absent::AbsentEngine;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use host::Engine;
-pub use spec::{Layer, Mounts, Name, Ready, Settings, Wear};
+pub use host::ProcessEngine;
+pub use spec::{EngineName, EngineSettings, JailLayer, Mounts, ReadyTimeout, ZygoteLifetime};

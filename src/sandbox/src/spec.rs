@@ -11,9 +11,9 @@ use serde_json::{Map, Value as Json};
 /// How an engine is set up.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct EngineSettings {
     /// `process` or `subprocess`.
-    pub engine: Name,
+    pub engine: EngineName,
     /// The interpreter.
     pub python: PathBuf,
     /// The folder with the guest's own code, and with `boot.py`.
@@ -36,31 +36,31 @@ pub struct Settings {
     /// Layers that are left out, to see in tests what gets through without
     /// them. Whatever runs then says that nothing isolates it.
     #[serde(default)]
-    pub without: Vec<Layer>,
+    pub without: Vec<JailLayer>,
     /// Whether Landlock may stand for a private root where there is none: the code then
     /// sees that the host's files exist, has no folder of its own, and no files are shown.
     #[serde(default)]
     pub landlock_only: bool,
     /// When a zygote has served enough. It is not for users to say.
     #[serde(skip)]
-    pub wear: Wear,
+    pub wear: ZygoteLifetime,
     /// How long a worker may take until it waits for its job. It is not for
     /// users to say either.
     #[serde(skip)]
-    pub ready: Ready,
+    pub ready: ReadyTimeout,
 }
 
 /// When another zygote takes over: the string hashes of one have been seen by
 /// many by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wear {
+pub struct ZygoteLifetime {
     /// Workers that it has forked.
     pub workers: u64,
     /// Its age.
     pub age: Duration,
 }
 
-impl Default for Wear {
+impl Default for ZygoteLifetime {
     /// 10,000 workers, or an hour.
     fn default() -> Self {
         Self { workers: 10_000, age: Duration::from_hours(1) }
@@ -69,9 +69,9 @@ impl Default for Wear {
 
 /// How long a worker may take until it waits for its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ready(pub Duration);
+pub struct ReadyTimeout(pub Duration);
 
-impl Default for Ready {
+impl Default for ReadyTimeout {
     /// 30 seconds: it was forked from a zygote that has imported everything.
     fn default() -> Self {
         Self(Duration::from_secs(30))
@@ -81,14 +81,14 @@ impl Default for Ready {
 /// An engine of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Name {
+pub enum EngineName {
     /// Jailed children of a zygote.
     Process,
     /// The same without the jail: limits and a kill.
     Subprocess,
 }
 
-impl Name {
+impl EngineName {
     /// Its name in results.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ pub struct Mounts {
 /// Something that keeps a guest in, and that a test can leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layer {
+pub enum JailLayer {
     /// User, process, mount, network, message and host name namespaces.
     Namespaces,
     /// A root that holds what is granted and nothing else.
@@ -129,7 +129,7 @@ pub enum Layer {
     Limits,
 }
 
-impl Layer {
+impl JailLayer {
     /// All layers.
     pub const ALL: [Self; 6] = [
         Self::Namespaces,
@@ -155,15 +155,15 @@ impl Layer {
 
 /// What a zygote is told when it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Plan {
-    pub(crate) layers: Vec<Layer>,
+pub(crate) struct JailPlan {
+    pub(crate) layers: Vec<JailLayer>,
     pub(crate) mounts: Mounts,
     /// Where files are shown that a list names which follows. Nobody reads that who forks
     /// workers: where the files are on the host is not for those to know.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) guest: PathBuf,
     pub(crate) packages: Vec<String>,
-    pub(crate) caps: Caps,
+    pub(crate) caps: WorkerLimits,
     /// A file of the host's that no worker must be able to open.
     pub(crate) canary: Option<PathBuf>,
     /// Where workers get folders, if they have no file system of their own.
@@ -172,7 +172,7 @@ pub(crate) struct Plan {
 
 /// The limits that are kept inside of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Caps {
+pub(crate) struct WorkerLimits {
     pub(crate) memory: u64,
     /// Whole seconds of processor time.
     pub(crate) cpu: u64,
@@ -182,9 +182,9 @@ pub(crate) struct Caps {
 
 /// What holds in a zygote, as it says itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Report {
+pub(crate) struct JailReport {
     pub(crate) version: String,
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<JailLayer>,
     /// The version of Landlock; 0 if there is none.
     pub(crate) landlock: u32,
     /// What is not there, and why.
@@ -193,16 +193,16 @@ pub(crate) struct Report {
     pub(crate) failed: Option<String>,
 }
 
-impl Report {
+impl JailReport {
     /// Whether enough holds for code that nobody trusts.
     pub(crate) fn is_enough(&self, landlock_only: bool) -> bool {
         let holds = |layer| self.layers.contains(&layer);
-        holds(Layer::Seccomp)
-            && (holds(Layer::PrivateRoot) || (landlock_only && holds(Layer::Landlock)))
+        holds(JailLayer::Seccomp)
+            && (holds(JailLayer::PrivateRoot) || (landlock_only && holds(JailLayer::Landlock)))
     }
 }
 
-impl Settings {
+impl EngineSettings {
     /// The limits, complete.
     ///
     /// # Errors
@@ -247,25 +247,25 @@ impl Settings {
         Ok(())
     }
 
-    pub(crate) fn wanted(&self) -> Vec<Layer> {
-        let every: &[Layer] = match self.engine {
-            Name::Process => &Layer::ALL,
-            Name::Subprocess => &[Layer::Limits],
+    pub(crate) fn wanted(&self) -> Vec<JailLayer> {
+        let every: &[JailLayer] = match self.engine {
+            EngineName::Process => &JailLayer::ALL,
+            EngineName::Subprocess => &[JailLayer::Limits],
         };
         every.iter().copied().filter(|layer| !self.without.contains(layer)).collect()
     }
 
-    pub(crate) fn plan(&self, limits: &SandboxLimits, canary: Option<PathBuf>) -> Plan {
+    pub(crate) fn plan(&self, limits: &SandboxLimits, canary: Option<PathBuf>) -> JailPlan {
         let layers = self.wanted();
-        let is_rooted = layers.contains(&Layer::PrivateRoot);
+        let is_rooted = layers.contains(&JailLayer::PrivateRoot);
         let files = self.mounts.files.iter().filter(|_| is_rooted);
-        Plan {
+        JailPlan {
             files: files.map(|file| file.1.clone()).collect(),
             layers,
             mounts: Mounts { files: Vec::new(), ..self.mounts.clone() },
             guest: self.guest.clone(),
             packages: self.packages.clone(),
-            caps: Caps {
+            caps: WorkerLimits {
                 memory: limits.memory,
                 cpu: whole_seconds(limits.cpu),
                 files: limits.files,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 /// What a value may come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct ValueSize {
     /// Bytes of JSON text.
     pub bytes: u64,
     /// Values inside values, itself included.
@@ -15,7 +15,7 @@ pub struct Size {
     pub depth: u64,
 }
 
-impl Size {
+impl ValueSize {
     /// Room for the small things that two sides count in different ways.
     #[must_use]
     pub const fn generous(self) -> Self {
@@ -29,7 +29,7 @@ impl Size {
 
 /// Why a text is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ValueFault {
     /// It is over one of its budgets.
     TooLarge(&'static str),
     /// It has the wrong form.
@@ -49,9 +49,9 @@ const DICT: u64 = 4;
 ///
 /// # Errors
 /// If it is over a budget, which is found before anything is built, or no JSON.
-pub fn parse(text: &[u8], size: Size) -> Result<Json, Refusal> {
+pub fn parse(text: &[u8], size: ValueSize) -> Result<Json, ValueFault> {
     if text.len() as u64 > size.bytes {
-        return Err(Refusal::TooLarge("bytes"));
+        return Err(ValueFault::TooLarge("bytes"));
     }
     measure(
         text,
@@ -62,8 +62,8 @@ pub fn parse(text: &[u8], size: Size) -> Result<Json, Refusal> {
     // The scan has bounded the depth already.
     reader.disable_recursion_limit();
     let value = serde::Deserialize::deserialize(&mut reader)
-        .map_err(|_| Refusal::Malformed("it is no JSON"))?;
-    reader.end().map_err(|_| Refusal::Malformed("something follows the JSON"))?;
+        .map_err(|_| ValueFault::Malformed("it is no JSON"))?;
+    reader.end().map_err(|_| ValueFault::Malformed("something follows the JSON"))?;
     Ok(value)
 }
 
@@ -72,7 +72,7 @@ pub fn parse(text: &[u8], size: Size) -> Result<Json, Refusal> {
 ///
 /// # Errors
 /// If it is nested deeper than `deepest`, or has more than `most` nodes, a dict being four.
-pub fn measure(text: &[u8], deepest: u64, most: u64) -> Result<(), Refusal> {
+pub fn measure(text: &[u8], deepest: u64, most: u64) -> Result<(), ValueFault> {
     let (mut depth, mut nodes) = (0_u64, 1_u64);
     let mut bytes = text.iter();
     while let Some(byte) = bytes.next() {
@@ -91,10 +91,10 @@ pub fn measure(text: &[u8], deepest: u64, most: u64) -> Result<(), Refusal> {
             _ => {}
         }
         if depth > deepest {
-            return Err(Refusal::TooLarge("depth"));
+            return Err(ValueFault::TooLarge("depth"));
         }
         if nodes > most {
-            return Err(Refusal::TooLarge("nodes"));
+            return Err(ValueFault::TooLarge("nodes"));
         }
     }
     Ok(())
@@ -116,7 +116,7 @@ fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
 ///
 /// # Errors
 /// If it is over a budget, or has a tag or a shape that does not exist.
-pub fn check(value: &Json, size: Size) -> Result<(), Refusal> {
+pub fn check(value: &Json, size: ValueSize) -> Result<(), ValueFault> {
     let mut nodes = size.nodes;
     walk(value, &mut nodes, size.depth)
 }
@@ -140,8 +140,8 @@ pub fn bytes(value: &Json) -> u64 {
     count.0
 }
 
-fn walk(value: &Json, nodes: &mut u64, depth: u64) -> Result<(), Refusal> {
-    *nodes = nodes.checked_sub(1).ok_or(Refusal::TooLarge("nodes"))?;
+fn walk(value: &Json, nodes: &mut u64, depth: u64) -> Result<(), ValueFault> {
+    *nodes = nodes.checked_sub(1).ok_or(ValueFault::TooLarge("nodes"))?;
     match value {
         Json::Array(items) => {
             let depth = deeper(depth)?;
@@ -158,8 +158,8 @@ fn walk(value: &Json, nodes: &mut u64, depth: u64) -> Result<(), Refusal> {
     }
 }
 
-fn deeper(depth: u64) -> Result<u64, Refusal> {
-    depth.checked_sub(1).ok_or(Refusal::TooLarge("depth"))
+fn deeper(depth: u64) -> Result<u64, ValueFault> {
+    depth.checked_sub(1).ok_or(ValueFault::TooLarge("depth"))
 }
 
 fn walk_tag(
@@ -167,8 +167,8 @@ fn walk_tag(
     tag: &Json,
     nodes: &mut u64,
     depth: u64,
-) -> Result<(), Refusal> {
-    const SHAPE: Refusal = Refusal::Malformed("a tag with the wrong fields");
+) -> Result<(), ValueFault> {
+    const SHAPE: ValueFault = ValueFault::Malformed("a tag with the wrong fields");
     let tag = tag.as_str().ok_or(SHAPE)?;
     let fields = |names: &[&str]| {
         dict.len() == names.len() + 1 && names.iter().all(|name| dict.contains_key(*name))
@@ -221,7 +221,7 @@ fn walk_tag(
         "int" | "float" | "bytes" | "complex" | "datetime" | "date" | "time" | "timedelta"
         | "decimal" | "fraction" | "uuid" | "array" | "table" | "object" | "tuple" | "set"
         | "frozenset" | "dict" => Err(SHAPE),
-        _ => Err(Refusal::Malformed("an unknown tag")),
+        _ => Err(ValueFault::Malformed("an unknown tag")),
     }
 }
 

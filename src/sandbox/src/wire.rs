@@ -10,7 +10,7 @@ pub(crate) const LONGEST: usize = 128 << 10;
 /// worker's channel, its standard output and error, and where to say how it
 /// fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum WorkerRequest {
     /// A worker for one job, which waits for it.
     Job,
     /// A worker for one job that nobody has yet.
@@ -21,7 +21,7 @@ pub(crate) enum Request {
     Probe,
 }
 
-impl Request {
+impl WorkerRequest {
     pub(crate) const fn byte(self) -> u8 {
         match self {
             Self::Job => b'j',
@@ -40,7 +40,7 @@ impl Request {
 
 /// First message about a worker; with it comes its process descriptor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Birth {
+pub(crate) struct WorkerBirth {
     pub(crate) failed: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! What a worker sent along is either sound or refused. The Python tests hold
 //! the same checks against Arrow's own library.
 
-use antiphon_sandbox::check::{Extent, Refusal, figure, table};
+use antiphon_sandbox::check::{Refusal, TableExtent, figure, table};
 use proptest::prelude::*;
 
 /// All plain types, three rows in two batches, as pyarrow 26 wrote them.
@@ -11,12 +11,12 @@ const FIGURE: &[u8] = include_bytes!("sent/small.png");
 
 #[test]
 fn a_plain_table_passes_with_its_extent() {
-    assert_eq!(table(TABLE), Ok(Extent { rows: 3, columns: 11 }));
+    assert_eq!(table(TABLE), Ok(TableExtent { rows: 3, columns: 11 }));
 }
 
 #[test]
 fn a_table_without_its_end_mark_passes() {
-    assert_eq!(table(&TABLE[..TABLE.len() - 8]), Ok(Extent { rows: 3, columns: 11 }));
+    assert_eq!(table(&TABLE[..TABLE.len() - 8]), Ok(TableExtent { rows: 3, columns: 11 }));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use antiphon_runtime::sandbox::{
     CallError, GuestFaultKind, HostCalls, HostFunction, JobOutcome, Sandbox, SandboxJob,
     WorkerOrigin,
 };
-use antiphon_sandbox::{Engine, Name, Ready};
+use antiphon_sandbox::{EngineName, ProcessEngine, ReadyTimeout};
 use serde_json::{Map, Value as Json, json};
 use support::{BOTH, Clean, descendants, job, named_pipe, own_guest, settings};
 use tempfile::TempDir;
@@ -84,15 +84,21 @@ impl Obedient {
         Self { folder, orders, idle }
     }
 
-    fn engine(&self, name: Name, spares: usize) -> Engine {
-        self.engine_with(name, spares, Ready::default(), &json!({}))
+    fn engine(&self, name: EngineName, spares: usize) -> ProcessEngine {
+        self.engine_with(name, spares, ReadyTimeout::default(), &json!({}))
     }
 
-    fn engine_with(&self, name: Name, spares: usize, ready: Ready, limits: &Json) -> Engine {
+    fn engine_with(
+        &self,
+        name: EngineName,
+        spares: usize,
+        ready: ReadyTimeout,
+        limits: &Json,
+    ) -> ProcessEngine {
         let mut settings = settings(name, limits);
         self.folder.path().clone_into(&mut settings.guest);
         (settings.spares, settings.ready) = (spares, ready);
-        Engine::new(settings).unwrap()
+        ProcessEngine::new(settings).unwrap()
     }
 
     /// Each letter is for one worker: `l` live, `d` die before it is ready,
@@ -140,7 +146,7 @@ impl HostCalls for Count {
 }
 
 /// Runs code that may call `count`, and says how often it did.
-fn counted(engine: &Engine, code: &str) -> (JobOutcome, u64) {
+fn counted(engine: &ProcessEngine, code: &str) -> (JobOutcome, u64) {
     let function = HostFunction { name: "count".to_owned(), doc: String::new() };
     let job = SandboxJob { functions: vec![function], ..job(code) };
     let count = Arc::new(Count::default());
@@ -149,7 +155,7 @@ fn counted(engine: &Engine, code: &str) -> (JobOutcome, u64) {
     (outcome, count.0.load(Ordering::Relaxed))
 }
 
-fn assert_ran_once(engine: &Engine) -> WorkerOrigin {
+fn assert_ran_once(engine: &ProcessEngine) -> WorkerOrigin {
     let (outcome, count) = counted(engine, "count()");
     assert_eq!((outcome.error, outcome.value, count), (None, Some(json!(1)), 1));
     outcome.usage.start
@@ -249,7 +255,7 @@ fn a_worker_that_is_never_ready_is_unavailable_and_no_time_of_the_job() {
     let _clean = Clean::start();
     for name in BOTH {
         let guest = Obedient::new();
-        let ready = Ready(Duration::from_millis(200));
+        let ready = ReadyTimeout(Duration::from_millis(200));
         let engine = guest.engine_with(name, 0, ready, &json!({}));
         guest.order("h");
         let (outcome, count) = counted(&engine, "count()");
@@ -264,7 +270,7 @@ fn a_worker_that_uses_up_the_time_of_its_job_before_it_is_ready_is_unavailable()
     let _clean = Clean::start();
     for name in BOTH {
         let guest = Obedient::new();
-        let engine = guest.engine_with(name, 0, Ready::default(), &json!({"cpu": 1}));
+        let engine = guest.engine_with(name, 0, ReadyTimeout::default(), &json!({"cpu": 1}));
         guest.order("b");
         let (outcome, count) = counted(&engine, "count()");
         let trouble = outcome.error.unwrap();
@@ -282,7 +288,7 @@ fn a_session_whose_job_has_left_it_unready_is_over_its_time() {
     for name in BOTH {
         let guest = Obedient::new();
         // The first job has to be taken in this time, on a busy machine too.
-        let ready = Ready(Duration::from_secs(2));
+        let ready = ReadyTimeout(Duration::from_secs(2));
         let engine = guest.engine_with(name, 0, ready, &json!({}));
         guest.order("s");
         let mut session = engine.open().unwrap();

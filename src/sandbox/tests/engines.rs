@@ -12,7 +12,7 @@ use antiphon_runtime::sandbox::{
     CallError, GuestFaultKind, HostCalls, HostFunction, JobOutcome, Sandbox, SandboxJob,
     WorkerOrigin,
 };
-use antiphon_sandbox::Name;
+use antiphon_sandbox::EngineName;
 use serde_json::{Map, Value as Json, json};
 use support::{BOTH, Clean, engine, job, kind, run, value};
 
@@ -218,7 +218,7 @@ fn a_worker_that_dies_has_crashed_and_the_next_job_goes_well() {
 #[test]
 fn processes_that_a_job_starts_end_with_it() {
     let _clean = Clean::start();
-    let engine = engine(Name::Subprocess, &json!({}));
+    let engine = engine(EngineName::Subprocess, &json!({}));
     let code = "import os, time\nread, write = os.pipe()\n\
         if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        \
         os.write(write, str(os.getpid()).encode())\n        time.sleep(1_000)\n    os._exit(0)\n\
@@ -391,7 +391,7 @@ fn a_zygote_that_dies_is_replaced() {
 #[test]
 fn hundreds_of_jobs_leave_nothing_behind() {
     let _clean = Clean::start();
-    let engine = engine(Name::Process, &json!({}));
+    let engine = engine(EngineName::Process, &json!({}));
     for number in 0..200 {
         assert_eq!(value(&engine, &format!("{number}")), json!(number));
     }
@@ -419,7 +419,7 @@ fn an_interpreter_that_does_not_start_is_unavailable_and_says_why() {
     for name in BOTH {
         let mut settings = support::settings(name, &json!({}));
         settings.python = "/nowhere/python".into();
-        let engine = antiphon_sandbox::Engine::new(settings).unwrap();
+        let engine = antiphon_sandbox::ProcessEngine::new(settings).unwrap();
         let trouble = run(&engine, "1").error.unwrap();
         assert_eq!(trouble.kind, GuestFaultKind::Unavailable);
         assert!(trouble.message.contains("/nowhere/python"), "{}", trouble.message);

@@ -12,7 +12,7 @@ use antiphon_runtime::sandbox::{
     CallError, GuestFault, GuestFaultKind, HostCalls, HostFunction, JobOutcome, JobOutput, Sandbox,
     SandboxJob,
 };
-use antiphon_sandbox::Engine;
+use antiphon_sandbox::ProcessEngine;
 use serde_json::{Map, Value as Json, json};
 use support::{BOTH, Clean, engine, job, run, value};
 
@@ -32,7 +32,7 @@ impl HostCalls for Large {
     }
 }
 
-fn forged(engine: &Engine, want: &[JobOutput], code: &str) -> JobOutcome {
+fn forged(engine: &ProcessEngine, want: &[JobOutput], code: &str) -> JobOutcome {
     let code = format!("{SEND}{code}\ntime.sleep(60)");
     engine.run(&SandboxJob { want: want.to_vec(), ..job(&code) }, None, &|| None)
 }
@@ -89,7 +89,7 @@ fn attachments_are_checked_one_by_one_as_they_arrive() {
     let _clean = Clean::start();
     let all = [JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
     let two = "outcome(tables=[{'name': n, 'rows': 0, 'columns': 0} for n in 'ab'], figures=1)\n";
-    let engine = engine(antiphon_sandbox::Name::Process, &json!({"tables": 1 << 20}));
+    let engine = engine(antiphon_sandbox::EngineName::Process, &json!({"tables": 1 << 20}));
     // The second never comes: what is wrong with the first is seen before.
     let code = format!("{two}send(0x41, b'no table' * 1000)");
     let trouble = crash(forged(&engine, &all, &code), &code);
@@ -104,7 +104,7 @@ fn all_tables_together_have_a_bound() {
     let _clean = Clean::start();
     let all = [JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
     let plain = "open(FILE, 'rb').read()";
-    let engine = engine(antiphon_sandbox::Name::Subprocess, &json!({"tables": 3_000}));
+    let engine = engine(antiphon_sandbox::EngineName::Subprocess, &json!({"tables": 3_000}));
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sent/plain.arrows");
     let send = |count: u32| {
         format!(
@@ -127,7 +127,7 @@ fn names_that_a_terminal_would_obey_and_names_without_end_are_refused() {
     let _clean = Clean::start();
     let trouble = "{'kind': 'python_error', 'message': ''}";
     let all = [JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
-    let engine = engine(antiphon_sandbox::Name::Process, &json!({}));
+    let engine = engine(antiphon_sandbox::EngineName::Process, &json!({}));
     for code in [
         "outcome(locals={'\\x1b[2J': 1})".to_owned(),
         "outcome(locals={'\\u202eevil': 1})".to_owned(),

@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 
 use antiphon_runtime::sandbox::{GuestFaultKind, Isolation, Sandbox};
-use antiphon_sandbox::{Engine, Layer, Name, Settings, Wear};
+use antiphon_sandbox::{EngineName, EngineSettings, JailLayer, ProcessEngine, ZygoteLifetime};
 use serde_json::json;
 use support::{
     Clean, descendants, engine, job, named_pipe, own_guest, run, settings, value, without,
@@ -20,8 +20,8 @@ fn breaches(engine: &dyn Sandbox, code: &str) -> bool {
 }
 
 /// What gets through without a layer, and through no jail that is whole.
-fn only_without(layer: Layer, code: &str) {
-    let whole = engine(Name::Process, &json!({}));
+fn only_without(layer: JailLayer, code: &str) {
+    let whole = engine(EngineName::Process, &json!({}));
     assert!(!breaches(&whole, code), "the whole jail lets it through: {code}");
     let part = without(&[layer]);
     assert!(breaches(&part, code), "without {}: {:?}", layer.as_str(), run(&part, code).error);
@@ -30,15 +30,15 @@ fn only_without(layer: Layer, code: &str) {
 #[test]
 fn the_probe_says_what_holds() {
     let _clean = Clean::start();
-    let probe = engine(Name::Process, &json!({})).probe();
+    let probe = engine(EngineName::Process, &json!({})).probe();
     assert!(probe.ok, "{probe:?}");
     assert_eq!(probe.isolation, Isolation::OsJail);
-    for layer in Layer::ALL {
+    for layer in JailLayer::ALL {
         assert_ne!(probe.layers.get(layer.as_str()).map(String::as_str), Some("no"), "{probe:?}");
     }
     // Only where the host may make one.
     assert!(probe.layers.contains_key("cgroup"));
-    let weak = engine(Name::Subprocess, &json!({})).probe();
+    let weak = engine(EngineName::Subprocess, &json!({})).probe();
     assert!(weak.ok);
     assert_eq!(weak.isolation, Isolation::None);
     assert_eq!(weak.layers.get("seccomp").map(String::as_str), Some("no"));
@@ -48,30 +48,30 @@ fn the_probe_says_what_holds() {
 fn the_probe_refuses_less_than_the_minimum() {
     let _clean = Clean::start();
     for layers in [
-        &[Layer::Seccomp][..],
-        &[Layer::PrivateRoot],
+        &[JailLayer::Seccomp][..],
+        &[JailLayer::PrivateRoot],
         // A private root is made in namespaces of its own.
-        &[Layer::Namespaces],
+        &[JailLayer::Namespaces],
     ] {
         let probe = without(layers).probe();
         assert!(!probe.ok, "{layers:?}");
         assert!(!probe.missing.is_empty());
     }
-    assert!(without(&[Layer::Landlock]).probe().ok);
+    assert!(without(&[JailLayer::Landlock]).probe().ok);
 }
 
 #[test]
 fn landlock_stands_for_a_private_root_if_that_is_accepted() {
     let _clean = Clean::start();
-    let accepted = |layers: &[Layer]| {
-        let settings = settings(Name::Process, &json!({}));
-        let settings = Settings { without: layers.to_vec(), landlock_only: true, ..settings };
-        Engine::new(settings).unwrap().probe()
+    let accepted = |layers: &[JailLayer]| {
+        let settings = settings(EngineName::Process, &json!({}));
+        let settings = EngineSettings { without: layers.to_vec(), landlock_only: true, ..settings };
+        ProcessEngine::new(settings).unwrap().probe()
     };
-    for layers in [&[Layer::PrivateRoot][..], &[Layer::Namespaces]] {
+    for layers in [&[JailLayer::PrivateRoot][..], &[JailLayer::Namespaces]] {
         assert!(accepted(layers).ok, "{layers:?}");
     }
-    for layers in [&[Layer::PrivateRoot, Layer::Landlock][..], &[Layer::Seccomp]] {
+    for layers in [&[JailLayer::PrivateRoot, JailLayer::Landlock][..], &[JailLayer::Seccomp]] {
         assert!(!accepted(layers).ok, "{layers:?}");
     }
     assert_eq!(accepted(&[]).isolation, Isolation::OsJail);
@@ -86,11 +86,11 @@ fn an_engine_that_becomes_weaker_in_the_middle_of_its_life_runs_nothing() {
     let weaker = text.replace("if jail.leave():", "if not weaker and jail.leave():");
     let begin = "weaker = os.path.exists(os.path.join(os.path.dirname(__file__), 'weaker'))";
     fs::write(&boot, weaker.replace("import gc\n", &format!("import gc, os\n{begin}\n"))).unwrap();
-    let mut settings = settings(Name::Process, &json!({}));
+    let mut settings = settings(EngineName::Process, &json!({}));
     guest.path().clone_into(&mut settings.guest);
-    settings.wear = Wear { workers: 3, ..Wear::default() };
+    settings.wear = ZygoteLifetime { workers: 3, ..ZygoteLifetime::default() };
     settings.landlock_only = true;
-    let engine = Engine::new(settings).unwrap();
+    let engine = ProcessEngine::new(settings).unwrap();
     assert_eq!(value(&engine, "1"), json!(1));
     assert_eq!(engine.probe().isolation, Isolation::OsJail);
     fs::write(guest.path().join("weaker"), "").unwrap();
@@ -109,56 +109,59 @@ fn an_engine_that_becomes_weaker_in_the_middle_of_its_life_runs_nothing() {
 
 #[test]
 fn an_engine_without_a_layer_never_claims_to_isolate() {
-    for layer in Layer::ALL {
+    for layer in JailLayer::ALL {
         assert_eq!(without(&[layer]).isolation(), Isolation::None);
     }
-    assert_eq!(engine(Name::Process, &json!({})).isolation(), Isolation::OsJail);
-    assert_eq!(engine(Name::Subprocess, &json!({})).isolation(), Isolation::None);
+    assert_eq!(engine(EngineName::Process, &json!({})).isolation(), Isolation::OsJail);
+    assert_eq!(engine(EngineName::Subprocess, &json!({})).isolation(), Isolation::None);
 }
 
 #[test]
 fn system_calls_are_kept_back_by_seccomp_alone() {
     let _clean = Clean::start();
-    only_without(Layer::Seccomp, "import os\npid = os.fork()\nif pid == 0: os._exit(0)\npid > 0");
     only_without(
-        Layer::Seccomp,
+        JailLayer::Seccomp,
+        "import os\npid = os.fork()\nif pid == 0: os._exit(0)\npid > 0",
+    );
+    only_without(
+        JailLayer::Seccomp,
         "import socket\nsocket.socket(socket.AF_NETLINK, socket.SOCK_RAW)\nTrue",
     );
-    only_without(Layer::Seccomp, "import os\nos.memfd_create('x') > 0");
-    only_without(Layer::Seccomp, "import os\nopen('f', 'w')\nos.utime('f')\nTrue");
+    only_without(JailLayer::Seccomp, "import os\nos.memfd_create('x') > 0");
+    only_without(JailLayer::Seccomp, "import os\nopen('f', 'w')\nos.utime('f')\nTrue");
 }
 
 #[test]
 fn what_is_granted_cannot_be_listed_because_of_landlock_alone() {
     let _clean = Clean::start();
-    only_without(Layer::Landlock, "import os\nlen(os.listdir('/')) > 0");
+    only_without(JailLayer::Landlock, "import os\nlen(os.listdir('/')) > 0");
 }
 
 #[test]
 fn what_exists_on_the_host_is_hidden_by_the_private_root_alone() {
     let _clean = Clean::start();
-    only_without(Layer::PrivateRoot, "import os\nos.path.exists('/etc/passwd')");
+    only_without(JailLayer::PrivateRoot, "import os\nos.path.exists('/etc/passwd')");
 }
 
 #[test]
 fn who_and_where_it_is_are_hidden_by_namespaces_alone() {
     let _clean = Clean::start();
     let own = std::process::id();
-    only_without(Layer::Namespaces, "import os\nos.uname().nodename != 'sandbox'");
-    only_without(Layer::Namespaces, &format!("import os\nos.getppid() > {}", own.min(1_000)));
+    only_without(JailLayer::Namespaces, "import os\nos.uname().nodename != 'sandbox'");
+    only_without(JailLayer::Namespaces, &format!("import os\nos.getppid() > {}", own.min(1_000)));
 }
 
 #[test]
 fn memory_is_kept_by_limits_alone() {
     let _clean = Clean::start();
-    only_without(Layer::Limits, "len(bytearray(600 << 20)) > 0");
+    only_without(JailLayer::Limits, "len(bytearray(600 << 20)) > 0");
 }
 
 #[test]
 fn capabilities_are_given_up_in_the_layer_of_privileges_alone() {
     let _clean = Clean::start();
-    assert_eq!(capabilities(&engine(Name::Process, &json!({}))), 0);
-    assert_ne!(capabilities(&without(&[Layer::Privileges])), 0);
+    assert_eq!(capabilities(&engine(EngineName::Process, &json!({}))), 0);
+    assert_ne!(capabilities(&without(&[JailLayer::Privileges])), 0);
 }
 
 #[test]
@@ -166,7 +169,7 @@ fn a_file_that_is_closed_by_its_mode_stays_so_because_of_privileges_alone() {
     let _clean = Clean::start();
     let code = "import os\nos.close(os.open('f', os.O_CREAT | os.O_WRONLY, 0))\n\
         open('f').close()\nTrue";
-    only_without(Layer::Privileges, code);
+    only_without(JailLayer::Privileges, code);
 }
 
 #[test]
@@ -176,16 +179,16 @@ fn a_pipe_that_is_granted_is_not_written_because_of_landlock_alone() {
     let path = folder.path().join("pipe");
     let _reader = named_pipe(&path);
     let code = format!("open({path:?}, 'w').close()\nTrue");
-    for (layers, through) in [(&[][..], None), (&[Layer::Landlock], Some(json!(true)))] {
-        let mut settings = settings(Name::Process, &json!({}));
+    for (layers, through) in [(&[][..], None), (&[JailLayer::Landlock], Some(json!(true)))] {
+        let mut settings = settings(EngineName::Process, &json!({}));
         settings.without = layers.to_vec();
         settings.mounts.read.push(folder.path().to_owned());
-        assert_eq!(run(&Engine::new(settings).unwrap(), &code).value, through, "{layers:?}");
+        assert_eq!(run(&ProcessEngine::new(settings).unwrap(), &code).value, through, "{layers:?}");
     }
 }
 
 /// The capabilities of a worker, as its host sees them.
-fn capabilities(engine: &Engine) -> u64 {
+fn capabilities(engine: &ProcessEngine) -> u64 {
     let before = descendants(std::process::id());
     let mut session = engine.open().unwrap();
     assert_eq!(session.run(&job("1"), None, &|| None).error, None);
@@ -203,15 +206,15 @@ fn files_are_seen_where_they_are_granted_and_cannot_be_written() {
     let (shown, hidden) = (folder.path().join("shown"), folder.path().join("hidden"));
     fs::write(&shown, "seen").unwrap();
     fs::write(&hidden, "secret").unwrap();
-    for layers in [&[][..], &[Layer::PrivateRoot], &[Layer::Landlock]] {
-        let mut settings = settings(Name::Process, &json!({}));
+    for layers in [&[][..], &[JailLayer::PrivateRoot], &[JailLayer::Landlock]] {
+        let mut settings = settings(EngineName::Process, &json!({}));
         settings.without = layers.to_vec();
         settings.mounts.read.push(shown.clone());
         settings.mounts.files.push((shown.clone(), "/files/data".into()));
-        let engine = Engine::new(settings).unwrap();
+        let engine = ProcessEngine::new(settings).unwrap();
         let here = shown.display();
         assert_eq!(value(&engine, &format!("open('{here}').read()")), json!("seen"));
-        if !layers.contains(&Layer::PrivateRoot) {
+        if !layers.contains(&JailLayer::PrivateRoot) {
             assert_eq!(value(&engine, "open('/files/data').read()"), json!("seen"));
         }
         let hidden = hidden.display();
@@ -232,18 +235,18 @@ fn files_are_seen_where_they_are_granted_and_cannot_be_written() {
 #[test]
 fn a_grant_that_leads_nowhere_is_told() {
     let _clean = Clean::start();
-    let mut settings = settings(Name::Process, &json!({}));
+    let mut settings = settings(EngineName::Process, &json!({}));
     settings.mounts.read.push("/nowhere/at/all".into());
-    let trouble = run(&Engine::new(settings).unwrap(), "1").error.unwrap();
+    let trouble = run(&ProcessEngine::new(settings).unwrap(), "1").error.unwrap();
     assert!(trouble.message.contains("/nowhere/at/all"), "{}", trouble.message);
 }
 
 #[test]
 fn settings_that_cannot_work_are_refused() {
-    let refused = |change: fn(&mut Settings)| {
-        let mut settings = settings(Name::Process, &json!({}));
+    let refused = |change: fn(&mut EngineSettings)| {
+        let mut settings = settings(EngineName::Process, &json!({}));
         change(&mut settings);
-        let fault = Engine::new(settings).err().unwrap_or_else(|| panic!("it was taken"));
+        let fault = ProcessEngine::new(settings).err().unwrap_or_else(|| panic!("it was taken"));
         fault.code.clone()
     };
     let setting = "sandbox_setting_invalid";

@@ -1,13 +1,13 @@
 //! What a worker calls a value is counted, then checked.
 
-use antiphon_sandbox::tagged::{Refusal, Size, bytes, check, parse};
+use antiphon_sandbox::tagged::{ValueFault, ValueSize, bytes, check, parse};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-const SIZE: Size = Size { bytes: 1 << 20, nodes: 1_000, depth: 16 };
+const SIZE: ValueSize = ValueSize { bytes: 1 << 20, nodes: 1_000, depth: 16 };
 
 fn refused(value: &Json) -> bool {
-    matches!(check(value, SIZE), Err(Refusal::Malformed(_)))
+    matches!(check(value, SIZE), Err(ValueFault::Malformed(_)))
 }
 
 #[test]
@@ -62,20 +62,20 @@ fn depth_and_nodes_are_counted_as_the_guest_counts_them() {
         nested = json!({"$": "tuple", "v": [nested]});
     }
     assert_eq!(check(&nested, SIZE), Ok(()));
-    assert_eq!(check(&json!([nested]), SIZE), Err(Refusal::TooLarge("depth")));
+    assert_eq!(check(&json!([nested]), SIZE), Err(ValueFault::TooLarge("depth")));
     let wide = json!(vec![0; 999]);
     assert_eq!(check(&wide, SIZE), Ok(()));
-    assert_eq!(check(&json!(vec![0; 1_000]), SIZE), Err(Refusal::TooLarge("nodes")));
+    assert_eq!(check(&json!(vec![0; 1_000]), SIZE), Err(ValueFault::TooLarge("nodes")));
 }
 
 #[test]
 fn a_text_that_is_too_deep_is_refused_before_it_is_built() {
     let deep = vec![b'['; 1 << 19];
-    assert_eq!(parse(&deep, SIZE), Err(Refusal::TooLarge("depth")));
+    assert_eq!(parse(&deep, SIZE), Err(ValueFault::TooLarge("depth")));
     let wide = [b"[".to_vec(), b"0,".repeat(1 << 18), b"0]".to_vec()].concat();
-    assert_eq!(parse(&wide, SIZE), Err(Refusal::TooLarge("nodes")));
+    assert_eq!(parse(&wide, SIZE), Err(ValueFault::TooLarge("nodes")));
     let long = vec![b' '; (1 << 20) + 1];
-    assert_eq!(parse(&long, SIZE), Err(Refusal::TooLarge("bytes")));
+    assert_eq!(parse(&long, SIZE), Err(ValueFault::TooLarge("bytes")));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn brackets_and_commas_in_strings_are_not_counted() {
 
 #[test]
 fn a_value_as_deep_as_its_budget_is_read_back() {
-    let size = Size { depth: 64, ..SIZE };
+    let size = ValueSize { depth: 64, ..SIZE };
     let mut nested = json!(1);
     for _ in 0..64 {
         nested = json!({"$": "dict", "v": [[1, nested]]});

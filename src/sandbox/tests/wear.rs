@@ -11,7 +11,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use antiphon_runtime::sandbox::{GuestFaultKind, Sandbox, WorkerOrigin};
-use antiphon_sandbox::{Engine, Name, Wear};
+use antiphon_sandbox::{EngineName, ProcessEngine, ZygoteLifetime};
 use serde_json::json;
 use support::{
     BOTH, Clean, descendants, job, named_pipe, own_guest, run, settings, signal, stopped, value,
@@ -20,16 +20,16 @@ use tempfile::TempDir;
 
 /// What is the same for all workers of a zygote, and for those of no other.
 const HASH: &str = "hash('which zygote') % 2 ** 50";
-const NEVER: Wear = Wear { workers: u64::MAX, age: Duration::MAX };
+const NEVER: ZygoteLifetime = ZygoteLifetime { workers: u64::MAX, age: Duration::MAX };
 
-fn worn(name: Name, spares: usize, wear: Wear) -> Engine {
+fn worn(name: EngineName, spares: usize, wear: ZygoteLifetime) -> ProcessEngine {
     let mut settings = settings(name, &json!({}));
     settings.spares = spares;
     settings.wear = wear;
-    Engine::new(settings).unwrap()
+    ProcessEngine::new(settings).unwrap()
 }
 
-fn hash(engine: &Engine) -> i64 {
+fn hash(engine: &ProcessEngine) -> i64 {
     value(engine, HASH).as_i64().unwrap()
 }
 
@@ -57,7 +57,7 @@ fn wait_for_zygotes(count: usize) {
 }
 
 /// Runs jobs until another zygote serves than the one that had `old`.
-fn wait_for_another(engine: &Engine, old: i64) -> i64 {
+fn wait_for_another(engine: &ProcessEngine, old: i64) -> i64 {
     loop {
         let new = hash(engine);
         if new != old {
@@ -69,8 +69,10 @@ fn wait_for_another(engine: &Engine, old: i64) -> i64 {
 #[test]
 fn another_zygote_takes_over_from_one_that_has_forked_enough() {
     let _clean = Clean::start();
-    for (name, spares) in [(Name::Process, 0), (Name::Process, 2), (Name::Subprocess, 1)] {
-        let engine = worn(name, spares, Wear { workers: 5, ..NEVER });
+    for (name, spares) in
+        [(EngineName::Process, 0), (EngineName::Process, 2), (EngineName::Subprocess, 1)]
+    {
+        let engine = worn(name, spares, ZygoteLifetime { workers: 5, ..NEVER });
         let mut seen = vec![hash(&engine)];
         while seen.len() < 4 {
             let next = wait_for_another(&engine, *seen.last().unwrap());
@@ -86,7 +88,7 @@ fn another_zygote_takes_over_from_an_old_one() {
     let _clean = Clean::start();
     let age = Duration::from_secs(1);
     for name in BOTH {
-        let engine = worn(name, 1, Wear { age, ..NEVER });
+        let engine = worn(name, 1, ZygoteLifetime { age, ..NEVER });
         let first = hash(&engine);
         wait_for_another(&engine, first);
     }
@@ -95,7 +97,7 @@ fn another_zygote_takes_over_from_an_old_one() {
 #[test]
 fn a_zygote_serves_many_jobs_before_it_is_worn() {
     let _clean = Clean::start();
-    let engine = worn(Name::Process, 2, Wear::default());
+    let engine = worn(EngineName::Process, 2, ZygoteLifetime::default());
     let first = hash(&engine);
     for _ in 0..50 {
         assert_eq!(hash(&engine), first);
@@ -114,10 +116,10 @@ while True:
 #[test]
 fn a_worker_that_goes_on_after_its_outcome_is_ended_and_another_waits() {
     let _clean = Clean::start();
-    for (name, all) in [(Name::Process, 4), (Name::Subprocess, 3)] {
+    for (name, all) in [(EngineName::Process, 4), (EngineName::Subprocess, 3)] {
         let mut settings = settings(name, &json!({"cpu": 300, "wall": 300}));
         settings.spares = 2;
-        let engine = Engine::new(settings).unwrap();
+        let engine = ProcessEngine::new(settings).unwrap();
         // A zygote, that of its namespaces, and two spares.
         let whole = || {
             let found = descendants(std::process::id());
@@ -134,7 +136,7 @@ fn a_worker_that_goes_on_after_its_outcome_is_ended_and_another_waits() {
 fn a_session_outlives_the_wear_of_its_zygote() {
     let _clean = Clean::start();
     for name in BOTH {
-        let engine = worn(name, 1, Wear { workers: 4, ..NEVER });
+        let engine = worn(name, 1, ZygoteLifetime { workers: 4, ..NEVER });
         let mut session = engine.open().unwrap();
         let mut ask = |code: &str| session.run(&job(code), None, &|| None).value.unwrap();
         let first = ask(&format!("first = {HASH}\nfirst")).as_i64().unwrap();
@@ -152,7 +154,7 @@ fn a_session_outlives_the_wear_of_its_zygote() {
 fn a_zygote_that_was_just_killed_loses_no_job() {
     let _clean = Clean::start();
     for name in BOTH {
-        let engine = worn(name, 2, Wear::default());
+        let engine = worn(name, 2, ZygoteLifetime::default());
         for _ in 0..5 {
             let first = hash(&engine);
             // Nobody waits until they have felt it.
@@ -208,10 +210,10 @@ fn a_worker_that_is_done_while_another_is_forked_is_ended_at_once() {
     let _clean = Clean::start();
     let guest = guest_with(GATED);
     let mut gate = named_pipe(&guest.path().join("gate"));
-    let mut settings = settings(Name::Process, &json!({"cpu": 300, "wall": 300}));
+    let mut settings = settings(EngineName::Process, &json!({"cpu": 300, "wall": 300}));
     guest.path().clone_into(&mut settings.guest);
     settings.spares = 2;
-    let engine = Engine::new(settings).unwrap();
+    let engine = ProcessEngine::new(settings).unwrap();
     // For the probe, the first job and both spares.
     gate.write_all(b"1234").unwrap();
     assert_eq!(value(&engine, "1"), json!(1));
@@ -233,7 +235,7 @@ fn another_takes_over_from_a_zygote_that_can_bear_no_worker() {
         let mut settings = settings(name, &json!({}));
         guest.path().clone_into(&mut settings.guest);
         settings.spares = 0;
-        let engine = Engine::new(settings).unwrap();
+        let engine = ProcessEngine::new(settings).unwrap();
         let first = hash(&engine);
         orders.write_all(b"b").unwrap();
         let outcome = run(&engine, HASH);

@@ -61,17 +61,17 @@ use course::Course;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use antiphon_models::{Lane, ScriptedModel};
+/// use antiphon_models::{ScriptBranch, ScriptedModel};
 /// use antiphon_runtime::{Model, SystemClock};
 /// use antiphon_systems::review_loop::{Config, Outcome, ReviewLoop, Roles, Session};
 /// use serde_json::json;
 ///
 /// let approve = json!({"decision": "approve", "feedback": ""});
 /// let script = ScriptedModel::new::<&str>([])
-///     .lane(Lane::tag("role", "planner").replies([json!({"research_steps": [], "expert_steps": ["recall it"]})]))
-///     .lane(Lane::tag("role", "expert").replies([json!({"expert_answer": "Lima", "reasoning_trace": "recalled"})]))
-///     .lane(Lane::tag("role", "critic").replies([approve.clone(), approve]))
-///     .lane(Lane::tag("role", "finalizer").replies([json!({"final_answer": "Lima", "final_reasoning_trace": "recalled"})]));
+///     .branch(ScriptBranch::tag("role", "planner").replies([json!({"research_steps": [], "expert_steps": ["recall it"]})]))
+///     .branch(ScriptBranch::tag("role", "expert").replies([json!({"expert_answer": "Lima", "reasoning_trace": "recalled"})]))
+///     .branch(ScriptBranch::tag("role", "critic").replies([approve.clone(), approve]))
+///     .branch(ScriptBranch::tag("role", "finalizer").replies([json!({"final_answer": "Lima", "final_reasoning_trace": "recalled"})]));
 /// let model: Arc<dyn Model> = Arc::new(script);
 /// let system = ReviewLoop::new(Config::default(), Roles::of(&model))?;
 ///

@@ -22,10 +22,10 @@ use antiphon_runtime::{CallContext, Model, ReplyChunk};
 use async_trait::async_trait;
 
 use crate::endpoint::Endpoint;
-use crate::failure::Failure;
-use crate::openai_chat::stream::{Piece, Pieces};
+use crate::failure::FaultFactory;
+use crate::openai_chat::stream::{DeltaAssembler, StreamDelta};
 
-pub use strict_schema::{Dropped, StrictSchema, Unfit};
+pub use strict_schema::{DroppedKeyword, StrictSchema, StrictSchemaFault};
 
 /// A model behind an endpoint that speaks the OpenAI chat wire. One call is
 /// one attempt; [`crate::Retrying`] makes more of it.
@@ -47,7 +47,7 @@ impl OpenAiChat {
         cx: &CallContext,
     ) -> Result<ModelReply, Fault> {
         let streamed = cx.chunks.is_some();
-        let failure = Failure::of(&self.endpoint);
+        let failure = FaultFactory::of(&self.endpoint);
         let message = self.message(request, cx, streamed)?;
         let sent = self.http.send(&message).await;
         let reply = sent.map_err(|error| failure.unanswered(&error))?;
@@ -82,7 +82,7 @@ impl OpenAiChat {
             }
             Ok(message)
         };
-        build().map_err(|error| Failure::of(&self.endpoint).unanswered(&error))
+        build().map_err(|error| FaultFactory::of(&self.endpoint).unanswered(&error))
     }
 
     async fn read_stream(
@@ -90,10 +90,10 @@ impl OpenAiChat {
         mut reply: HttpReply,
         cx: &CallContext,
     ) -> Result<ModelReply, Fault> {
-        let failure = Failure::of(&self.endpoint);
+        let failure = FaultFactory::of(&self.endpoint);
         let (limit, idle) = (self.endpoint.max_reply_bytes, self.endpoint.idle_timeout);
         let mut parser = SseParser::new(limit);
-        let mut pieces = Pieces::new(failure);
+        let mut pieces = DeltaAssembler::new(failure);
         let mut size = 0;
         loop {
             let piece = within(&*cx.clock, Some(idle), reply.chunk()).await;
@@ -115,11 +115,11 @@ impl OpenAiChat {
 }
 
 /// Tells the watcher of a piece, and the caller whether it was the last one.
-fn pass_on(piece: Piece, cx: &CallContext) -> bool {
+fn pass_on(piece: StreamDelta, cx: &CallContext) -> bool {
     match piece {
-        Piece::Text(text) => cx.emit(ReplyChunk::Text(text)),
-        Piece::Silent => {}
-        Piece::Done => return true,
+        StreamDelta::Text(text) => cx.emit(ReplyChunk::Text(text)),
+        StreamDelta::Silent => {}
+        StreamDelta::Done => return true,
     }
     false
 }
@@ -137,7 +137,7 @@ impl Model for OpenAiChat {
     async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
         let started = cx.clock.now();
         let (limit, cause) = self.limit(request, cx);
-        let failure = Failure::of(&self.endpoint);
+        let failure = FaultFactory::of(&self.endpoint);
         let late = || failure.late(cause, limit.as_secs_f64());
         if limit.is_zero() {
             return Err(late());

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use antiphon_core::{Fault, FinishReason, ModelReply, ToolCall, Usage};
 
-use crate::failure::Failure;
-use crate::openai_chat::wire::{Call, Completion, call_id, finish_reason};
+use crate::failure::FaultFactory;
+use crate::openai_chat::wire::{ChatCompletion, WireToolCall, call_id, finish_reason};
 
 /// Reads the body of a success.
 ///
@@ -13,8 +13,8 @@ use crate::openai_chat::wire::{Call, Completion, call_id, finish_reason};
 /// `ModelTransport` `model_reply_malformed` when it is not what the wire
 /// promises; what the body reports, when that is an error; `ModelOutput`
 /// `model_refused` when the model or a filter refused.
-pub fn decode(body: &[u8], failure: Failure<'_>) -> Result<ModelReply, Fault> {
-    let completion: Completion =
+pub fn decode(body: &[u8], failure: FaultFactory<'_>) -> Result<ModelReply, Fault> {
+    let completion: ChatCompletion =
         serde_json::from_slice(body).map_err(|error| failure.malformed(&error.to_string()))?;
     if let Some(error) = completion.error.filter(|error| !error.is_null()) {
         return Err(failure.reported(&error));
@@ -22,7 +22,7 @@ pub fn decode(body: &[u8], failure: Failure<'_>) -> Result<ModelReply, Fault> {
     let choice = completion.choices.into_iter().next();
     let choice = choice.ok_or_else(|| failure.malformed("there is no choice"))?;
     let mut said = choice.message.ok_or_else(|| failure.malformed("the choice has no message"))?;
-    let draft = Draft {
+    let draft = ReplyDraft {
         text: said.text(),
         refusal: said.refusal.take().unwrap_or_default(),
         tool_calls: calls(said.tool_calls.unwrap_or_default(), failure)?,
@@ -33,8 +33,8 @@ pub fn decode(body: &[u8], failure: Failure<'_>) -> Result<ModelReply, Fault> {
     draft.conclude(failure)
 }
 
-fn calls(calls: Vec<Call>, failure: Failure<'_>) -> Result<Vec<ToolCall>, Fault> {
-    let call = |(position, call): (usize, Call)| {
+fn calls(calls: Vec<WireToolCall>, failure: FaultFactory<'_>) -> Result<Vec<ToolCall>, Fault> {
+    let call = |(position, call): (usize, WireToolCall)| {
         let mut function = call.function?;
         let name = function.name.take()?;
         Some(ToolCall { id: call_id(call.id, position), name, arguments: function.arguments() })
@@ -45,7 +45,7 @@ fn calls(calls: Vec<Call>, failure: Failure<'_>) -> Result<Vec<ToolCall>, Fault>
 
 /// A reply all of whose parts have come.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct ReplyDraft {
     pub(crate) text: String,
     pub(crate) refusal: String,
     pub(crate) tool_calls: Vec<ToolCall>,
@@ -54,8 +54,8 @@ pub(crate) struct Draft {
     pub(crate) model: String,
 }
 
-impl Draft {
-    pub(crate) fn conclude(self, failure: Failure<'_>) -> Result<ModelReply, Fault> {
+impl ReplyDraft {
+    pub(crate) fn conclude(self, failure: FaultFactory<'_>) -> Result<ModelReply, Fault> {
         if !self.refusal.is_empty() {
             return Err(failure.refused(&self.refusal));
         }

@@ -4,16 +4,18 @@ use antiphon_core::{Fault, ModelReply, ToolCall, Usage};
 use antiphon_net::SseEvent;
 use serde_json::Value as Json;
 
-use crate::failure::Failure;
-use crate::openai_chat::reply::Draft;
-use crate::openai_chat::wire::{Call, Choice, Completion, Said, Tokens, call_id};
+use crate::failure::FaultFactory;
+use crate::openai_chat::reply::ReplyDraft;
+use crate::openai_chat::wire::{
+    ChatCompletion, WireChoice, WireMessage, WireToolCall, WireUsage, call_id,
+};
 
 /// More calls than this in one reply are a server's mistake.
 const CALLS: usize = 1024;
 
 /// What one event brings for whoever watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum StreamDelta {
     /// More text.
     Text(String),
     /// Nothing to show: a part of a tool call, token counts, a sign of life.
@@ -24,9 +26,9 @@ pub enum Piece {
 
 /// Puts pieces together.
 #[derive(Debug)]
-pub struct Pieces<'e> {
-    failure: Failure<'e>,
-    draft: Draft,
+pub struct DeltaAssembler<'e> {
+    failure: FaultFactory<'e>,
+    draft: ReplyDraft,
     calls: Vec<PartialCall>,
     finished: bool,
 }
@@ -38,10 +40,10 @@ struct PartialCall {
     arguments: String,
 }
 
-impl<'e> Pieces<'e> {
+impl<'e> DeltaAssembler<'e> {
     /// Nothing has come yet.
-    pub const fn new(failure: Failure<'e>) -> Self {
-        let draft = Draft {
+    pub const fn new(failure: FaultFactory<'e>) -> Self {
+        let draft = ReplyDraft {
             text: String::new(),
             refusal: String::new(),
             tool_calls: Vec::new(),
@@ -57,21 +59,21 @@ impl<'e> Pieces<'e> {
     /// # Errors
     /// `model_reply_malformed` when it is not what the wire promises; the
     /// error that the event reports instead.
-    pub fn take(&mut self, event: &SseEvent) -> Result<Piece, Fault> {
+    pub fn take(&mut self, event: &SseEvent) -> Result<StreamDelta, Fault> {
         let data = event.data.trim();
         if data == "[DONE]" {
             self.finished = true;
-            return Ok(Piece::Done);
+            return Ok(StreamDelta::Done);
         }
         if data.is_empty() {
-            return Ok(Piece::Silent);
+            return Ok(StreamDelta::Silent);
         }
         let malformed = |error: serde_json::Error| self.failure.malformed(&error.to_string());
         if event.event == "error" {
             let error: Json = serde_json::from_str(data).map_err(malformed)?;
             return Err(self.failure.reported(error.get("error").unwrap_or(&error)));
         }
-        let completion: Completion = serde_json::from_str(data).map_err(malformed)?;
+        let completion: ChatCompletion = serde_json::from_str(data).map_err(malformed)?;
         if let Some(error) = completion.error.filter(|error| !error.is_null()) {
             return Err(self.failure.reported(&error));
         }
@@ -81,9 +83,9 @@ impl<'e> Pieces<'e> {
     fn read(
         &mut self,
         model: Option<String>,
-        usage: Option<Tokens>,
-        choices: Vec<Choice>,
-    ) -> Result<Piece, Fault> {
+        usage: Option<WireUsage>,
+        choices: Vec<WireChoice>,
+    ) -> Result<StreamDelta, Fault> {
         if let Some(model) = model.filter(|model| !model.is_empty()) {
             self.draft.model = model;
         }
@@ -99,10 +101,10 @@ impl<'e> Pieces<'e> {
                 self.finished = true;
             }
         }
-        Ok(if text.is_empty() { Piece::Silent } else { Piece::Text(text) })
+        Ok(if text.is_empty() { StreamDelta::Silent } else { StreamDelta::Text(text) })
     }
 
-    fn say(&mut self, mut said: Said) -> Result<String, Fault> {
+    fn say(&mut self, mut said: WireMessage) -> Result<String, Fault> {
         let text = said.text();
         self.draft.text.push_str(&text);
         self.draft.refusal.push_str(said.refusal.as_deref().unwrap_or_default());
@@ -112,7 +114,7 @@ impl<'e> Pieces<'e> {
         Ok(text)
     }
 
-    fn extend(&mut self, piece: Call) -> Result<(), Fault> {
+    fn extend(&mut self, piece: WireToolCall) -> Result<(), Fault> {
         let index = piece.index.unwrap_or_else(|| self.position(piece.id.as_deref()));
         if index >= CALLS {
             return Err(self.failure.malformed("a tool call has an index out of all bounds"));

@@ -16,12 +16,12 @@ pub struct StrictSchema {
     /// The schema to send.
     pub json: Json,
     /// What it says less than the original.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedKeyword>,
 }
 
 /// A keyword that strict mode does not take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedKeyword {
     /// Where it stood: a JSON pointer to the schema around it.
     pub path: String,
     /// The keyword.
@@ -30,14 +30,14 @@ pub struct Dropped {
 
 /// Why a schema has no strict form at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit {
+pub struct StrictSchemaFault {
     /// Where: a JSON pointer.
     pub path: String,
     /// What stands there, for people.
     pub reason: &'static str,
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for StrictSchemaFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, at `{}`", self.reason, self.path)
     }
@@ -56,9 +56,9 @@ impl StrictSchema {
     /// ```
     ///
     /// # Errors
-    /// [`Unfit`] when strict mode cannot express it at all: an object with
+    /// [`StrictSchemaFault`] when strict mode cannot express it at all: an object with
     /// free keys, a tuple, an untyped value, a root that is no object.
-    pub fn of(schema: &Json) -> Result<Self, Unfit> {
+    pub fn of(schema: &Json) -> Result<Self, StrictSchemaFault> {
         let mut rewriter = Rewriter { path: Vec::new(), dropped: Vec::new() };
         let root = inline_root(schema);
         let json = rewriter.schema(&root)?;
@@ -84,11 +84,11 @@ fn inline_root(schema: &Json) -> Json {
 
 struct Rewriter {
     path: Vec<String>,
-    dropped: Vec<Dropped>,
+    dropped: Vec<DroppedKeyword>,
 }
 
 impl Rewriter {
-    fn schema(&mut self, schema: &Json) -> Result<Json, Unfit> {
+    fn schema(&mut self, schema: &Json) -> Result<Json, StrictSchemaFault> {
         let Json::Object(fields) = schema else {
             return Err(self.unfit("a schema that allows anything or nothing"));
         };
@@ -117,7 +117,7 @@ impl Rewriter {
         value: &Json,
         fields: &Map<String, Json>,
         strict: &mut Map<String, Json>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), StrictSchemaFault> {
         // Beside a reference only its definitions may stand.
         let beside_ref = fields.contains_key("$ref") && !matches!(keyword, "$ref" | "$defs");
         let kept = match keyword {
@@ -143,7 +143,7 @@ impl Rewriter {
         Ok(())
     }
 
-    fn each(&mut self, keyword: &str, schemas: &Json) -> Result<Json, Unfit> {
+    fn each(&mut self, keyword: &str, schemas: &Json) -> Result<Json, StrictSchemaFault> {
         let Json::Object(schemas) = schemas else {
             return Err(self.unfit("a keyword that should hold schemas by name"));
         };
@@ -155,7 +155,7 @@ impl Rewriter {
         Ok(Json::Object(strict))
     }
 
-    fn any_of(&mut self, keyword: &str, schemas: &Json) -> Result<Json, Unfit> {
+    fn any_of(&mut self, keyword: &str, schemas: &Json) -> Result<Json, StrictSchemaFault> {
         let Json::Array(schemas) = schemas else {
             return Err(self.unfit("a keyword that should hold a list of schemas"));
         };
@@ -172,7 +172,7 @@ impl Rewriter {
         &mut self,
         fields: &Map<String, Json>,
         strict: &mut Map<String, Json>,
-    ) -> Result<(), Unfit> {
+    ) -> Result<(), StrictSchemaFault> {
         if !is_object(fields) {
             return Ok(());
         }
@@ -204,11 +204,11 @@ impl Rewriter {
     }
 
     fn drop(&mut self, keyword: &str) {
-        self.dropped.push(Dropped { path: self.pointer(), keyword: keyword.to_owned() });
+        self.dropped.push(DroppedKeyword { path: self.pointer(), keyword: keyword.to_owned() });
     }
 
-    fn unfit(&self, reason: &'static str) -> Unfit {
-        Unfit { path: self.pointer(), reason }
+    fn unfit(&self, reason: &'static str) -> StrictSchemaFault {
+        StrictSchemaFault { path: self.pointer(), reason }
     }
 
     fn pointer(&self) -> String {

@@ -7,81 +7,83 @@ use serde_json::Value as Json;
 
 /// A whole reply, or one event of a stream.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Completion {
+pub(crate) struct ChatCompletion {
     pub(crate) model: Option<String>,
     #[serde(default)]
-    pub(crate) choices: Vec<Choice>,
-    pub(crate) usage: Option<Tokens>,
+    pub(crate) choices: Vec<WireChoice>,
+    pub(crate) usage: Option<WireUsage>,
     pub(crate) error: Option<Json>,
 }
 
 /// The answer, of which we ask for one.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct WireChoice {
     #[serde(default)]
     pub(crate) index: u32,
     /// Of a whole reply.
-    pub(crate) message: Option<Said>,
+    pub(crate) message: Option<WireMessage>,
     /// Of a stream's event.
-    pub(crate) delta: Option<Said>,
+    pub(crate) delta: Option<WireMessage>,
     pub(crate) finish_reason: Option<String>,
 }
 
 /// What the model said, or a piece of it.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Said {
-    pub(crate) content: Option<Content>,
+pub(crate) struct WireMessage {
+    pub(crate) content: Option<WireContent>,
     pub(crate) refusal: Option<String>,
-    pub(crate) tool_calls: Option<Vec<Call>>,
+    pub(crate) tool_calls: Option<Vec<WireToolCall>>,
 }
 
 /// Text, or a list of parts of which some are text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Content {
+pub(crate) enum WireContent {
     Text(String),
-    Parts(Vec<Part>),
+    Parts(Vec<WirePart>),
 }
 
 /// One part of a content; a part that is no text (a thought) has none.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct WirePart {
     pub(crate) text: Option<String>,
 }
 
 /// A tool call, or a piece of one.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct WireToolCall {
     pub(crate) index: Option<usize>,
     pub(crate) id: Option<String>,
-    pub(crate) function: Option<Function>,
+    pub(crate) function: Option<WireFunction>,
 }
 
 /// What is called, with arguments as JSON text; some servers send them as JSON.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Function {
+pub(crate) struct WireFunction {
     pub(crate) name: Option<String>,
     pub(crate) arguments: Option<Json>,
 }
 
 /// Token counts.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct Tokens {
+pub(crate) struct WireUsage {
     pub(crate) prompt_tokens: Option<u64>,
     pub(crate) completion_tokens: Option<u64>,
 }
 
-impl Said {
+impl WireMessage {
     pub(crate) fn text(&mut self) -> String {
         match self.content.take() {
-            Some(Content::Text(text)) => text,
-            Some(Content::Parts(parts)) => parts.into_iter().filter_map(|part| part.text).collect(),
+            Some(WireContent::Text(text)) => text,
+            Some(WireContent::Parts(parts)) => {
+                parts.into_iter().filter_map(|part| part.text).collect()
+            }
             None => String::new(),
         }
     }
 }
 
-impl Function {
+impl WireFunction {
     pub(crate) fn arguments(&mut self) -> String {
         match self.arguments.take() {
             Some(Json::String(text)) => text,
@@ -91,8 +93,8 @@ impl Function {
     }
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<WireUsage> for Usage {
+    fn from(tokens: WireUsage) -> Self {
         Self {
             input_tokens: tokens.prompt_tokens.unwrap_or_default(),
             output_tokens: tokens.completion_tokens.unwrap_or_default(),

@@ -4,9 +4,9 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mod@reply`] | one scripted answer: text, values, tool calls, faults, delays |
-//! | [`lane`] | a row of answers, and the requests it is for |
+//! | [`branch`] | a row of answers, and the requests it is for |
 
-pub mod lane;
+pub mod branch;
 pub mod reply;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,38 +15,38 @@ use antiphon_core::{Category, Fault, ModelReply, ModelRequest};
 use antiphon_runtime::{CallContext, Model};
 use async_trait::async_trait;
 
-pub use lane::Lane;
+pub use branch::ScriptBranch;
 pub use reply::ScriptedReply;
 
-/// Answers each request with the next reply of its lane: the first lane that
-/// claims the request, else the replies that no lane guards. Lanes for tags
+/// Answers each request with the next reply of its branch: the first branch that
+/// claims the request, else the replies that no branch guards. Lanes for tags
 /// keep parallel branches apart, so that each gets its own replies in order
 /// whichever runs first.
 ///
 /// ```
-/// use antiphon_models::{Lane, ScriptedModel};
+/// use antiphon_models::{ScriptBranch, ScriptedModel};
 /// let model = ScriptedModel::new(["Paris"])
-///     .lane(Lane::tag("role", "critic").replies(["too short", "fine"]));
+///     .branch(ScriptBranch::tag("role", "critic").replies(["too short", "fine"]));
 /// assert_eq!(model.remaining(), 3);
 /// ```
 pub struct ScriptedModel {
     name: String,
-    state: Mutex<State>,
+    state: Mutex<ScriptState>,
 }
 
-struct State {
-    /// The lane for everything comes last.
-    lanes: Vec<Lane>,
+struct ScriptState {
+    /// The branch for everything comes last.
+    branches: Vec<ScriptBranch>,
     requests: Vec<ModelRequest>,
 }
 
 impl ScriptedModel {
     /// Answers with `replies` in order, and is called `test:scripted`.
     pub fn new<R: Into<ScriptedReply>>(replies: impl IntoIterator<Item = R>) -> Self {
-        let lanes = vec![Lane::any().replies(replies)];
+        let branches = vec![ScriptBranch::any().replies(replies)];
         Self {
             name: "test:scripted".to_owned(),
-            state: Mutex::new(State { lanes, requests: Vec::new() }),
+            state: Mutex::new(ScriptState { branches, requests: Vec::new() }),
         }
     }
 
@@ -57,12 +57,12 @@ impl ScriptedModel {
         self
     }
 
-    /// Adds a lane. It claims what no lane before it claims.
+    /// Adds a branch. It claims what no branch before it claims.
     #[must_use]
-    pub fn lane(self, lane: Lane) -> Self {
+    pub fn branch(self, branch: ScriptBranch) -> Self {
         let mut state = self.state();
-        let last = state.lanes.len().saturating_sub(1);
-        state.lanes.insert(last, lane);
+        let last = state.branches.len().saturating_sub(1);
+        state.branches.insert(last, branch);
         drop(state);
         self
     }
@@ -72,13 +72,13 @@ impl ScriptedModel {
         self.state().requests.clone()
     }
 
-    /// Replies that nobody has asked for yet; a lane that repeats its last
+    /// Replies that nobody has asked for yet; a branch that repeats its last
     /// reply does not count that one.
     pub fn remaining(&self) -> usize {
-        self.state().lanes.iter().map(Lane::remaining).sum()
+        self.state().branches.iter().map(ScriptBranch::remaining).sum()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,8 +86,8 @@ impl ScriptedModel {
         let mut state = self.state();
         state.requests.push(request.clone());
         let number = state.requests.len();
-        let lane = state.lanes.iter_mut().find(|lane| lane.claims(request));
-        let reply = lane.and_then(Lane::next);
+        let branch = state.branches.iter_mut().find(|branch| branch.claims(request));
+        let reply = branch.and_then(ScriptBranch::next);
         drop(state);
         reply.ok_or_else(|| self.exhausted(request, number))
     }
@@ -103,7 +103,7 @@ impl ScriptedModel {
         Fault::new(Category::Validation, "script_exhausted", message)
             .with("model", self.name.as_str())
             .with("request", number)
-            .hint("add a reply, or a lane for the tags of this request")
+            .hint("add a reply, or a branch for the tags of this request")
     }
 }
 

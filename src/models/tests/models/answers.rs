@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::{Fault, Message, ModelReply, ModelRequest, RetryPolicy};
-use antiphon_models::{Settings, open};
+use antiphon_models::{ModelSettings, open};
 use antiphon_runtime::{CallContext, Model, ReplyChunk, SystemClock};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -49,17 +49,17 @@ pub(crate) fn counts() -> String {
     json!({"model": "m-1-2026", "choices": [], "usage": usage}).to_string()
 }
 
-/// Settings for `server`, with a key and a single attempt.
-pub(crate) fn settings(server: &Server) -> Settings {
-    Settings {
+/// ModelSettings for `server`, with a key and a single attempt.
+pub(crate) fn settings(server: &Server) -> ModelSettings {
+    ModelSettings {
         base_url: Some(server.url("/v1")),
         api_key: Some(KEY.into()),
         retry: RetryPolicy::never(),
-        ..Settings::default()
+        ..ModelSettings::default()
     }
 }
 
-pub(crate) fn opened(settings: &Settings) -> Arc<dyn Model> {
+pub(crate) fn opened(settings: &ModelSettings) -> Arc<dyn Model> {
     open("openai:m-1", settings, &|_| None).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
-use antiphon_models::Settings;
+use antiphon_models::ModelSettings;
 use serde_json::json;
 
 use crate::answers::{ask, completes, cx, fails, opened, question, says, settings};
@@ -116,7 +116,7 @@ async fn half_a_body_is_a_transport_fault() {
 #[tokio::test]
 async fn a_huge_reply_is_an_output_fault() {
     let server = Server::start([says(&"x".repeat(10_000))]).await;
-    let settings = Settings { max_reply_bytes: 9_999, ..settings(&server) };
+    let settings = ModelSettings { max_reply_bytes: 9_999, ..settings(&server) };
     let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
     assert_eq!(
         (fault.category, fault.code.as_str()),
@@ -132,7 +132,7 @@ async fn a_closed_port_is_unreachable() {
     drop(listener);
     let server = Server::start([]).await;
     let base_url = Some(format!("http://{address}/v1"));
-    let settings = Settings { base_url, ..settings(&server) };
+    let settings = ModelSettings { base_url, ..settings(&server) };
     let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
     assert_eq!(
         (fault.category, fault.code.as_str()),

@@ -1,7 +1,7 @@
 //! Whole replies, and the requests behind them.
 
 use antiphon_core::{FinishReason, Message, ModelRequest, Schema, ToolCall, ToolSpec, Usage};
-use antiphon_models::{Settings, open};
+use antiphon_models::{ModelSettings, open};
 use antiphon_runtime::ReplyChunk;
 use serde_json::{Value as Json, json};
 
@@ -34,9 +34,9 @@ async fn the_request_says_what_was_asked_and_opens_with_the_key() {
     };
     let mut cx = cx();
     cx.idempotency_key = Some("run-1/node-2/3".to_owned());
-    let settings = Settings { idempotency_header: true, ..settings(&server) };
+    let settings = ModelSettings { idempotency_header: true, ..settings(&server) };
     opened(&settings).call(&request, &cx).await.unwrap();
-    let settings = Settings { idempotency_header: false, ..settings };
+    let settings = ModelSettings { idempotency_header: false, ..settings };
     opened(&settings).call(&request, &cx).await.unwrap();
     assert!(!server.seen()[1].head.contains("idempotency-key"), "only where it is asked for");
 
@@ -136,7 +136,7 @@ async fn names_of_speakers_are_made_to_fit_the_wire() {
 #[tokio::test]
 async fn own_headers_and_fields_are_sent_along() {
     let server = Server::start([says("hi")]).await;
-    let settings = Settings {
+    let settings = ModelSettings {
         headers: [("x-title".to_owned(), "antiphon".into())].into(),
         extra_body: [("seed".to_owned(), json!(7))].into_iter().collect(),
         ..settings(&server)

@@ -2,10 +2,10 @@
 
 use antiphon_core::{Category, Fault};
 use antiphon_models::endpoint::{Endpoint, Structured};
-use antiphon_models::{ModelName, PROVIDERS, Provider, Settings, open};
+use antiphon_models::{ModelName, ModelSettings, PROVIDERS, Provider, open};
 use serde_json::json;
 
-fn resolve(name: &str, settings: &Settings, env: &[(&str, &str)]) -> Result<Endpoint, Fault> {
+fn resolve(name: &str, settings: &ModelSettings, env: &[(&str, &str)]) -> Result<Endpoint, Fault> {
     let env = |variable: &str| {
         env.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned())
     };
@@ -13,7 +13,7 @@ fn resolve(name: &str, settings: &Settings, env: &[(&str, &str)]) -> Result<Endp
 }
 
 fn url(name: &str, env: &[(&str, &str)]) -> String {
-    let settings = Settings { api_key: Some("k".into()), ..Settings::default() };
+    let settings = ModelSettings { api_key: Some("k".into()), ..ModelSettings::default() };
     resolve(name, &settings, env).unwrap().url.to_string()
 }
 
@@ -73,10 +73,10 @@ fn the_table_is_sound() {
 
 #[test]
 fn a_missing_key_names_its_variable() {
-    let fault = open("openai:m", &Settings::default(), &|_| None).err().unwrap();
+    let fault = open("openai:m", &ModelSettings::default(), &|_| None).err().unwrap();
     assert_eq!((fault.category, fault.code.as_str()), (Category::Auth, "model_key_missing"));
     assert!(fault.message.ends_with("`OPENAI_API_KEY`"), "{}", fault.message);
-    let blank = open("openai:m", &Settings::default(), &|_| Some(" ".into())).err().unwrap();
+    let blank = open("openai:m", &ModelSettings::default(), &|_| Some(" ".into())).err().unwrap();
     assert_eq!(blank.code, "model_key_missing");
 }
 
@@ -88,11 +88,11 @@ fn servers_on_this_machine_need_no_key() {
         ("openai:m", vec![("OPENAI_BASE_URL", "http://[::1]:8130/v1")]),
         ("groq:m", vec![("GROQ_BASE_URL", "http://localhost:1/v1")]),
     ] {
-        assert!(resolve(name, &Settings::default(), &env).is_ok(), "{name} {env:?}");
+        assert!(resolve(name, &ModelSettings::default(), &env).is_ok(), "{name} {env:?}");
     }
     let far = [("OPENAI_BASE_URL", "http://127.0.0.1.example.com/v1")];
     assert_eq!(
-        resolve("openai:m", &Settings::default(), &far).unwrap_err().code,
+        resolve("openai:m", &ModelSettings::default(), &far).unwrap_err().code,
         "model_key_missing"
     );
 }
@@ -103,11 +103,12 @@ fn arguments_come_before_the_environment_and_that_before_the_table() {
     let env = [("OPENAI_BASE_URL", "https://env.example/x/")];
     assert_eq!(url("openai:m", &env), "https://env.example/x/chat/completions");
     let base_url = Some("https://arg.example".to_owned());
-    let settings = Settings { base_url, api_key: Some("k".into()), ..Settings::default() };
+    let settings =
+        ModelSettings { base_url, api_key: Some("k".into()), ..ModelSettings::default() };
     let endpoint = resolve("openai:m", &settings, &env).unwrap();
     assert_eq!(endpoint.url.as_str(), "https://arg.example/chat/completions");
     let env = [("GOOGLE_API_KEY", "second"), ("GEMINI_API_KEY", "first")];
-    let endpoint = resolve("google:m", &Settings::default(), &env).unwrap();
+    let endpoint = resolve("google:m", &ModelSettings::default(), &env).unwrap();
     assert_eq!(endpoint.headers[0].1.expose(), "Bearer first");
 }
 
@@ -129,7 +130,7 @@ fn addresses_of_local_servers_are_read_in_all_their_forms() {
 #[test]
 fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
     for base in ["http://", "ftp://host/v1", "https://me:hush@host/v1", "http://a b/hush"] {
-        let settings = Settings { base_url: Some(base.into()), ..Settings::default() };
+        let settings = ModelSettings { base_url: Some(base.into()), ..ModelSettings::default() };
         let fault = resolve("openai:m", &settings, &[]).unwrap_err();
         assert_eq!(
             (fault.category, fault.code.as_str()),
@@ -137,7 +138,7 @@ fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
         );
         assert!(!format!("{fault:?}").contains("hush"), "{fault:?}");
     }
-    let fault = resolve("azure:m", &Settings::default(), &[]).unwrap_err();
+    let fault = resolve("azure:m", &ModelSettings::default(), &[]).unwrap_err();
     assert_eq!(fault.code, "model_base_url_missing");
     assert!(fault.hint.as_ref().unwrap().contains("AZURE_OPENAI_ENDPOINT"));
 }
@@ -146,7 +147,7 @@ fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
 fn only_the_official_server_gets_strict_schemas() {
     let env = [("OPENAI_API_KEY", "k"), ("DEEPSEEK_API_KEY", "k")];
     let structured = |name: &str, env: &[(&str, &str)]| {
-        let dialect = resolve(name, &Settings::default(), env).unwrap().dialect;
+        let dialect = resolve(name, &ModelSettings::default(), env).unwrap().dialect;
         (dialect.structured, dialect.max_tokens_field)
     };
     assert_eq!(structured("openai:m", &env), (Structured::Strict, "max_completion_tokens"));
@@ -158,7 +159,7 @@ fn only_the_official_server_gets_strict_schemas() {
 #[test]
 fn organisation_and_project_come_from_the_environment() {
     let env = [("OPENAI_API_KEY", "k"), ("OPENAI_PROJECT_ID", "p-1"), ("OPENAI_ORG_ID", "o-1")];
-    let endpoint = resolve("openai:m", &Settings::default(), &env).unwrap();
+    let endpoint = resolve("openai:m", &ModelSettings::default(), &env).unwrap();
     let names: Vec<&str> = endpoint.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["authorization", "OpenAI-Organization", "OpenAI-Project"]);
 }
@@ -166,7 +167,7 @@ fn organisation_and_project_come_from_the_environment() {
 #[test]
 fn a_field_of_the_request_cannot_be_set_twice() {
     let extra_body = [("stream".to_owned(), json!(true))].into_iter().collect();
-    let settings = Settings { extra_body, ..Settings::default() };
+    let settings = ModelSettings { extra_body, ..ModelSettings::default() };
     let fault = resolve("ollama:m", &settings, &[]).unwrap_err();
     assert_eq!(
         (fault.category, fault.code.as_str()),
@@ -176,7 +177,7 @@ fn a_field_of_the_request_cannot_be_set_twice() {
 
 #[test]
 fn a_key_that_cannot_be_sent_is_refused_before_anything_is_and_not_shown() {
-    let with = |key: &str| Settings { api_key: Some(key.into()), ..Settings::default() };
+    let with = |key: &str| ModelSettings { api_key: Some(key.into()), ..ModelSettings::default() };
     let fault = resolve("openai:m", &with("sk-hu\nsh"), &[]).unwrap_err();
     assert_eq!(
         (fault.category, fault.code.as_str()),
@@ -187,13 +188,13 @@ fn a_key_that_cannot_be_sent_is_refused_before_anything_is_and_not_shown() {
     let around = resolve("openai:m", &with(" sk-hush\r\n"), &[]).unwrap();
     assert_eq!(around.headers[0].1.expose(), "Bearer sk-hush", "blanks around it are no part");
     let headers = [("x other".to_owned(), "v".into())].into();
-    let settings = Settings { headers, api_key: Some("k".into()), ..Settings::default() };
+    let settings = ModelSettings { headers, api_key: Some("k".into()), ..ModelSettings::default() };
     assert!(resolve("openai:m", &settings, &[]).unwrap_err().message.ends_with(": x other"));
 }
 
 #[test]
 fn an_empty_key_is_none() {
-    let settings = Settings { api_key: Some(" ".into()), ..Settings::default() };
+    let settings = ModelSettings { api_key: Some(" ".into()), ..ModelSettings::default() };
     assert_eq!(resolve("openai:m", &settings, &[]).unwrap_err().code, "model_key_missing");
     let env = [("OPENAI_API_KEY", "k-from-env")];
     let endpoint = resolve("openai:m", &settings, &env).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, Jitter, ModelReply, RetryPolicy, Time};
-use antiphon_models::{Retrying, ScriptedModel, ScriptedReply, Settings};
+use antiphon_models::{ModelSettings, Retrying, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{CallContext, Clock as _, ManualClock, Model as _, ReplyChunk};
 use serde_json::json;
 
@@ -95,7 +95,7 @@ async fn e08_rate_limit_hint_is_honoured() {
     let limited = fails(429, "", "slow down").header("retry-after", "2");
     let server = Server::start([limited, says("42")]).await;
     let retry = RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() };
-    let settings = Settings { retry, ..settings(&server) };
+    let settings = ModelSettings { retry, ..settings(&server) };
     let clock = Arc::new(ManualClock::default());
     let model = opened(&settings);
     let cx = CallContext::new(clock.clone());
@@ -118,7 +118,7 @@ async fn a_stream_that_broke_begins_anew_and_the_watcher_is_told() {
     let whole = streams([delta(&json!({"content": "42"}), Some("stop")), "[DONE]".to_owned()]);
     let server = Server::start([broken, whole]).await;
     let retry = RetryPolicy { initial: Duration::ZERO, ..RetryPolicy::default() };
-    let settings = Settings { retry, ..settings(&server) };
+    let settings = ModelSettings { retry, ..settings(&server) };
     let (cx, mut watcher) = watched(crate::answers::cx());
     let reply = opened(&settings).call(&question(), &cx).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.attempts), ("42", 2));
@@ -132,7 +132,7 @@ async fn a_stream_that_broke_begins_anew_and_the_watcher_is_told() {
 async fn a_spent_quota_is_asked_once() {
     let quota = || fails(429, "insufficient_quota", "pay first");
     let server = Server::start([quota(), quota()]).await;
-    let settings = Settings { retry: RetryPolicy::default(), ..settings(&server) };
+    let settings = ModelSettings { retry: RetryPolicy::default(), ..settings(&server) };
     let fault = opened(&settings).call(&question(), &crate::answers::cx()).await.unwrap_err();
     assert_eq!(fault.code, "model_quota_exhausted");
     assert_eq!(server.seen().len(), 1);

@@ -3,12 +3,12 @@
 use antiphon_core::{ModelRequest, Schema};
 use antiphon_models::endpoint::Endpoint;
 use antiphon_models::openai_chat::request::encode;
-use antiphon_models::openai_chat::{Dropped, StrictSchema};
-use antiphon_models::{ModelName, Settings};
+use antiphon_models::openai_chat::{DroppedKeyword, StrictSchema};
+use antiphon_models::{ModelName, ModelSettings};
 use serde_json::{Value as Json, json};
 
-fn dropped(path: &str, keyword: &str) -> Dropped {
-    Dropped { path: path.into(), keyword: keyword.into() }
+fn dropped(path: &str, keyword: &str) -> DroppedKeyword {
+    DroppedKeyword { path: path.into(), keyword: keyword.into() }
 }
 
 fn unfit(schema: &Json) -> String {
@@ -144,7 +144,7 @@ fn a_schema_that_is_too_deep_is_unfit() {
 fn the_official_server_is_sent_the_strict_form_or_none() {
     let env = |name: &str| (name == "OPENAI_API_KEY").then(|| "k".to_owned());
     let name = ModelName::parse("openai:m").unwrap();
-    let endpoint = Endpoint::resolve(&name, &Settings::default(), &env).unwrap();
+    let endpoint = Endpoint::resolve(&name, &ModelSettings::default(), &env).unwrap();
     let format = |schema: Json| {
         let schema = Some(Schema::new("answer", schema));
         let body = encode(&ModelRequest { schema, ..ModelRequest::default() }, &endpoint, false);

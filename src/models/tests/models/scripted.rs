@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon_core::{
     Category, Fault, FinishReason, ModelReply, ModelRequest, Time, ToolCall, Usage,
 };
-use antiphon_models::{Lane, ScriptedModel, ScriptedReply};
+use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{CallContext, Clock as _, ManualClock, Model as _};
 use serde_json::json;
 
@@ -56,8 +56,8 @@ async fn every_kind_of_reply_can_be_scripted() {
 async fn lanes_keep_roles_apart_whoever_comes_first() {
     let script = || {
         ScriptedModel::new(["rest"])
-            .lane(Lane::tag("role", "a").replies(["a1", "a2"]))
-            .lane(Lane::tag("role", "b").replies(["b1"]).then_always("b…"))
+            .branch(ScriptBranch::tag("role", "a").replies(["a1", "a2"]))
+            .branch(ScriptBranch::tag("role", "b").replies(["b1"]).then_always("b…"))
     };
     for order in [["a", "a", "b", "b", "b", "c"], ["b", "c", "a", "b", "a", "b"]] {
         let model = script();
@@ -74,8 +74,8 @@ async fn lanes_keep_roles_apart_whoever_comes_first() {
 async fn a_predicate_claims_what_no_earlier_lane_does() {
     let has_tools = |request: &ModelRequest| !request.messages.is_empty();
     let model = ScriptedModel::new(["rest"])
-        .lane(Lane::tag("role", "a").replies(["a"]))
-        .lane(Lane::when(has_tools).replies(["asked"]));
+        .branch(ScriptBranch::tag("role", "a").replies(["a"]))
+        .branch(ScriptBranch::when(has_tools).replies(["asked"]));
     assert_eq!(ask(&model, &tagged("a")).await.unwrap().text, "a");
     assert_eq!(ask(&model, &tagged("b")).await.unwrap().text, "asked");
     assert_eq!(ask(&model, &ModelRequest::default()).await.unwrap().text, "rest");
@@ -83,7 +83,7 @@ async fn a_predicate_claims_what_no_earlier_lane_does() {
 
 #[tokio::test]
 async fn a_script_that_has_run_out_says_for_whom() {
-    let model = ScriptedModel::new(["rest"]).lane(Lane::tag("role", "a").replies(["a"]));
+    let model = ScriptedModel::new(["rest"]).branch(ScriptBranch::tag("role", "a").replies(["a"]));
     ask(&model, &tagged("a")).await.unwrap();
     let fault = ask(&model, &tagged("a")).await.unwrap_err();
     assert_eq!((fault.category, fault.code.as_str()), (Category::Validation, "script_exhausted"));

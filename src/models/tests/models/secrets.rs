@@ -1,7 +1,7 @@
 //! E16: a key never shows, whatever a server does with it.
 
 use antiphon_models::endpoint::Endpoint;
-use antiphon_models::{ModelName, OpenAiChat, Settings};
+use antiphon_models::{ModelName, ModelSettings, OpenAiChat};
 use antiphon_net::HttpClient;
 
 use crate::answers::{KEY, ask, ask_streamed, cx, fails, opened, question, streams};
@@ -32,7 +32,7 @@ async fn e16_a_key_echoed_by_a_server_is_in_no_fault() {
 #[tokio::test]
 async fn e16_settings_endpoints_and_models_print_no_key() {
     let server = Server::start([]).await;
-    let settings = Settings {
+    let settings = ModelSettings {
         headers: [("x-other".to_owned(), KEY.into())].into(),
         ..crate::answers::settings(&server)
     };

@@ -1,7 +1,7 @@
 //! Replies that come in pieces.
 
 use antiphon_core::{Category, FinishReason, ToolCall, Usage};
-use antiphon_models::{Settings, open};
+use antiphon_models::{ModelSettings, open};
 use serde_json::json;
 
 use crate::answers::{
@@ -172,7 +172,7 @@ async fn a_refusal_in_pieces_is_a_refusal() {
 async fn a_stream_over_the_limit_ends_at_the_limit() {
     let events = (0..100).map(|_| delta(&json!({"content": "x".repeat(100)}), None));
     let server = Server::start([streams(events).hang()]).await;
-    let settings = Settings { max_reply_bytes: 5000, ..settings(&server) };
+    let settings = ModelSettings { max_reply_bytes: 5000, ..settings(&server) };
     let (cx, _watcher) = watched(cx());
     let fault = opened(&settings).call(&question(), &cx).await.unwrap_err();
     assert_eq!(

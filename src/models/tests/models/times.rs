@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault, ModelReply, ModelRequest, Time};
-use antiphon_models::Settings;
+use antiphon_models::ModelSettings;
 use antiphon_runtime::{CallContext, ManualClock};
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -19,7 +19,7 @@ fn silent() -> Answer {
 }
 
 fn call(
-    settings: &Settings,
+    settings: &ModelSettings,
     request: ModelRequest,
     cx: CallContext,
 ) -> JoinHandle<Result<ModelReply, Fault>> {
@@ -48,7 +48,7 @@ fn assert_late(result: Result<ModelReply, Fault>, limit: &str) {
 async fn a_silent_server_ends_at_the_time_out_of_the_attempt() {
     let server = Server::start([silent()]).await;
     let clock = Arc::new(ManualClock::default());
-    let settings = Settings { timeout: 30 * SECOND, ..settings(&server) };
+    let settings = ModelSettings { timeout: 30 * SECOND, ..settings(&server) };
     let call = call(&settings, question(), CallContext::new(clock.clone()));
     until(&clock, 30 * SECOND).await;
     clock.advance(30 * SECOND);
@@ -60,7 +60,7 @@ async fn a_request_can_only_shorten_the_time_out() {
     for (asked, expected) in [(5, 5), (60, 30)] {
         let server = Server::start([silent()]).await;
         let clock = Arc::new(ManualClock::default());
-        let settings = Settings { timeout: 30 * SECOND, ..settings(&server) };
+        let settings = ModelSettings { timeout: 30 * SECOND, ..settings(&server) };
         let request = ModelRequest { timeout: Some(asked * SECOND), ..question() };
         let call = call(&settings, request, CallContext::new(clock.clone()));
         until(&clock, expected * SECOND).await;
@@ -96,7 +96,7 @@ async fn a_stream_that_stalls_ends_at_the_idle_time_out() {
     let answer = streams([delta(&json!({"content": "4"}), None)]).hang();
     let server = Server::start([answer]).await;
     let clock = Arc::new(ManualClock::default());
-    let settings = Settings { idle_timeout: 20 * SECOND, ..settings(&server) };
+    let settings = ModelSettings { idle_timeout: 20 * SECOND, ..settings(&server) };
     let (cx, mut watcher) = watched(CallContext::new(clock.clone()));
     let call = call(&settings, question(), cx);
     assert!(watcher.recv().await.is_some());

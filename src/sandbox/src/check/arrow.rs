@@ -1,9 +1,9 @@
 //! Arrow's stream format: messages, each with a head and a body.
 
 use super::column::{self, Buffers};
-use super::flat::{self, Table};
+use super::flat::{self, FlatTable};
 use super::schema::{self, Layout};
-use super::{Checked, Extent, Refusal, ensure};
+use super::{Checked, Refusal, TableExtent, ensure};
 
 const CONTINUED: &[u8] = &[0xFF; 4];
 const CUT: Refusal = Refusal("a table ends in the middle of a message");
@@ -25,7 +25,7 @@ const CHUNKS: usize = 65_536;
 ///
 /// assert!(check::table(b"no table").is_err());
 /// ```
-pub fn table(bytes: &[u8]) -> Result<Extent, Refusal> {
+pub fn table(bytes: &[u8]) -> Result<TableExtent, Refusal> {
     let mut rest = bytes;
     let head = message(&mut rest)?.ok_or(Refusal("a table has no columns' names"))?;
     ensure(head.kind == SCHEMA && head.body.is_empty(), "a table does not begin with its columns")?;
@@ -38,17 +38,17 @@ pub fn table(bytes: &[u8]) -> Result<Extent, Refusal> {
         let more = batch(&next.table(5)?, next.body, &columns)?;
         rows = rows.checked_add(more).ok_or(Refusal("a table has too many rows"))?;
     }
-    Ok(Extent { rows, columns: columns.len() as u64 })
+    Ok(TableExtent { rows, columns: columns.len() as u64 })
 }
 
 struct Message<'a> {
     kind: u8,
-    head: Table<'a>,
+    head: FlatTable<'a>,
     body: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    fn table(&self, fields: usize) -> Checked<Table<'a>> {
+    fn table(&self, fields: usize) -> Checked<FlatTable<'a>> {
         self.head.table(2, fields)?.ok_or(Refusal("a message is empty"))
     }
 }
@@ -74,7 +74,7 @@ fn message<'a>(rest: &mut &'a [u8]) -> Checked<Option<Message<'a>>> {
     Ok(Some(Message { kind: head.byte(1, 0)?, head, body: take(rest, size)? }))
 }
 
-fn batch(head: &Table<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> {
+fn batch(head: &FlatTable<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> {
     let rows = u64::try_from(head.long(0)?).map_err(|_| Refusal("a size is negative"))?;
     ensure(!head.has(3)? && head.is_empty(4)?, "a batch is compressed, or has views")?;
     // Without a buffer nothing bounds how many rows are claimed.
@@ -90,7 +90,7 @@ fn batch(head: &Table<'_>, body: &[u8], columns: &[Layout]) -> Checked<u64> {
     Ok(rows)
 }
 
-fn pairs(head: &Table<'_>, field: usize) -> Checked<Vec<(u64, u64)>> {
+fn pairs(head: &FlatTable<'_>, field: usize) -> Checked<Vec<(u64, u64)>> {
     let Some(found) = head.vector(field, 16)? else { return Ok(Vec::new()) };
     (0..found.length).map(|index| found.pair(index)).collect()
 }

@@ -8,7 +8,7 @@ const ASKEW: &str = "an offset in a message is not where a word begins";
 
 /// A table: a place with fields that may be absent.
 #[derive(Clone, Copy)]
-pub(super) struct Table<'a> {
+pub(super) struct FlatTable<'a> {
     bytes: &'a [u8],
     at: usize,
     size: usize,
@@ -17,18 +17,18 @@ pub(super) struct Table<'a> {
 
 /// A vector: a place with so many items.
 #[derive(Clone, Copy)]
-pub(super) struct Vector<'a> {
+pub(super) struct FlatVector<'a> {
     bytes: &'a [u8],
     at: usize,
     pub(super) length: usize,
 }
 
 /// The table at the root of a message.
-pub(super) fn root(bytes: &[u8], fields: usize) -> Checked<Table<'_>> {
-    Table::at(bytes, follow(bytes, 0)?, fields)
+pub(super) fn root(bytes: &[u8], fields: usize) -> Checked<FlatTable<'_>> {
+    FlatTable::at(bytes, follow(bytes, 0)?, fields)
 }
 
-impl<'a> Table<'a> {
+impl<'a> FlatTable<'a> {
     /// The table at a place; it may have no fields beyond those that are known.
     fn at(bytes: &'a [u8], at: usize, fields: usize) -> Checked<Self> {
         let back = i64::from(i32::from_le_bytes(fixed(bytes, at)?));
@@ -92,7 +92,7 @@ impl<'a> Table<'a> {
     }
 
     /// The vector that a field leads to, whose items have `width` bytes.
-    pub(super) fn vector(&self, field: usize, width: usize) -> Checked<Option<Vector<'a>>> {
+    pub(super) fn vector(&self, field: usize, width: usize) -> Checked<Option<FlatVector<'a>>> {
         let Some(at) = self.place(field, 4)? else { return Ok(None) };
         let at = follow(self.bytes, at)?;
         let length = u32::from_le_bytes(fixed(self.bytes, at)?);
@@ -102,7 +102,7 @@ impl<'a> Table<'a> {
         ensure(width < 8 || at % 8 == 0, ASKEW)?;
         let end = length.checked_mul(width).and_then(|size| at.checked_add(size)).ok_or(OUTSIDE)?;
         ensure(end <= self.bytes.len(), OUTSIDE.0)?;
-        Ok(Some(Vector { bytes: self.bytes, at, length }))
+        Ok(Some(FlatVector { bytes: self.bytes, at, length }))
     }
 
     /// The text that a field leads to.
@@ -120,11 +120,11 @@ impl<'a> Table<'a> {
     }
 }
 
-impl<'a> Vector<'a> {
+impl<'a> FlatVector<'a> {
     /// The table that the item leads to.
-    pub(super) fn table(&self, index: usize, fields: usize) -> Checked<Table<'a>> {
+    pub(super) fn table(&self, index: usize, fields: usize) -> Checked<FlatTable<'a>> {
         let at = self.at.checked_add(4 * index).ok_or(OUTSIDE)?;
-        Table::at(self.bytes, follow(self.bytes, at)?, fields)
+        FlatTable::at(self.bytes, follow(self.bytes, at)?, fields)
     }
 
     /// The item as two numbers side by side.

@@ -1,6 +1,6 @@
 //! The columns that a stream announces: plain types alone.
 
-use super::flat::Table;
+use super::flat::FlatTable;
 use super::{Checked, Refusal, ensure};
 
 const COLUMNS: usize = 16_384;
@@ -21,7 +21,7 @@ pub(super) enum Layout {
 }
 
 /// The layouts of the columns.
-pub(super) fn columns(schema: &Table<'_>) -> Checked<Vec<Layout>> {
+pub(super) fn columns(schema: &FlatTable<'_>) -> Checked<Vec<Layout>> {
     ensure(schema.short(0, 0)? == 0, "a table's numbers have their bytes in another order")?;
     ensure(schema.is_empty(2)? && schema.is_empty(3)?, "a table has notes of its own")?;
     // Without the vector pyarrow has a schema whose fields it cannot show.
@@ -39,13 +39,13 @@ pub(super) fn columns(schema: &Table<'_>) -> Checked<Vec<Layout>> {
 }
 
 /// Bytes of a column's name.
-fn name(field: &Table<'_>) -> Checked<usize> {
+fn name(field: &FlatTable<'_>) -> Checked<usize> {
     let length = field.text(0)?.map_or(0, str::len);
     ensure(length <= NAME, "a column's name is too long")?;
     Ok(length)
 }
 
-fn column(field: &Table<'_>) -> Checked<Layout> {
+fn column(field: &FlatTable<'_>) -> Checked<Layout> {
     ensure(field.byte(1, 0)? <= 1, "a column is neither full nor not")?;
     ensure(!field.has(4)?, "a column has a dictionary")?;
     ensure(field.is_empty(5)?, "a column has columns inside")?;
@@ -56,7 +56,7 @@ fn column(field: &Table<'_>) -> Checked<Layout> {
 }
 
 /// The layout for a number of the union `Type` in Arrow's `Schema.fbs`.
-fn layout(kind: u8, details: &Table<'_>) -> Checked<Layout> {
+fn layout(kind: u8, details: &FlatTable<'_>) -> Checked<Layout> {
     match kind {
         2 => integer(details),
         3 => float(details),
@@ -80,7 +80,7 @@ fn one_of(unit: i16, widths: &[u64]) -> Checked<Layout> {
     Ok(Layout::Fixed(*width))
 }
 
-fn integer(details: &Table<'_>) -> Checked<Layout> {
+fn integer(details: &FlatTable<'_>) -> Checked<Layout> {
     ensure(details.byte(1, 0)? <= 1, "an integer is neither signed nor not")?;
     match details.int(0, 0)? {
         8 => Ok(Layout::Fixed(1)),
@@ -91,11 +91,11 @@ fn integer(details: &Table<'_>) -> Checked<Layout> {
     }
 }
 
-fn float(details: &Table<'_>) -> Checked<Layout> {
+fn float(details: &FlatTable<'_>) -> Checked<Layout> {
     one_of(details.short(0, 0)?, &[2, 4, 8])
 }
 
-fn decimal(details: &Table<'_>) -> Checked<Layout> {
+fn decimal(details: &FlatTable<'_>) -> Checked<Layout> {
     let (precision, scale) = (details.int(0, 0)?, details.int(1, 0)?);
     ensure(
         details.int(2, 128)? == 128 && (1..=38).contains(&precision) && (-38..=38).contains(&scale),
@@ -104,7 +104,7 @@ fn decimal(details: &Table<'_>) -> Checked<Layout> {
     Ok(Layout::Fixed(16))
 }
 
-fn time(details: &Table<'_>) -> Checked<Layout> {
+fn time(details: &FlatTable<'_>) -> Checked<Layout> {
     match (details.short(0, 1)?, details.int(1, 32)?) {
         (0 | 1, 32) => Ok(Layout::Fixed(4)),
         (2 | 3, 64) => Ok(Layout::Fixed(8)),
@@ -112,7 +112,7 @@ fn time(details: &Table<'_>) -> Checked<Layout> {
     }
 }
 
-fn timestamp(details: &Table<'_>) -> Checked<Layout> {
+fn timestamp(details: &FlatTable<'_>) -> Checked<Layout> {
     let zone = details.text(1)?.unwrap_or_default();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-_/:".contains(&byte);
     ensure(zone.len() <= ZONE && zone.bytes().all(plain), "a time zone has an odd name")?;

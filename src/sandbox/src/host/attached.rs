@@ -3,21 +3,21 @@
 
 use antiphon_runtime::sandbox::{JobTable, SandboxBudget};
 
-use super::body::{self, Body};
+use super::body::{self, OutcomeBody};
 use crate::check;
 
 /// What has come so far, and was found to be sound.
 #[derive(Default)]
-pub(super) struct Attached {
+pub(super) struct ReceivedAttachments {
     tables: Vec<JobTable>,
     figures: Vec<Vec<u8>>,
     /// Bytes of tables, and of figures.
     taken: (u64, u64),
 }
 
-impl Attached {
+impl ReceivedAttachments {
     /// Most bytes that the next one may have.
-    pub(super) fn bound(&self, announced: &[body::Table], budget: &SandboxBudget) -> u64 {
+    pub(super) fn bound(&self, announced: &[body::AnnouncedTable], budget: &SandboxBudget) -> u64 {
         if self.tables.len() < announced.len() {
             budget.table_bytes.min(budget.tables_bytes.saturating_sub(self.taken.0))
         } else {
@@ -31,7 +31,7 @@ impl Attached {
     pub(super) fn take(
         &mut self,
         bytes: Vec<u8>,
-        announced: &[body::Table],
+        announced: &[body::AnnouncedTable],
         budget: &SandboxBudget,
     ) -> Result<(), String> {
         let size = bytes.len() as u64;
@@ -39,7 +39,7 @@ impl Attached {
             let extent =
                 check::table(&bytes).map_err(|why| format!("what it sent is no table: {why}"))?;
             // What is said of it is not believed.
-            let check::Extent { rows, columns } = extent;
+            let check::TableExtent { rows, columns } = extent;
             self.tables.push(JobTable { name: about.name.clone(), rows, columns, bytes });
             self.taken.0 += size;
         } else {
@@ -52,7 +52,7 @@ impl Attached {
     }
 
     /// Whether all that an outcome announced is there.
-    pub(super) fn is_complete(&self, body: &Body) -> bool {
+    pub(super) fn is_complete(&self, body: &OutcomeBody) -> bool {
         self.tables.len() == body.tables.len() && self.figures.len() as u64 == body.figures
     }
 

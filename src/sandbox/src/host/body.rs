@@ -7,7 +7,7 @@ use antiphon_runtime::sandbox::{GuestFault, JobOutcome, JobOutput, SandboxBudget
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
-use crate::tagged::{self, Refusal, Size};
+use crate::tagged::{self, ValueFault, ValueSize};
 
 /// Bytes of an outcome that are neither value nor variables: messages.
 const AROUND: u64 = 4 << 20;
@@ -24,7 +24,7 @@ const LOST: usize = 201;
 
 /// An outcome, as a worker sends it.
 #[derive(Deserialize)]
-pub(super) struct Body {
+pub(super) struct OutcomeBody {
     /// A value that is null is a value.
     #[serde(default, deserialize_with = "present")]
     value: Option<Json>,
@@ -35,7 +35,7 @@ pub(super) struct Body {
     #[serde(default)]
     local_errors: BTreeMap<String, GuestFault>,
     #[serde(default)]
-    pub(super) tables: Vec<Table>,
+    pub(super) tables: Vec<AnnouncedTable>,
     #[serde(default)]
     table_errors: BTreeMap<String, GuestFault>,
     #[serde(default)]
@@ -46,7 +46,7 @@ pub(super) struct Body {
 
 /// A table that follows.
 #[derive(Clone, Deserialize)]
-pub(super) struct Table {
+pub(super) struct AnnouncedTable {
     pub(super) name: String,
 }
 
@@ -68,19 +68,19 @@ pub(super) fn longest(budget: &SandboxBudget) -> u64 {
     budget.value_bytes + budget.locals_bytes + AROUND
 }
 
-impl Body {
+impl OutcomeBody {
     /// Reads an outcome.
     ///
     /// Errors: the breach of protocol, in words.
     pub(super) fn read(text: &[u8], budget: &SandboxBudget) -> Result<Self, &'static str> {
-        let size = Size {
+        let size = ValueSize {
             bytes: longest(budget),
             nodes: budget.value_nodes * 2,
             depth: budget.value_depth + 4,
         };
         let json = tagged::parse(text, size).map_err(|refusal| match refusal {
-            Refusal::TooLarge(_) => "an outcome that is too large",
-            Refusal::Malformed(why) => why,
+            ValueFault::TooLarge(_) => "an outcome that is too large",
+            ValueFault::Malformed(why) => why,
         })?;
         // A list would be read as the fields in their order.
         let json = json.is_object().then_some(json).ok_or("an outcome of another form")?;
@@ -132,7 +132,7 @@ impl Body {
     pub(super) fn check(mut self, budget: &SandboxBudget) -> Result<JobOutcome, &'static str> {
         let size = |bytes| {
             let SandboxBudget { value_nodes: nodes, value_depth: depth, .. } = *budget;
-            Size { bytes, nodes, depth }.generous()
+            ValueSize { bytes, nodes, depth }.generous()
         };
         if let Some(value) = &self.value
             && let Some(trouble) = over(value, size(budget.value_bytes))?
@@ -167,11 +167,11 @@ impl Body {
     }
 }
 
-fn over(value: &Json, size: Size) -> Result<Option<GuestFault>, &'static str> {
+fn over(value: &Json, size: ValueSize) -> Result<Option<GuestFault>, &'static str> {
     match tagged::check(value, size) {
         Ok(()) if tagged::bytes(value) <= size.bytes => Ok(None),
-        Ok(()) | Err(Refusal::TooLarge(_)) => Ok(Some(too_large())),
-        Err(Refusal::Malformed(why)) => Err(why),
+        Ok(()) | Err(ValueFault::TooLarge(_)) => Ok(Some(too_large())),
+        Err(ValueFault::Malformed(why)) => Err(why),
     }
 }
 

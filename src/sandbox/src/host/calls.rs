@@ -13,8 +13,8 @@ use antiphon_runtime::sandbox::{CallError, HostCalls, HostFunction, SandboxBudge
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use crate::frame::{self, Kind};
-use crate::tagged::{self, Refusal, Size};
+use crate::frame::{self, FrameKind};
+use crate::tagged::{self, ValueFault, ValueSize};
 
 /// How long a single call may take.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ pub(super) const AROUND: u64 = 64 << 10;
 /// A call, as a worker sends it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Body {
+struct CallBody {
     id: u64,
     name: String,
     args: Vec<Json>,
@@ -34,7 +34,7 @@ struct Body {
 }
 
 /// Why a worker is ended because of a call.
-pub(super) enum Refused {
+pub(super) enum CallFault {
     /// It was not granted.
     Denied(String),
     /// There have been enough.
@@ -43,15 +43,15 @@ pub(super) enum Refused {
     Breach(&'static str),
 }
 
-type Answer = Result<Json, CallError>;
+type CallAnswer = Result<Json, CallError>;
 
 /// The calls of one job.
-pub(super) struct Calls<'a> {
+pub(super) struct PendingHostCalls<'a> {
     host: Option<Arc<dyn HostCalls>>,
     functions: &'a [HostFunction],
     most: u64,
-    size: Size,
-    line: Option<Line>,
+    size: ValueSize,
+    line: Option<CallThread>,
     /// Number and deadline of the call that is being made.
     open: Option<(u64, Instant)>,
     pub(super) made: u64,
@@ -60,14 +60,14 @@ pub(super) struct Calls<'a> {
 }
 
 /// The way to the thread and back.
-struct Line {
-    errands: Sender<Body>,
-    answers: Receiver<Answer>,
+struct CallThread {
+    errands: Sender<CallBody>,
+    answers: Receiver<CallAnswer>,
     wake: PipeReader,
     thread: JoinHandle<()>,
 }
 
-impl<'a> Calls<'a> {
+impl<'a> PendingHostCalls<'a> {
     /// The calls of a job that was granted `functions`.
     pub(super) fn new(
         host: Option<Arc<dyn HostCalls>>,
@@ -75,7 +75,7 @@ impl<'a> Calls<'a> {
         most: u64,
         budget: &SandboxBudget,
     ) -> Self {
-        let size = Size {
+        let size = ValueSize {
             bytes: budget.argument_bytes + AROUND,
             nodes: budget.value_nodes,
             depth: budget.value_depth,
@@ -95,44 +95,44 @@ impl<'a> Calls<'a> {
     }
 
     /// Starts a call. Of the reply to the last one the worker has left `unread` bytes.
-    pub(super) fn start(&mut self, text: &[u8], unread: usize) -> Result<(), Refused> {
+    pub(super) fn start(&mut self, text: &[u8], unread: usize) -> Result<(), CallFault> {
         // The guest's own code reads each reply to its end. One that goes on calling
         // would fill the host with replies.
         if unread > 0 {
-            return Err(Refused::Breach("a call before the reply to the last one was read"));
+            return Err(CallFault::Breach("a call before the reply to the last one was read"));
         }
-        let breach = |_| Refused::Breach("a call that cannot be read");
+        let breach = |_| CallFault::Breach("a call that cannot be read");
         let value = tagged::parse(text, self.size).map_err(breach)?;
-        let form = || Refused::Breach("a call of another form");
+        let form = || CallFault::Breach("a call of another form");
         let value = value.is_object().then_some(value).ok_or_else(form)?;
-        let call: Body = serde_json::from_value(value).map_err(|_| form())?;
+        let call: CallBody = serde_json::from_value(value).map_err(|_| form())?;
         let arguments = call.args.iter().chain(call.kwargs.values());
         let mut checked = arguments.map(|value| tagged::check(value, self.size.generous()));
         if let Some(refusal) = checked.find_map(Result::err) {
             return Err(match refusal {
-                Refusal::TooLarge(_) => Refused::Breach("arguments that are too large"),
-                Refusal::Malformed(why) => Refused::Breach(why),
+                ValueFault::TooLarge(_) => CallFault::Breach("arguments that are too large"),
+                ValueFault::Malformed(why) => CallFault::Breach(why),
             });
         }
         if self.open.is_some() {
-            return Err(Refused::Breach("a call before the answer to the last one"));
+            return Err(CallFault::Breach("a call before the answer to the last one"));
         }
         if self.host.is_none() || self.functions.iter().all(|known| known.name != call.name) {
-            return Err(Refused::Denied(call.name.chars().take(100).collect()));
+            return Err(CallFault::Denied(call.name.chars().take(100).collect()));
         }
         if self.made >= self.most {
-            return Err(Refused::TooMany(self.most));
+            return Err(CallFault::TooMany(self.most));
         }
         self.made += 1;
         self.open = Some((call.id, Instant::now() + LONGEST));
         let sent = self.line().is_ok_and(|line| line.errands.send(call).is_ok());
-        if sent { Ok(()) } else { Err(Refused::Breach("no thread for the call")) }
+        if sent { Ok(()) } else { Err(CallFault::Breach("no thread for the call")) }
     }
 
     /// Appends the reply to `to`, if there is one by now.
     pub(super) fn answer(&mut self, to: &mut Vec<u8>) {
         let Some((open, until)) = self.open else { return };
-        let answer = self.line.as_mut().and_then(Line::hear);
+        let answer = self.line.as_mut().and_then(CallThread::hear);
         let answer = match answer {
             Some(answer) => answer,
             None if Instant::now() >= until => {
@@ -158,7 +158,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    fn line(&mut self) -> io::Result<&Line> {
+    fn line(&mut self) -> io::Result<&CallThread> {
         if self.line.is_none() {
             let host = self.host.clone().ok_or(io::ErrorKind::NotFound)?;
             let (errands, todo) = channel();
@@ -167,17 +167,17 @@ impl<'a> Calls<'a> {
             let thread = thread::Builder::new()
                 .name("antiphon-sandbox-call".to_owned())
                 .spawn(move || work(&*host, &todo, &done, bell))?;
-            self.line = Some(Line { errands, answers, wake, thread });
+            self.line = Some(CallThread { errands, answers, wake, thread });
         }
         self.line.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
-impl Drop for Calls<'_> {
+impl Drop for PendingHostCalls<'_> {
     /// Its thread has ended too, unless a call was given up.
     fn drop(&mut self) {
         if self.open.is_none()
-            && let Some(Line { errands, thread, .. }) = self.line.take()
+            && let Some(CallThread { errands, thread, .. }) = self.line.take()
         {
             drop(errands);
             // It panics in calls alone, and one that did is still open.
@@ -186,8 +186,8 @@ impl Drop for Calls<'_> {
     }
 }
 
-impl Line {
-    fn hear(&mut self) -> Option<Answer> {
+impl CallThread {
+    fn hear(&mut self) -> Option<CallAnswer> {
         let answer = self.answers.try_recv().ok()?;
         // The bell rings once for each answer, and after it.
         let _ = self.wake.read(&mut [0]);
@@ -196,8 +196,13 @@ impl Line {
 }
 
 /// Makes calls until nobody wants any more.
-fn work(host: &dyn HostCalls, todo: &Receiver<Body>, done: &Sender<Answer>, mut bell: PipeWriter) {
-    while let Ok(Body { name, args, kwargs, .. }) = todo.recv() {
+fn work(
+    host: &dyn HostCalls,
+    todo: &Receiver<CallBody>,
+    done: &Sender<CallAnswer>,
+    mut bell: PipeWriter,
+) {
+    while let Ok(CallBody { name, args, kwargs, .. }) = todo.recv() {
         let answer = host.call(&name, args, kwargs);
         if done.send(answer).is_err() || bell.write_all(b"!").is_err() {
             return;
@@ -210,5 +215,5 @@ fn failure(id: u64, kind: &str, message: &str) -> Json {
 }
 
 fn put(to: &mut Vec<u8>, reply: &Json) -> bool {
-    serde_json::to_vec(reply).is_ok_and(|text| frame::write(to, Kind::Reply, &text))
+    serde_json::to_vec(reply).is_ok_and(|text| frame::write(to, FrameKind::Reply, &text))
 }

@@ -24,12 +24,12 @@ const OWN: u64 = 2 << 30;
 
 /// Folders of a group; without one there is no group.
 #[derive(Default)]
-pub(super) struct Group {
+pub(super) struct Cgroup {
     folders: Vec<PathBuf>,
     kills: AtomicU64,
 }
 
-impl Group {
+impl Cgroup {
     /// A group with room for the workers of a sandbox with `limits`. One that
     /// cannot be made is an empty one: it is no layer that others rely on.
     pub(super) fn make(limits: &SandboxLimits, spares: usize) -> Self {
@@ -88,7 +88,7 @@ impl Group {
     }
 }
 
-impl Group {
+impl Cgroup {
     /// Removes it, once whoever was in it is gone.
     pub(super) fn remove(&self) {
         for folder in &self.folders {
@@ -97,7 +97,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for Cgroup {
     fn drop(&mut self) {
         self.remove();
     }

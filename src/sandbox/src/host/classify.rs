@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use antiphon_runtime::sandbox::{GuestFault, GuestFaultKind, SandboxLimits};
 
-use super::calls::Refused;
-use crate::sys::process::End;
+use super::calls::CallFault;
+use crate::sys::process::ProcessEnd;
 
 /// The code with which `boot.py` leaves if a worker cannot be sealed.
 pub(super) const UNSEALED: i32 = 97;
 
 /// Why the host stopped listening to a worker.
-pub(super) enum Stop {
+pub(super) enum StopReason {
     /// Its time is up.
     Time,
     /// It did not wait for its job within this time.
@@ -21,7 +21,7 @@ pub(super) enum Stop {
     /// The caller gave a reason.
     Halted(String),
     /// A call of a function that it may not make.
-    Call(Refused),
+    Call(CallFault),
     /// What it said was not in the protocol.
     Breach(String),
     /// It closed its channel.
@@ -29,9 +29,9 @@ pub(super) enum Stop {
 }
 
 /// How a worker ended.
-pub(super) struct Manner {
+pub(super) struct WorkerEnd {
     /// What is known of its end.
-    pub(super) end: Option<End>,
+    pub(super) end: Option<ProcessEnd>,
     /// The kernel has ended somebody for want of memory.
     pub(super) starved: bool,
     /// It may have read a job.
@@ -39,8 +39,8 @@ pub(super) struct Manner {
 }
 
 /// The trouble that this is.
-pub(super) fn trouble(stop: Stop, manner: &Manner, limits: &SandboxLimits) -> GuestFault {
-    let is_late = matches!(stop, Stop::Late(_));
+pub(super) fn trouble(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
+    let is_late = matches!(stop, StopReason::Late(_));
     let mut trouble = reason(stop, manner, limits);
     if !manner.has_begun && (is_late || trouble.kind == GuestFaultKind::TimeLimit) {
         // What does not start is no fault of the job.
@@ -52,40 +52,42 @@ pub(super) fn trouble(stop: Stop, manner: &Manner, limits: &SandboxLimits) -> Gu
     trouble
 }
 
-fn reason(stop: Stop, manner: &Manner, limits: &SandboxLimits) -> GuestFault {
+fn reason(stop: StopReason, manner: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
     let (kind, message) = match stop {
-        Stop::Late(limit) if manner.has_begun => (
+        StopReason::Late(limit) if manner.has_begun => (
             GuestFaultKind::TimeLimit,
             format!("the run before went on for longer than {limit:?} more"),
         ),
-        Stop::Late(limit) => (
+        StopReason::Late(limit) => (
             GuestFaultKind::Crashed,
             format!("the worker was not ready for a job within {limit:?}"),
         ),
-        Stop::Time => (GuestFaultKind::TimeLimit, format!("it ran longer than {:?}", limits.wall)),
-        Stop::Output => {
+        StopReason::Time => {
+            (GuestFaultKind::TimeLimit, format!("it ran longer than {:?}", limits.wall))
+        }
+        StopReason::Output => {
             (GuestFaultKind::OutputLimit, "it wrote more than anybody would read".to_owned())
         }
-        Stop::Halted(reason) => (GuestFaultKind::Cancelled, reason),
-        Stop::Call(Refused::Denied(name)) => (
+        StopReason::Halted(reason) => (GuestFaultKind::Cancelled, reason),
+        StopReason::Call(CallFault::Denied(name)) => (
             GuestFaultKind::HostCallDenied,
             format!("it called a function that it was not given: {name}"),
         ),
-        Stop::Call(Refused::TooMany(most)) => {
+        StopReason::Call(CallFault::TooMany(most)) => {
             (GuestFaultKind::HostCallLimit, format!("it called the host more than {most} times"))
         }
-        Stop::Call(Refused::Breach(why)) => {
+        StopReason::Call(CallFault::Breach(why)) => {
             (GuestFaultKind::Crashed, format!("the worker broke the protocol: {why}"))
         }
-        Stop::Breach(why) => {
+        StopReason::Breach(why) => {
             (GuestFaultKind::Crashed, format!("the worker broke the protocol: {why}"))
         }
-        Stop::Gone => return gone(manner, limits),
+        StopReason::Gone => return gone(manner, limits),
     };
     GuestFault::new(kind, message)
 }
 
-fn gone(&Manner { end, starved, has_begun }: &Manner, limits: &SandboxLimits) -> GuestFault {
+fn gone(&WorkerEnd { end, starved, has_begun }: &WorkerEnd, limits: &SandboxLimits) -> GuestFault {
     let Some(end) = end else {
         return GuestFault::new(GuestFaultKind::Crashed, "the worker is gone, and nobody says why");
     };

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::{SandboxLimits, WorkerOrigin};
 
-use super::parent::Parent;
 use super::worker::Worker;
+use super::zygote_process::ZygoteProcess;
 use crate::shown::Shown;
-use crate::spec::{Report, Settings};
-use crate::wire::Request;
+use crate::spec::{EngineSettings, JailReport};
+use crate::wire::WorkerRequest;
 
 /// Failures in a row, after which only a new demand makes another attempt.
 const PATIENCE: u32 = 3;
@@ -24,29 +24,29 @@ const MOST_DONE: usize = 8;
 const LINGER: Duration = Duration::from_millis(1);
 
 /// What decides whether a zygote may be used.
-pub(super) type Verdict = Box<dyn Fn(&Report) -> Result<(), String> + Send + Sync>;
+pub(super) type ReportCheck = Box<dyn Fn(&JailReport) -> Result<(), String> + Send + Sync>;
 
 /// A zygote with its spares. Dropping it ends both.
-pub(super) struct Pool {
+pub(super) struct WorkerPool {
     process: u32,
-    shared: Arc<Shared>,
+    shared: Arc<SharedPool>,
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
-struct Shared {
-    settings: Settings,
+struct SharedPool {
+    settings: EngineSettings,
     limits: SandboxLimits,
     shown: Shown,
-    verdict: Verdict,
-    state: Mutex<State>,
+    verdict: ReportCheck,
+    state: Mutex<PoolState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    parent: Option<Arc<Parent>>,
+struct PoolState {
+    parent: Option<Arc<ZygoteProcess>>,
     /// All that have been started; a worker keeps the one that it came from.
-    started: Vec<Weak<Parent>>,
+    started: Vec<Weak<ZygoteProcess>>,
     spares: VecDeque<Worker>,
     /// Workers that have no job any more, and are to be ended.
     done: Vec<Worker>,
@@ -62,15 +62,15 @@ struct State {
     closed: Option<&'static str>,
 }
 
-impl Pool {
+impl WorkerPool {
     /// A pool that starts when it is first asked.
     pub(super) fn new(
-        settings: Settings,
+        settings: EngineSettings,
         limits: SandboxLimits,
         shown: Shown,
-        verdict: Verdict,
+        verdict: ReportCheck,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedPool {
             settings,
             limits,
             shown,
@@ -90,8 +90,8 @@ impl Pool {
     }
 
     /// A worker, and where it came from.
-    pub(super) fn take(&self, request: Request) -> Result<(Worker, WorkerOrigin), String> {
-        if request == Request::Job
+    pub(super) fn take(&self, request: WorkerRequest) -> Result<(Worker, WorkerOrigin), String> {
+        if request == WorkerRequest::Job
             && let Some(spare) = self.shared.spare()
         {
             return Ok((spare, WorkerOrigin::Spare));
@@ -113,7 +113,7 @@ impl Pool {
     }
 }
 
-impl Pool {
+impl WorkerPool {
     /// Takes a worker that is done, to end it and to wait until it is gone.
     pub(super) fn retire(&self, worker: Worker) {
         let mut state = self.shared.lock();
@@ -150,7 +150,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // In a fork there is no such thread, and another may have its name.
@@ -162,7 +162,7 @@ impl Drop for Pool {
     }
 }
 
-impl State {
+impl PoolState {
     /// Whether a spare is to be forked now. While one is left, what is done goes first.
     fn lacks(&self, spares: usize) -> bool {
         let is_urgent = self.spares.is_empty() || self.done.is_empty();
@@ -170,8 +170,8 @@ impl State {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedPool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -194,7 +194,7 @@ impl Shared {
     }
 
     /// The zygote, started if there is none that can go on.
-    fn parent(&self) -> Result<(Arc<Parent>, WorkerOrigin), String> {
+    fn parent(&self) -> Result<(Arc<ZygoteProcess>, WorkerOrigin), String> {
         let mut start = WorkerOrigin::Fork;
         let mut state = self.lock();
         state.failures = 0;
@@ -224,7 +224,7 @@ impl Shared {
     }
 
     /// Does not use a zygote any more.
-    fn give_up(&self, parent: &Arc<Parent>) {
+    fn give_up(&self, parent: &Arc<ZygoteProcess>) {
         let mut state = self.lock();
         if state.parent.as_ref().is_some_and(|known| Arc::ptr_eq(known, parent)) {
             state.parent = None;
@@ -236,7 +236,7 @@ impl Shared {
 
 /// The life of the keeper: a zygote when one is wanted, spares while there is
 /// one, and an end to both.
-fn keep(shared: &Arc<Shared>) {
+fn keep(shared: &Arc<SharedPool>) {
     let mut state = shared.lock();
     while state.closed.is_none() {
         state = match state.parent.clone() {
@@ -267,10 +267,10 @@ fn keep(shared: &Arc<Shared>) {
 /// Lets go of the state for work that takes its time. Workers that are done before
 /// it is over are killed at once.
 fn away<'a, T>(
-    shared: &'a Shared,
-    mut state: MutexGuard<'_, State>,
+    shared: &'a SharedPool,
+    mut state: MutexGuard<'_, PoolState>,
     work: impl FnOnce() -> T,
-) -> (MutexGuard<'a, State>, T) {
+) -> (MutexGuard<'a, PoolState>, T) {
     state.is_away = true;
     state.done.iter().for_each(Worker::kill);
     drop(state);
@@ -280,10 +280,13 @@ fn away<'a, T>(
     (state, made)
 }
 
-fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a, State> {
+fn start<'a>(
+    shared: &'a SharedPool,
+    state: MutexGuard<'_, PoolState>,
+) -> MutexGuard<'a, PoolState> {
     let (mut state, started) = away(shared, state, || {
         let is_closed = || shared.lock().closed.is_some();
-        Parent::start(&shared.settings, &shared.limits, &shared.shown, &is_closed)
+        ZygoteProcess::start(&shared.settings, &shared.limits, &shared.shown, &is_closed)
             .and_then(|parent| (shared.verdict)(&parent.report).map(|()| parent))
     });
     state.wanted = false;
@@ -301,11 +304,11 @@ fn start<'a>(shared: &'a Shared, state: MutexGuard<'_, State>) -> MutexGuard<'a,
 }
 
 fn refill<'a>(
-    shared: &'a Shared,
-    state: MutexGuard<'_, State>,
-    parent: &Arc<Parent>,
-) -> MutexGuard<'a, State> {
-    let (mut state, forked) = away(shared, state, || parent.fork(Request::Spare));
+    shared: &'a SharedPool,
+    state: MutexGuard<'_, PoolState>,
+    parent: &Arc<ZygoteProcess>,
+) -> MutexGuard<'a, PoolState> {
+    let (mut state, forked) = away(shared, state, || parent.fork(WorkerRequest::Spare));
     match forked {
         Ok(mut spare) => {
             spare.parent = Some(Arc::clone(parent));
@@ -318,7 +321,10 @@ fn refill<'a>(
 }
 
 /// Waits until what is done is gone, but not before it has lingered.
-fn clear<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+fn clear<'a>(
+    shared: &'a SharedPool,
+    mut state: MutexGuard<'a, PoolState>,
+) -> MutexGuard<'a, PoolState> {
     let since = state.last.map_or(LINGER, |last| last.elapsed());
     if let Some(left) = LINGER.checked_sub(since).filter(|left| !left.is_zero()) {
         let waited = shared.changed.wait_timeout(state, left);

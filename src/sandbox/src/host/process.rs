@@ -13,27 +13,29 @@ use antiphon_runtime::sandbox::{
 };
 
 use super::lineage::Lineage;
-use super::parent::Parent;
-use super::pool::{Pool, Verdict};
-use super::supervise::{Terms, run};
+use super::pool::{ReportCheck, WorkerPool};
+use super::supervise::{JobTerms, run};
 use super::worker::Worker;
+use super::zygote_process::ZygoteProcess;
 use crate::shown::{GrantedFile, Shown};
-use crate::spec::{Layer, Mounts, Name, Ready, Report, Settings, Wear};
-use crate::wire::Request;
+use crate::spec::{
+    EngineName, EngineSettings, JailLayer, JailReport, Mounts, ReadyTimeout, ZygoteLifetime,
+};
+use crate::wire::WorkerRequest;
 
 /// How long a worker may take to prove that it cannot do harm.
 const PROOF: Duration = Duration::from_secs(10);
 
 /// What has been seen in this process, with the settings it depends on.
-type Seen = Mutex<Vec<(Settings, SandboxProbe)>>;
+type ProbeCache = Mutex<Vec<(EngineSettings, SandboxProbe)>>;
 
 /// An engine. Dropping it ends whatever it has started.
-pub struct Engine {
-    settings: Settings,
+pub struct ProcessEngine {
+    settings: EngineSettings,
     limits: SandboxLimits,
     /// Held open, so that what is shown later is what was granted.
     files: Arc<Vec<GrantedFile>>,
-    pool: Lineage<Pool>,
+    pool: Lineage<WorkerPool>,
     probe: OnceLock<SandboxProbe>,
     closed: Arc<AtomicBool>,
 }
@@ -46,12 +48,12 @@ const TOO_LITTLE: &str = "it needs seccomp and a private root, which needs user 
 /// What those are told who wait for a job when the engine is closed.
 const CLOSED: &str = "the sandbox was closed";
 
-impl Engine {
+impl ProcessEngine {
     /// An engine, which starts nothing until it is asked for something.
     ///
     /// # Errors
     /// `sandbox_setting_invalid`, `sandbox_limit_invalid`.
-    pub fn new(settings: Settings) -> Result<Self, Fault> {
+    pub fn new(settings: EngineSettings) -> Result<Self, Fault> {
         settings.check()?;
         let limits = settings.limits()?;
         let files = settings.mounts.files.iter().map(|(from, at)| GrantedFile::open(from, at));
@@ -82,7 +84,7 @@ impl Engine {
 
     /// What keeps its guests in.
     pub fn isolation(&self) -> Isolation {
-        let whole = self.settings.engine == Name::Process && self.settings.without.is_empty();
+        let whole = self.settings.engine == EngineName::Process && self.settings.without.is_empty();
         match self.probe.get() {
             _ if !whole => Isolation::None,
             Some(probe) if probe.ok => probe.isolation,
@@ -91,11 +93,11 @@ impl Engine {
     }
 
     /// Its name.
-    pub fn name(&self) -> Name {
+    pub fn name(&self) -> EngineName {
         self.settings.engine
     }
 
-    fn take(&self, request: Request) -> Result<(Worker, WorkerOrigin), Box<GuestFault>> {
+    fn take(&self, request: WorkerRequest) -> Result<(Worker, WorkerOrigin), Box<GuestFault>> {
         let unavailable = |why: String| Box::new(GuestFault::new(GuestFaultKind::Unavailable, why));
         if self.isolation() != Isolation::None {
             // Seen once, and held against it ever after.
@@ -107,14 +109,15 @@ impl Engine {
         self.pool().take(request).map_err(unavailable)
     }
 
-    fn pool(&self) -> &Pool {
+    fn pool(&self) -> &WorkerPool {
         let shown = || Shown { files: Arc::clone(&self.files), canary: None };
-        self.pool.own(|| Pool::new(self.settings.clone(), self.limits, shown(), self.verdict()))
+        self.pool
+            .own(|| WorkerPool::new(self.settings.clone(), self.limits, shown(), self.verdict()))
     }
 
     /// Never fewer layers than the probe has seen: what gets weaker in the
     /// middle of a life does not run.
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> ReportCheck {
         if self.isolation() == Isolation::None {
             return Box::new(|_| Ok(()));
         }
@@ -124,8 +127,9 @@ impl Engine {
                 return Err(report.missing.join("; "));
             }
             let held =
-                |layer: &&Layer| seen.layers.get(layer.as_str()).is_some_and(|it| it != "no");
-            let lost = Layer::ALL.iter().filter(held).find(|layer| !report.layers.contains(layer));
+                |layer: &&JailLayer| seen.layers.get(layer.as_str()).is_some_and(|it| it != "no");
+            let lost =
+                JailLayer::ALL.iter().filter(held).find(|layer| !report.layers.contains(layer));
             lost.map_or(Ok(()), |layer| {
                 Err(format!("a layer that was there is gone: {}", layer.as_str()))
             })
@@ -134,7 +138,7 @@ impl Engine {
 
     /// What was seen before in this process, with the same interpreter.
     fn remembered(&self) -> SandboxProbe {
-        static SEEN: OnceLock<Lineage<Seen>> = OnceLock::new();
+        static SEEN: OnceLock<Lineage<ProbeCache>> = OnceLock::new();
         let own = SEEN.get_or_init(Lineage::new).own(Mutex::default);
         let mut seen = own.lock().unwrap_or_else(PoisonError::into_inner);
         let bare = self.bare();
@@ -147,21 +151,21 @@ impl Engine {
     }
 
     /// The settings without what layers do not depend on.
-    fn bare(&self) -> Settings {
-        Settings {
+    fn bare(&self) -> EngineSettings {
+        EngineSettings {
             packages: Vec::new(),
             spares: 0,
             mounts: Mounts::default(),
             limits: serde_json::Map::new(),
-            wear: Wear::default(),
-            ready: Ready::default(),
+            wear: ZygoteLifetime::default(),
+            ready: ReadyTimeout::default(),
             ..self.settings.clone()
         }
     }
 
     fn look(&self) -> SandboxProbe {
         let name = self.settings.engine.as_str();
-        let canary = match Canary::plant() {
+        let canary = match CanaryFile::plant() {
             Ok(canary) => canary,
             Err(error) => {
                 return SandboxProbe::refused(name, format!("no file to look for: {error}"));
@@ -169,7 +173,8 @@ impl Engine {
         };
         let shown = Shown { files: Arc::default(), canary: Some(canary.0.clone()) };
         let is_closed = || self.is_closed();
-        let started = Parent::start(&self.bare(), &SandboxLimits::default(), &shown, &is_closed);
+        let started =
+            ZygoteProcess::start(&self.bare(), &SandboxLimits::default(), &shown, &is_closed);
         let parent = match started {
             Ok(parent) => parent,
             Err(why) => return SandboxProbe::refused(name, why),
@@ -178,12 +183,12 @@ impl Engine {
         let grouped = if parent.is_grouped() { "yes" } else { "no" };
         probe.layers.insert("cgroup", grouped.to_owned());
         probe.isolation = match self.isolation() {
-            Isolation::OsJail if !parent.report.layers.contains(&Layer::PrivateRoot) => {
+            Isolation::OsJail if !parent.report.layers.contains(&JailLayer::PrivateRoot) => {
                 Isolation::Landlock
             }
             isolation => isolation,
         };
-        if self.settings.engine == Name::Subprocess {
+        if self.settings.engine == EngineName::Subprocess {
             probe.ok = true;
             return probe;
         }
@@ -205,7 +210,7 @@ impl Engine {
     }
 }
 
-impl Sandbox for Engine {
+impl Sandbox for ProcessEngine {
     fn probe(&self) -> SandboxProbe {
         self.probe.get_or_init(|| self.remembered()).clone()
     }
@@ -224,7 +229,7 @@ impl Sandbox for Engine {
             if self.is_closed() {
                 return JobOutcome::failed(GuestFaultKind::Cancelled, CLOSED);
             }
-            let (mut worker, start) = match self.take(Request::Job) {
+            let (mut worker, start) = match self.take(WorkerRequest::Job) {
                 Ok(taken) => taken,
                 Err(_) if self.is_closed() => continue,
                 Err(trouble) => {
@@ -232,7 +237,7 @@ impl Sandbox for Engine {
                 }
             };
             let ready = self.settings.ready;
-            let terms = Terms { limits: &self.limits, ready, halt, lives_on: false };
+            let terms = JobTerms { limits: &self.limits, ready, halt, lives_on: false };
             let mut outcome = run(&mut worker, job, host.clone(), &terms);
             blame(&self.closed, &mut outcome);
             if let Some(trouble) = &mut outcome.error
@@ -251,17 +256,17 @@ impl Sandbox for Engine {
             }
             outcome.usage.start = start;
             match self.settings.engine {
-                Name::Process => self.pool().retire(worker),
+                EngineName::Process => self.pool().retire(worker),
                 // What its job has started ends with it, and not after.
-                Name::Subprocess => self.pool().end(worker),
+                EngineName::Subprocess => self.pool().end(worker),
             }
             return outcome;
         }
     }
 
     fn open(&self) -> Result<Box<dyn Session>, Box<GuestFault>> {
-        let (worker, start) = self.take(Request::Session)?;
-        Ok(Box::new(Living {
+        let (worker, start) = self.take(WorkerRequest::Session)?;
+        Ok(Box::new(WorkerSession {
             worker: Some(worker),
             limits: self.limits,
             ready: self.settings.ready,
@@ -282,15 +287,15 @@ fn blame(closed: &AtomicBool, outcome: &mut JobOutcome) {
 }
 
 /// A worker that lives on between jobs.
-struct Living {
+struct WorkerSession {
     worker: Option<Worker>,
     limits: SandboxLimits,
-    ready: Ready,
+    ready: ReadyTimeout,
     start: WorkerOrigin,
     closed: Arc<AtomicBool>,
 }
 
-impl Session for Living {
+impl Session for WorkerSession {
     fn run(
         &mut self,
         job: &SandboxJob,
@@ -310,7 +315,7 @@ impl Session for Living {
                 "the session ended with an earlier job",
             );
         };
-        let terms = Terms { limits: &self.limits, ready: self.ready, halt, lives_on: true };
+        let terms = JobTerms { limits: &self.limits, ready: self.ready, halt, lives_on: true };
         if worker.has_begun {
             worker.resume();
         }
@@ -331,9 +336,9 @@ impl Session for Living {
 }
 
 /// A file that a worker must not be able to open, though everybody else can.
-struct Canary(std::path::PathBuf);
+struct CanaryFile(std::path::PathBuf);
 
-impl Canary {
+impl CanaryFile {
     fn plant() -> io::Result<Self> {
         // With a name that others could foresee they could keep the engine from being used.
         let mut chance = [0; 16];
@@ -346,7 +351,7 @@ impl Canary {
     }
 }
 
-impl Drop for Canary {
+impl Drop for CanaryFile {
     fn drop(&mut self) {
         // It is empty; the system may clean it up as well.
         let _ = fs::remove_file(&self.0);
@@ -354,8 +359,8 @@ impl Drop for Canary {
 }
 
 /// What a sealed worker can still do; it should be nothing.
-fn prove(parent: &Parent) -> Result<Vec<String>, String> {
-    let mut worker = parent.fork(Request::Probe).map_err(|error| error.to_string())?;
+fn prove(parent: &ZygoteProcess) -> Result<Vec<String>, String> {
+    let mut worker = parent.fork(WorkerRequest::Probe).map_err(|error| error.to_string())?;
     worker.wait_for_end(PROOF);
     let mut text = vec![0; 4_096];
     let length = worker.channel.read(&mut text).unwrap_or(0);
@@ -369,7 +374,7 @@ fn prove(parent: &Parent) -> Result<Vec<String>, String> {
     })
 }
 
-fn told(engine: &'static str, report: &Report) -> SandboxProbe {
+fn told(engine: &'static str, report: &JailReport) -> SandboxProbe {
     let mut probe = SandboxProbe {
         engine,
         ok: false,
@@ -378,10 +383,10 @@ fn told(engine: &'static str, report: &Report) -> SandboxProbe {
         layers: std::collections::BTreeMap::new(),
         missing: report.missing.clone(),
     };
-    for layer in Layer::ALL {
+    for layer in JailLayer::ALL {
         let holds = report.layers.contains(&layer);
         let said = match layer {
-            Layer::Landlock if holds => format!("ABI {}", report.landlock),
+            JailLayer::Landlock if holds => format!("ABI {}", report.landlock),
             _ if holds => "yes".to_owned(),
             _ => "no".to_owned(),
         };

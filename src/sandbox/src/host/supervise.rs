@@ -11,16 +11,16 @@ use antiphon_runtime::sandbox::{
     StopCheck,
 };
 
-use super::attached::Attached;
-use super::body::{self, Body};
-use super::calls::{self, Calls};
-use super::classify::{Manner, Stop, trouble};
-use super::head::{Head, is_temporary};
-use super::letter::letter;
+use super::attached::ReceivedAttachments;
+use super::body::{self, OutcomeBody};
+use super::calls::{self, PendingHostCalls};
+use super::classify::{StopReason, WorkerEnd, trouble};
+use super::job_message::letter;
+use super::output_head::{OutputHead, is_temporary};
 use super::worker::Worker;
-use crate::frame::{self, Bounds};
-use crate::spec::Ready;
-use crate::sys::descriptors::{self, Watched};
+use crate::frame::{self, FrameBounds};
+use crate::spec::ReadyTimeout;
+use crate::sys::descriptors::{self, PolledDescriptor};
 
 /// How often the caller is asked whether it still wants the job.
 const TICK: Duration = Duration::from_millis(20);
@@ -30,36 +30,36 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const CHUNK: usize = 256 << 10;
 
 /// What a job is run with.
-pub(super) struct Terms<'a> {
+pub(super) struct JobTerms<'a> {
     pub(super) limits: &'a SandboxLimits,
-    pub(super) ready: Ready,
+    pub(super) ready: ReadyTimeout,
     pub(super) halt: StopCheck<'a>,
     /// The worker has jobs before this one, or after it.
     pub(super) lives_on: bool,
 }
 
 /// How far a job has come.
-enum Phase {
+enum JobPhase {
     /// The worker has not said that it waits.
     Waiting,
     /// It runs.
     Running,
     /// Its outcome is there, what belongs to it is not yet.
-    Collecting(Box<Body>),
+    Collecting(Box<OutcomeBody>),
 }
 
 /// A job that is being watched.
-struct Watch<'a> {
+struct Supervisor<'a> {
     worker: &'a mut Worker,
-    terms: &'a Terms<'a>,
+    terms: &'a JobTerms<'a>,
     budget: SandboxBudget,
-    calls: Calls<'a>,
-    stdout: Head,
-    stderr: Head,
+    calls: PendingHostCalls<'a>,
+    stdout: OutputHead,
+    stderr: OutputHead,
     outbox: Vec<u8>,
     sent: usize,
-    phase: Phase,
-    attached: Attached,
+    phase: JobPhase,
+    attached: ReceivedAttachments,
     started: Instant,
     used_before: Duration,
     /// How long it may take until it waits for the job.
@@ -72,7 +72,7 @@ pub(super) fn run(
     worker: &mut Worker,
     job: &SandboxJob,
     host: Option<Arc<dyn HostCalls>>,
-    terms: &Terms<'_>,
+    terms: &JobTerms<'_>,
 ) -> JobOutcome {
     let budget = terms.limits.budget();
     let outbox = match letter(job, terms.limits, &budget) {
@@ -83,17 +83,17 @@ pub(super) fn run(
     // What keeps a worker that has had a job is that job's code, and within its limits.
     let ready = terms.ready.0;
     let patience = if worker.has_begun { ready.min(terms.limits.wall) } else { ready };
-    let mut watch = Watch {
-        calls: Calls::new(host, &job.functions, terms.limits.host_calls, &budget),
+    let mut watch = Supervisor {
+        calls: PendingHostCalls::new(host, &job.functions, terms.limits.host_calls, &budget),
         worker,
         terms,
         budget: body::granted(budget, &job.want),
-        stdout: Head::new(terms.limits.stdout),
-        stderr: Head::new(terms.limits.stderr),
+        stdout: OutputHead::new(terms.limits.stdout),
+        stderr: OutputHead::new(terms.limits.stderr),
         outbox,
         sent: 0,
-        phase: Phase::Waiting,
-        attached: Attached::default(),
+        phase: JobPhase::Waiting,
+        attached: ReceivedAttachments::default(),
         started: Instant::now(),
         used_before,
         patience,
@@ -102,16 +102,16 @@ pub(super) fn run(
     watch.conclude(ended)
 }
 
-impl Watch<'_> {
+impl Supervisor<'_> {
     /// The job's time begins.
     fn begin(&mut self) {
         self.worker.has_begun = true;
-        self.phase = Phase::Running;
+        self.phase = JobPhase::Running;
         self.started = Instant::now();
     }
 
     /// Follows the job until there is an outcome, or a reason to stop.
-    fn follow(&mut self) -> Result<JobOutcome, Stop> {
+    fn follow(&mut self) -> Result<JobOutcome, StopReason> {
         let mut asked = Instant::now();
         // A spare, and a worker that lives on, has said long ago that it waits.
         if let Some(outcome) = self.listen()? {
@@ -131,13 +131,13 @@ impl Watch<'_> {
             }
             self.calls.answer(&mut self.outbox);
             if self.stdout.is_flood() || self.stderr.is_flood() {
-                return Err(Stop::Output);
+                return Err(StopReason::Output);
             }
             let now = Instant::now();
             if now >= self.deadline() {
                 return Err(match self.phase {
-                    Phase::Waiting => Stop::Late(self.patience),
-                    Phase::Running | Phase::Collecting(_) => Stop::Time,
+                    JobPhase::Waiting => StopReason::Late(self.patience),
+                    JobPhase::Running | JobPhase::Collecting(_) => StopReason::Time,
                 });
             }
             if now.duration_since(asked) >= TICK {
@@ -148,9 +148,9 @@ impl Watch<'_> {
     }
 
     /// Asks what cannot be waited for.
-    fn look_up(&self) -> Result<(), Stop> {
+    fn look_up(&self) -> Result<(), StopReason> {
         if let Some(reason) = (self.terms.halt)() {
-            return Err(Stop::Halted(reason));
+            return Err(StopReason::Halted(reason));
         }
         // The kernel counts for workers of one job; those that live on have
         // spent some on jobs before.
@@ -158,43 +158,43 @@ impl Watch<'_> {
             && let Some(used) = self.worker.cpu()
             && used.saturating_sub(self.used_before) > self.terms.limits.cpu
         {
-            return Err(Stop::Time);
+            return Err(StopReason::Time);
         }
         Ok(())
     }
 
     fn deadline(&self) -> Instant {
         let allowed = match self.phase {
-            Phase::Waiting => self.patience,
-            Phase::Running | Phase::Collecting(_) => self.terms.limits.wall,
+            JobPhase::Waiting => self.patience,
+            JobPhase::Running | JobPhase::Collecting(_) => self.terms.limits.wall,
         };
         self.started + allowed
     }
 
     /// Waits until something can be done: for the channel, for standard output
     /// and error, for a call that has been answered.
-    fn wait(&self) -> Result<[bool; 4], Stop> {
+    fn wait(&self) -> Result<[bool; 4], StopReason> {
         let now = Instant::now();
         let first = [Some(self.deadline()), self.calls.deadline(), now.checked_add(TICK)];
         let until = first.into_iter().flatten().min().unwrap_or(now);
-        let mut channel = Watched::read(Some(self.worker.channel.as_fd()));
-        if self.sent < self.outbox.len() && !matches!(self.phase, Phase::Waiting) {
+        let mut channel = PolledDescriptor::read(Some(self.worker.channel.as_fd()));
+        if self.sent < self.outbox.len() && !matches!(self.phase, JobPhase::Waiting) {
             channel = channel.write_too();
         }
         let mut watched = [
             channel,
-            Watched::read(self.stdout.watch(self.worker.stdout.as_fd())),
-            Watched::read(self.stderr.watch(self.worker.stderr.as_fd())),
-            Watched::read(self.calls.watch()),
+            PolledDescriptor::read(self.stdout.watch(self.worker.stdout.as_fd())),
+            PolledDescriptor::read(self.stderr.watch(self.worker.stderr.as_fd())),
+            PolledDescriptor::read(self.calls.watch()),
         ];
         descriptors::wait(&mut watched, Some(until.saturating_duration_since(now)))
-            .map_err(|error| Stop::Breach(error.to_string()))?;
-        Ok(watched.map(Watched::is_readable))
+            .map_err(|error| StopReason::Breach(error.to_string()))?;
+        Ok(watched.map(PolledDescriptor::is_readable))
     }
 
     /// Sends as much as there is room for.
     fn send(&mut self) {
-        if matches!(self.phase, Phase::Waiting) {
+        if matches!(self.phase, JobPhase::Waiting) {
             return;
         }
         while let Some(rest) = self.outbox.get(self.sent..).filter(|rest| !rest.is_empty()) {
@@ -221,7 +221,7 @@ impl Watch<'_> {
     }
 
     /// Hears what the worker says.
-    fn listen(&mut self) -> Result<Option<JobOutcome>, Stop> {
+    fn listen(&mut self) -> Result<Option<JobOutcome>, StopReason> {
         // No more at once, or a worker that never stops would keep us from the clock.
         for _ in 0..2 {
             let is_more = self.read()?;
@@ -238,7 +238,7 @@ impl Watch<'_> {
     }
 
     /// Reads once; whether there may be more.
-    fn read(&mut self) -> Result<bool, Stop> {
+    fn read(&mut self) -> Result<bool, StopReason> {
         let wants = self.worker.parser.wants(&self.bounds())?;
         let mut small = [0; frame::AHEAD];
         let mut large = Vec::new();
@@ -249,7 +249,7 @@ impl Watch<'_> {
             small.get_mut(..wants.max(1)).unwrap_or_default()
         };
         match self.worker.channel.read(chunk) {
-            Ok(0) => Err(Stop::Gone),
+            Ok(0) => Err(StopReason::Gone),
             Ok(length) => {
                 self.worker.parser.feed(chunk.get(..length).unwrap_or_default());
                 Ok(length == chunk.len())
@@ -258,52 +258,57 @@ impl Watch<'_> {
             // This is how the kernel tells that it closed with something unread.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
                 self.left_unread();
-                Err(Stop::Gone)
+                Err(StopReason::Gone)
             }
-            Err(_) => Err(Stop::Gone),
+            Err(_) => Err(StopReason::Gone),
         }
     }
 
     /// What may come now.
-    fn bounds(&self) -> Bounds {
-        let none = Bounds::default();
+    fn bounds(&self) -> FrameBounds {
+        let none = FrameBounds::default();
         match &self.phase {
-            Phase::Waiting => Bounds { ready: 64, ..none },
-            Phase::Running => Bounds {
+            JobPhase::Waiting => FrameBounds { ready: 64, ..none },
+            JobPhase::Running => FrameBounds {
                 call: self.budget.argument_bytes + calls::AROUND,
                 outcome: body::longest(&self.budget),
                 ..none
             },
-            Phase::Collecting(body) => {
-                Bounds { attachment: self.attached.bound(&body.tables, &self.budget), ..none }
+            JobPhase::Collecting(body) => {
+                FrameBounds { attachment: self.attached.bound(&body.tables, &self.budget), ..none }
             }
         }
     }
 
-    fn hear(&mut self, kind: frame::Kind, text: Vec<u8>) -> Result<Option<JobOutcome>, Stop> {
-        let breach = |why: &str| Stop::Breach(why.to_owned());
+    fn hear(
+        &mut self,
+        kind: frame::FrameKind,
+        text: Vec<u8>,
+    ) -> Result<Option<JobOutcome>, StopReason> {
+        let breach = |why: &str| StopReason::Breach(why.to_owned());
         match kind {
-            frame::Kind::Ready => self.begin(),
-            frame::Kind::Call => {
+            frame::FrameKind::Ready => self.begin(),
+            frame::FrameKind::Call => {
                 let unread = self.outbox.len().saturating_sub(self.sent);
-                self.calls.start(&text, unread).map_err(Stop::Call)?;
+                self.calls.start(&text, unread).map_err(StopReason::Call)?;
             }
-            frame::Kind::Outcome => {
-                let body = Body::read(&text, &self.budget).map_err(breach)?;
-                self.phase = Phase::Collecting(Box::new(body));
+            frame::FrameKind::Outcome => {
+                let body = OutcomeBody::read(&text, &self.budget).map_err(breach)?;
+                self.phase = JobPhase::Collecting(Box::new(body));
             }
             _ => {
-                let Phase::Collecting(body) = &self.phase else {
-                    return Err(Stop::Breach("an attachment of nothing".to_owned()));
+                let JobPhase::Collecting(body) = &self.phase else {
+                    return Err(StopReason::Breach("an attachment of nothing".to_owned()));
                 };
-                self.attached.take(text, &body.tables, &self.budget).map_err(Stop::Breach)?;
+                self.attached.take(text, &body.tables, &self.budget).map_err(StopReason::Breach)?;
             }
         }
-        let Phase::Collecting(body) = &self.phase else { return Ok(None) };
+        let JobPhase::Collecting(body) = &self.phase else { return Ok(None) };
         if !self.attached.is_complete(body) {
             return Ok(None);
         }
-        let Phase::Collecting(body) = std::mem::replace(&mut self.phase, Phase::Waiting) else {
+        let JobPhase::Collecting(body) = std::mem::replace(&mut self.phase, JobPhase::Waiting)
+        else {
             return Ok(None);
         };
         let (tables, figures) = std::mem::take(&mut self.attached).into_parts();
@@ -312,9 +317,9 @@ impl Watch<'_> {
     }
 
     /// Ends the worker, unless all went well, and says what it all came to.
-    fn conclude(mut self, ended: Result<JobOutcome, Stop>) -> JobOutcome {
+    fn conclude(mut self, ended: Result<JobOutcome, StopReason>) -> JobOutcome {
         let wall = self.started.elapsed();
-        if matches!(ended, Err(Stop::Gone)) {
+        if matches!(ended, Err(StopReason::Gone)) {
             self.worker.wait_for_end(LAST_WORDS);
         }
         let (cpu, memory, end) = if ended.is_ok() {
@@ -327,8 +332,8 @@ impl Watch<'_> {
         };
         self.stdout.drain(self.worker.stdout.as_fd());
         self.stderr.drain(self.worker.stderr.as_fd());
-        let starved = matches!(ended, Err(Stop::Gone)) && self.worker.ran_out_of_memory();
-        let manner = Manner { end, starved, has_begun: self.worker.has_begun };
+        let starved = matches!(ended, Err(StopReason::Gone)) && self.worker.ran_out_of_memory();
+        let manner = WorkerEnd { end, starved, has_begun: self.worker.has_begun };
         let mut outcome = ended.unwrap_or_else(|stop| JobOutcome {
             error: Some(trouble(stop, &manner, self.terms.limits)),
             ..JobOutcome::default()
@@ -357,8 +362,8 @@ impl Watch<'_> {
     }
 }
 
-impl From<frame::Breach> for Stop {
-    fn from(breach: frame::Breach) -> Self {
+impl From<frame::ProtocolFault> for StopReason {
+    fn from(breach: frame::ProtocolFault) -> Self {
         Self::Breach(breach.to_string())
     }
 }

@@ -7,12 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::parent::Parent;
-use crate::frame::Parser;
-use crate::sys::descriptors::{self, Watched};
-use crate::sys::process::{self, End};
+use super::zygote_process::ZygoteProcess;
+use crate::frame::FrameParser;
+use crate::sys::descriptors::{self, PolledDescriptor};
+use crate::sys::process::{self, ProcessEnd};
 use crate::sys::sockets;
-use crate::wire::{Birth, Request};
+use crate::wire::{WorkerBirth, WorkerRequest};
 
 /// How long a fork may take.
 const BIRTH: Duration = Duration::from_secs(30);
@@ -31,17 +31,17 @@ pub(super) struct Worker {
     number: Option<i32>,
     /// What the system says of it, as long as it is there.
     about: Option<File>,
-    end: Option<End>,
-    pub(super) parser: Parser,
+    end: Option<ProcessEnd>,
+    pub(super) parser: FrameParser,
     /// Whether it may have read one to its end: it knows nothing of it before.
     pub(super) has_begun: bool,
     /// Where it came from, which is not given up before it.
-    pub(super) parent: Option<Arc<Parent>>,
+    pub(super) parent: Option<Arc<ZygoteProcess>>,
 }
 
 impl Worker {
     /// Asks a zygote for one.
-    pub(super) fn ask(control: BorrowedFd<'_>, request: Request) -> io::Result<Self> {
+    pub(super) fn ask(control: BorrowedFd<'_>, request: WorkerRequest) -> io::Result<Self> {
         let (channel, theirs) = UnixStream::pair()?;
         let (stdout, out) = io::pipe()?;
         let (stderr, err) = io::pipe()?;
@@ -55,7 +55,7 @@ impl Worker {
             descriptors::set_nonblocking(end)?;
         }
         let (birth, mut names) = hear(status.as_fd(), BIRTH)?;
-        let birth: Birth = serde_json::from_slice(&birth).map_err(io::Error::other)?;
+        let birth: WorkerBirth = serde_json::from_slice(&birth).map_err(io::Error::other)?;
         let name = match (birth.failed, names.pop()) {
             (None, Some(name)) => name,
             (failed, _) => return Err(io::Error::other(failed.unwrap_or_default())),
@@ -71,7 +71,7 @@ impl Worker {
             about: number.and_then(process::status),
             name,
             end: None,
-            parser: Parser::new(),
+            parser: FrameParser::new(),
             has_begun: false,
             parent: None,
         })
@@ -79,14 +79,14 @@ impl Worker {
 
     /// Whether it has not ended yet.
     pub(super) fn is_alive(&self) -> bool {
-        let mut ended = [Watched::read(Some(self.name.as_fd()))];
+        let mut ended = [PolledDescriptor::read(Some(self.name.as_fd()))];
         let waited = descriptors::wait(&mut ended, Some(Duration::ZERO));
         waited.is_ok() && ended.iter().all(|one| !one.is_readable())
     }
 
     /// Kills it, and says how it ended: by that, or before it by something
     /// else. Nothing if the zygote does not say.
-    pub(super) fn finish(&mut self) -> Option<End> {
+    pub(super) fn finish(&mut self) -> Option<ProcessEnd> {
         if self.process != std::process::id() {
             return None;
         }
@@ -121,7 +121,7 @@ impl Worker {
 
     /// Waits a moment for its own end, which its closed channel announces.
     pub(super) fn wait_for_end(&self, limit: Duration) {
-        let mut ended = [Watched::read(Some(self.name.as_fd()))];
+        let mut ended = [PolledDescriptor::read(Some(self.name.as_fd()))];
         let _ = descriptors::wait(&mut ended, Some(limit));
     }
 
@@ -147,7 +147,7 @@ fn hear(from: BorrowedFd<'_>, limit: Duration) -> io::Result<(Vec<u8>, Vec<Owned
     let until = Instant::now() + limit;
     let mut text = vec![0; 1_024];
     loop {
-        let mut watched = [Watched::read(Some(from))];
+        let mut watched = [PolledDescriptor::read(Some(from))];
         let left = until.saturating_duration_since(Instant::now());
         descriptors::wait(&mut watched, Some(left))?;
         if watched.iter().any(|one| one.is_readable()) {

@@ -9,13 +9,13 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
-use super::{CACHE, DEVICES, Failed, SCRATCH, Step};
+use super::{CACHE, DEVICES, JailFault, SCRATCH, Step};
 
 /// The newest version that is asked for; older kernels do what they can.
 const NEWEST: ABI = ABI::V6;
 
 /// Restricts this process for good.
-pub(super) fn restrict(read: &[PathBuf], has_scratch: bool) -> Result<(), Failed> {
+pub(super) fn restrict(read: &[PathBuf], has_scratch: bool) -> Result<(), JailFault> {
     rules(read, has_scratch).step("restrict files")
 }
 

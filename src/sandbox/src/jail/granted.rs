@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::spec::Plan;
+use crate::spec::JailPlan;
 
 /// Where systems keep libraries for everybody.
 const SYSTEM: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
@@ -13,7 +13,7 @@ const DATA: [&str; 2] = ["/etc/ld.so.cache", "/usr/share/zoneinfo"];
 
 /// Everything that can be read in place, each once, those that do not exist
 /// left out unless a user named them.
-pub(super) fn granted(plan: &Plan, library: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+pub(super) fn granted(plan: &JailPlan, library: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = Vec::new();
     let base = library.iter().cloned().chain(libraries()?).chain(DATA.map(PathBuf::from));
     for path in base.filter(|path| path.exists()) {

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use super::{CACHE, DEVICES, Failed, SCRATCH, Step};
+use super::{CACHE, DEVICES, JailFault, SCRATCH, Step};
 use crate::shown::GrantedFile;
 use crate::sys::{mounts, process, sockets};
 use crate::wire::LONGEST;
@@ -19,7 +19,7 @@ const MOST_LINKS: usize = 40;
 
 /// Mounts a root with `read` in their places and room for what workers need. Of
 /// the folders `hidden` only that is seen which is granted by itself.
-pub(super) fn furnish(read: &[PathBuf], hidden: &[PathBuf]) -> Result<(), Failed> {
+pub(super) fn furnish(read: &[PathBuf], hidden: &[PathBuf]) -> Result<(), JailFault> {
     mounts::make_private().step("make mounts private")?;
     let site = Path::new(SITE);
     mounts::mount_memory(site, "mode=0755,size=64m,nr_inodes=16k").step("mount a root")?;
@@ -49,7 +49,7 @@ pub(super) fn furnish(read: &[PathBuf], hidden: &[PathBuf]) -> Result<(), Failed
 }
 
 /// Changes to the root that was mounted.
-pub(super) fn enter() -> Result<(), Failed> {
+pub(super) fn enter() -> Result<(), JailFault> {
     mounts::change_root(Path::new(SITE)).step("change the root")
 }
 
@@ -57,7 +57,7 @@ pub(super) fn enter() -> Result<(), Failed> {
 ///
 /// A fork does that, and ends: the memory of this process, which is that of all
 /// workers, never holds where on the host they are.
-pub(super) fn show_files(control: BorrowedFd<'_>) -> Result<(), Failed> {
+pub(super) fn show_files(control: BorrowedFd<'_>) -> Result<(), JailFault> {
     let (mut reader, mut writer) = io::pipe().step("show files")?;
     let child = process::fork().step("show files")?;
     if child == 0 {
@@ -97,7 +97,7 @@ fn show_named(control: BorrowedFd<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn show_all(paths: &[&PathBuf], site: &Path) -> Result<(), Failed> {
+fn show_all(paths: &[&PathBuf], site: &Path) -> Result<(), JailFault> {
     for path in paths {
         show_in_place(path, site).step(&format!("show {}", path.display()))?;
     }
@@ -105,7 +105,7 @@ fn show_all(paths: &[&PathBuf], site: &Path) -> Result<(), Failed> {
 }
 
 /// Forbids to write it, once everything is imported.
-pub(super) fn freeze() -> Result<(), Failed> {
+pub(super) fn freeze() -> Result<(), JailFault> {
     mounts::make_read_only(Path::new("/")).step("make the root read-only")
 }
 

@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{DEVICES, Failed, SCRATCH, Step, files, syscalls};
-use crate::spec::{Caps, Layer};
-use crate::sys::limits::{self, Counted};
+use super::{DEVICES, JailFault, SCRATCH, Step, files, syscalls};
+use crate::spec::{JailLayer, WorkerLimits};
+use crate::sys::limits::{self, LimitedResource};
 use crate::sys::{descriptors, mounts, privileges, process};
 
 /// The number under which a worker finds the way to its host.
@@ -20,24 +20,24 @@ const MOST_FILES: u64 = 4_096;
 const SIZES: RawFd = 4;
 
 /// What the fork that becomes a worker knows.
-pub(super) struct Cell<'a> {
-    pub(super) layers: &'a [Layer],
+pub(super) struct JailSettings<'a> {
+    pub(super) layers: &'a [JailLayer],
     pub(super) read: &'a [PathBuf],
     /// Bytes of its own files.
     pub(super) scratch: u64,
 }
 
 /// The four descriptors that a worker is given.
-pub(super) struct Streams {
+pub(super) struct WorkerStreams {
     pub(super) channel: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
 }
 
 /// What is left to do once the libraries have the threads that they need.
-pub(super) struct Unlocked {
-    pub(super) layers: Vec<Layer>,
-    pub(super) caps: Caps,
+pub(super) struct PendingLock {
+    pub(super) layers: Vec<JailLayer>,
+    pub(super) caps: WorkerLimits,
     /// It will run more than one job.
     pub(super) lives_on: bool,
 }
@@ -47,29 +47,29 @@ pub(super) struct Unlocked {
 /// is left out: whoever gets an error must leave. What is started from here on has
 /// no more than that.
 pub(super) fn seal(
-    cell: &Cell<'_>,
-    streams: &Streams,
+    cell: &JailSettings<'_>,
+    streams: &WorkerStreams,
     sizes: BorrowedFd<'_>,
-) -> Result<(), Failed> {
+) -> Result<(), JailFault> {
     let has = |layer| cell.layers.contains(&layer);
     move_streams(streams, sizes)?;
     process::let_signals_through().step("let signals through")?;
     process::own_session().step("start a session")?;
-    let has_scratch = has(Layer::PrivateRoot);
+    let has_scratch = has(JailLayer::PrivateRoot);
     if has_scratch {
         mounts::own_mounts().step("get own mounts")?;
         let options = format!("mode=0700,size={},nr_inodes={MOST_FILES}", cell.scratch);
         mounts::mount_memory(Path::new(SCRATCH), &options).step("mount scratch")?;
         std::env::set_current_dir(SCRATCH).step("enter scratch")?;
     }
-    if has(Layer::Privileges) {
+    if has(JailLayer::Privileges) {
         privileges::drop_capabilities().step("drop capabilities")?;
         privileges::no_new_privileges().step("refuse new privileges")?;
     }
     // After the change of rights, which undoes both.
     process::die_with_parent().step("die with the parent")?;
     privileges::hide_memory().step("hide memory")?;
-    if has(Layer::Landlock) {
+    if has(JailLayer::Landlock) {
         files::restrict(cell.read, has_scratch)?;
     }
     Ok(())
@@ -77,20 +77,20 @@ pub(super) fn seal(
 
 /// Locks the door: limits, and no thread or any other call of the system that a
 /// job does not need.
-pub(super) fn lock(unlocked: &Unlocked) -> Result<(), Failed> {
+pub(super) fn lock(unlocked: &PendingLock) -> Result<(), JailFault> {
     let sizes = descriptors::adopt(SIZES).step("take its size")?;
-    if unlocked.layers.contains(&Layer::Limits) {
+    if unlocked.layers.contains(&JailLayer::Limits) {
         limit(unlocked, taken(&File::from(sizes)).step("read the size")?)?;
     } else {
         drop(sizes);
     }
-    if unlocked.layers.contains(&Layer::Seccomp) {
+    if unlocked.layers.contains(&JailLayer::Seccomp) {
         syscalls::restrict()?;
     }
     Ok(())
 }
 
-fn move_streams(streams: &Streams, sizes: BorrowedFd<'_>) -> Result<(), Failed> {
+fn move_streams(streams: &WorkerStreams, sizes: BorrowedFd<'_>) -> Result<(), JailFault> {
     // One that was inherited is shared: flags and locks that a job gives it would
     // be there for every other.
     let nothing = File::open(DEVICES[0]).step("open standard input")?;
@@ -123,18 +123,20 @@ fn taken(sizes: &File) -> io::Result<u64> {
         .ok_or_else(|| io::Error::other("it is not said"))
 }
 
-fn limit(unlocked: &Unlocked, baseline: u64) -> Result<(), Failed> {
-    let Caps { memory, cpu, files, scratch } = unlocked.caps;
+fn limit(unlocked: &PendingLock, baseline: u64) -> Result<(), JailFault> {
+    let WorkerLimits { memory, cpu, files, scratch } = unlocked.caps;
     let space = baseline.saturating_add(memory);
-    limits::set(Counted::AddressSpace, space, space).step("limit memory")?;
-    limits::set(Counted::FileSize, scratch, scratch).step("limit files")?;
-    limits::set(Counted::OpenFiles, files, files).step("limit open files")?;
-    for none in [Counted::CoreFile, Counted::LockedMemory, Counted::MessageQueues] {
+    limits::set(LimitedResource::AddressSpace, space, space).step("limit memory")?;
+    limits::set(LimitedResource::FileSize, scratch, scratch).step("limit files")?;
+    limits::set(LimitedResource::OpenFiles, files, files).step("limit open files")?;
+    for none in
+        [LimitedResource::CoreFile, LimitedResource::LockedMemory, LimitedResource::MessageQueues]
+    {
         limits::set(none, 0, 0).step("limit resources")?;
     }
     if !unlocked.lives_on {
         // The second one is for code that goes on after the signal.
-        limits::set(Counted::Processor, cpu, cpu + 1).step("limit processor time")?;
+        limits::set(LimitedResource::Processor, cpu, cpu + 1).step("limit processor time")?;
     }
     Ok(())
 }

@@ -10,9 +10,9 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter_all_threads,
 };
 
-use super::{Failed, Step};
+use super::{JailFault, Step};
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Allowed whatever the arguments are, on every machine.
 const ALLOWED: &[c_long] = &[
@@ -196,7 +196,7 @@ const MACHINE: TargetArch = TargetArch::aarch64;
 
 /// Restricts every thread of this process for good. A call that is not allowed
 /// fails with EPERM, so that the code can say what it was not allowed.
-pub(super) fn restrict() -> Result<(), Failed> {
+pub(super) fn restrict() -> Result<(), JailFault> {
     // Absent, and not forbidden: the C library then falls back to a call
     // whose arguments can be looked at.
     let absent = [(libc::SYS_clone3, Vec::new())].into_iter().collect();
@@ -209,7 +209,7 @@ pub(super) fn restrict() -> Result<(), Failed> {
     install(rules, refused, SeccompAction::Allow).step("restrict system calls")
 }
 
-fn install(rules: Rules, otherwise: SeccompAction, listed: SeccompAction) -> io::Result<()> {
+fn install(rules: SyscallRules, otherwise: SeccompAction, listed: SeccompAction) -> io::Result<()> {
     let filter = SeccompFilter::new(rules, otherwise, listed, MACHINE).map_err(io::Error::other)?;
     let program = BpfProgram::try_from(filter).map_err(io::Error::other)?;
     // A library may have started threads before; see `Zygote::seal`.
@@ -222,8 +222,8 @@ fn install(rules: Rules, otherwise: SeccompAction, listed: SeccompAction) -> io:
 /// whoever else has them. A worker is alone with what it may write, and the
 /// kernel lets no process wait for its own record locks: SQLite works as before.
 /// Advice about a file could evict pages of the host's.
-fn without_effect() -> io::Result<Rules> {
-    let mut rules = Rules::new();
+fn without_effect() -> io::Result<SyscallRules> {
+    let mut rules = SyscallRules::new();
     let locks = LOCKS.iter().map(|lock| SeccompRule::new(vec![equal(1, number(*lock))?]));
     let locks: Result<Vec<_>, _> = locks.collect();
     rules.insert(libc::SYS_fcntl, locks.map_err(io::Error::other)?);
@@ -232,14 +232,15 @@ fn without_effect() -> io::Result<Rules> {
     Ok(rules)
 }
 
-fn allowed() -> io::Result<Rules> {
-    let mut rules: Rules = ALLOWED.iter().chain(OLD).map(|call| (*call, Vec::new())).collect();
+fn allowed() -> io::Result<SyscallRules> {
+    let mut rules: SyscallRules =
+        ALLOWED.iter().chain(OLD).map(|call| (*call, Vec::new())).collect();
     by_argument(&mut rules).map_err(io::Error::other)?;
     Ok(rules)
 }
 
 /// Calls that do harmless things and harmful ones.
-fn by_argument(rules: &mut Rules) -> Result<(), seccompiler::BackendError> {
+fn by_argument(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError> {
     let mut first = |call: c_long, place: u8, values: &[u64]| {
         let any = values.iter().map(|value| SeccompRule::new(vec![equal(place, *value)?]));
         any.collect::<Result<Vec<_>, _>>().map(|any| drop(rules.insert(call, any)))

@@ -9,17 +9,17 @@ use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use super::granted::{granted, sites};
-use super::seal::{CHANNEL, Cell, Streams, Unlocked, lock, seal};
-use super::{Failed, SCRATCH, Step, canary, root};
-use crate::spec::{Layer, Plan, Report};
-use crate::sys::descriptors::{self, Watched};
-use crate::sys::process::{self, End};
+use super::seal::{CHANNEL, JailSettings, PendingLock, WorkerStreams, lock, seal};
+use super::{JailFault, SCRATCH, Step, canary, root};
+use crate::spec::{JailLayer, JailPlan, JailReport};
+use crate::sys::descriptors::{self, PolledDescriptor};
+use crate::sys::process::{self, ProcessEnd};
 use crate::sys::{heap, mounts, privileges, sockets};
-use crate::wire::{Birth, LONGEST, Request};
+use crate::wire::{LONGEST, WorkerBirth, WorkerRequest};
 
 /// What a zygote is to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum ZygoteRequest {
     /// Fork; the child then calls [`Zygote::seal`], the parent [`Zygote::forked`].
     Fork,
     /// Leave: nobody will ask again.
@@ -27,9 +27,9 @@ pub enum Next {
 }
 
 /// What a fork is to become, until it is one.
-struct Asked {
-    request: Request,
-    streams: Streams,
+struct PendingFork {
+    request: WorkerRequest,
+    streams: WorkerStreams,
     status: OwnedFd,
     /// A folder of its own, where it has no file system of its own.
     folder: Option<PathBuf>,
@@ -37,7 +37,7 @@ struct Asked {
 
 /// A worker, as it sees itself.
 #[derive(Debug)]
-pub struct Sealed {
+pub struct SealedWorker {
     /// The way to its host.
     pub channel: RawFd,
     /// Where its own files are.
@@ -47,7 +47,7 @@ pub struct Sealed {
 }
 
 /// A worker, as its parent sees it.
-struct Born {
+struct ForkedWorker {
     status: OwnedFd,
     folder: Option<PathBuf>,
 }
@@ -55,15 +55,15 @@ struct Born {
 /// The zygote's side of the agreement with its host.
 pub struct Zygote {
     control: ManuallyDrop<OwnedFd>,
-    plan: Plan,
-    report: Report,
+    plan: JailPlan,
+    report: JailReport,
     read: Vec<PathBuf>,
     /// Where the system tells of processes, opened while there was a way to it.
     about: Option<fs::File>,
     ends: Option<OwnedFd>,
-    asked: Option<Asked>,
-    unlocked: Option<Unlocked>,
-    born: BTreeMap<i32, Born>,
+    asked: Option<PendingFork>,
+    unlocked: Option<PendingLock>,
+    born: BTreeMap<i32, ForkedWorker>,
     jobs: u64,
 }
 
@@ -72,7 +72,7 @@ impl Zygote {
     ///
     /// # Errors
     /// If the descriptor is none, or what comes is no plan.
-    pub fn connect(control: RawFd) -> Result<Self, Failed> {
+    pub fn connect(control: RawFd) -> Result<Self, JailFault> {
         let control = descriptors::adopt(control).step("take the control socket")?;
         let mut buffer = vec![0; LONGEST];
         let (length, _) =
@@ -82,7 +82,7 @@ impl Zygote {
         Ok(Self {
             control: ManuallyDrop::new(control),
             plan,
-            report: Report::default(),
+            report: JailReport::default(),
             read: Vec::new(),
             about: None,
             ends: None,
@@ -123,8 +123,8 @@ impl Zygote {
     ///
     /// # Errors
     /// If it is in them half way.
-    pub fn leave(&mut self) -> Result<bool, Failed> {
-        if !self.wants(Layer::Namespaces) {
+    pub fn leave(&mut self) -> Result<bool, JailFault> {
+        if !self.wants(JailLayer::Namespaces) {
             return Ok(false);
         }
         let (user, group) = privileges::identity();
@@ -136,7 +136,7 @@ impl Zygote {
         fs::write("/proc/self/uid_map", format!("65534 {user} 1")).step("map the user")?;
         fs::write("/proc/self/gid_map", format!("65534 {group} 1")).step("map the group")?;
         mounts::name_host("sandbox").step("name the host")?;
-        self.report.layers.push(Layer::Namespaces);
+        self.report.layers.push(JailLayer::Namespaces);
         Ok(true)
     }
 
@@ -153,23 +153,23 @@ impl Zygote {
     ///
     /// # Errors
     /// If a worker could not be made safe afterwards.
-    pub fn furnish(&mut self, library: &[PathBuf]) -> Result<(), Failed> {
+    pub fn furnish(&mut self, library: &[PathBuf]) -> Result<(), JailFault> {
         process::die_with_parent().step("die with the parent")?;
-        let own_processes = self.holds(Layer::Namespaces);
+        let own_processes = self.holds(JailLayer::Namespaces);
         if !own_processes {
             process::adopt_orphans().step("adopt orphans")?;
         }
         self.about = fs::File::open("/proc").ok();
         self.read = granted(&self.plan, library).step("find what is granted")?;
-        if self.wants(Layer::PrivateRoot) {
+        if self.wants(JailLayer::PrivateRoot) {
             let hidden = sites(library);
             match own_processes.then(|| root::furnish(&self.read, &hidden)) {
-                Some(Ok(())) => self.report.layers.push(Layer::PrivateRoot),
+                Some(Ok(())) => self.report.layers.push(JailLayer::PrivateRoot),
                 Some(Err(error)) => self.report.missing.push(format!("private root: {error}")),
                 None => self.report.missing.push("private root: it needs namespaces".to_owned()),
             }
         }
-        if self.holds(Layer::PrivateRoot) {
+        if self.holds(JailLayer::PrivateRoot) {
             if !self.plan.files.is_empty() {
                 root::show_files(self.control.as_fd())?;
                 self.read.extend(self.plan.files.iter().cloned());
@@ -180,14 +180,14 @@ impl Zygote {
             return Err(missing).step("show files");
         }
         self.report.landlock = privileges::landlock_version();
-        if self.wants(Layer::Landlock) {
+        if self.wants(JailLayer::Landlock) {
             if self.report.landlock > 0 {
-                self.report.layers.push(Layer::Landlock);
+                self.report.layers.push(JailLayer::Landlock);
             } else {
                 self.report.missing.push("Landlock: the kernel does not have it".to_owned());
             }
         }
-        for layer in [Layer::Seccomp, Layer::Privileges, Layer::Limits] {
+        for layer in [JailLayer::Seccomp, JailLayer::Privileges, JailLayer::Limits] {
             if self.wants(layer) {
                 self.report.layers.push(layer);
             }
@@ -200,8 +200,8 @@ impl Zygote {
     ///
     /// # Errors
     /// If the host is gone.
-    pub fn ready(&mut self, version: &str) -> Result<(), Failed> {
-        if self.holds(Layer::PrivateRoot) {
+    pub fn ready(&mut self, version: &str) -> Result<(), JailFault> {
+        if self.holds(JailLayer::PrivateRoot) {
             root::freeze()?;
         }
         self.ends = Some(process::ends().step("watch children")?);
@@ -222,14 +222,14 @@ impl Zygote {
     ///
     /// # Errors
     /// If it cannot wait.
-    pub fn wait(&mut self) -> Result<Next, Failed> {
+    pub fn wait(&mut self) -> Result<ZygoteRequest, JailFault> {
         loop {
             let mut watched = [
-                Watched::read(Some(self.control.as_fd())),
-                Watched::read(self.ends.as_ref().map(AsFd::as_fd)),
+                PolledDescriptor::read(Some(self.control.as_fd())),
+                PolledDescriptor::read(self.ends.as_ref().map(AsFd::as_fd)),
             ];
             descriptors::wait(&mut watched, None).step("wait")?;
-            let [control, ends] = watched.map(Watched::is_readable);
+            let [control, ends] = watched.map(PolledDescriptor::is_readable);
             if ends {
                 self.reap().step("reap")?;
             }
@@ -242,21 +242,21 @@ impl Zygote {
     /// After a fork, in the parent: lets go of what is the child's, and tells
     /// the host its name. A negative number says that there is no child.
     pub fn forked(&mut self, pid: i32) {
-        let Some(Asked { status, folder, .. }) = self.asked.take() else { return };
+        let Some(PendingFork { status, folder, .. }) = self.asked.take() else { return };
         let opened = if pid > 0 {
             process::open(pid)
         } else {
             Err(io::Error::from_raw_os_error(libc::EAGAIN))
         };
         let (birth, name) = match &opened {
-            Ok(name) => (Birth { failed: None }, vec![name.as_fd()]),
-            Err(error) => (Birth { failed: Some(error.to_string()) }, Vec::new()),
+            Ok(name) => (WorkerBirth { failed: None }, vec![name.as_fd()]),
+            Err(error) => (WorkerBirth { failed: Some(error.to_string()) }, Vec::new()),
         };
         let text = serde_json::to_vec(&birth).unwrap_or_default();
         // If whoever asked is gone, the worker will see that by itself.
         let _ = sockets::send(status.as_fd(), &text, &name);
         if pid > 0 {
-            self.born.insert(pid, Born { status, folder });
+            self.born.insert(pid, ForkedWorker { status, folder });
         }
     }
 
@@ -264,7 +264,7 @@ impl Zygote {
     ///
     /// # Errors
     /// If a layer that the zygote promised cannot be had. The child must leave.
-    pub fn seal(&mut self) -> Result<Sealed, Failed> {
+    pub fn seal(&mut self) -> Result<SealedWorker, JailFault> {
         let asked =
             self.asked.take().ok_or(io::ErrorKind::InvalidInput).step("find the request")?;
         // Their numbers mean something else from here on.
@@ -275,26 +275,29 @@ impl Zygote {
         let about = about.as_ref().ok_or(io::ErrorKind::NotFound).step("find its size")?;
         let sizes = descriptors::open_at(about.as_fd(), c"self/statm").step("find its size")?;
         let sizes = ManuallyDrop::new(sizes);
-        let cell =
-            Cell { layers: &self.report.layers, read: &self.read, scratch: self.plan.caps.scratch };
+        let cell = JailSettings {
+            layers: &self.report.layers,
+            read: &self.read,
+            scratch: self.plan.caps.scratch,
+        };
         seal(&cell, &asked.streams, sizes.as_fd())?;
-        self.unlocked = Some(Unlocked {
+        self.unlocked = Some(PendingLock {
             layers: self.report.layers.clone(),
             caps: self.plan.caps,
-            lives_on: asked.request == Request::Session,
+            lives_on: asked.request == WorkerRequest::Session,
         });
-        if asked.request == Request::Probe {
+        if asked.request == WorkerRequest::Probe {
             self.lock()?;
             canary::tell(self.plan.canary.as_deref(), CHANNEL);
         }
-        let own = self.holds(Layer::PrivateRoot).then(|| PathBuf::from(SCRATCH));
+        let own = self.holds(JailLayer::PrivateRoot).then(|| PathBuf::from(SCRATCH));
         if let Some(folder) = &asked.folder {
             std::env::set_current_dir(folder).step("enter its folder")?;
         }
-        Ok(Sealed {
+        Ok(SealedWorker {
             channel: CHANNEL,
             folder: own.or_else(|| asked.folder.clone()),
-            waits: asked.request == Request::Spare,
+            waits: asked.request == WorkerRequest::Spare,
         })
     }
 
@@ -304,21 +307,21 @@ impl Zygote {
     ///
     /// # Errors
     /// As [`Zygote::seal`], or if that was not called.
-    pub fn lock(&mut self) -> Result<(), Failed> {
+    pub fn lock(&mut self) -> Result<(), JailFault> {
         let unlocked = self.unlocked.take();
         lock(&unlocked.ok_or(io::ErrorKind::InvalidInput).step("lock a worker twice")?)
     }
 
     /// Reads a request; nothing if it was none.
-    fn hear(&mut self) -> Result<Option<Next>, Failed> {
+    fn hear(&mut self) -> Result<Option<ZygoteRequest>, JailFault> {
         let mut buffer = [0; 16];
         let (length, mut fds) =
             sockets::receive(self.control.as_fd(), &mut buffer).step("receive a request")?;
         if length == 0 {
             self.end_all();
-            return Ok(Some(Next::Leave));
+            return Ok(Some(ZygoteRequest::Leave));
         }
-        let request = buffer.first().and_then(|byte| Request::of(*byte));
+        let request = buffer.first().and_then(|byte| WorkerRequest::of(*byte));
         let (Some(request), 4) = (request, fds.len()) else { return Ok(None) };
         let mut next = || fds.pop().ok_or(io::ErrorKind::InvalidData).step("take descriptors");
         let (status, stderr, stdout, channel) = (next()?, next()?, next()?, next()?);
@@ -327,9 +330,9 @@ impl Zygote {
         if let Some(folder) = &folder {
             fs::create_dir(folder).step("make a folder")?;
         }
-        let streams = Streams { channel, stdout, stderr };
-        self.asked = Some(Asked { request, streams, status, folder });
-        Ok(Some(Next::Fork))
+        let streams = WorkerStreams { channel, stdout, stderr };
+        self.asked = Some(PendingFork { request, streams, status, folder });
+        Ok(Some(ZygoteRequest::Fork))
     }
 
     /// Tells the host of each worker that has ended.
@@ -348,7 +351,7 @@ impl Zygote {
                 Err(error) => return Err(error),
             }
         }
-        if !self.holds(Layer::Namespaces) {
+        if !self.holds(JailLayer::Namespaces) {
             self.end_strays();
         }
         for (pid, end) in gone {
@@ -357,8 +360,8 @@ impl Zygote {
         Ok(())
     }
 
-    fn bury(&mut self, pid: i32, end: End) {
-        let Some(Born { status, folder }) = self.born.remove(&pid) else { return };
+    fn bury(&mut self, pid: i32, end: ProcessEnd) {
+        let Some(ForkedWorker { status, folder }) = self.born.remove(&pid) else { return };
         if let Some(folder) = folder {
             // The host removes the folder that it is in.
             let _ = fs::remove_dir_all(folder);
@@ -396,7 +399,7 @@ impl Zygote {
 
     /// Where workers do not die with the first process of a namespace.
     fn end_all(&mut self) {
-        if self.holds(Layer::Namespaces) {
+        if self.holds(JailLayer::Namespaces) {
             return;
         }
         for pid in self.born.keys() {
@@ -408,16 +411,16 @@ impl Zygote {
         }
     }
 
-    fn say(&self) -> Result<(), Failed> {
+    fn say(&self) -> Result<(), JailFault> {
         let text = serde_json::to_vec(&self.report).step("write the report")?;
         sockets::send(self.control.as_fd(), &text, &[]).step("send the report")
     }
 
-    fn wants(&self, layer: Layer) -> bool {
+    fn wants(&self, layer: JailLayer) -> bool {
         self.plan.layers.contains(&layer)
     }
 
-    fn holds(&self, layer: Layer) -> bool {
+    fn holds(&self, layer: JailLayer) -> bool {
         self.report.layers.contains(&layer)
     }
 }

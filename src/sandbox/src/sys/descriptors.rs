@@ -9,13 +9,13 @@ use super::{checked, checked_long};
 
 /// A descriptor to wait for, and what to wait for.
 #[derive(Clone, Copy)]
-pub(crate) struct Watched<'a> {
+pub(crate) struct PolledDescriptor<'a> {
     fd: Option<BorrowedFd<'a>>,
     wanted: libc::c_short,
     seen: libc::c_short,
 }
 
-impl<'a> Watched<'a> {
+impl<'a> PolledDescriptor<'a> {
     /// Waits until there is something to read, or the other end is gone.
     pub(crate) fn read(fd: Option<BorrowedFd<'a>>) -> Self {
         Self { fd, wanted: libc::POLLIN, seen: 0 }
@@ -35,7 +35,7 @@ impl<'a> Watched<'a> {
 
 /// Waits until something is true of one of them, at most for `limit`.
 pub(crate) fn wait<const N: usize>(
-    watched: &mut [Watched<'_>; N],
+    watched: &mut [PolledDescriptor<'_>; N],
     limit: Option<Duration>,
 ) -> io::Result<()> {
     let mut list = watched.map(|one| libc::pollfd {

@@ -11,7 +11,7 @@ type Resource = libc::c_int;
 
 /// Something the kernel counts.
 #[derive(Clone, Copy)]
-pub(crate) enum Counted {
+pub(crate) enum LimitedResource {
     AddressSpace,
     CoreFile,
     FileSize,
@@ -21,7 +21,7 @@ pub(crate) enum Counted {
     Processor,
 }
 
-impl Counted {
+impl LimitedResource {
     fn resource(self) -> Resource {
         match self {
             Self::AddressSpace => libc::RLIMIT_AS,
@@ -37,7 +37,7 @@ impl Counted {
 
 /// Sets a limit, and a second one that the process cannot raise it beyond.
 /// Neither is ever above what the process may have already.
-pub(crate) fn set(what: Counted, soft: u64, hard: u64) -> io::Result<()> {
+pub(crate) fn set(what: LimitedResource, soft: u64, hard: u64) -> io::Result<()> {
     let mut known = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place outlives the call.
     checked(unsafe { libc::getrlimit(what.resource(), &raw mut known) })?;

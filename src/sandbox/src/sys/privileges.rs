@@ -4,17 +4,17 @@ use std::io;
 
 use super::{checked, checked_long};
 
-/// Header of the call that sets capabilities.
+/// CapabilityHeader of the call that sets capabilities.
 #[repr(C)]
-struct Header {
+struct CapabilityHeader {
     version: u32,
     pid: libc::c_int,
 }
 
-/// Half of the capabilities.
+/// CapabilityHalf of the capabilities.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Half {
+struct CapabilityHalf {
     effective: u32,
     permitted: u32,
     inheritable: u32,
@@ -43,8 +43,8 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     unsafe { libc::prctl(libc::PR_SET_SECUREBITS, LOCKED, 0, 0, 0) };
     // SAFETY: no memory is involved.
     unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
-    let header = Header { version: VERSION_3, pid: 0 };
-    let none = [Half { effective: 0, permitted: 0, inheritable: 0 }; 2];
+    let header = CapabilityHeader { version: VERSION_3, pid: 0 };
+    let none = [CapabilityHalf { effective: 0, permitted: 0, inheritable: 0 }; 2];
     // SAFETY: both outlive the call, and version 3 has two halves.
     checked_long(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) })
         .map(drop)

@@ -12,7 +12,7 @@ use super::{checked, checked_long};
 
 /// How a process ended, and what it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct End {
+pub(crate) struct ProcessEnd {
     /// Its exit code, unless a signal ended it.
     pub(crate) code: Option<i32>,
     /// The signal that ended it.
@@ -64,7 +64,7 @@ pub(crate) fn kill_number(pid: libc::pid_t) {
 }
 
 /// The next child that has ended, `None` if none has; waits for one if `wait`.
-pub(crate) fn ended(pid: libc::pid_t, wait: bool) -> io::Result<Option<(libc::pid_t, End)>> {
+pub(crate) fn ended(pid: libc::pid_t, wait: bool) -> io::Result<Option<(libc::pid_t, ProcessEnd)>> {
     let mut status = 0;
     // SAFETY: a usage of zeros is a valid one.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -80,7 +80,7 @@ pub(crate) fn ended(pid: libc::pid_t, wait: bool) -> io::Result<Option<(libc::pi
     if found == 0 {
         return Ok(None);
     }
-    let end = End {
+    let end = ProcessEnd {
         code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
         signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
         cpu: duration(usage.ru_utime) + duration(usage.ru_stime),

@@ -14,17 +14,19 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_runtime::sandbox::{GuestFaultKind, JobOutcome, JobOutput, Sandbox, SandboxJob};
-use antiphon_sandbox::{Engine, Layer, Mounts, Name, Ready, Settings, Wear};
+use antiphon_sandbox::{
+    EngineName, EngineSettings, JailLayer, Mounts, ProcessEngine, ReadyTimeout, ZygoteLifetime,
+};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-pub(crate) const BOTH: [Name; 2] = [Name::Process, Name::Subprocess];
+pub(crate) const BOTH: [EngineName; 2] = [EngineName::Process, EngineName::Subprocess];
 
-/// Settings with `limits` over the defaults.
-pub(crate) fn settings(engine: Name, limits: &Json) -> Settings {
+/// EngineSettings with `limits` over the defaults.
+pub(crate) fn settings(engine: EngineName, limits: &Json) -> EngineSettings {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let python = std::env::var_os("VIRTUAL_ENV").map_or_else(|| root.join(".venv"), PathBuf::from);
-    Settings {
+    EngineSettings {
         engine,
         python: python.join("bin/python"),
         guest: root.join("python/antiphon/sandbox/_guest"),
@@ -35,24 +37,24 @@ pub(crate) fn settings(engine: Name, limits: &Json) -> Settings {
         spares: 1,
         without: Vec::new(),
         landlock_only: false,
-        wear: Wear::default(),
-        ready: Ready::default(),
+        wear: ZygoteLifetime::default(),
+        ready: ReadyTimeout::default(),
     }
 }
 
-pub(crate) fn engine(name: Name, limits: &Json) -> Engine {
-    Engine::new(settings(name, limits)).unwrap()
+pub(crate) fn engine(name: EngineName, limits: &Json) -> ProcessEngine {
+    ProcessEngine::new(settings(name, limits)).unwrap()
 }
 
-pub(crate) fn without(layers: &[Layer]) -> Engine {
-    let settings = settings(Name::Process, &json!({}));
-    Engine::new(Settings { without: layers.to_vec(), ..settings }).unwrap()
+pub(crate) fn without(layers: &[JailLayer]) -> ProcessEngine {
+    let settings = settings(EngineName::Process, &json!({}));
+    ProcessEngine::new(EngineSettings { without: layers.to_vec(), ..settings }).unwrap()
 }
 
 /// A copy of the guest's folder, for a test that changes it.
 pub(crate) fn own_guest() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(settings(Name::Process, &json!({})).guest).unwrap() {
+    for entry in fs::read_dir(settings(EngineName::Process, &json!({})).guest).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
             fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::Fault;
-use antiphon_models::{Lane, ScriptedModel, ScriptedReply};
+use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::sandbox::{
     GuestFault, GuestFaultKind, HostCalls, JobOutcome, Sandbox, SandboxJob, SandboxProbe,
     Session as Open, StopCheck,
@@ -113,7 +113,7 @@ pub(crate) fn words(answer: &str, highlights: &[&str]) -> Json {
 pub(crate) struct Scene {
     pub(crate) config: Config,
     pub(crate) sandbox: Script,
-    lanes: Vec<Lane>,
+    branches: Vec<ScriptBranch>,
 }
 
 pub(crate) struct Played {
@@ -125,7 +125,7 @@ pub(crate) struct Played {
 impl Scene {
     pub(crate) fn new(settings: &Json) -> Self {
         let config = Config::from_json(settings).unwrap();
-        Self { config, sandbox: Script::default(), lanes: Vec::new() }
+        Self { config, sandbox: Script::default(), branches: Vec::new() }
     }
 
     pub(crate) fn role<R: Into<ScriptedReply>>(
@@ -133,7 +133,7 @@ impl Scene {
         role: &str,
         replies: impl IntoIterator<Item = R>,
     ) -> Self {
-        self.lanes.push(Lane::tag("role", role).replies(replies));
+        self.branches.push(ScriptBranch::tag("role", role).replies(replies));
         self
     }
 
@@ -152,7 +152,7 @@ impl Scene {
         task: Task,
     ) -> (Arc<ScriptedModel>, Script, Result<Answer, Fault>) {
         let model = ScriptedModel::new::<&str>([]);
-        let model = Arc::new(self.lanes.into_iter().fold(model, ScriptedModel::lane));
+        let model = Arc::new(self.branches.into_iter().fold(model, ScriptedModel::branch));
         let as_model: Arc<dyn Model> = model.clone();
         let sandbox = Arc::new(self.sandbox.clone());
         let system = Computation::new(self.config, as_model, sandbox).unwrap();

@@ -140,8 +140,8 @@ async fn equal_calls_at_a_time_are_one() {
     let mut scene = Scene::new(&json!({"research_mode": "parallel"}))
         .role("planner", [plan(&["r", "s", "t"], &["e"])])
         .role("critic", [approve(), approve(), approve(), approve(), approve()])
-        .lane(
-            antiphon_models::Lane::when(|request| {
+        .branch(
+            antiphon_models::ScriptBranch::when(|request| {
                 request.tags["role"] == "researcher" && request.messages.len() == 2
             })
             .then_always(search(&json!({"q": "a"}))),

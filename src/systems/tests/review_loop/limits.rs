@@ -262,8 +262,8 @@ async fn a_missing_result_ends_the_question_unless_the_state_may_be_loose() {
 #[tokio::test]
 async fn an_endless_question_stops_at_its_rounds() {
     let played = Scene::new(&json!({"retry_limit": 1000, "recursion_limit": 21}))
-        .lane(always("planner", plan(&[], &["e"])))
-        .lane(always("critic", reject("no")))
+        .branch(always("planner", plan(&[], &["e"])))
+        .branch(always("critic", reject("no")))
         .ask("q")
         .await;
     assert_given_up(&played, Outcome::Budget);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::{Category, Fault};
-use antiphon_models::{Lane, ScriptedReply};
+use antiphon_models::{ScriptBranch, ScriptedReply};
 use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome};
 use serde_json::{Value as Json, json};
 
@@ -14,12 +14,12 @@ fn about<R: Into<ScriptedReply>>(
     role: &'static str,
     words: &'static str,
     replies: impl IntoIterator<Item = R>,
-) -> Lane {
+) -> ScriptBranch {
     let claims = move |request: &antiphon_core::ModelRequest| {
         request.tags.get("role").is_some_and(|known| known == role)
             && request.messages.iter().any(|message| message.content.contains(words))
     };
-    Lane::when(claims).replies(replies)
+    ScriptBranch::when(claims).replies(replies)
 }
 
 fn scene(mut settings: Json, steps: &[&str]) -> Scene {
@@ -29,8 +29,8 @@ fn scene(mut settings: Json, steps: &[&str]) -> Scene {
 
 fn ending(scene: Scene) -> Scene {
     scene
-        .lane(about("critic", "Review plan:", [approve()]))
-        .lane(about("critic", "Review expert answer:", [approve()]))
+        .branch(about("critic", "Review plan:", [approve()]))
+        .branch(about("critic", "Review expert answer:", [approve()]))
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")])
 }
@@ -48,12 +48,12 @@ fn waves(played: &Played, first: usize) -> [Vec<u64>; 2] {
 #[tokio::test]
 async fn a24_only_what_was_rejected_goes_out_again() {
     let scene = ending(scene(json!({}), &["s0", "s1", "s2"]))
-        .lane(about("researcher", "Research: s0", [found("a")]))
-        .lane(about("researcher", "Research: s1", [found("b"), found("b2")]))
-        .lane(about("researcher", "Research: s2", [found("c")]))
-        .lane(about("critic", "\ns0\n</research_step>", [approve()]))
-        .lane(about("critic", "\ns1\n</research_step>", [reject("cite"), approve()]))
-        .lane(about("critic", "\ns2\n</research_step>", [approve()]));
+        .branch(about("researcher", "Research: s0", [found("a")]))
+        .branch(about("researcher", "Research: s1", [found("b"), found("b2")]))
+        .branch(about("researcher", "Research: s2", [found("c")]))
+        .branch(about("critic", "\ns0\n</research_step>", [approve()]))
+        .branch(about("critic", "\ns1\n</research_step>", [reject("cite"), approve()]))
+        .branch(about("critic", "\ns2\n</research_step>", [approve()]));
     let played = scene.ask("q").await;
     let expected = [
         "planner",
@@ -84,10 +84,10 @@ async fn a24_results_have_the_order_of_the_plan_whoever_is_done_first() {
         ScriptedReply::json(&found(result)).after(Duration::from_secs(seconds))
     };
     let mut scene = ending(scene(json!({}), &["s0", "s1", "s2"]))
-        .lane(about("researcher", "Research: s0", [slow("a", 30)]))
-        .lane(about("researcher", "Research: s1", [slow("b", 10)]))
-        .lane(about("researcher", "Research: s2", [slow("c", 20)]))
-        .lane(Lane::tag("role", "critic").replies([approve(), approve(), approve()]));
+        .branch(about("researcher", "Research: s0", [slow("a", 30)]))
+        .branch(about("researcher", "Research: s1", [slow("b", 10)]))
+        .branch(about("researcher", "Research: s2", [slow("c", 20)]))
+        .branch(ScriptBranch::tag("role", "critic").replies([approve(), approve(), approve()]));
     let (model, clock) = (scene.model(), scene.clock.clone());
     let system = scene.system(&as_model(&model));
     let session = scene.session();
@@ -148,9 +148,13 @@ async fn a25_a_limit_reached_in_a_wave_starts_no_further_one() {
 async fn a_wave_waits_for_the_step_that_failed() {
     let down = Fault::new(Category::ModelTransport, "model_unreachable", "no way to the model: x");
     let scene = ending(scene(json!({}), &["s0", "s1"]))
-        .lane(about("researcher", "Research: s0", [ScriptedReply::fault(down), found("a").into()]))
-        .lane(about("researcher", "Research: s1", [found("b")]))
-        .lane(Lane::tag("role", "critic").replies([approve(), approve()]));
+        .branch(about(
+            "researcher",
+            "Research: s0",
+            [ScriptedReply::fault(down), found("a").into()],
+        ))
+        .branch(about("researcher", "Research: s1", [found("b")]))
+        .branch(ScriptBranch::tag("role", "critic").replies([approve(), approve()]));
     let played = scene.ask("q").await;
     assert_eq!(waves(&played, 2), [vec![0, 1], vec![0]]);
     assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
@@ -161,14 +165,14 @@ async fn a_wave_waits_for_the_step_that_failed() {
 async fn a_critic_of_a_wave_that_failed_is_asked_again_alone() {
     let down = || Fault::new(Category::Timeout, "model_timeout", "the model took too long: x");
     let scene = ending(scene(json!({}), &["s0", "s1"]))
-        .lane(about(
+        .branch(about(
             "critic",
             "\ns1\n</research_step>",
             [ScriptedReply::fault(down()), approve().into()],
         ))
-        .lane(about("critic", "\ns0\n</research_step>", [reject("cite"), approve()]))
-        .lane(about("researcher", "Research: s0", [found("a"), found("a2")]))
-        .lane(about("researcher", "Research: s1", [found("b")]));
+        .branch(about("critic", "\ns0\n</research_step>", [reject("cite"), approve()]))
+        .branch(about("researcher", "Research: s0", [found("a"), found("a2")]))
+        .branch(about("researcher", "Research: s1", [found("b")]));
     let played = scene.ask("q").await;
     let expected = [
         "planner",
@@ -199,8 +203,8 @@ async fn of_two_failures_in_a_wave_the_one_that_lasts_decides() {
         let [first, second] = faults;
         let played = scene(json!({}), &["s0", "s1"])
             .role("critic", [approve()])
-            .lane(about("researcher", "Research: s0", [first]))
-            .lane(about("researcher", "Research: s1", [second]))
+            .branch(about("researcher", "Research: s0", [first]))
+            .branch(about("researcher", "Research: s1", [second]))
             .ask("q")
             .await;
         assert_eq!(played.answer.outcome, Outcome::Error);

@@ -1,7 +1,7 @@
 //! Whatever critics say, a question ends, and the counts add up.
 
 use antiphon_core::{Category, Fault};
-use antiphon_models::{Lane, ScriptedModel, ScriptedReply};
+use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model};
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::config::{AgentLimits, LimitScope, OnFailure};
@@ -48,13 +48,13 @@ proptest! {
     ) {
         let names: Vec<String> = (0..steps).map(|step| format!("s{step}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let critic = Lane::tag("role", "critic").replies(verdicts.into_iter().map(verdict));
+        let critic = ScriptBranch::tag("role", "critic").replies(verdicts.into_iter().map(verdict));
         let model = ScriptedModel::new::<&str>([])
-            .lane(always("planner", plan(&names, &["e"])))
-            .lane(always("researcher", found("a")))
-            .lane(always("expert", solved("x", "why")))
-            .lane(always("finalizer", worded("x", "t")))
-            .lane(critic.then_always(approve()));
+            .branch(always("planner", plan(&names, &["e"])))
+            .branch(always("researcher", found("a")))
+            .branch(always("expert", solved("x", "why")))
+            .branch(always("finalizer", worded("x", "t")))
+            .branch(critic.then_always(approve()));
         let model: Arc<dyn Model> = Arc::new(model);
         let mode = if parallel { "parallel" } else { "sequential" };
         let settings = json!({"retry_limit": limit, "research_mode": mode});

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::event::EventKind;
 use antiphon_core::{Fault, ModelRequest};
-use antiphon_models::{Lane, ScriptedModel, ScriptedReply};
+use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model, Tool};
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::{
@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 /// Who says what, before the play.
 pub(crate) struct Scene {
-    lanes: Vec<Lane>,
+    branches: Vec<ScriptBranch>,
     pub(crate) config: Config,
     pub(crate) research_tools: Vec<Arc<dyn Tool>>,
     pub(crate) expert_tools: Vec<Arc<dyn Tool>>,
@@ -25,7 +25,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new(settings: &Json) -> Self {
         Self {
-            lanes: Vec::new(),
+            branches: Vec::new(),
             config: Config::from_json(settings).unwrap(),
             research_tools: Vec::new(),
             expert_tools: Vec::new(),
@@ -39,17 +39,17 @@ impl Scene {
         role: &str,
         replies: impl IntoIterator<Item = R>,
     ) -> Self {
-        self.lane(Lane::tag("role", role).replies(replies))
+        self.branch(ScriptBranch::tag("role", role).replies(replies))
     }
 
-    pub(crate) fn lane(mut self, lane: Lane) -> Self {
-        self.lanes.push(lane);
+    pub(crate) fn branch(mut self, branch: ScriptBranch) -> Self {
+        self.branches.push(branch);
         self
     }
 
     pub(crate) fn model(&mut self) -> Arc<ScriptedModel> {
         let model = ScriptedModel::new::<&str>([]);
-        Arc::new(self.lanes.drain(..).fold(model, ScriptedModel::lane))
+        Arc::new(self.branches.drain(..).fold(model, ScriptedModel::branch))
     }
 
     /// A system with these roles, on this scene's settings and tools.
@@ -201,8 +201,8 @@ pub(crate) fn worded(answer: &str, trace: &str) -> Json {
 }
 
 /// A role that says the same as often as it is asked.
-pub(crate) fn always(role: &str, reply: Json) -> Lane {
-    Lane::tag("role", role).then_always(reply)
+pub(crate) fn always(role: &str, reply: Json) -> ScriptBranch {
+    ScriptBranch::tag("role", role).then_always(reply)
 }
 
 /// The play of the acceptance list's first entry.

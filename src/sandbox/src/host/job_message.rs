@@ -10,7 +10,7 @@ use crate::frame;
 
 /// A job, as a worker reads it.
 #[derive(Serialize)]
-struct Letter<'a> {
+struct JobMessage<'a> {
     code: &'a str,
     name: &'a str,
     want: &'a [JobOutput],
@@ -34,7 +34,7 @@ pub(super) fn letter(
     if job.code.len() as u64 > limits.source {
         return Err(too_large("the source text"));
     }
-    let text = serde_json::to_vec(&Letter {
+    let text = serde_json::to_vec(&JobMessage {
         code: &job.code,
         name: &job.name,
         want: &job.want,
@@ -45,12 +45,12 @@ pub(super) fn letter(
     })
     .map_err(|_| too_large("the inputs"))?;
     let mut letter = Vec::new();
-    if text.len() > LARGEST || !frame::write(&mut letter, frame::Kind::Job, &text) {
+    if text.len() > LARGEST || !frame::write(&mut letter, frame::FrameKind::Job, &text) {
         return Err(too_large("the inputs"));
     }
     for (name, bytes) in &job.tables {
         let fits = bytes.len() as u64 <= limits.tables;
-        if !fits || !frame::write(&mut letter, frame::Kind::Attachment, bytes) {
+        if !fits || !frame::write(&mut letter, frame::FrameKind::Attachment, bytes) {
             return Err(too_large(name));
         }
     }

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use antiphon_runtime::sandbox::SandboxLimits;
 
-use super::cgroup::Group;
+use super::cgroup::Cgroup;
 use super::worker::Worker;
 use crate::shown::Shown;
-use crate::spec::{Name, Report, Settings, Wear};
-use crate::sys::descriptors::{self, Watched};
+use crate::spec::{EngineName, EngineSettings, JailReport, ZygoteLifetime};
+use crate::sys::descriptors::{self, PolledDescriptor};
 use crate::sys::{process, sockets, spawn};
-use crate::wire::{LONGEST, Request};
+use crate::wire::{LONGEST, WorkerRequest};
 
 /// Imports of large packages on a busy machine take a while.
 const START: Duration = Duration::from_mins(1);
@@ -49,36 +49,36 @@ const ENVIRONMENT: [(&str, &str); 14] = [
 ];
 
 /// A running zygote. Dropping it ends it, and every worker it has.
-pub(super) struct Parent {
+pub(super) struct ZygoteProcess {
     process: u32,
     control: Option<OwnedFd>,
     child: Mutex<Option<Child>>,
     name: OwnedFd,
     folder: Option<PathBuf>,
-    group: Group,
+    group: Cgroup,
     born: Instant,
     workers: AtomicU64,
-    wear: Wear,
+    wear: ZygoteLifetime,
     /// It waits for requests, and leaves when there will be none.
     is_ready: bool,
-    pub(super) report: Report,
+    pub(super) report: JailReport,
 }
 
-impl Parent {
+impl ZygoteProcess {
     /// Starts one, and waits until it has imported everything, or nobody wants it any
     /// more. It dies with the thread that calls this.
     pub(super) fn start(
-        settings: &Settings,
+        settings: &EngineSettings,
         limits: &SandboxLimits,
         shown: &Shown,
         is_unwanted: &dyn Fn() -> bool,
     ) -> Result<Self, String> {
         let mut plan = settings.plan(limits, shown.canary.clone());
         // Without a private root what libraries prepare needs a place too.
-        let is_open = settings.engine == Name::Subprocess || settings.landlock_only;
+        let is_open = settings.engine == EngineName::Subprocess || settings.landlock_only;
         let folder = is_open.then(own_folder).transpose();
         let folder = folder.map_err(|error| format!("no folder: {error}"))?;
-        if settings.engine == Name::Subprocess {
+        if settings.engine == EngineName::Subprocess {
             plan.folder.clone_from(&folder);
         }
         let text = serde_json::to_vec(&plan).map_err(|error| error.to_string())?;
@@ -90,7 +90,7 @@ impl Parent {
             .map_err(|error| format!("`{}` does not start: {error}", settings.python.display()));
         let (child, name, control) = started.inspect_err(|_| discard(folder.as_deref()))?;
         // It does nothing before it has its plan, so that all it forks is inside.
-        let mut group = Group::make(limits, settings.spares);
+        let mut group = Cgroup::make(limits, settings.spares);
         group.admit(child.id());
         let mut parent = Self {
             process: std::process::id(),
@@ -103,7 +103,7 @@ impl Parent {
             workers: AtomicU64::new(0),
             wear: settings.wear,
             is_ready: false,
-            report: Report::default(),
+            report: JailReport::default(),
         };
         let messages = [text, if plan.files.is_empty() { Vec::new() } else { files }];
         parent.report = parent.greet(&messages, is_unwanted)?;
@@ -112,7 +112,7 @@ impl Parent {
     }
 
     /// Forks a worker.
-    pub(super) fn fork(&self, request: Request) -> io::Result<Worker> {
+    pub(super) fn fork(&self, request: WorkerRequest) -> io::Result<Worker> {
         self.workers.fetch_add(1, Ordering::Relaxed);
         let control = self.control.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         Worker::ask(control.as_fd(), request)
@@ -168,13 +168,13 @@ impl Parent {
         }
         process::kill(self.name.as_fd());
         for child in &children {
-            let mut ended = [Watched::read(Some(child.as_fd()))];
+            let mut ended = [PolledDescriptor::read(Some(child.as_fd()))];
             let _ = descriptors::wait(&mut ended, Some(LEAVE));
         }
     }
 
     fn has_ended(&self, limit: Duration) -> bool {
-        let mut ended = [Watched::read(Some(self.name.as_fd()))];
+        let mut ended = [PolledDescriptor::read(Some(self.name.as_fd()))];
         let waited = descriptors::wait(&mut ended, Some(limit));
         waited.is_ok() && ended.iter().any(|one| one.is_readable())
     }
@@ -183,14 +183,14 @@ impl Parent {
         &mut self,
         messages: &[Vec<u8>],
         is_unwanted: &dyn Fn() -> bool,
-    ) -> Result<Report, String> {
+    ) -> Result<JailReport, String> {
         let control = self.control.as_ref().map(AsFd::as_fd).ok_or("no control socket")?;
         let mut said = vec![0; LONGEST];
         let sent = messages.iter().filter(|text| !text.is_empty());
         let mut sent = sent.map(|text| sockets::send(control, text, &[]));
         let heard = sent.find(Result::is_err).unwrap_or(Ok(())).and_then(|()| {
             let until = Instant::now() + START;
-            let mut watched = [Watched::read(Some(control))];
+            let mut watched = [PolledDescriptor::read(Some(control))];
             while !watched.iter().any(|one| one.is_readable()) {
                 if is_unwanted() {
                     return Err(io::Error::other("the sandbox is closed"));
@@ -207,7 +207,7 @@ impl Parent {
             Ok((length, _)) => length,
             Err(error) => return Err(self.complaint(&error.to_string())),
         };
-        let report: Report = serde_json::from_slice(said.get(..length).unwrap_or_default())
+        let report: JailReport = serde_json::from_slice(said.get(..length).unwrap_or_default())
             .map_err(|error| error.to_string())?;
         match report.failed {
             Some(why) => Err(why),
@@ -231,13 +231,16 @@ impl Parent {
     }
 }
 
-impl Drop for Parent {
+impl Drop for ZygoteProcess {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-fn launch(settings: &Settings, folder: Option<&Path>) -> io::Result<(Child, OwnedFd, OwnedFd)> {
+fn launch(
+    settings: &EngineSettings,
+    folder: Option<&Path>,
+) -> io::Result<(Child, OwnedFd, OwnedFd)> {
     let (control, theirs) = sockets::pair()?;
     let mut command = Command::new(&settings.python);
     command

@@ -7,32 +7,32 @@ use antiphon_core::ModelRequest;
 use crate::scripted::reply::ScriptedReply;
 
 /// Replies for the requests it claims, in order.
-pub struct Lane {
-    claim: Claim,
+pub struct ScriptBranch {
+    claim: RequestMatch,
     replies: VecDeque<ScriptedReply>,
     repeats: Option<ScriptedReply>,
 }
 
-enum Claim {
+enum RequestMatch {
     Any,
     Tag { key: String, value: String },
     When(Box<dyn Fn(&ModelRequest) -> bool + Send + Sync>),
 }
 
-impl Lane {
+impl ScriptBranch {
     /// For every request.
     pub fn any() -> Self {
-        Self::of(Claim::Any)
+        Self::of(RequestMatch::Any)
     }
 
     /// For requests tagged `key` = `value`, for instance `role` = `critic`.
     pub fn tag(key: impl Into<String>, value: impl Into<String>) -> Self {
-        Self::of(Claim::Tag { key: key.into(), value: value.into() })
+        Self::of(RequestMatch::Tag { key: key.into(), value: value.into() })
     }
 
     /// For requests of which `claims` holds. It must depend on the request alone.
     pub fn when(claims: impl Fn(&ModelRequest) -> bool + Send + Sync + 'static) -> Self {
-        Self::of(Claim::When(Box::new(claims)))
+        Self::of(RequestMatch::When(Box::new(claims)))
     }
 
     /// Adds replies.
@@ -49,15 +49,15 @@ impl Lane {
         self
     }
 
-    const fn of(claim: Claim) -> Self {
+    const fn of(claim: RequestMatch) -> Self {
         Self { claim, replies: VecDeque::new(), repeats: None }
     }
 
     pub(crate) fn claims(&self, request: &ModelRequest) -> bool {
         match &self.claim {
-            Claim::Any => true,
-            Claim::Tag { key, value } => request.tags.get(key) == Some(value),
-            Claim::When(claims) => claims(request),
+            RequestMatch::Any => true,
+            RequestMatch::Tag { key, value } => request.tags.get(key) == Some(value),
+            RequestMatch::When(claims) => claims(request),
         }
     }
 

@@ -11,14 +11,14 @@ const MOST: u64 = 4 << 20;
 const CHUNK: usize = 16 << 10;
 
 /// What a stream said, cut at its limit.
-pub(super) struct Head {
+pub(super) struct OutputHead {
     pub(super) kept: Vec<u8>,
     limit: u64,
     seen: u64,
     is_open: bool,
 }
 
-impl Head {
+impl OutputHead {
     /// One that keeps `limit` bytes.
     pub(super) fn new(limit: u64) -> Self {
         Self { kept: Vec::new(), limit, seen: 0, is_open: true }
