@@ -47,7 +47,7 @@ impl ConnectionPool {
         work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> StoreFuture<T> {
         let (work, answer) = PendingWorkItem::of(work, false);
-        self.send(self.lane_of(thread), ConnectionJob::Work(work));
+        self.send(self.worker_of(thread), ConnectionJob::Work(work));
         answer
     }
 
@@ -59,7 +59,7 @@ impl ConnectionPool {
         work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> StoreFuture<T> {
         let (work, answer) = PendingWorkItem::of(work, true);
-        self.send(self.lane_of(thread), ConnectionJob::Work(work));
+        self.send(self.worker_of(thread), ConnectionJob::Work(work));
         answer
     }
 
@@ -87,22 +87,22 @@ impl ConnectionPool {
 
     /// Adds a batch, perhaps together with others.
     pub(super) fn append(&self, batch: EntryBatch) -> StoreFuture<()> {
-        self.queue(self.lane_of(&batch.thread), |reply| ConnectionJob::Append(batch, reply))
+        self.queue(self.worker_of(&batch.thread), |reply| ConnectionJob::Append(batch, reply))
     }
 
     /// Asks for entries, perhaps together with those of other threads.
     pub(super) fn read(&self, query: ReadQuery) -> StoreFuture<Vec<Entry>> {
-        self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Read(query, reply))
+        self.queue(self.worker_of(&query.thread), |reply| ConnectionJob::Read(query, reply))
     }
 
     /// The same for marks.
     pub(super) fn marks(&self, query: MarksQuery) -> StoreFuture<Vec<(EntryMark, EntryTag)>> {
-        self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Marks(query, reply))
+        self.queue(self.worker_of(&query.thread), |reply| ConnectionJob::Marks(query, reply))
     }
 
     /// Removes a thread, perhaps together with others.
     pub(super) fn delete(&self, query: DeleteQuery) -> StoreFuture<bool> {
-        self.queue(self.lane_of(&query.thread), |reply| ConnectionJob::Delete(query, reply))
+        self.queue(self.worker_of(&query.thread), |reply| ConnectionJob::Delete(query, reply))
     }
 
     fn queue<T: Send + 'static>(
@@ -115,7 +115,7 @@ impl ConnectionPool {
         answered(answer)
     }
 
-    fn lane_of(&self, thread: &str) -> usize {
+    fn worker_of(&self, thread: &str) -> usize {
         let hash = XxHash3_64::oneshot(thread.as_bytes());
         usize::try_from(hash % self.workers.len() as u64).unwrap_or_default()
     }
