@@ -416,10 +416,10 @@ async fn run(deeds: Vec<Mutation>) {
                 }
             }
             Mutation::Reload => {
-                langgraph_thread = LangGraphThread::load(&sealed_store, THREAD).await.unwrap()
+                langgraph_thread = LangGraphThread::load(&sealed_store, THREAD).await.unwrap();
             }
             Mutation::Keep { every } => {
-                keep(&sealed_store, &mut langgraph_thread, &mut model, every).await
+                keep(&sealed_store, &mut langgraph_thread, &mut model, every).await;
             }
             Mutation::Copy => {
                 let copy = copied(&sealed_store, THREAD, LangGraphThread::new("langgraph:copy"))

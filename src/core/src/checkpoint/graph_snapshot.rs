@@ -105,7 +105,7 @@ impl<V: Value> SuperstepMerge<'_, V> {
                 match &channel.merge {
                     Reducer::Foreign(_) => {}
                     Reducer::Set | Reducer::Last | Reducer::Once => {
-                        self.state.put(write.channel, Some(new))
+                        self.state.put(write.channel, Some(new));
                     }
                     rule => self.state.change(write.channel, |old| Some(V::merge(rule, old, new))),
                 }

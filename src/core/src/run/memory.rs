@@ -204,7 +204,7 @@ impl<V: Value> Run<V> {
         for TaskSnapshot { task, mut answers, state, .. } in own {
             match (state, answers.pop()) {
                 (Some(TaskSnapshotState::Asked(question)), _) => {
-                    agent.restore_question(task, *question)
+                    agent.restore_question(task, *question);
                 }
                 (_, Some(answer)) => agent.restore_answer(task, answer),
                 _ => {}

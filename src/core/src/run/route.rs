@@ -252,7 +252,7 @@ impl<V: Value> Path<'_, V> {
         match route {
             ResolvedRoute::To(target, TargetName::Own) => self.take_edge(target, Label::Target),
             ResolvedRoute::To(target, TargetName::Label(label)) => {
-                self.take_edge(target, Label::Text(&label))
+                self.take_edge(target, Label::Text(&label));
             }
             ResolvedRoute::Send(sent) => {
                 let Self { graph, log, record, slot, place, .. } = self;

@@ -218,7 +218,7 @@ fn calls_side_by_side_may_come_in_another_order() {
                 match call.begins(&tool(name, &json!({}))).unwrap() {
                     CallStart::Due(due) => open.push((due.index, name)),
                     CallStart::Known(CallOutcome::Value(value)) => {
-                        came.push(format!("known {value}"))
+                        came.push(format!("known {value}"));
                     }
                     CallStart::Known(other) => panic!("{other:?}"),
                 }

@@ -30,7 +30,7 @@ pub(super) trait RetriableWork: Send {
     }
 }
 
-/// RetriableWork that has the same effect however often it is done.
+/// `RetriableWork` that has the same effect however often it is done.
 pub(super) struct PendingWorkItem<T, W> {
     work: W,
     reply: Option<WorkReply<T>>,
