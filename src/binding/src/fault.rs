@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::object::Object;
+use crate::value::object::Object;
 
 /// The fault as the dict that `antiphon.errors.from_fault` takes.
 pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict> {

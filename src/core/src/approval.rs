@@ -62,8 +62,8 @@ pub enum HostVerdict {
 }
 
 impl From<HostVerdict> for Decision {
-    fn from(judgement: HostVerdict) -> Self {
-        match judgement {
+    fn from(verdict: HostVerdict) -> Self {
+        match verdict {
             HostVerdict::Approve => Self::Approve,
             HostVerdict::Refuse(reason) => Self::Refuse(reason),
         }

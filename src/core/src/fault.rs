@@ -42,7 +42,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// All categories, in the order of the specification.
+    /// All categories, in the order of their declaration.
     pub const ALL: [Self; 13] = [
         Self::Validation,
         Self::State,

@@ -14,9 +14,9 @@ use crate::retrying::is_transient;
 /// with a transient fault (`ModelTransport`, `Timeout`) while there is time
 /// left; a refused key or request fails at once, since it wants mending.
 ///
-/// The watcher is told by [`ReplyChunk::Retry`] that the text begins anew. The
-/// reply names the model that answered; a last fault lists in `tried` who
-/// failed, and how.
+/// A [`ReplyChunk::Retry`] tells the watcher to discard the text so far. The
+/// reply names the model that answered; the last fault lists in `tried` which
+/// models failed, and how.
 pub struct Fallback {
     name: String,
     first: Arc<dyn Model>,

@@ -25,7 +25,7 @@ pub mod watch;
 pub use cancellation::CancellationToken;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use host::{Host, NodeCall, Snapshot, TaskReporter};
-pub use native::{Driver, RunEnd, StartMode, StartedRun};
+pub use native::{DriveOutcome, Driver, StartMode, StartedRun};
 pub use port::{CallContext, Model, ReplyChunk, Tool};
 pub use store::Store;
 pub use thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease, ThreadRef};

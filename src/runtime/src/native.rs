@@ -39,7 +39,7 @@ pub struct Driver<H: ?Sized> {
 
 /// Where a run has come to rest without having failed.
 #[derive(Debug, PartialEq)]
-pub enum RunEnd {
+pub enum DriveOutcome {
     /// It waits for answers: [`Run::answer`], then drive it again.
     Paused(Vec<Question<Json>>),
     /// It is over; [`Run::state`] holds what it came to.
@@ -78,7 +78,7 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// # Errors
     /// The fault that a run fails with; `run_abandoned` if the run waits for
     /// tasks that went down with an earlier call.
-    pub async fn run(&self, run: &mut Run<Json>) -> Result<RunEnd, Fault> {
+    pub async fn run(&self, run: &mut Run<Json>) -> Result<DriveOutcome, Fault> {
         Session::new(self, run, RunCommitter::nowhere()).drive().await
     }
 
@@ -89,7 +89,7 @@ impl<H: Host + ?Sized + 'static> Driver<H> {
     /// # Errors
     /// As [`Driver::run`]. Whatever keeps a commit from being stored, once the
     /// run has been cancelled for it: nothing new happens that could be lost.
-    pub async fn run_kept(&self, begun: &mut StartedRun) -> Result<RunEnd, Fault> {
+    pub async fn run_kept(&self, begun: &mut StartedRun) -> Result<DriveOutcome, Fault> {
         let kept = RunCommitter::of(begun.hold.take());
         Session::new(self, &mut begun.run, kept).drive().await
     }

@@ -163,8 +163,8 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         self.found(&way)
     }
 
-    /// The [mark](RunHeader::mark) of whoever goes on from a stored run: the run's
-    /// own; on a branch another, because what it does is not done yet.
+    /// The [mark](RunHeader::mark) for resuming a stored run. A branch gets a mark of its
+    /// own, so that its calls are made and not taken from the original run.
     pub fn mark(&self, stored: u64) -> u64 {
         self.branch.map_or(stored, |last| Seed::new(stored).child(last).number())
     }

@@ -336,7 +336,10 @@ async fn a_damaged_thread_is_neither_pruned_nor_in_the_way(subject: Subject) {
     assert_eq!((pruned.deleted, pruned.damaged), (2, vec!["b".to_owned()]));
     let fault = subject.admin.prune("b", &pruning).await.unwrap_err();
     assert_eq!(fault.code, "checkpoint_corrupt");
-    assert!(subject.admin.delete("b").await.unwrap(), "whoever says so removes it");
+    assert!(
+        subject.admin.delete("b").await.unwrap(),
+        "an explicit delete removes a damaged thread"
+    );
 }
 
 async fn a_thread_that_somebody_gone_holds_is_pruned_and_deleted(subject: Subject) {

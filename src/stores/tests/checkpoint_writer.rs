@@ -144,8 +144,9 @@ fn expected() -> Vec<i64> {
     (0..).take(STEPS).collect()
 }
 
+/// EN-11 of `docs/engine.md`.
 #[tokio::test]
-async fn e11_a_run_that_is_lost_after_any_commit_goes_on_from_there() {
+async fn a_run_that_is_lost_after_any_commit_goes_on_from_there() {
     for crash in (1..=STEPS).step_by(37) {
         let store = Arc::new(MemoryStore::new(Arc::new(ManualClock::default())));
         let (mut checkpoint_writer, found) = open(store.clone(), "first", Durability::Sync).await;
@@ -349,7 +350,7 @@ async fn a_branch_marks_its_calls_as_its_own() {
     let mut run = Run::new(graph(), Vec::new(), options(), Time::default());
     drive(&mut run, &mut checkpoint_writer, 5).await;
     let last = checkpoint_writer.checkpoint();
-    assert_eq!(checkpoint_writer.mark(3), 3, "a run that goes on is the same");
+    assert_eq!(checkpoint_writer.mark(3), 3, "a resumed run keeps its mark");
     let found = checkpoint_writer.go_back(last - 2).await.unwrap().unwrap();
     let first = checkpoint_writer.mark(3);
     assert_ne!(first, 3);

@@ -232,7 +232,7 @@ async fn another_thread_of_the_same_name_is_told_apart() {
     assert!(!langgraph_thread.catch_up(&sealed_store, &seen, entries).unwrap());
 }
 
-/// Puts other bytes into an entry, and closes it as whoever can write to the store.
+/// Replaces an entry's body and seals it, as anyone with write access to the store can.
 fn forge(entry: &mut Entry, mut body: Vec<u8>) {
     let Entry { seq, parent, base, kind, step, at, .. } = *entry;
     let place = EntryPosition { thread: THREAD, seq, parent, base, kind, step, at };

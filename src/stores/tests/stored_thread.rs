@@ -18,7 +18,7 @@ use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Fault, Seed, ToolOutcome, ToolSpec};
 use antiphon_runtime::store::Store;
 use antiphon_runtime::{
-    CallContext, Clock, Driver, Host, ManualClock, NodeCall, RunEnd, StartMode, StartedRun,
+    CallContext, Clock, DriveOutcome, Driver, Host, ManualClock, NodeCall, StartMode, StartedRun,
     ThreadRef, Tool,
 };
 use antiphon_stores::{Cipher, Durability, MemoryStore, SealedStore, StoredThread};
@@ -73,11 +73,15 @@ impl Desk {
         StartedRun::on(opened, begin, (&self.graph, options), self.clock.now()).await
     }
 
-    async fn drive(&self, begun: &mut StartedRun) -> RunEnd {
+    async fn drive(&self, begun: &mut StartedRun) -> DriveOutcome {
         self.drive_by(Arc::new(Clerk), begun).await
     }
 
-    async fn drive_by(&self, host: Arc<impl Host + 'static>, begun: &mut StartedRun) -> RunEnd {
+    async fn drive_by(
+        &self,
+        host: Arc<impl Host + 'static>,
+        begun: &mut StartedRun,
+    ) -> DriveOutcome {
         let clock = Arc::<ManualClock>::clone(&self.clock);
         Driver::new(host, clock).run_kept(begun).await.unwrap()
     }
@@ -96,19 +100,20 @@ fn names(begun: &StartedRun, graph: &Graph<Value>) -> Value {
     begun.run.state().get(graph.channel_id("names").unwrap()).cloned().unwrap()
 }
 
+/// EN-22 of `docs/engine.md`.
 #[tokio::test]
-async fn e22_a_question_is_answered_by_another_driver_later() {
+async fn a_question_is_answered_by_another_driver_later() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let desk = Desk::new(durability);
         let mut begun = desk.begin(input("Ada")).await.unwrap();
-        let RunEnd::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
+        let DriveOutcome::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
         assert_eq!(questions[0].value, json!("who?"));
         assert!(desk.is_free().await, "whoever answers may take the thread");
         drop(begun);
 
         let answers = vec![(questions[0].id.clone(), json!("Bob"))];
         let mut begun = desk.begin(StartMode::Resume(answers)).await.unwrap();
-        assert_eq!(desk.drive(&mut begun).await, RunEnd::Ended(Ending::Completed));
+        assert_eq!(desk.drive(&mut begun).await, DriveOutcome::Ended(Ending::Completed));
         assert_eq!(names(&begun, &desk.graph), json!(["Ada", "Bob"]));
         assert!(desk.is_free().await);
     }
@@ -134,7 +139,7 @@ async fn a_further_turn_goes_on_with_what_the_thread_holds() {
     let desk = Desk::new(Durability::Async);
     for (turn, expected) in [("Ada", json!(["Ada"])), ("Eve", json!(["Ada", "Eve"]))] {
         let mut begun = desk.begin(input(turn)).await.unwrap();
-        assert!(matches!(desk.drive(&mut begun).await, RunEnd::Paused(_)));
+        assert!(matches!(desk.drive(&mut begun).await, DriveOutcome::Paused(_)));
         assert_eq!(names(&begun, &desk.graph), expected);
     }
 }
@@ -153,14 +158,14 @@ async fn nobody_else_gets_a_thread_while_a_run_has_it() {
 async fn a_run_that_is_over_is_taken_up_without_the_thread() {
     let desk = Desk::new(Durability::Sync);
     let mut begun = desk.begin(input("Ada")).await.unwrap();
-    let RunEnd::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
+    let DriveOutcome::Paused(questions) = desk.drive(&mut begun).await else { unreachable!() };
     let answers = vec![(questions[0].id.clone(), json!("Bob"))];
     let mut begun = desk.begin(StartMode::Resume(answers)).await.unwrap();
     desk.drive(&mut begun).await;
     let kept = desk.store.head("t").await.unwrap();
     let mut begun = desk.begin(StartMode::Resume(Vec::new())).await.unwrap();
     assert!(desk.is_free().await);
-    assert_eq!(desk.drive(&mut begun).await, RunEnd::Ended(Ending::Completed));
+    assert_eq!(desk.drive(&mut begun).await, DriveOutcome::Ended(Ending::Completed));
     assert_eq!(names(&begun, &desk.graph), json!(["Ada", "Bob"]));
     assert_eq!(desk.store.head("t").await.unwrap(), kept, "nothing is written");
 }
@@ -214,13 +219,14 @@ async fn a_tool_decides_once_about_a_call_of_a_node_that_begins_again() {
     let teller = Arc::new(Teller(Arc::clone(&purse)));
     let desk = Desk::new(Durability::Sync);
     let mut begun = desk.begin(input("Ada")).await.unwrap();
-    let RunEnd::Paused(questions) = desk.drive_by(Arc::clone(&teller), &mut begun).await else {
+    let DriveOutcome::Paused(questions) = desk.drive_by(Arc::clone(&teller), &mut begun).await
+    else {
         unreachable!()
     };
     assert_eq!(begun.run.budget().spent().tool_calls, 1, "what was refused counts for nothing");
     let answers = vec![(questions[0].id.clone(), json!("Bob"))];
     let mut begun = desk.begin(StartMode::Resume(answers)).await.unwrap();
-    assert_eq!(desk.drive_by(teller, &mut begun).await, RunEnd::Ended(Ending::Completed));
+    assert_eq!(desk.drive_by(teller, &mut begun).await, DriveOutcome::Ended(Ending::Completed));
     assert_eq!(names(&begun, &desk.graph), json!(["Ada", ["tool_refused", "only Lyon", "Lyon"]]));
     assert_eq!((purse.asked.load(Ordering::Relaxed), purse.paid.load(Ordering::Relaxed)), (2, 1));
 }

@@ -1,7 +1,7 @@
 //! A question that is answered by code: a model writes Python, the sandbox
 //! runs it, what went wrong goes back to the model, and the result is put into
-//! words (system 4, section 5.3). Nothing of what the model wrote runs outside
-//! of the sandbox.
+//! words, as `docs/systems/computation.md` specifies. Nothing of what the model
+//! wrote runs outside of the sandbox.
 //!
 //! | module | holds |
 //! |---|---|
@@ -18,16 +18,16 @@ use antiphon_core::run::Options;
 use antiphon_core::{Category, Fault};
 use antiphon_reply::JsonSchemas;
 use antiphon_runtime::sandbox::Sandbox;
-use antiphon_runtime::{Driver, Model, Recorder, RunEnd, Snapshot, StartedRun};
+use antiphon_runtime::{DriveOutcome, Driver, Model, Recorder, Snapshot, StartedRun};
 use serde_json::Value as Json;
 
-mod bench;
 pub mod config;
+mod conversation;
 mod graph;
-mod host;
-mod opening;
+mod nodes;
 pub mod outcome;
 mod reply;
+mod sandbox_runner;
 mod shown;
 mod state;
 pub mod task;
@@ -37,8 +37,8 @@ pub use config::Config;
 pub use outcome::{Answer, Attempt, Outcome};
 pub use task::Task;
 
-use bench::Bench;
-use host::Desk;
+use nodes::ComputationNodes;
+use sandbox_runner::SandboxRunner;
 use state::State;
 
 /// Answers questions by computing, any number of them at once.
@@ -87,13 +87,13 @@ impl Computation {
             schemas: Some(&JsonSchemas),
             ..Options::default()
         };
-        let desk = Arc::new(Desk {
+        let nodes = Arc::new(ComputationNodes {
             config: Arc::clone(&self.config),
             model: Arc::clone(&self.model),
-            bench: Bench::new(Arc::clone(&self.sandbox), task),
+            runner: SandboxRunner::new(Arc::clone(&self.sandbox), task),
         });
         let recorder = Recorder::new();
-        let mut driver = Driver::new(Arc::clone(&desk), session.clock).watch(recorder.clone());
+        let mut driver = Driver::new(Arc::clone(&nodes), session.clock).watch(recorder.clone());
         for watcher in session.watchers {
             driver = driver.watch(watcher);
         }
@@ -102,15 +102,15 @@ impl Computation {
         }
         let mut begun = StartedRun::unkept(&self.graph, Update::default(), options, now);
         let rest = Box::pin(driver.run_kept(&mut begun)).await;
-        Ok(self.conclude(&begun, rest, &recorder, &desk))
+        Ok(self.conclude(&begun, rest, &recorder, &nodes))
     }
 
     fn conclude(
         &self,
         begun: &StartedRun,
-        rest: Result<RunEnd, Fault>,
+        rest: Result<DriveOutcome, Fault>,
         recorder: &Recorder,
-        desk: &Desk,
+        nodes: &ComputationNodes,
     ) -> Answer {
         let read = Snapshot::of(&self.graph, begun.run.state()).read::<State>();
         let (state, unread) = match read {
@@ -118,7 +118,7 @@ impl Computation {
             Err(fault) => (State::default(), Some(fault)),
         };
         let (outcome, fault) = ended(rest, &state);
-        let computed = desk.bench.take_computed().filter(|_| state.has_computed());
+        let computed = nodes.runner.take_computed().filter(|_| state.has_computed());
         let summary = state.summary;
         Answer {
             answer: match &summary {
@@ -141,14 +141,16 @@ impl Computation {
 }
 
 /// How a task ended, and the fault that ended it, if one did.
-fn ended(rest: Result<RunEnd, Fault>, state: &State) -> (Outcome, Option<Fault>) {
+fn ended(rest: Result<DriveOutcome, Fault>, state: &State) -> (Outcome, Option<Fault>) {
     match rest {
-        Ok(RunEnd::Ended(Ending::Completed)) if state.has_computed() => (Outcome::Answered, None),
-        Ok(RunEnd::Ended(Ending::Completed)) => (Outcome::Failed, None),
-        Ok(RunEnd::Ended(Ending::Budget(_))) => (Outcome::Budget, None),
-        Ok(RunEnd::Ended(Ending::Cancelled(_))) => (Outcome::Cancelled, None),
+        Ok(DriveOutcome::Ended(Ending::Completed)) if state.has_computed() => {
+            (Outcome::Answered, None)
+        }
+        Ok(DriveOutcome::Ended(Ending::Completed)) => (Outcome::Failed, None),
+        Ok(DriveOutcome::Ended(Ending::Budget(_))) => (Outcome::Budget, None),
+        Ok(DriveOutcome::Ended(Ending::Cancelled(_))) => (Outcome::Cancelled, None),
         // No node of this graph asks.
-        Ok(RunEnd::Paused(_)) => (Outcome::Error, None),
+        Ok(DriveOutcome::Paused(_)) => (Outcome::Error, None),
         Err(fault) if fault.category == Category::Budget => (Outcome::Budget, Some(fault)),
         Err(fault) => (Outcome::Error, Some(fault)),
     }

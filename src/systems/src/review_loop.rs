@@ -5,8 +5,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`config`], [`roles`] | settings; who plays which role |
-//! | [`brief`] | what code that plays a role gets to know |
+//! | [`config`], [`roles`] | settings; the implementation of each role |
+//! | [`brief`] | the input of a role that is code |
 //! | [`input`], [`attachment`] | what is asked |
 //! | [`decide`] | the decision table |
 //! | [`state`], [`step`], [`message`] | what is known of a question on its way |
@@ -21,41 +21,40 @@ use serde_json::{Value as Json, json};
 
 pub mod attachment;
 pub mod brief;
-mod changes;
-mod channels;
 mod conclude;
 pub mod config;
-mod course;
+mod conversation;
 pub mod decide;
 mod finalize;
 mod graph;
-mod host;
 pub mod input;
 pub mod message;
-mod narrow;
-mod opening;
+mod nodes;
 mod orchestrate;
 pub mod outcome;
 mod parallel;
+mod patch;
 mod progress;
 mod prompt;
 mod reply;
+mod role_schema;
 pub mod roles;
+mod start;
 pub mod state;
 pub mod step;
 
-pub use crate::session::{Luggage, Session};
+pub use crate::session::{Session, UserContext};
 pub use attachment::Attachment;
 pub use brief::{RoleBrief, RoleContext, ToolNote};
 pub use config::Config;
-pub use input::Asked;
-pub use message::{AgentMessage, MessageKind, Party};
+pub use input::QuestionInput;
+pub use message::{AgentMessage, MessageKind, Participant};
 pub use outcome::{Answer, FAILURE_TEXT, Outcome};
-pub use roles::{Actor, Player, Role, Roles};
+pub use roles::{Role, RoleImplementation, RoleModel, Roles};
 pub use state::State;
 pub use step::{StepName, Worker};
 
-use course::Course;
+use start::QuestionStart;
 
 /// A review loop, ready for any number of questions at once.
 ///
@@ -116,12 +115,16 @@ impl ReviewLoop {
     ///
     /// # Errors
     /// Only for a question that cannot be begun, before any model is called:
-    /// the faults of [`Asked::read`], and those of [`ThreadRef::open`]. Whatever
+    /// the faults of [`QuestionInput::read`], and those of [`ThreadRef::open`]. Whatever
     /// happens later is an [`Answer`] with its outcome.
-    pub async fn ask(&self, asked: impl Into<Asked>, session: Session) -> Result<Answer, Fault> {
-        let asked: Asked = asked.into();
+    pub async fn ask(
+        &self,
+        asked: impl Into<QuestionInput>,
+        session: Session,
+    ) -> Result<Answer, Fault> {
+        let asked: QuestionInput = asked.into();
         asked.read()?;
-        self.play(Course::Ask(json!(asked)), session).await
+        self.run(QuestionStart::Ask(json!(asked)), session).await
     }
 
     /// As [`ReviewLoop::ask`], unless the thread of the session holds this very
@@ -132,12 +135,12 @@ impl ReviewLoop {
     /// As [`ReviewLoop::ask`].
     pub async fn ask_once(
         &self,
-        asked: impl Into<Asked>,
+        asked: impl Into<QuestionInput>,
         session: Session,
     ) -> Result<Answer, Fault> {
-        let asked: Asked = asked.into();
+        let asked: QuestionInput = asked.into();
         asked.read()?;
-        self.play(Course::AskOnce(json!(asked)), session).await
+        self.run(QuestionStart::AskOnce(json!(asked)), session).await
     }
 
     /// As [`ReviewLoop::ask_once`], but a question that is over is asked anew.
@@ -146,39 +149,37 @@ impl ReviewLoop {
     /// As [`ReviewLoop::ask`].
     pub async fn ask_again(
         &self,
-        asked: impl Into<Asked>,
+        asked: impl Into<QuestionInput>,
         session: Session,
     ) -> Result<Answer, Fault> {
-        let asked: Asked = asked.into();
+        let asked: QuestionInput = asked.into();
         asked.read()?;
-        self.play(Course::AskAgain(json!(asked)), session).await
+        self.run(QuestionStart::AskAgain(json!(asked)), session).await
     }
 
-    /// Goes on with the question in a thread, after a crash or
-    /// a cancellation: nothing that was stored is done again. One that is over
-    /// is answered with what it came to. Its time begins anew, and the trace has
-    /// what happens from now on.
+    /// Resumes the question in a thread, after a crash or a cancellation: no
+    /// stored step runs again. A question that has ended returns its answer.
+    /// Its time limit starts anew, and the trace has the events from now on.
     ///
     /// # Errors
     /// `thread_empty` if there is no question, `review_state_corrupt` if what
     /// is there does not hold together, and the faults of [`ThreadRef::open`].
-    pub async fn go_on(
+    pub async fn resume(
         &self,
         place: Arc<dyn ThreadRef>,
         session: Session,
     ) -> Result<Answer, Fault> {
-        self.play(Course::GoOn, Session { place: Some(place), ..session }).await
+        self.run(QuestionStart::Resume, Session { place: Some(place), ..session }).await
     }
 
-    /// Goes on with a question where its state says it stands: at the step
-    /// that was done last.
+    /// Continues a question from a state, after the step that was done last.
     ///
     /// # Errors
     /// A `State` fault `review_state_corrupt` if the state does not hold
     /// together, and the faults of [`ThreadRef::open`].
-    pub async fn resume(&self, state: &State, session: Session) -> Result<Answer, Fault> {
+    pub async fn resume_from(&self, state: &State, session: Session) -> Result<Answer, Fault> {
         state.check().map_err(corrupt)?;
-        self.play(Course::State(json!(state)), session).await
+        self.run(QuestionStart::State(json!(state)), session).await
     }
 }
 

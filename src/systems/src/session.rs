@@ -8,7 +8,7 @@ use antiphon_core::budget::Limits;
 use antiphon_runtime::{CancellationToken, Clock, ThreadRef, Watcher};
 
 /// What a caller sends along with a question for roles that are its own code.
-pub type Luggage = Arc<dyn Any + Send + Sync>;
+pub type UserContext = Arc<dyn Any + Send + Sync>;
 
 /// What one question needs from outside.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub struct Session {
     /// Cancels the question.
     pub stop: Option<CancellationToken>,
     /// For roles that are the caller's own code.
-    pub luggage: Option<Luggage>,
+    pub user_context: Option<UserContext>,
     /// The thread that the question is kept in.
     pub place: Option<Arc<dyn ThreadRef>>,
 }
@@ -42,7 +42,7 @@ impl Session {
             limits: Limits::default(),
             watchers: Vec::new(),
             stop: None,
-            luggage: None,
+            user_context: None,
             place: None,
         }
     }

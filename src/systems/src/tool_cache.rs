@@ -20,11 +20,11 @@ use serde_json::{Map, Value as Json, json};
 /// writes to the state, so that a run which goes on elsewhere knows it too.
 #[derive(Debug, Default)]
 pub struct ToolCache {
-    langgraph_thread: Mutex<Shelf>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Entries {
     /// Whoever has the lock makes the call that others wait for.
     results: BTreeMap<String, Arc<tokio::sync::Mutex<Option<Json>>>>,
     unsaved: Map<String, Json>,
@@ -39,13 +39,13 @@ impl ToolCache {
 
     /// What an earlier drive of the run has saved; nothing if that is none.
     pub fn of(saved: Option<&Json>) -> Arc<Self> {
-        let mut langgraph_thread = Shelf::default();
+        let mut entries = Entries::default();
         for (key, value) in saved.and_then(Json::as_object).into_iter().flatten() {
-            langgraph_thread.size += size(key, value);
+            entries.size += size(key, value);
             let result = tokio::sync::Mutex::new(Some(value.clone()));
-            langgraph_thread.results.insert(key.clone(), Arc::new(result));
+            entries.results.insert(key.clone(), Arc::new(result));
         }
-        Arc::new(Self { langgraph_thread: Mutex::new(langgraph_thread) })
+        Arc::new(Self { entries: Mutex::new(entries) })
     }
 
     /// Whether calls of a tool may be answered from a cache: what it says
@@ -65,37 +65,37 @@ impl ToolCache {
         if !Self::takes(tool.spec()) {
             return tool;
         }
-        Arc::new(Cached { tool, cache: Arc::clone(self), scope: scope.to_owned(), notes })
+        Arc::new(CachedTool { tool, cache: Arc::clone(self), scope: scope.to_owned(), notes })
     }
 
     /// What has come since the last call, by a key that stands for the call.
     pub fn take_unsaved(&self) -> Map<String, Json> {
-        std::mem::take(&mut self.langgraph_thread().unsaved)
+        std::mem::take(&mut self.entries().unsaved)
     }
 
     fn place(&self, key: &str) -> Arc<tokio::sync::Mutex<Option<Json>>> {
-        Arc::clone(self.langgraph_thread().results.entry(key.to_owned()).or_default())
+        Arc::clone(self.entries().results.entry(key.to_owned()).or_default())
     }
 
     /// Whether there is room for a result; it is to be saved then.
     fn admit(&self, key: &str, value: &Json) -> bool {
         let size = size(key, value);
-        let mut langgraph_thread = self.langgraph_thread();
-        let fits = size <= Self::LARGEST && langgraph_thread.size + size <= Self::ROOM;
+        let mut entries = self.entries();
+        let fits = size <= Self::LARGEST && entries.size + size <= Self::ROOM;
         if fits {
-            langgraph_thread.size += size;
-            langgraph_thread.unsaved.insert(key.to_owned(), value.clone());
+            entries.size += size;
+            entries.unsaved.insert(key.to_owned(), value.clone());
         }
         fits
     }
 
-    fn langgraph_thread(&self) -> MutexGuard<'_, Shelf> {
-        self.langgraph_thread.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A tool whose results are kept.
-struct Cached {
+struct CachedTool {
     tool: Arc<dyn Tool>,
     cache: Arc<ToolCache>,
     scope: String,
@@ -103,7 +103,7 @@ struct Cached {
 }
 
 #[async_trait]
-impl Tool for Cached {
+impl Tool for CachedTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }

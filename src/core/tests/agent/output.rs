@@ -31,8 +31,9 @@ fn a_reply_that_fits_is_the_value() {
     assert!(play.of_kind(EventKind::OutputRepaired).is_empty());
 }
 
+/// EN-04 of `docs/engine.md`.
 #[test]
-fn e04_a_reply_in_a_fence_needs_no_second_question_and_the_trace_says_so() {
+fn a_reply_in_a_fence_needs_no_second_question_and_the_trace_says_so() {
     let fenced = "Here it is:\n```json\n{\"count\": \"3\"}\n```\nBye.";
     let mut play = agent(typed(AgentSpec::default()), vec![says(fenced)]);
     let state = play.complete();
@@ -42,8 +43,9 @@ fn e04_a_reply_in_a_fence_needs_no_second_question_and_the_trace_says_so() {
     assert_eq!(repaired[0].data["coerced"], json!(["/count"]));
 }
 
+/// EN-06 of `docs/engine.md`.
 #[test]
-fn e06_a_reply_that_does_not_fit_is_asked_for_once_more_with_the_place() {
+fn a_reply_that_does_not_fit_is_asked_for_once_more_with_the_place() {
     let replies = vec![says(r#"{"count": []}"#), says(r#"{"count": 4}"#)];
     let mut play = agent(typed(AgentSpec::default()), replies);
     assert_eq!(play.complete()["value"], json!({"count": 4}));
@@ -54,8 +56,9 @@ fn e06_a_reply_that_does_not_fit_is_asked_for_once_more_with_the_place() {
     assert_eq!(asked[1].messages[2].content, r#"{"count": []}"#, "with the reply in question");
 }
 
+/// EN-06 of `docs/engine.md`.
 #[test]
-fn e06_a_second_reply_that_does_not_fit_is_the_nodes_failure() {
+fn a_second_reply_that_does_not_fit_is_the_nodes_failure() {
     let mut graph = graph(typed(AgentSpec::default()));
     graph.on_error_record("agent", ChannelId(4));
     let script = script(vec![says("no"), says("still no")], |_| panic!("it has no tools"));
@@ -64,8 +67,9 @@ fn e06_a_second_reply_that_does_not_fit_is_the_nodes_failure() {
     assert_eq!(requests(&play).len(), 2);
 }
 
+/// EN-07 of `docs/engine.md`.
 #[test]
-fn e07_without_second_questions_the_first_reply_decides() {
+fn without_second_questions_the_first_reply_decides() {
     let spec = AgentSpec { max_reasks: 0, ..AgentSpec::default() };
     let mut play = agent(typed(spec), vec![says("no")]);
     assert_eq!(play.fails().category, Category::ModelOutput);

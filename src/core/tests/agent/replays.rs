@@ -58,8 +58,9 @@ fn after(play: &Play, name: &str, came: bool) -> usize {
     found.unwrap().0 + 1
 }
 
+/// EN-23 of `docs/engine.md`.
 #[test]
-fn a23_after_the_first_tool_of_two_it_is_not_called_again_nor_the_model_asked() {
+fn after_the_first_tool_of_two_it_is_not_called_again_nor_the_model_asked() {
     let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
     let mut play = stored(&graph, script.clone());
     let state = play.complete();
@@ -125,8 +126,9 @@ fn a_tool_that_changes_something_is_stored_before_it_is_called() {
     assert_eq!(invocations(&play).len(), 1);
 }
 
+/// EN-12 of `docs/engine.md`.
 #[test]
-fn e12_a_tool_of_which_nobody_knows_what_came_fails_the_agent() {
+fn a_tool_of_which_nobody_knows_what_came_fails_the_agent() {
     let (graph, script, called) = two(vec![tool("one", External), tool("two", External)]);
     let mut play = stored(&graph, script.clone());
     play.complete();

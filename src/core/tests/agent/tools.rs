@@ -18,8 +18,9 @@ use super::model::{
 };
 use crate::support::{BEGIN, Play, ms, play};
 
+/// EN-19 of `docs/engine.md`.
 #[test]
-fn e19_an_unknown_tool_gives_the_model_an_error_and_counts() {
+fn an_unknown_tool_gives_the_model_an_error_and_counts() {
     let mut play = agent(with(vec![tool("one", Read)]), vec![asks(&["none", "one"]), says("done")]);
     let state = play.complete();
     assert_eq!(state["uses"], json!([["none", false], ["one", true]]));
@@ -150,8 +151,9 @@ fn the_time_of_a_tool_that_waits_for_its_turn_does_not_run() {
     assert_eq!(play.now, BEGIN + ms(240));
 }
 
+/// EN-10 of `docs/engine.md`.
 #[test]
-fn e10_a_tool_gets_the_soonest_deadline_of_all_that_is_around_it() {
+fn a_tool_gets_the_soonest_deadline_of_all_that_is_around_it() {
     let mut slow = tool("one", Read);
     slow.spec.timeout = Some(ms(10_000));
     let mut outer = crate::support::nested("sub", graph(with(vec![slow])).build().unwrap());

@@ -92,8 +92,9 @@ fn a_call_that_has_come_to_an_end_is_not_made_again() {
     assert_eq!(world.done(), ["one", "two", "two"], "the second had not been begun");
 }
 
+/// EN-12 of `docs/engine.md`.
 #[test]
-fn e12_a_call_of_which_nobody_knows_what_came_is_not_made_again() {
+fn a_call_of_which_nobody_knows_what_came_is_not_made_again() {
     let graph = chain(&["a"]).build().unwrap();
     let world = World::default();
     let script = Script::new().node("a", world.node(&["one", "two"]));

@@ -11,8 +11,9 @@ use serde_json::json;
 
 use crate::support::{Play, Script, chain, fan, ms, options, play};
 
+/// EN-17 of `docs/engine.md`.
 #[test]
-fn e17_cancelling_a_fan_out_stops_all_branches_and_commits_the_ending() {
+fn cancelling_a_fan_out_stops_all_branches_and_commits_the_ending() {
     let names: Vec<String> = (0..8).map(|place| format!("n{place}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let graph = fan(&names, &[("log", Reducer::Append)]).build().unwrap();

@@ -26,21 +26,24 @@ fn is_conflict(fault: &Fault) {
     assert!(fault.message.contains("`a` and `b`") && fault.message.ends_with('x'));
 }
 
+/// EN-01 of `docs/engine.md`.
 #[test]
-fn e01_different_values_for_one_set_channel_name_both_writers() {
+fn different_values_for_one_set_channel_name_both_writers() {
     let mut play = two(Reducer::Set, Semantics::default(), json!(1), json!(2));
     is_conflict(&play.fails());
     assert_eq!(play.state(), json!({}), "neither is written");
 }
 
+/// EN-01 of `docs/engine.md`.
 #[test]
-fn e01_equal_json_for_one_set_channel_is_allowed() {
+fn equal_json_for_one_set_channel_is_allowed() {
     let mut play = two(Reducer::Set, Semantics::default(), json!({"k": [1]}), json!({"k": [1]}));
     assert_eq!(play.complete(), json!({"x": {"k": [1]}}));
 }
 
+/// EN-01 of `docs/engine.md`.
 #[test]
-fn e01_an_exclusive_graph_takes_no_two_writers_even_if_they_agree() {
+fn an_exclusive_graph_takes_no_two_writers_even_if_they_agree() {
     let semantics = Semantics { exclusive: true, ..Semantics::default() };
     is_conflict(&two(Reducer::Set, semantics, json!(1), json!(1)).fails());
 }
@@ -52,8 +55,9 @@ fn the_conflict_is_named_in_the_same_order_whoever_ends_first() {
     is_conflict(&play.fails());
 }
 
+/// EN-01 of `docs/engine.md`.
 #[test]
-fn e01_two_writers_of_fields_must_agree_on_each_that_both_write() {
+fn two_writers_of_fields_must_agree_on_each_that_both_write() {
     let (one, other) = (json!({"k": 1, "a": 1}), json!({"k": 2, "b": 2}));
     let fault = two(Reducer::Fields, Semantics::default(), one.clone(), other).fails();
     assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_conflict"));

@@ -195,8 +195,9 @@ fn an_agent_without_tools_asks_its_model_once() {
     assert_eq!((spent.model_calls, spent.usage.input_tokens), (1, 10));
 }
 
+/// EN-18 of `docs/engine.md`.
 #[test]
-fn e18_agents_spend_the_runs_calls_of_the_model() {
+fn agents_spend_the_runs_calls_of_the_model() {
     let mut graph = chain(&[]);
     let mut before = START.to_owned();
     let names = ["one", "two", "three", "four", "five"];

@@ -31,8 +31,9 @@ fn five(on_budget: bool) -> (Arc<Graph<Value>>, Script) {
     (graph.build().unwrap(), script.writes("wrap up", "log", json!("wrapped up")))
 }
 
+/// EN-18 of `docs/engine.md`.
 #[test]
-fn e18_three_calls_of_five_lead_to_the_budget_edge_after_the_third() {
+fn three_calls_of_five_lead_to_the_budget_edge_after_the_third() {
     let (graph, script) = five(true);
     let limits = Limits { model_calls: Some(3), ..Limits::default() };
     let mut play = Play::new(&graph, script, json!({}), limits);

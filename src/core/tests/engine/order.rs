@@ -14,8 +14,9 @@ const FINISHES: [Finish; 5] = [
     Finish::Shuffled(3),
 ];
 
+/// EN-02 of `docs/engine.md`.
 #[test]
-fn e02_parallel_appends_come_in_branch_order_whoever_ends_first() {
+fn parallel_appends_come_in_branch_order_whoever_ends_first() {
     let graph = fan(&["zoe", "adam", "mia"], &[("log", Reducer::Append)]).build().unwrap();
     for finish in FINISHES {
         let script = ["zoe", "adam", "mia"]
@@ -27,8 +28,9 @@ fn e02_parallel_appends_come_in_branch_order_whoever_ends_first() {
     }
 }
 
+/// EN-02 of `docs/engine.md`.
 #[test]
-fn e02_a_graph_may_order_its_writes_by_name() {
+fn a_graph_may_order_its_writes_by_name() {
     let mut graph = fan(&["zoe", "adam", "mia"], &[("log", Reducer::Append)]);
     graph.semantics(Semantics { order: MergeOrder::ByName, ..Semantics::default() });
     let graph = graph.build().unwrap();
@@ -41,8 +43,9 @@ fn e02_a_graph_may_order_its_writes_by_name() {
     assert_eq!(play.started, ["adam", "mia", "zoe"]);
 }
 
+/// EN-14 of `docs/engine.md`.
 #[test]
-fn e14_seq_has_no_gaps_over_eight_branches_and_ten_thousand_events() {
+fn seq_has_no_gaps_over_eight_branches_and_ten_thousand_events() {
     let mut graph = chain(&["hub"]);
     let names: Vec<String> = (0..8).map(|place| format!("n{place}")).collect();
     for name in &names {

@@ -25,8 +25,9 @@ fn answer(play: &mut Play, question: &Question<Value>, value: Value) {
     play.run.answer(&question.id, value, play.now).unwrap();
 }
 
+/// EN-22 of `docs/engine.md`.
 #[test]
-fn e22_a_question_pauses_the_run_and_an_answer_continues_it() {
+fn a_question_pauses_the_run_and_an_answer_continues_it() {
     let graph = chain(&["a", "b"]).build().unwrap();
     let mut play = play(&graph, Script::new().node("a", asks(1)));
     let asked = play.pauses();

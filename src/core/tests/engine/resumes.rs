@@ -25,8 +25,9 @@ fn left(graph: &Arc<Graph<Value>>, play: &Play) -> RecoveredRun<Value> {
     memory
 }
 
+/// EN-11 of `docs/engine.md`.
 #[test]
-fn e11_what_was_committed_is_not_run_again() {
+fn what_was_committed_is_not_run_again() {
     let graph = chain(&["a", "b", "c"]).build().unwrap();
     let script = ["a", "b", "c"]
         .iter()
@@ -64,8 +65,9 @@ fn only_what_failed_is_run_again() {
     assert_eq!(resumed.started, ["b"]);
 }
 
+/// EN-22 of `docs/engine.md`.
 #[test]
-fn e22_a_question_is_open_again_and_its_answer_is_kept() {
+fn a_question_is_open_again_and_its_answer_is_kept() {
     let graph = fan(&["asks", "works"], &[("log", Reducer::Append)]).build().unwrap();
     let script =
         Script::new().writes("works", "log", json!("done")).node("asks", |call| {

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::support::{Script, chain, choose, name, play, send};
 
+/// EN-03 of `docs/engine.md`.
 #[test]
-fn e03_an_undeclared_target_is_found_when_the_graph_is_built() {
+fn an_undeclared_target_is_found_when_the_graph_is_built() {
     let mut graph = chain(&["a"]);
     graph.edge("a", "nowhere");
     let error = graph.build().unwrap_err();
@@ -18,16 +19,18 @@ fn e03_an_undeclared_target_is_found_when_the_graph_is_built() {
     assert_eq!(error.code(), "graph_invalid");
 }
 
+/// EN-03 of `docs/engine.md`.
 #[test]
-fn e03_a_label_of_a_branch_must_lead_to_a_node_when_the_graph_is_built() {
+fn a_label_of_a_branch_must_lead_to_a_node_when_the_graph_is_built() {
     let mut graph = chain(&["a"]);
     graph.branch("a", "which", 0, Some(&[("yes", "a"), ("no", "nowhere")]));
     let error = graph.build().unwrap_err();
     assert_eq!(error, GraphError::UnknownTarget("a".into(), "nowhere".into()));
 }
 
+/// EN-03 of `docs/engine.md`.
 #[test]
-fn e03_an_undeclared_target_at_run_time_is_a_state_fault_with_a_trace() {
+fn an_undeclared_target_at_run_time_is_a_state_fault_with_a_trace() {
     let mut graph = chain(&["a"]);
     graph.branch("a", "which", 0, Some(&[("yes", "a"), ("no", END)]));
     let script = Script::new().router(0, |_| choose([name("maybe")]));

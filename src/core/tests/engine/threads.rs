@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use crate::engine::random::Plan;
 use crate::support::{Finish, Play, options};
 
+/// EN-20 of `docs/engine.md`.
 #[test]
-fn e20_one_graph_run_from_eight_threads_gives_what_eight_runs_in_a_row_give() {
+fn one_graph_run_from_eight_threads_gives_what_eight_runs_in_a_row_give() {
     let plan = Plan::sample();
     let graph = plan.graph();
     let run = |seed: u64| -> (Value, usize) {

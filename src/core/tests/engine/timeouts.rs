@@ -23,8 +23,9 @@ fn wall(time: Duration) -> Limits {
     Limits { wall_time: Some(time), ..Limits::default() }
 }
 
+/// EN-09 of `docs/engine.md`.
 #[test]
-fn e09_a_node_that_takes_too_long_is_cancelled_and_its_caller_is_freed() {
+fn a_node_that_takes_too_long_is_cancelled_and_its_caller_is_freed() {
     let mut graph = chain(&[]);
     timed(ms(100), &mut graph);
     let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
@@ -36,8 +37,9 @@ fn e09_a_node_that_takes_too_long_is_cancelled_and_its_caller_is_freed() {
     assert_eq!(play.of_kind(EventKind::Error).len(), 1);
 }
 
+/// EN-09 of `docs/engine.md`.
 #[test]
-fn e09_a_late_answer_changes_nothing() {
+fn a_late_answer_changes_nothing() {
     let mut graph = chain(&[]);
     timed(ms(100), &mut graph);
     graph.on_error_goto("a", "b", None);
@@ -71,8 +73,9 @@ fn a_time_out_is_tried_again_by_the_nodes_policy_with_a_new_deadline() {
     assert_eq!(play.cancelled.len(), 2);
 }
 
+/// EN-10 of `docs/engine.md`.
 #[test]
-fn e10_a_task_gets_the_runs_deadline_if_that_is_sooner_than_its_own() {
+fn a_task_gets_the_runs_deadline_if_that_is_sooner_than_its_own() {
     let mut graph = chain(&[]);
     timed(Duration::from_secs(10), &mut graph);
     let graph = graph.build().unwrap();
@@ -84,8 +87,9 @@ fn e10_a_task_gets_the_runs_deadline_if_that_is_sooner_than_its_own() {
     }
 }
 
+/// EN-10 of `docs/engine.md`.
 #[test]
-fn e10_a_task_gets_the_soonest_deadline_of_all_that_is_around_it() {
+fn a_task_gets_the_soonest_deadline_of_all_that_is_around_it() {
     let inner = chain(&["deep"]).build().unwrap();
     let mut graph = chain(&[]);
     let mut node = nested("a", inner);

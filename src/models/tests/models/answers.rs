@@ -49,7 +49,7 @@ pub(crate) fn counts() -> String {
     json!({"model": "m-1-2026", "choices": [], "usage": usage}).to_string()
 }
 
-/// `ModelSettings` for `server`, with a key and a single attempt.
+/// Settings for `server`, with a key and a single attempt.
 pub(crate) fn settings(server: &Server) -> ModelSettings {
     ModelSettings {
         base_url: Some(server.url("/v1")),

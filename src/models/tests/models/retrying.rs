@@ -90,8 +90,9 @@ async fn nobody_waits_for_a_day() {
     assert_eq!(took, Duration::ZERO);
 }
 
+/// EN-08 of `docs/engine.md`.
 #[tokio::test]
-async fn e08_rate_limit_hint_is_honoured() {
+async fn rate_limit_hint_is_honoured() {
     let limited = fails(429, "", "slow down").header("retry-after", "2");
     let server = Server::start([limited, says("42")]).await;
     let retry = RetryPolicy { jitter: Jitter::None, ..RetryPolicy::default() };

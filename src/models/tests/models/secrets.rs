@@ -1,4 +1,4 @@
-//! E16: a key never shows, whatever a server does with it.
+//! EN-16: a key never shows, whatever a server does with it.
 
 use antiphon_models::endpoint::Endpoint;
 use antiphon_models::{ModelName, ModelSettings, OpenAiChat};
@@ -7,8 +7,9 @@ use antiphon_net::HttpClient;
 use crate::answers::{KEY, ask, ask_streamed, cx, fails, opened, question, streams};
 use crate::server::{Answer, Server};
 
+/// EN-16 of `docs/engine.md`.
 #[tokio::test]
-async fn e16_a_key_echoed_by_a_server_is_in_no_fault() {
+async fn a_key_echoed_by_a_server_is_in_no_fault() {
     let words = format!("key {KEY} and sk-test-0123… and Bearer {KEY}");
     let answers = || {
         [
@@ -29,8 +30,9 @@ async fn e16_a_key_echoed_by_a_server_is_in_no_fault() {
     assert!(!format!("{fault} {fault:?}").contains("sk-test"));
 }
 
+/// EN-16 of `docs/engine.md`.
 #[tokio::test]
-async fn e16_settings_endpoints_and_models_print_no_key() {
+async fn settings_endpoints_and_models_print_no_key() {
     let server = Server::start([]).await;
     let settings = ModelSettings {
         headers: [("x-other".to_owned(), KEY.into())].into(),
@@ -43,8 +45,9 @@ async fn e16_settings_endpoints_and_models_print_no_key() {
     assert!(all.contains("***") && !all.contains("sk-test"), "{all}");
 }
 
+/// EN-16 of `docs/engine.md`.
 #[tokio::test]
-async fn e16_a_key_in_the_address_is_in_no_fault() {
+async fn a_key_in_the_address_is_in_no_fault() {
     let server = Server::start([fails(404, "", &format!("no such path: /v1?key={KEY}"))]).await;
     let mut settings = crate::answers::settings(&server);
     settings.base_url = settings.base_url.map(|base| format!("{base}?key={KEY}"));

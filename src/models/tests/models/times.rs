@@ -69,8 +69,9 @@ async fn a_request_can_only_shorten_the_time_out() {
     }
 }
 
+/// EN-10 of `docs/engine.md`.
 #[tokio::test]
-async fn e10_a_deadline_shorter_than_the_own_time_out_counts() {
+async fn a_deadline_shorter_than_the_own_time_out_counts() {
     let server = Server::start([silent()]).await;
     let clock = Arc::new(ManualClock::default());
     let mut cx = CallContext::new(clock.clone());

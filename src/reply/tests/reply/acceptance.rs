@@ -21,8 +21,9 @@ fn critic() -> CompiledSchema {
     }))
 }
 
+/// EN-04 of `docs/engine.md`.
 #[test]
-fn e04_fenced_reply_with_prose_parses_without_reask() {
+fn fenced_reply_with_prose_parses_without_reask() {
     let text = "Here is what you asked for:\n\n```json\n{\"verdict\": \"approve\"}\n```\nCheers!";
     let reading = critic().parse(text).unwrap();
     assert_eq!(reading.value, json!({"verdict": "approve"}));
@@ -31,15 +32,17 @@ fn e04_fenced_reply_with_prose_parses_without_reask() {
     assert!(!reading.repaired());
 }
 
+/// EN-05 of `docs/engine.md`.
 #[test]
-fn e05_repair_keeps_urls() {
+fn repair_keeps_urls() {
     let reading = any_object().parse(r#"{"a": "http://x.y/z", }"#).unwrap();
     assert_eq!(reading.value, json!({"a": "http://x.y/z"}));
     assert_eq!(reading.level, ParseLevel::Repaired);
 }
 
+/// EN-06 of `docs/engine.md`.
 #[test]
-fn e06_a_violation_names_the_path_of_the_error() {
+fn a_violation_names_the_path_of_the_error() {
     let plan = shape(json!({
         "type": "object",
         "properties": {"steps": {"type": "array", "items": {
@@ -61,8 +64,9 @@ fn e06_a_violation_names_the_path_of_the_error() {
     assert!(fault.details["raw"].as_str().unwrap().starts_with(r#"{"steps""#));
 }
 
+/// RL-11 of `docs/systems/review-loop.md`.
 #[test]
-fn a11_a_verdict_in_capitals_is_a_verdict() {
+fn a_verdict_in_capitals_is_a_verdict() {
     let reading = critic().parse(r#"{"verdict": " APPROVE "}"#).unwrap();
     assert_eq!(reading.value, json!({"verdict": "approve"}));
     assert_eq!(reading.coerced, ["/verdict"]);
@@ -74,8 +78,9 @@ fn a11_a_verdict_in_capitals_is_a_verdict() {
         && error.found == r#""maybe""#));
 }
 
+/// RL-12 of `docs/systems/review-loop.md`.
 #[test]
-fn a12_a_rejection_needs_feedback() {
+fn a_rejection_needs_feedback() {
     for text in [r#"{"verdict": "reject", "feedback": ""}"#, r#"{"verdict": "reject"}"#] {
         let unreadable = critic().parse(text).unwrap_err();
         assert_eq!(unreadable.errors.len(), 1, "{text}");
@@ -88,14 +93,16 @@ fn a12_a_rejection_needs_feedback() {
     assert_eq!(unreadable.errors[0].expected, "text that is not empty");
 }
 
+/// RL-13 of `docs/systems/review-loop.md`.
 #[test]
-fn a13_a_plan_in_a_fence_amid_prose_is_read() {
+fn a_plan_in_a_fence_amid_prose_is_read() {
     let reading = any_object().parse("Sure.\n```\n{\"steps\": [1]}\n```\nDone.").unwrap();
     assert_eq!((reading.value, reading.level), (json!({"steps": [1]}), ParseLevel::Fenced));
 }
 
+/// RL-14 of `docs/systems/review-loop.md`.
 #[test]
-fn a14_a_missing_field_is_named() {
+fn a_missing_field_is_named() {
     let plan = shape(json!({"type": "object", "required": ["expert_steps"]}));
     let unreadable = plan.parse("{}").unwrap_err();
     assert!(unreadable.feedback().contains("`/expert_steps`"));

@@ -201,7 +201,7 @@ impl NodeCall {
                     seed,
                     ..self.cx.clone()
                 };
-                let judged = tool.approve(arguments, &cx).await.map(kept);
+                let judged = tool.approve(arguments, &cx).await.map(stored_verdict);
                 asked.end(&due, || judged.clone()).await?;
                 judged?
             }
@@ -219,9 +219,9 @@ impl NodeCall {
     }
 }
 
-/// What is stored of a judgement: true, or why not.
-fn kept(judgement: HostVerdict) -> CallOutcome<Json> {
-    CallOutcome::Json(match judgement {
+/// A verdict as it is stored: true, or why not.
+fn stored_verdict(verdict: HostVerdict) -> CallOutcome<Json> {
+    CallOutcome::Json(match verdict {
         HostVerdict::Approve => Json::Bool(true),
         HostVerdict::Refuse(reason) => reason.map_or(Json::Null, Json::String),
     })

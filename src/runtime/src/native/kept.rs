@@ -5,7 +5,7 @@ use antiphon_core::run::Run;
 use antiphon_core::{Fault, Time};
 use serde_json::Value as Json;
 
-use super::RunEnd;
+use super::DriveOutcome;
 use crate::store::StoreFuture;
 use crate::thread_ref::ThreadLease;
 
@@ -83,7 +83,10 @@ impl RunCommitter {
     }
 
     /// Where the run rests, once its thread says so too.
-    pub(super) async fn rest(&mut self, rest: Result<RunEnd, Fault>) -> Result<RunEnd, Fault> {
+    pub(super) async fn rest(
+        &mut self,
+        rest: Result<DriveOutcome, Fault>,
+    ) -> Result<DriveOutcome, Fault> {
         let closed = match self.hold.take() {
             Some(hold) => hold.close().await,
             None => Ok(()),

@@ -17,7 +17,7 @@ use super::children::{TaskAnswer, TaskSet};
 use super::contain::HostRules;
 use super::kept::RunCommitter;
 use super::work::{CallServices, may_hang};
-use super::{Driver, RunEnd};
+use super::{DriveOutcome, Driver};
 use crate::host::{CallAdmission, Host, TaskSignal, cancelled};
 use crate::store::StoreFuture as Stored;
 
@@ -55,7 +55,7 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
         }
     }
 
-    pub(super) async fn drive(mut self) -> Result<RunEnd, Fault> {
+    pub(super) async fn drive(mut self) -> Result<DriveOutcome, Fault> {
         loop {
             self.heed_stop();
             let now = self.driver.clock.now();
@@ -73,9 +73,11 @@ impl<'d, H: Host + ?Sized + 'static> Session<'d, H> {
                 Effect::Commit(commit) => self.kept.keep(self.run, &commit, now),
                 Effect::Wait(until) => self.wait(until).await?,
                 Effect::Paused(questions) => {
-                    return self.kept.rest(Ok(RunEnd::Paused(questions))).await;
+                    return self.kept.rest(Ok(DriveOutcome::Paused(questions))).await;
                 }
-                Effect::Done(ending) => return self.kept.rest(Ok(RunEnd::Ended(ending))).await,
+                Effect::Done(ending) => {
+                    return self.kept.rest(Ok(DriveOutcome::Ended(ending))).await;
+                }
                 Effect::Failed(fault) => return self.kept.rest(Err(fault)).await,
             }
         }

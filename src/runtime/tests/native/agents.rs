@@ -13,7 +13,7 @@ use antiphon_core::event::EventKind::{
 use antiphon_core::graph::{END, NodePolicy, START};
 use antiphon_core::run::{Options, Run};
 use antiphon_core::task::TaskOutcome;
-use antiphon_runtime::{Clock, Driver, RunEnd};
+use antiphon_runtime::{Clock, DriveOutcome, Driver};
 use serde_json::json;
 
 use crate::support::script::{Script, calls, says};
@@ -40,7 +40,7 @@ async fn an_agent_asks_its_tools_and_concludes() {
     let options = Options { events: true, ..Options::default() };
     let mut run = Run::new(graph, vec![question], options, clock.now());
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!("half a million"));
     let asked = script.asked.lock().unwrap();
     assert_eq!(asked[0].messages[0].content, "How many?");
@@ -69,8 +69,9 @@ async fn an_agent_asks_its_tools_and_concludes() {
     assert_eq!(of_agent, expected);
 }
 
+/// EN-19 of `docs/engine.md`.
 #[tokio::test]
-async fn e19_an_unknown_tool_is_an_error_result_and_counts() {
+async fn an_unknown_tool_is_an_error_result_and_counts() {
     let clock = clock();
     let known = tool("population", None, |_, _| async { Ok(json!(1)) });
     let tools = vec![declared(&known)];
@@ -83,7 +84,7 @@ async fn e19_an_unknown_tool_is_an_error_result_and_counts() {
     let host = Parts::default().model(script.clone()).tool("population", known);
     let mut run = run(&graph, &clock);
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!("I do not know"));
     let asked = script.asked.lock().unwrap();
     let told = asked[1].messages.last().unwrap();
@@ -108,7 +109,7 @@ async fn a_tool_decides_about_its_calls_before_they_are_made() {
     let host = Parts::default().model(script.clone()).tool("visit", visit);
     let mut run = run(&graph, &clock);
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     let asked = script.asked.lock().unwrap();
     let results: Vec<_> = asked[1].messages.iter().filter(|m| m.role == Role::Tool).collect();
     assert!(results[0].content.ends_with(": only Lyon"), "{}", results[0].content);

@@ -6,7 +6,7 @@ use antiphon_core::effect::Ending;
 use antiphon_core::graph::START;
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::{Clock, Driver, RunEnd};
+use antiphon_runtime::{Clock, DriveOutcome, Driver};
 use serde_json::json;
 
 use crate::support::{Parts, clock, graph, held, run, wrote};
@@ -31,14 +31,14 @@ async fn a_paused_run_goes_on_with_the_answer() {
     let mut run = run(&graph, &clock);
     let driver = Driver::new(Arc::new(host), clock.clone());
     for (question, answer) in [("your name?", json!("Ada")), ("your age?", json!(36))] {
-        let Ok(RunEnd::Paused(questions)) = driver.run(&mut run).await else {
+        let Ok(DriveOutcome::Paused(questions)) = driver.run(&mut run).await else {
             panic!("it did not ask: {question}");
         };
         let [asked] = questions.as_slice() else { panic!("{questions:?}") };
         assert_eq!((&asked.value, &asked.path[..]), (&json!(question), &["ask".to_owned()][..]));
         run.answer(&asked.id, answer, clock.now()).unwrap();
     }
-    assert_eq!(driver.run(&mut run).await, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(driver.run(&mut run).await, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!(["Ada", 36]));
     assert_eq!(held(&run, "log"), json!(["beside"]));
 }

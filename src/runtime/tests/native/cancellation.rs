@@ -8,7 +8,7 @@ use antiphon_core::graph::{Graph, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
-use antiphon_runtime::{CancellationToken, Clock, Driver, RunEnd};
+use antiphon_runtime::{CancellationToken, Clock, DriveOutcome, Driver};
 use serde_json::{Value as Json, json};
 
 use crate::support::guard::Alive;
@@ -35,8 +35,9 @@ fn endless(alive: &Alive) -> (Arc<Graph<Json>>, Parts) {
     (graph.build().unwrap(), host)
 }
 
+/// EN-17 of `docs/engine.md`.
 #[tokio::test]
-async fn e17_a_pulled_handle_stops_all_branches() {
+async fn a_pulled_handle_stops_all_branches() {
     let (clock, alive, stop) = (clock(), Alive::default(), CancellationToken::new());
     let (graph, host) = endless(&alive);
     let mut run = run_with(&graph, &clock, Options { commits: true, ..Options::default() });
@@ -47,21 +48,22 @@ async fn e17_a_pulled_handle_stops_all_branches() {
         stop.stop("another reason");
     };
     let (rest, ()) = tokio::join!(driver.run(&mut run), pull);
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Cancelled("enough".into()))));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Cancelled("enough".into()))));
     assert_eq!(alive.ended(), NAMES.len());
     let events = run.take_events();
     let last = events.last().unwrap();
     assert_eq!((last.kind, &last.data["outcome"]), (EventKind::RunFinished, &json!("cancelled")));
 }
 
+/// EN-17 of `docs/engine.md`.
 #[tokio::test]
-async fn e17_a_handle_that_was_pulled_before_stops_a_run_at_once() {
+async fn a_handle_that_was_pulled_before_stops_a_run_at_once() {
     let (clock, alive, stop) = (clock(), Alive::default(), CancellationToken::new());
     let (graph, host) = endless(&alive);
     stop.stop("never mind");
     let mut run = run(&graph, &clock);
     let rest = Driver::new(Arc::new(host), clock).stop_on(&stop).run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Cancelled("never mind".into()))));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Cancelled("never mind".into()))));
     assert_eq!(alive.begun(), 0);
 }
 
@@ -97,7 +99,7 @@ async fn a_dropped_driver_stops_everything_and_the_run_can_still_be_cancelled() 
     assert_eq!((fault.category, &*fault.code), (Category::Internal, "run_abandoned"));
     run.cancel("its driver is gone", clock.now());
     let rest = driver.run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Cancelled("its driver is gone".into()))));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Cancelled("its driver is gone".into()))));
 }
 
 #[tokio::test]

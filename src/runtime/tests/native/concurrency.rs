@@ -7,7 +7,7 @@ use antiphon_core::budget::{Dimension, Limits};
 use antiphon_core::effect::Ending;
 use antiphon_core::graph::START;
 use antiphon_core::run::Options;
-use antiphon_runtime::{Clock, Driver, RunEnd};
+use antiphon_runtime::{Clock, DriveOutcome, Driver};
 use serde_json::json;
 
 use crate::support::{
@@ -31,7 +31,7 @@ async fn parallel_nodes_overlap_and_write_in_the_order_of_the_graph() {
     let (mut run, start) = (run(&graph, &clock), clock.now());
     let driver = Driver::new(Arc::new(host), clock.clone());
     let rest = in_virtual_time(&clock, driver.run(&mut run)).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "log"), json!(["slow", "fast", "middling"]));
     assert_eq!(clock.now().since(start), ms(3_000));
 }
@@ -79,13 +79,14 @@ async fn a_run_that_never_waits_lets_others_run() {
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
     let host = Parts::default().node("a", |_| async { nothing() });
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Budget(Dimension::Supersteps))));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Budget(Dimension::Supersteps))));
     assert!(turns.load(Ordering::SeqCst) >= 5, "{turns:?}");
     other.abort();
 }
 
+/// EN-20 of `docs/engine.md`.
 #[test]
-fn e20_runs_on_eight_threads_come_to_what_runs_in_turn_come_to() {
+fn runs_on_eight_threads_come_to_what_runs_in_turn_come_to() {
     let mut graph = graph();
     let mut host = Parts::default();
     for name in ["a", "b", "c"] {
@@ -105,7 +106,7 @@ fn e20_runs_on_eight_threads_come_to_what_runs_in_turn_come_to() {
         let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
         let driver = Driver::new(Arc::clone(&host), clock);
         let rest = runtime.block_on(driver.run(&mut run)).unwrap();
-        assert_eq!(rest, RunEnd::Ended(Ending::Budget(Dimension::Supersteps)));
+        assert_eq!(rest, DriveOutcome::Ended(Ending::Budget(Dimension::Supersteps)));
         held(&run, "log")
     };
     let in_turn: Vec<_> = (0..8).map(|_| drive()).collect();

@@ -12,7 +12,7 @@ use antiphon_core::graph::{END, NodePolicy, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault, Jitter, ModelRequest, RetryPolicy, Time};
-use antiphon_runtime::{Clock, Driver, Model, RunEnd};
+use antiphon_runtime::{Clock, DriveOutcome, Driver, Model};
 use serde_json::json;
 
 use crate::support::guard::Alive;
@@ -22,8 +22,9 @@ use crate::support::{
     Parts, agent, clock, graph, held, in_virtual_time, ms, node, nothing, run, run_with, wrote,
 };
 
+/// EN-09 of `docs/engine.md`.
 #[tokio::test]
-async fn e09_a_tool_that_never_returns_is_stopped_with_its_node() {
+async fn a_tool_that_never_returns_is_stopped_with_its_node() {
     let (clock, alive) = (clock(), Alive::default());
     let hanging = alive.clone();
     let stuck = tool("stuck", None, move |_, _| {
@@ -52,7 +53,7 @@ async fn e09_a_tool_that_never_returns_is_stopped_with_its_node() {
         let late = Instant::now();
         (drive.await, late.elapsed())
     };
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert!(took < ms(50), "{took:?}");
     assert_eq!(alive.ended(), 1);
     assert_eq!(held(&run, "errors")[0]["category"], json!("timeout"));
@@ -62,8 +63,9 @@ async fn e09_a_tool_that_never_returns_is_stopped_with_its_node() {
     assert_eq!(error.data["category"], json!("timeout"));
 }
 
+/// EN-09 of `docs/engine.md`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn e09_a_tool_that_blocks_its_thread_does_not_hold_the_run() {
+async fn a_tool_that_blocks_its_thread_does_not_hold_the_run() {
     let (clock, alive) = (clock(), Alive::default());
     let (release, held_up) = std::sync::mpsc::channel::<()>();
     let (blocking, held_up) = (alive.clone(), Mutex::new(held_up));
@@ -90,8 +92,9 @@ async fn e09_a_tool_that_blocks_its_thread_does_not_hold_the_run() {
     drop(release);
 }
 
+/// EN-10 of `docs/engine.md`.
 #[tokio::test]
-async fn e10_a_tool_gets_the_shorter_of_its_time_out_and_what_the_run_has_left() {
+async fn a_tool_gets_the_shorter_of_its_time_out_and_what_the_run_has_left() {
     let clock = clock();
     let seen = Arc::new(Mutex::new(Vec::<Option<Time>>::new()));
     let keep = Arc::clone(&seen);
@@ -124,13 +127,14 @@ async fn e10_a_tool_gets_the_shorter_of_its_time_out_and_what_the_run_has_left()
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
     let start = clock.now();
     let rest = Driver::new(Arc::new(host), clock.clone()).run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     let [patient, hasty, own] = [1_000, 200, 1_000].map(|delay| Some(start + ms(delay)));
     assert_eq!(*seen.lock().unwrap(), [patient, hasty, own]);
 }
 
+/// EN-10 of `docs/engine.md`.
 #[tokio::test]
-async fn e10_a_tool_of_a_node_is_given_up_after_its_own_time_out() {
+async fn a_tool_of_a_node_is_given_up_after_its_own_time_out() {
     let (clock, alive) = (clock(), Alive::default());
     let hanging = alive.clone();
     let stuck = tool("stuck", Some(ms(300)), move |_, _| {
@@ -154,14 +158,15 @@ async fn e10_a_tool_of_a_node_is_given_up_after_its_own_time_out() {
     let (mut run, start) = (run(&graph, &clock), clock.now());
     let driver = Driver::new(Arc::new(host), clock.clone());
     let rest = in_virtual_time(&clock, driver.run(&mut run)).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!("tool_timeout"));
     assert_eq!(clock.now().since(start), ms(300));
     assert_eq!(alive.ended(), 1);
 }
 
+/// EN-18 of `docs/engine.md`.
 #[tokio::test]
-async fn e18_a_spent_budget_of_model_calls_leads_where_the_graph_says() {
+async fn a_spent_budget_of_model_calls_leads_where_the_graph_says() {
     let clock = clock();
     let script = Script::new((0..5).map(|_| says("more")));
     let model: Arc<dyn Model> = script.clone();
@@ -188,7 +193,7 @@ async fn e18_a_spent_budget_of_model_calls_leads_where_the_graph_says() {
     let limits = Limits { model_calls: Some(3), ..Limits::default() };
     let mut run = run_with(&graph, &clock, Options { limits, ..Options::default() });
     let rest = Driver::new(Arc::new(host), clock).run(&mut run).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "log"), json!(["more", "more", "more"]));
     assert_eq!(held(&run, "answer"), json!("with what is known"));
     let spent = run.budget().spent();
@@ -218,7 +223,7 @@ async fn a_transient_failure_is_tried_again_after_its_pause() {
     let (mut run, start) = (run(&graph, &clock), clock.now());
     let driver = Driver::new(Arc::new(host), clock.clone());
     let rest = in_virtual_time(&clock, driver.run(&mut run)).await;
-    assert_eq!(rest, Ok(RunEnd::Ended(Ending::Completed)));
+    assert_eq!(rest, Ok(DriveOutcome::Ended(Ending::Completed)));
     assert_eq!(held(&run, "answer"), json!(3));
     assert_eq!(clock.now().since(start), ms(3_000));
 }

@@ -1,4 +1,4 @@
-//! E21: a panic of native code is a failure of its node, and nothing more.
+//! EN-21: a panic of native code is a failure of its node, and nothing more.
 
 use std::sync::Arc;
 
@@ -27,16 +27,18 @@ async fn fall(_: NodeCall) -> TaskOutcome<Json> {
     panic!("fell over {}", 1)
 }
 
+/// EN-21 of `docs/engine.md`.
 #[tokio::test]
-async fn e21_a_panic_at_once_is_a_fault_of_the_node() {
+async fn a_panic_at_once_is_a_fault_of_the_node() {
     let fault = failure_of(Parts::default().node("a", fall)).await;
     assert_eq!((fault.category, &*fault.code), (Category::Internal, "node_panicked"));
     assert_eq!(fault.message, "the code of a node panicked: a");
     assert_eq!(fault.details["panic"], json!("fell over 1"));
 }
 
+/// EN-21 of `docs/engine.md`.
 #[tokio::test]
-async fn e21_a_panic_later_is_a_fault_of_the_node() {
+async fn a_panic_later_is_a_fault_of_the_node() {
     let host = Parts::default().node("a", |_| async {
         tokio::task::yield_now().await;
         panic!("fell over later")
@@ -45,16 +47,18 @@ async fn e21_a_panic_later_is_a_fault_of_the_node() {
     assert_eq!(fault.details["panic"], json!("fell over later"));
 }
 
+/// EN-21 of `docs/engine.md`.
 #[tokio::test]
-async fn e21_a_panic_of_a_router_is_a_fault_of_its_task() {
+async fn a_panic_of_a_router_is_a_fault_of_its_task() {
     let host = Parts::default().node("a", |_| async { nothing() }).router(|_| panic!("no way"));
     let fault = failure_of(host).await;
     assert_eq!((fault.category, &*fault.code), (Category::Internal, "rule_panicked"));
     assert_eq!(fault.details["panic"], json!("no way"));
 }
 
+/// EN-21 of `docs/engine.md`.
 #[tokio::test]
-async fn e21_a_panic_of_a_tool_is_told_to_the_model() {
+async fn a_panic_of_a_tool_is_told_to_the_model() {
     let clock = clock();
     let broken = tool("broken", None, |_, _| async { panic!("in the tool") });
     let spec = AgentSpec { tools: vec![declared(&broken)], ..AgentSpec::default() };

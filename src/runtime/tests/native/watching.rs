@@ -26,8 +26,9 @@ fn talker(pieces: usize) -> (Arc<Graph<Json>>, Arc<Parts>) {
     (graph.build().unwrap(), Arc::new(host))
 }
 
+/// EN-14 of `docs/engine.md`.
 #[tokio::test]
-async fn e14_numbers_have_no_gaps_over_eight_branches_and_ten_thousand_events() {
+async fn numbers_have_no_gaps_over_eight_branches_and_ten_thousand_events() {
     let clock = clock();
     let mut graph = graph();
     let mut host = Parts::default();
@@ -56,8 +57,9 @@ async fn e14_numbers_have_no_gaps_over_eight_branches_and_ten_thousand_events() 
     }
 }
 
+/// EN-15 of `docs/engine.md`.
 #[tokio::test]
-async fn e15_a_reader_who_does_not_read_loses_nothing_but_pieces_and_is_told() {
+async fn a_reader_who_does_not_read_loses_nothing_but_pieces_and_is_told() {
     let clock = clock();
     let (graph, host) = talker(5_000);
     let recorder = Recorder::new();

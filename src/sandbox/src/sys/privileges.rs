@@ -4,14 +4,14 @@ use std::io;
 
 use super::{checked, checked_long};
 
-/// `CapabilityHeader` of the call that sets capabilities.
+/// The header of the call that sets capabilities.
 #[repr(C)]
 struct CapabilityHeader {
     version: u32,
     pid: libc::c_int,
 }
 
-/// `CapabilityHalf` of the capabilities.
+/// Half of the capabilities.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct CapabilityHalf {

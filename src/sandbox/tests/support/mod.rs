@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 pub(crate) const BOTH: [EngineName; 2] = [EngineName::Process, EngineName::Subprocess];
 
-/// `EngineSettings` with `limits` over the defaults.
+/// Settings with `limits` over the defaults.
 pub(crate) fn settings(engine: EngineName, limits: &Json) -> EngineSettings {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let python = std::env::var_os("VIRTUAL_ENV").map_or_else(|| root.join(".venv"), PathBuf::from);

@@ -89,14 +89,13 @@ impl ByteWriter {
         done(put::write_map_len(&mut self.0, size(length)));
     }
 
-    /// Bytes of a type of their own.
+    /// Writes an extension value.
     pub fn extension(&mut self, kind: i8, value: &[u8]) {
         done(put::write_ext_meta(&mut self.0, size(value.len()), kind));
         self.0.extend_from_slice(value);
     }
 
-    /// Begins bytes of a type of their own whose length is not known yet:
-    /// whatever is written until [`ByteWriter::close`] belongs to them.
+    /// Begins an extension value of unknown length; [`ByteWriter::close`] ends it.
     pub fn open(&mut self, kind: i8) -> Open {
         let start = self.0.len();
         self.0.extend_from_slice(&[Marker::Ext8.to_u8(), 0, kind.to_be_bytes()[0]]);

@@ -33,21 +33,21 @@ const BLOCK: usize = 64;
 
 /// Tells bytes by what is known of them.
 pub(super) fn pieces(known: &KnownBytes<'_>, new: &[u8]) -> Vec<VersionPiece> {
-    let hay = Haystack::of(known);
-    if new.is_empty() || hay.bytes.is_empty() {
+    let buffer = SearchBuffer::of(known);
+    if new.is_empty() || buffer.bytes.is_empty() {
         return if new.is_empty() { Vec::new() } else { vec![VersionPiece::New(new.to_vec())] };
     }
-    let index = KeyIndex::of(&hay.bytes);
+    let index = KeyIndex::of(&buffer.bytes);
     let (mut found, mut done, mut at) = (Vec::new(), 0, 0);
     while at + index.key <= new.len() {
-        let Some(run) = index.look_up(new, at).and_then(|place| hay.run(place, new, (done, at)))
+        let Some(run) = index.look_up(new, at).and_then(|place| buffer.run(place, new, (done, at)))
         else {
             at += 1;
             continue;
         };
         let begins = at - run.before;
         push_new(&mut found, new.get(done..begins));
-        found.push(hay.piece(run.from, run.length));
+        found.push(buffer.piece(run.from, run.length));
         done = begins + run.length;
         at = done;
     }
@@ -62,72 +62,72 @@ fn push_new(found: &mut Vec<VersionPiece>, bytes: Option<&[u8]>) {
 }
 
 /// Everything that is known, in a row.
-struct Haystack {
+struct SearchBuffer {
     bytes: Vec<u8>,
-    /// Where each stalk ends.
-    stalks: Vec<(usize, HaystackPart)>,
+    /// Where each part ends.
+    parts: Vec<(usize, BufferPart)>,
 }
 
 #[derive(Clone, Copy)]
-enum HaystackPart {
+enum BufferPart {
     Base(usize),
     Written(usize),
 }
 
 /// Bytes that two texts have in common.
-struct CommonRun {
+struct MatchedBytes {
     from: usize,
     length: usize,
     /// How many of them lie before the place where it was found.
     before: usize,
 }
 
-impl Haystack {
+impl SearchBuffer {
     fn of(known: &KnownBytes<'_>) -> Self {
-        let (mut bytes, mut stalks) = (known.base.to_vec(), Vec::new());
-        stalks.push((bytes.len(), HaystackPart::Base(known.from)));
+        let (mut bytes, mut parts) = (known.base.to_vec(), Vec::new());
+        parts.push((bytes.len(), BufferPart::Base(known.from)));
         for (nth, written) in known.written.iter().enumerate() {
             bytes.extend_from_slice(written);
-            stalks.push((bytes.len(), HaystackPart::Written(nth)));
+            parts.push((bytes.len(), BufferPart::Written(nth)));
         }
-        Self { bytes, stalks }
+        Self { bytes, parts }
     }
 
-    /// The longest run through a place, within its stalk.
-    fn run(&self, place: usize, new: &[u8], (done, at): (usize, usize)) -> Option<CommonRun> {
-        let (start, end, _) = self.stalk(place);
+    /// The longest run through a place, within its part.
+    fn run(&self, place: usize, new: &[u8], (done, at): (usize, usize)) -> Option<MatchedBytes> {
+        let (start, end, _) = self.part(place);
         let ahead = self.bytes.get(place..end)?.iter().zip(new.get(at..)?);
         let after = ahead.take_while(|(old, new)| old == new).count();
         let behind =
             self.bytes.get(start..place)?.iter().rev().zip(new.get(done..at)?.iter().rev());
         let before = behind.take_while(|(old, new)| old == new).count();
-        Some(CommonRun { from: place - before, length: before + after, before })
+        Some(MatchedBytes { from: place - before, length: before + after, before })
     }
 
     fn piece(&self, from: usize, length: usize) -> VersionPiece {
-        match self.stalk(from) {
-            (start, _, HaystackPart::Base(first)) => {
+        match self.part(from) {
+            (start, _, BufferPart::Base(first)) => {
                 VersionPiece::Base { from: first + from - start, length }
             }
-            (start, _, HaystackPart::Written(nth)) => {
+            (start, _, BufferPart::Written(nth)) => {
                 VersionPiece::Written { nth, from: from - start, length }
             }
         }
     }
 
-    fn stalk(&self, place: usize) -> (usize, usize, HaystackPart) {
-        let index = self.stalks.partition_point(|(end, _)| *end <= place);
-        let start = index.checked_sub(1).and_then(|index| self.stalks.get(index));
+    fn part(&self, place: usize) -> (usize, usize, BufferPart) {
+        let index = self.parts.partition_point(|(end, _)| *end <= place);
+        let start = index.checked_sub(1).and_then(|index| self.parts.get(index));
         let start = start.map_or(0, |(end, _)| *end);
-        let here = self.stalks.get(index).copied();
-        let (end, stalk) = here.unwrap_or((self.bytes.len(), HaystackPart::Base(0)));
-        (start, end, stalk)
+        let here = self.parts.get(index).copied();
+        let (end, part) = here.unwrap_or((self.bytes.len(), BufferPart::Base(0)));
+        (start, end, part)
     }
 }
 
 /// Where keys of some bytes are found.
 struct KeyIndex<'a> {
-    hay: &'a [u8],
+    buffer: &'a [u8],
     /// Places, counted from 1, by the hash of what stands there.
     table: Vec<u32>,
     key: usize,
@@ -137,13 +137,14 @@ impl<'a> KeyIndex<'a> {
     /// In what is small each byte may begin a run, and runs may be short.
     const SMALL: usize = 4096;
 
-    fn of(hay: &'a [u8]) -> Self {
-        let (key, stride) = if hay.len() <= Self::SMALL { (8, 1) } else { (16, 16) };
-        let places = hay.len() / stride + 1;
-        let mut index = Self { hay, table: vec![0; (places * 2).next_power_of_two()], key };
-        for place in (0..(hay.len() + 1).saturating_sub(key)).step_by(stride) {
+    fn of(buffer: &'a [u8]) -> Self {
+        let (key, stride) = if buffer.len() <= Self::SMALL { (8, 1) } else { (16, 16) };
+        let places = buffer.len() / stride + 1;
+        let mut index = Self { buffer, table: vec![0; (places * 2).next_power_of_two()], key };
+        for place in (0..(buffer.len() + 1).saturating_sub(key)).step_by(stride) {
             let Ok(number) = u32::try_from(place + 1) else { break };
-            if let Some(slot) = index.slot(hay, place).and_then(|slot| index.table.get_mut(slot)) {
+            if let Some(slot) = index.slot(buffer, place).and_then(|slot| index.table.get_mut(slot))
+            {
                 *slot = number;
             }
         }
@@ -153,7 +154,7 @@ impl<'a> KeyIndex<'a> {
     fn look_up(&self, new: &[u8], at: usize) -> Option<usize> {
         let number = *self.table.get(self.slot(new, at)?)?;
         let place = usize::try_from(number.checked_sub(1)?).ok()?;
-        let is_same = self.hay.get(place..place + self.key)? == new.get(at..at + self.key)?;
+        let is_same = self.buffer.get(place..place + self.key)? == new.get(at..at + self.key)?;
         is_same.then_some(place)
     }
 

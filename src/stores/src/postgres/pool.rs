@@ -17,11 +17,11 @@ use super::fault::{self, PostgresFault, PostgresResult};
 use super::link::Connection;
 use super::query::{DeleteQuery, MarksQuery, ReadQuery};
 use super::retry::RetrySchedule;
-use super::work::{PendingWorkItem, WorkReply, answered};
+use super::work::{IdempotentWork, WorkReply, answered};
 use super::worker::{ConnectionJob, ConnectionWorker, PoolState};
 
-/// A few connections, each in a worker of its own. All that is asked of one
-/// thread goes through the same worker, which keeps it in order.
+/// A few connections, each owned by one worker. All queries for one thread go
+/// through the same worker, which keeps their order.
 pub(super) struct ConnectionPool {
     workers: Vec<UnboundedSender<ConnectionJob>>,
     thread: Option<JoinHandle<()>>,
@@ -46,7 +46,7 @@ impl ConnectionPool {
         thread: &str,
         work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> StoreFuture<T> {
-        let (work, answer) = PendingWorkItem::of(work, false);
+        let (work, answer) = IdempotentWork::of(work, false);
         self.send(self.worker_of(thread), ConnectionJob::Work(work));
         answer
     }
@@ -58,7 +58,7 @@ impl ConnectionPool {
         thread: &str,
         work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
     ) -> StoreFuture<T> {
-        let (work, answer) = PendingWorkItem::of(work, true);
+        let (work, answer) = IdempotentWork::of(work, true);
         self.send(self.worker_of(thread), ConnectionJob::Work(work));
         answer
     }
@@ -80,7 +80,7 @@ impl ConnectionPool {
             join_all(passed.drain(..)).await;
             work(link).await
         };
-        let (work, answer) = PendingWorkItem::of(work, false);
+        let (work, answer) = IdempotentWork::of(work, false);
         self.send(0, ConnectionJob::Work(work));
         answer
     }

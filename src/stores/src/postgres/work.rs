@@ -30,14 +30,14 @@ pub(super) trait RetriableWork: Send {
     }
 }
 
-/// `RetriableWork` that has the same effect however often it is done.
-pub(super) struct PendingWorkItem<T, W> {
+/// Work that has the same effect however often it is done.
+pub(super) struct IdempotentWork<T, W> {
     work: W,
     reply: Option<WorkReply<T>>,
     is_owed: bool,
 }
 
-impl<T, W> PendingWorkItem<T, W>
+impl<T, W> IdempotentWork<T, W>
 where
     T: Send + 'static,
     W: AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
@@ -55,7 +55,7 @@ where
     }
 }
 
-impl<T, W> RetriableWork for PendingWorkItem<T, W>
+impl<T, W> RetriableWork for IdempotentWork<T, W>
 where
     T: Send + 'static,
     W: AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,

@@ -11,8 +11,8 @@ use serde_json::Value as Json;
 
 use super::config::Config;
 use super::reply;
-use super::state::{ROWS, State};
-use crate::channels::declare;
+use super::state::State;
+use crate::state::declare;
 
 pub(super) const LOOK: &str = "look";
 pub(super) const PLAN: &str = "plan";
@@ -29,7 +29,7 @@ pub(super) const OVER: &str = "over";
 /// Builds the graph.
 pub(super) fn build(config: &Config) -> Result<Arc<Graph<Json>>, Fault> {
     let mut graph = Graph::builder("computation");
-    let error = declare::<State>(&mut graph, &ROWS);
+    let error = declare::<State>(&mut graph);
     graph.node(LOOK);
     graph.add_node(agent(PLAN, &reply::plan(config), config)?);
     graph.node(RUN);

@@ -1,4 +1,4 @@
-//! What code that plays a role gets to know, and its way back to the question.
+//! The input of a role that is code, and its way back to the question.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::attachment::Attachment;
+use super::conversation::{RoleTask, approved};
 use super::message::{attempts, instruction, last_instruction, view};
-use super::opening::{Job, approved};
 use super::roles::Roles;
 use super::state::State;
 use super::step::StepName;
-use crate::session::Luggage;
+use crate::session::UserContext;
 
 /// All that a role gets to know. Texts are data: they may come from the web.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -68,7 +68,7 @@ pub struct ToolNote {
 
 impl RoleBrief {
     /// What a role gets to know of a piece of work.
-    pub(super) fn new(job: Job, state: &State, roles: &Roles, schema: Json) -> Self {
+    pub(super) fn new(job: RoleTask, state: &State, roles: &Roles, schema: Json) -> Self {
         let log = &state.agent_messages;
         let told = last_instruction(log, job.step.into(), job.step_id);
         let told = told.map(|message| message.content.clone()).unwrap_or_default();
@@ -107,7 +107,7 @@ fn notes(specs: &[ToolSpec]) -> Vec<ToolNote> {
     specs.iter().map(note).collect()
 }
 
-/// The way from code that plays a role back to its question.
+/// The way from the code of a role back to its question.
 #[derive(Clone)]
 pub struct RoleContext {
     /// Names the run in its events.
@@ -128,11 +128,15 @@ pub struct RoleContext {
     /// Events, calls that are wanted, and what they cost.
     pub notes: TaskReporter,
     /// What the caller sent along.
-    pub luggage: Option<Luggage>,
+    pub user_context: Option<UserContext>,
 }
 
 impl RoleContext {
-    pub(super) fn new(call: &NodeCall, run_id: &Arc<str>, luggage: Option<&Luggage>) -> Self {
+    pub(super) fn new(
+        call: &NodeCall,
+        run_id: &Arc<str>,
+        user_context: Option<&UserContext>,
+    ) -> Self {
         Self {
             run_id: Arc::clone(run_id),
             path: call.path.clone(),
@@ -142,7 +146,7 @@ impl RoleContext {
             seed: call.cx.seed,
             watched: call.cx.chunks.is_some(),
             notes: call.notes.clone(),
-            luggage: luggage.cloned(),
+            user_context: user_context.cloned(),
         }
     }
 }

@@ -2,21 +2,21 @@
 
 use antiphon_core::agent::ToolCallRecord;
 use antiphon_core::{Category, Fault, Message};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::changes::Changes;
 use super::config::{Config, ResearchMode};
+use super::conversation::RoleTask;
 use super::finalize::formatted;
-use super::message::{Draft, MessageKind, Party, Pen, attempts};
-use super::opening::Job;
+use super::message::{MessageDraft, MessageFactory, MessageKind, Participant, attempts};
 use super::outcome::Outcome;
-use super::reply::{ExpertAnswer, Final, Finding, Plan, read};
+use super::patch::Patch;
+use super::reply::{ExpertAnswer, FinalAnswer, Finding, Plan, read};
 use super::state::{ExpertState, ResearcherState, State, Verdict};
 use super::step::StepName;
 
 /// What a role has come to.
 #[derive(Debug, Default)]
-pub(super) struct Delivery {
+pub(super) struct RoleReply {
     /// The reply, which fits the role's schema.
     pub(super) value: Option<Json>,
     /// The whole conversation; empty if there was none.
@@ -25,56 +25,59 @@ pub(super) struct Delivery {
     pub(super) tool_uses: Vec<ToolCallRecord>,
 }
 
-/// What a delivery changes.
+/// The patch that follows from the reply of a role.
 pub(super) fn conclude(
-    job: Job,
-    delivery: Delivery,
+    job: RoleTask,
+    reply: RoleReply,
     state: &State,
     config: &Config,
-    pen: &mut Pen,
-) -> Result<Changes, Fault> {
-    let mut changes = Changes::default();
+    factory: &mut MessageFactory,
+) -> Result<Patch, Fault> {
+    let mut patch = Patch::default();
     let attempt = attempts(&state.agent_messages, job.step.into(), job.step_id);
     let content = match job.step {
-        StepName::Input | StepName::Planner => planned(delivery, attempt, &mut changes)?,
-        StepName::Researcher => found(job, delivery, (state, config), attempt, &mut changes)?,
-        StepName::Expert => answered(delivery, state, attempt, &mut changes)?,
-        StepName::Finalizer => finished(delivery, state, config, &mut changes)?,
+        StepName::Input | StepName::Planner => planned(reply, attempt, &mut patch)?,
+        StepName::Researcher => found(job, reply, (state, config), attempt, &mut patch)?,
+        StepName::Expert => answered(reply, state, attempt, &mut patch)?,
+        StepName::Finalizer => finished(reply, state, config, &mut patch)?,
         StepName::CriticPlanner | StepName::CriticResearcher | StepName::CriticExpert => {
-            judged(job, delivery, attempt, &mut changes)?
+            judged(job, reply, attempt, &mut patch)?
         }
     };
-    let draft = Draft {
+    let draft = MessageDraft {
         sender: job.step.into(),
-        receiver: Party::Orchestrator,
+        receiver: Participant::Orchestrator,
         kind: MessageKind::Response,
         content,
         step_id: job.step_id,
     };
-    changes.say(&pen.sign(draft));
-    Ok(changes)
+    patch.say(factory.sign(draft));
+    Ok(patch)
 }
 
-fn planned(delivery: Delivery, attempt: usize, changes: &mut Changes) -> Result<String, Fault> {
-    let Plan { research_steps, expert_steps } = read(delivery.value)?;
+fn planned(reply: RoleReply, attempt: usize, patch: &mut Patch) -> Result<String, Fault> {
+    let Plan { research_steps, expert_steps } = read(reply.value)?;
     let trimmed = |steps: &[String]| -> Vec<String> {
         steps.iter().map(|step| step.trim().to_owned()).collect()
     };
     let (research, expert) = (trimmed(&research_steps), trimmed(&expert_steps));
     let plan = json!({"research_steps": research, "expert_steps": expert});
     let note = json!({"research_steps": research, "expert_steps": expert, "attempt": attempt});
-    changes.set("research_steps", research).set("expert_steps", expert).note("plan_created", note);
+    patch
+        .set(State::research_steps, research)
+        .set(State::expert_steps, expert)
+        .note("plan_created", note);
     Ok(plan.to_string())
 }
 
 fn found(
-    job: Job,
-    delivery: Delivery,
+    job: RoleTask,
+    reply: RoleReply,
     (state, config): (&State, &Config),
     attempt: usize,
-    changes: &mut Changes,
+    patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let Finding { result } = read(delivery.value)?;
+    let Finding { result } = read(reply.value)?;
     let result = result.trim().to_owned();
     let index = job.step_id.unwrap_or_default();
     let known = state.research_results.len();
@@ -84,17 +87,17 @@ fn found(
     }
     let earlier = state.researcher_states.get(&index);
     let mut tool_calls = earlier.map(|known| known.tool_calls.clone()).unwrap_or_default();
-    let used = delivery.tool_uses.len();
-    tool_calls.extend(delivery.tool_uses.iter().map(told));
+    let used = reply.tool_uses.len();
+    tool_calls.extend(reply.tool_uses.iter().map(told));
     let own = ResearcherState {
-        messages: delivery.messages,
+        messages: reply.messages,
         step_index: index,
         result: Some(result.clone()),
         tool_calls,
     };
-    changes
-        .set("research_results", (index, &result))
-        .set("researcher_states", Map::from_iter([(index.to_string(), json!(own))]))
+    patch
+        .set(State::research_results, (index, result.clone()))
+        .set(State::researcher_states, [(index, own)])
         .note("research_finished", json!({"index": index, "attempt": attempt, "tool_calls": used}));
     Ok(result)
 }
@@ -105,45 +108,50 @@ fn told(used: &ToolCallRecord) -> String {
 }
 
 fn answered(
-    delivery: Delivery,
+    reply: RoleReply,
     state: &State,
     attempt: usize,
-    changes: &mut Changes,
+    patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let ExpertAnswer { reasoning_trace, expert_answer } = read(delivery.value)?;
+    let ExpertAnswer { reasoning_trace, expert_answer } = read(reply.value)?;
     let (answer, reasoning) = (expert_answer.trim(), reasoning_trace.trim());
     let own = ExpertState {
-        messages: delivery.messages,
+        messages: reply.messages,
         question: state.question.clone(),
         research_steps: state.research_steps.clone(),
         research_results: state.research_results.iter().flatten().cloned().collect(),
         expert_answer: answer.to_owned(),
         expert_reasoning: reasoning.to_owned(),
     };
-    changes
-        .set("expert_answer", answer)
-        .set("expert_reasoning", reasoning)
-        .set("expert_state", own)
+    patch
+        .set(State::expert_answer, answer)
+        .set(State::expert_reasoning, reasoning)
+        .set(State::expert_state, own)
         .note("expert_finished", json!({ "attempt": attempt }));
     Ok(json!({"expert_answer": answer, "reasoning_trace": reasoning}).to_string())
 }
 
 fn judged(
-    job: Job,
-    delivery: Delivery,
+    job: RoleTask,
+    reply: RoleReply,
     attempt: usize,
-    changes: &mut Changes,
+    patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let verdict: Verdict = read(delivery.value)?;
-    let [decision, feedback] = match job.step {
-        StepName::CriticPlanner => ["critic_planner_decision", "critic_planner_feedback"],
-        StepName::CriticExpert => ["critic_expert_decision", "critic_expert_feedback"],
-        _ => ["critic_researcher_decision", "critic_researcher_feedback"],
+    let verdict: Verdict = read(reply.value)?;
+    let (decision, feedback) = (verdict.decision, &verdict.feedback);
+    match job.step {
+        StepName::CriticPlanner => patch
+            .set(State::critic_planner_decision, decision)
+            .set(State::critic_planner_feedback, feedback),
+        StepName::CriticExpert => patch
+            .set(State::critic_expert_decision, decision)
+            .set(State::critic_expert_feedback, feedback),
+        _ => patch
+            .set(State::critic_researcher_decision, decision)
+            .set(State::critic_researcher_feedback, feedback),
     };
-    changes.set(decision, verdict.decision).set(feedback, &verdict.feedback);
     if let Some(index) = job.step_id {
-        let entry = Map::from_iter([(index.to_string(), json!(verdict))]);
-        changes.set("research_verdicts", entry);
+        patch.set(State::research_verdicts, [(index, verdict.clone())]);
     }
     let mut note = json!({
         "target": job.step.worker(),
@@ -154,25 +162,25 @@ fn judged(
     if let (Some(index), Some(fields)) = (job.step_id, note.as_object_mut()) {
         fields.insert("index".to_owned(), index.into());
     }
-    changes.note("verdict", note);
+    patch.note("verdict", note);
     Ok(json!(verdict).to_string())
 }
 
 fn finished(
-    delivery: Delivery,
+    reply: RoleReply,
     state: &State,
     config: &Config,
-    changes: &mut Changes,
+    patch: &mut Patch,
 ) -> Result<String, Fault> {
-    let Final { final_answer, final_reasoning_trace } = read(delivery.value)?;
+    let FinalAnswer { final_answer, final_reasoning_trace } = read(reply.value)?;
     let answer = formatted(&final_answer, config.answer_format);
     let reasoning = final_reasoning_trace.trim();
     // A question that was given up stays so, whatever words it gets.
     let outcome = state.outcome.unwrap_or(Outcome::Answered);
-    changes
-        .set("final_answer", &answer)
-        .set("final_reasoning_trace", reasoning)
-        .set("outcome", outcome)
+    patch
+        .set(State::final_answer, &answer)
+        .set(State::final_reasoning_trace, reasoning)
+        .set(State::outcome, outcome)
         .note("finalized", json!({"outcome": outcome, "bypassed": false}));
     Ok(json!({"final_answer": answer, "final_reasoning_trace": reasoning}).to_string())
 }

@@ -31,7 +31,7 @@ pub struct Situation {
     /// The question has been given up already.
     pub given_up: bool,
     /// What was counted so far.
-    pub tally: Tally,
+    pub tally: RetryTally,
 }
 
 /// What failed in a step.
@@ -45,7 +45,7 @@ pub enum Failure {
 
 /// What is counted against the limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RetryTally {
     /// Everything.
     pub total: u32,
     /// Rejections by whose work was rejected.
@@ -80,7 +80,7 @@ impl Limits {
         }
     }
 
-    fn reached(&self, tally: &Tally) -> bool {
+    fn reached(&self, tally: &RetryTally) -> bool {
         let by_step = tally.by_step.values().copied().max().unwrap_or_default();
         let researcher = match self.scope {
             LimitScope::Question => tally.by_agent.researcher,
@@ -102,12 +102,12 @@ pub struct Decision {
     /// The row of the table, for the trace.
     pub rule: &'static str,
     /// The counts with what this step adds.
-    pub tally: Tally,
+    pub tally: RetryTally,
     /// What brings the agent to work.
-    pub entry: Entry,
+    pub entry: StepEntry,
     /// Whether everything known from research is forgotten.
     pub fresh: bool,
-    /// How the question is given up, if it is: the seed's texts are the answer.
+    /// How the question is given up, if it is: both texts are `FAILURE_TEXT`.
     pub ending: Option<Outcome>,
     /// Whether the finalizer does without its model.
     pub bypass: bool,
@@ -115,7 +115,7 @@ pub struct Decision {
 
 /// What brings an agent to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum StepEntry {
     /// It is its turn. A researcher goes on to research that is not begun yet.
     Turn,
     /// It tries again what it failed at.
@@ -203,25 +203,25 @@ fn determine(situation: &Situation) -> Row {
 struct Row {
     next: Option<StepName>,
     rule: &'static str,
-    entry: Entry,
+    entry: StepEntry,
     fresh: bool,
     ending: Option<Outcome>,
 }
 
 impl Row {
     const DONE: Self =
-        Self { next: None, rule: "done", entry: Entry::Turn, fresh: false, ending: None };
+        Self { next: None, rule: "done", entry: StepEntry::Turn, fresh: false, ending: None };
 
     const fn go(rule: &'static str, next: StepName) -> Self {
         Self { next: Some(next), rule, ..Self::DONE }
     }
 
     const fn again(step: StepName) -> Self {
-        Self { entry: Entry::Again, ..Self::go("tried_again", step) }
+        Self { entry: StepEntry::Again, ..Self::go("tried_again", step) }
     }
 
     const fn rework(step: StepName) -> Self {
-        Self { entry: Entry::Rework, ..Self::go("rejected", step) }
+        Self { entry: StepEntry::Rework, ..Self::go("rejected", step) }
     }
 
     const fn ends(rule: &'static str, how: Outcome) -> Self {
@@ -238,9 +238,11 @@ fn is_last(situation: &Situation) -> bool {
 }
 
 /// Adds what the step calls for, one by one, and stops where a limit is reached.
-fn count(situation: &Situation, row: Row, limits: &Limits) -> Tally {
+fn count(situation: &Situation, row: Row, limits: &Limits) -> RetryTally {
     let mut tally = situation.tally.clone();
-    if let (true, Some(Failure::Passing(errors))) = (row.entry == Entry::Again, situation.failure) {
+    if let (true, Some(Failure::Passing(errors))) =
+        (row.entry == StepEntry::Again, situation.failure)
+    {
         for _ in 0..errors {
             if limits.reached(&tally) {
                 break;
@@ -250,7 +252,7 @@ fn count(situation: &Situation, row: Row, limits: &Limits) -> Tally {
         }
     }
     let Some(worker) =
-        situation.step.and_then(StepName::worker).filter(|_| row.entry == Entry::Rework)
+        situation.step.and_then(StepName::worker).filter(|_| row.entry == StepEntry::Rework)
     else {
         return tally;
     };

@@ -2,38 +2,38 @@
 
 use serde_json::json;
 
-use super::changes::Changes;
 use super::config::AnswerFormat;
-use super::message::{Draft, MessageKind, Party, Pen};
+use super::message::{MessageDraft, MessageFactory, MessageKind, Participant};
 use super::outcome::{FAILURE_TEXT, Outcome};
+use super::patch::Patch;
 use super::state::State;
 use super::step::StepName;
 
-/// What the finalizer changes when no model is asked: nothing that was said
+/// The patch of the finalizer when no model is asked: nothing that was said
 /// before. A question that ends here without having been given up has spent
 /// its budget.
-pub(super) fn bypass(state: &State, pen: &mut Pen) -> Changes {
-    let mut changes = Changes::default();
+pub(super) fn bypass(state: &State, factory: &mut MessageFactory) -> Patch {
+    let mut patch = Patch::default();
     let outcome = state.outcome.unwrap_or(Outcome::Budget);
     if state.outcome.is_none() {
-        changes
-            .set("outcome", outcome)
-            .set("final_answer", FAILURE_TEXT)
-            .set("final_reasoning_trace", FAILURE_TEXT)
-            .set("error_component", &state.current_step)
-            .set("current_step", StepName::Finalizer.as_str())
-            .set("next_step", StepName::Finalizer.as_str());
+        patch
+            .set(State::outcome, outcome)
+            .set(State::final_answer, FAILURE_TEXT)
+            .set(State::final_reasoning_trace, FAILURE_TEXT)
+            .set(State::error_component, state.current_step.clone())
+            .set(State::current_step, StepName::Finalizer.as_str())
+            .set(State::next_step, StepName::Finalizer.as_str());
     }
-    let draft = Draft {
-        sender: Party::Finalizer,
-        receiver: Party::Orchestrator,
+    let draft = MessageDraft {
+        sender: Participant::Finalizer,
+        receiver: Participant::Orchestrator,
         kind: MessageKind::Response,
         content: FAILURE_TEXT.to_owned(),
         step_id: None,
     };
-    changes.say(&pen.sign(draft));
-    changes.note("finalized", json!({"outcome": outcome, "bypassed": true}));
-    changes
+    patch.say(factory.sign(draft));
+    patch.note("finalized", json!({"outcome": outcome, "bypassed": true}));
+    patch
 }
 
 /// The answer in the form that is asked for.

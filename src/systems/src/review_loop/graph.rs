@@ -10,16 +10,14 @@ use antiphon_core::{Category, Fault, Schema, ToolSpec};
 use antiphon_reply::CompiledSchema;
 use serde_json::Value as Json;
 
-use super::channels::ROWS;
 use super::config::Config;
-use super::narrow::narrowed;
 use super::reply::{parser, schema};
-use super::roles::{Actor, Player, Roles, STEPS};
+use super::role_schema::narrowed;
+use super::roles::{RoleImplementation, RoleModel, Roles, STEPS};
 use super::state::State;
 use super::step::StepName;
-use crate::channels::declare;
+use crate::state::{INPUT, declare};
 
-pub(super) const INPUT: &str = "input";
 pub(super) const ORCHESTRATOR: &str = "orchestrator";
 pub(super) const CRITIC: &str = "critic";
 /// The finalizer without its model.
@@ -38,7 +36,7 @@ pub(super) const fn node_of(step: StepName) -> &'static str {
 /// Builds the graph.
 pub(super) fn build(config: &Config, roles: &Roles) -> Result<Arc<Graph<Json>>, Fault> {
     let mut graph = Graph::builder("review_loop");
-    let error = declare::<State>(&mut graph, &ROWS);
+    let error = declare::<State>(&mut graph);
     graph.node(INPUT);
     graph.node(ORCHESTRATOR);
     for step in STEPS {
@@ -74,23 +72,25 @@ fn connect(graph: &mut GraphBuilder<Json>, error: Option<ChannelId>) {
 
 /// What a step's node does: an agent loop, or a call of the caller's code.
 fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>, Fault> {
-    let Actor::Model(player) = roles.actor(step) else { return Ok(NodeWork::Call) };
+    let RoleImplementation::Model(role_model) = roles.implementation(step) else {
+        return Ok(NodeWork::Call);
+    };
     let specs = roles.tools(step).iter().map(|tool| tool.spec().clone());
     let tools = specs.map(|spec| tool(spec, config)).collect::<Result<Vec<_>, Fault>>()?;
-    let max_tool_calls = tool_calls(step, config, player);
+    let max_tool_calls = tool_calls(step, config, role_model);
     // Each turn calls a tool, concludes or is asked again, so this many are
     // never spent before one of the other limits.
     let enough = max_tool_calls.saturating_add(config.max_reasks).saturating_add(2);
-    let mut tags = player.tags.clone();
+    let mut tags = role_model.tags.clone();
     tags.insert("role".to_owned(), node_of(step).to_owned());
     let spec = AgentSpec {
         tools,
-        output: Some(Arc::new(output(step, config, player)?)),
-        temperature: player.temperature.or(config.temperature),
-        max_output_tokens: player.max_output_tokens,
+        output: Some(Arc::new(output(step, config, role_model)?)),
+        temperature: role_model.temperature.or(config.temperature),
+        max_output_tokens: role_model.max_output_tokens,
         max_reasks: config.max_reasks,
         max_tool_calls,
-        max_turns: player.max_turns.unwrap_or(enough),
+        max_turns: role_model.max_turns.unwrap_or(enough),
         tags,
         ..AgentSpec::default()
     };
@@ -98,20 +98,24 @@ fn work(step: StepName, config: &Config, roles: &Roles) -> Result<NodeWork<Json>
 }
 
 /// What a model has to reply with.
-fn output(step: StepName, config: &Config, player: &Player) -> Result<CompiledSchema, Fault> {
-    let Some(own) = &player.output else { return parser(step, config) };
+fn output(
+    step: StepName,
+    config: &Config,
+    role_model: &RoleModel,
+) -> Result<CompiledSchema, Fault> {
+    let Some(own) = &role_model.output else { return parser(step, config) };
     CompiledSchema::compile(&narrowed(schema(step, config), own, node_of(step))?)
 }
 
 /// Calls of tools per attempt.
-fn tool_calls(step: StepName, config: &Config, player: &Player) -> u32 {
+fn tool_calls(step: StepName, config: &Config, role_model: &RoleModel) -> u32 {
     let (set, usual) = match step {
         StepName::Researcher => (config.researcher.max_tool_calls, Config::RESEARCHER_TOOL_CALLS),
         StepName::Expert => (config.expert.max_tool_calls, Config::EXPERT_TOOL_CALLS),
-        _ if player.tools.is_some() => (None, AgentSpec::MAX_TOOL_CALLS),
+        _ if role_model.tools.is_some() => (None, AgentSpec::MAX_TOOL_CALLS),
         _ => (None, 0),
     };
-    player.max_tool_calls.or(set).unwrap_or(usual)
+    role_model.max_tool_calls.or(set).unwrap_or(usual)
 }
 
 fn tool(mut spec: ToolSpec, config: &Config) -> Result<AgentTool, Fault> {

@@ -6,19 +6,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::attachment::Attachment;
-use super::changes::Changes;
 use super::config::Config;
+use super::patch::Patch;
+use super::state::State;
 use super::step::StepName;
 
 /// What a review loop is asked.
 ///
 /// ```
-/// use antiphon_systems::review_loop::Asked;
-/// let asked = Asked::from("What is the capital of Peru?");
+/// use antiphon_systems::review_loop::QuestionInput;
+/// let asked = QuestionInput::from("What is the capital of Peru?");
 /// assert_eq!(asked.messages.len(), 1);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct QuestionInput {
     /// The first is the question; later ones are not looked at.
     pub messages: Vec<InputMessage>,
     /// A file that comes with the question.
@@ -26,7 +27,7 @@ pub struct Asked {
     pub file: Option<Attachment>,
 }
 
-impl Asked {
+impl QuestionInput {
     /// Reads messages in the shape of the chat wire: objects with `content`,
     /// which is a text or a list of parts.
     ///
@@ -75,7 +76,7 @@ impl Asked {
     }
 }
 
-impl From<&str> for Asked {
+impl From<&str> for QuestionInput {
     fn from(question: &str) -> Self {
         let content = Content::Text(question.to_owned());
         Self { messages: vec![InputMessage { content }], file: None }
@@ -112,21 +113,21 @@ pub enum Part {
     File(Attachment),
 }
 
-/// What the node `input` changes.
-pub(super) fn begin(asked: &Asked, config: &Config) -> Result<Changes, Fault> {
+/// The patch of the node `input`.
+pub(super) fn begin(asked: &QuestionInput, config: &Config) -> Result<Patch, Fault> {
     let (question, file) = asked.read()?;
-    let mut changes = Changes::default();
+    let mut patch = Patch::default();
     let name = file.as_ref().map(|file| file.name.clone());
-    changes
-        .set("question", &question)
-        .set("retry_limit", config.retry_limit)
-        .set("current_step", StepName::Input.as_str())
-        .set("next_step", StepName::Planner.as_str())
+    patch
+        .set(State::question, &question)
+        .set(State::retry_limit, config.retry_limit)
+        .set(State::current_step, StepName::Input.as_str())
+        .set(State::next_step, StepName::Planner.as_str())
         .note("question_received", serde_json::json!({"question": question, "file": name}));
     if let Some(file) = file {
-        changes.set("file", file);
+        patch.set(State::file, file);
     }
-    Ok(changes)
+    Ok(patch)
 }
 
 fn malformed(found: &str) -> Fault {

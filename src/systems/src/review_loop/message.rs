@@ -13,9 +13,9 @@ pub struct AgentMessage {
     /// A time-ordered UUID.
     pub id: String,
     /// Who speaks.
-    pub sender: Party,
+    pub sender: Participant,
     /// Who is spoken to.
-    pub receiver: Party,
+    pub receiver: Participant,
     /// What kind of message it is.
     #[serde(rename = "type")]
     pub kind: MessageKind,
@@ -30,7 +30,7 @@ pub struct AgentMessage {
 /// Who speaks or is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Party {
+pub enum Participant {
     /// Decides, and says what to do.
     Orchestrator,
     /// The planner.
@@ -49,7 +49,7 @@ pub enum Party {
     Finalizer,
 }
 
-impl From<StepName> for Party {
+impl From<StepName> for Participant {
     /// Who does a step.
     fn from(step: StepName) -> Self {
         match step {
@@ -79,9 +79,9 @@ pub enum MessageKind {
 
 /// A message without its id and time.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
-    pub(super) sender: Party,
-    pub(super) receiver: Party,
+pub(super) struct MessageDraft {
+    pub(super) sender: Participant,
+    pub(super) receiver: Participant,
     pub(super) kind: MessageKind,
     pub(super) content: String,
     pub(super) step_id: Option<usize>,
@@ -89,19 +89,19 @@ pub(super) struct Draft {
 
 /// Gives messages their ids and times.
 #[derive(Clone, Debug)]
-pub(super) struct Pen {
+pub(super) struct MessageFactory {
     seed: Seed,
     now: Time,
     written: u64,
 }
 
-impl Pen {
+impl MessageFactory {
     /// `seed` must be of the task that writes and of no other.
     pub(super) const fn new(seed: Seed, now: Time) -> Self {
         Self { seed, now, written: 0 }
     }
 
-    pub(super) fn sign(&mut self, draft: Draft) -> AgentMessage {
+    pub(super) fn sign(&mut self, draft: MessageDraft) -> AgentMessage {
         let seed = self.seed.named("message").child(self.written);
         self.written += 1;
         AgentMessage {
@@ -117,7 +117,7 @@ impl Pen {
 }
 
 /// What the orchestrator says to whoever does `step`, when it is not sent
-/// back. Prefixes and joining are those of the seed.
+/// back. `docs/systems/review-loop.md` lists the texts.
 pub(super) fn instruction(step: StepName, index: Option<usize>, state: &State) -> String {
     let at = |index: Option<usize>| index.unwrap_or_default();
     match step {
@@ -144,7 +144,7 @@ pub(super) fn instruction(step: StepName, index: Option<usize>, state: &State) -
 /// The messages between the orchestrator and one agent, in order.
 pub(super) fn exchange(
     log: &[AgentMessage],
-    party: Party,
+    party: Participant,
     step_id: Option<usize>,
 ) -> impl DoubleEndedIterator<Item = &AgentMessage> {
     log.iter().filter(move |message| {
@@ -154,19 +154,19 @@ pub(super) fn exchange(
 
 /// How often the orchestrator has sent an agent to work: the number of its
 /// present attempt.
-pub(super) fn attempts(log: &[AgentMessage], party: Party, step_id: Option<usize>) -> usize {
+pub(super) fn attempts(log: &[AgentMessage], party: Participant, step_id: Option<usize>) -> usize {
     exchange(log, party, step_id).filter(|message| message.receiver == party).count()
 }
 
 /// Whether an agent has not yet delivered what it was last told to.
-pub(super) fn owes(log: &[AgentMessage], party: Party, step_id: Option<usize>) -> bool {
+pub(super) fn owes(log: &[AgentMessage], party: Participant, step_id: Option<usize>) -> bool {
     exchange(log, party, step_id).next_back().is_some_and(|last| last.receiver == party)
 }
 
 /// The last thing an agent was told.
 pub(super) fn last_instruction(
     log: &[AgentMessage],
-    party: Party,
+    party: Participant,
     step_id: Option<usize>,
 ) -> Option<&AgentMessage> {
     exchange(log, party, step_id).rfind(|message| message.receiver == party)
@@ -176,7 +176,7 @@ pub(super) fn last_instruction(
 /// last told, since verdicts do not depend on earlier ones. An instruction
 /// that was repeated after an error is seen once.
 pub(super) fn view(log: &[AgentMessage], step: StepName, step_id: Option<usize>) -> Vec<Message> {
-    let party = Party::from(step);
+    let party = Participant::from(step);
     if step.is_critic() {
         let last = last_instruction(log, party, step_id);
         return last.map(|message| Message::user(&message.content)).into_iter().collect();

@@ -1,43 +1,47 @@
 //! One pass of the orchestrator: looks where the question stands, has the
 //! table decide, and does what was decided.
 
-use antiphon_core::{Category, Fault};
-use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 
-use super::changes::Changes;
+use antiphon_core::{Category, Fault};
+use serde_json::json;
+
 use super::config::{Config, FeedbackType};
-use super::decide::{Decision, Entry, Failure, Limits, Situation, Tally, decide};
-use super::message::{Draft, MessageKind, Party, Pen, instruction, last_instruction};
+use super::decide::{Decision, Failure, Limits, RetryTally, Situation, StepEntry, decide};
+use super::message::{
+    MessageDraft, MessageFactory, MessageKind, Participant, instruction, last_instruction,
+};
 use super::outcome::{FAILURE_TEXT, Outcome};
 use super::parallel::{judged, next_wave, undelivered, under_review};
+use super::patch::Patch;
 use super::progress;
 use super::state::{Decision as Judgement, State, Verdict};
 use super::step::StepName;
 
-/// What one pass changes.
-pub(super) fn pass(state: &State, config: &Config, pen: &mut Pen) -> Changes {
+/// The patch of one pass.
+pub(super) fn pass(state: &State, config: &Config, factory: &mut MessageFactory) -> Patch {
     let situation = look(state, config);
     let decision = decide(&situation, &Limits::of(config, state.retry_limit));
-    let mut changes = Changes::default();
-    report(state, &situation, &decision, &mut changes);
+    let mut patch = Patch::default();
+    report(state, &situation, &decision, &mut patch);
     let Some(next) = decision.next else {
-        changes.end();
-        return changes;
+        patch.end();
+        return patch;
     };
-    changes.set("next_step", next.as_str()).set("current_step", next.as_str());
-    changes.set("bypass", decision.bypass);
-    count(state, &decision.tally, &mut changes);
+    patch.set(State::next_step, next.as_str()).set(State::current_step, next.as_str());
+    patch.set(State::bypass, decision.bypass);
+    count(state, &decision.tally, &mut patch);
     if config.stop_on_no_progress {
-        progress::remember(state, config.research_mode, next, &mut changes);
+        progress::remember(state, config.research_mode, next, &mut patch);
     }
     if decision.ending.is_some() {
-        give_up(state, &situation, &decision, &mut changes);
+        give_up(state, &situation, &decision, &mut patch);
     } else {
-        changes.reset("error").reset("error_component");
+        patch.reset(State::error).reset(State::error_component);
     }
-    dispatch(state, config, &decision, pen, &mut changes);
-    clear_verdicts(state, &decision, &mut changes);
-    changes
+    dispatch(state, config, &decision, factory, &mut patch);
+    clear_verdicts(state, &decision, &mut patch);
+    patch
 }
 
 /// Where the question stands.
@@ -57,7 +61,7 @@ fn look(state: &State, config: &Config) -> Situation {
         missing: begun.is_empty() || (lost && config.strict_state),
         stalled: config.stop_on_no_progress && progress::is_stalled(state, mode, step),
         given_up: state.outcome.is_some(),
-        tally: Tally {
+        tally: RetryTally {
             total: state.retry_count,
             by_agent: state.retries_by_agent,
             by_step: state.step_rejections.clone(),
@@ -105,9 +109,9 @@ pub(super) const fn is_passing(category: Category) -> bool {
 }
 
 /// Tells what was seen and decided.
-fn report(state: &State, situation: &Situation, decision: &Decision, changes: &mut Changes) {
+fn report(state: &State, situation: &Situation, decision: &Decision, patch: &mut Patch) {
     if let Some(fault) = &state.error {
-        report_error(state, fault, changes);
+        report_error(state, fault, patch);
     }
     if decision.tally.total > situation.tally.total {
         let data = json!({
@@ -115,17 +119,17 @@ fn report(state: &State, situation: &Situation, decision: &Decision, changes: &m
             "count": decision.tally.total,
             "limit": state.retry_limit,
         });
-        changes.note("retry", data);
+        patch.note("retry", data);
     }
     let to = decision.next.map_or("END", StepName::as_str);
     let data = json!({"from": state.current_step, "to": to, "rule": decision.rule});
-    changes.note("step_determined", data);
+    patch.note("step_determined", data);
     if decision.ending == Some(Outcome::RetryLimit) {
-        changes.note("retry_limit_reached", json!({"agent": component(state, situation)}));
+        patch.note("retry_limit_reached", json!({"agent": component(state, situation)}));
     }
 }
 
-fn report_error(state: &State, fault: &Fault, changes: &mut Changes) {
+fn report_error(state: &State, fault: &Fault, patch: &mut Patch) {
     let data = json!({
         "component": state.current_step,
         "category": fault.category,
@@ -133,18 +137,18 @@ fn report_error(state: &State, fault: &Fault, changes: &mut Changes) {
         "message": fault.message,
         "recoverable": is_passing(fault.category),
     });
-    changes.note("agent_error", data);
+    patch.note("agent_error", data);
 }
 
-fn count(state: &State, tally: &Tally, changes: &mut Changes) {
+fn count(state: &State, tally: &RetryTally, patch: &mut Patch) {
     if tally.total == state.retry_count {
         return;
     }
-    changes
-        .set("retry_count", tally.total)
-        .set("retries_by_agent", tally.by_agent)
-        .set("step_rejections", &tally.by_step)
-        .set("counted_errors", tally.errors);
+    patch
+        .set(State::retry_count, tally.total)
+        .set(State::retries_by_agent, tally.by_agent)
+        .set(State::step_rejections, tally.by_step.clone())
+        .set(State::counted_errors, tally.errors);
 }
 
 /// Where the question ended: whose work was rejected, else what failed.
@@ -154,19 +158,19 @@ fn component<'s>(state: &'s State, situation: &Situation) -> &'s str {
     worker.map_or(state.current_step.as_str(), |worker| worker.as_str())
 }
 
-fn give_up(state: &State, situation: &Situation, decision: &Decision, changes: &mut Changes) {
+fn give_up(state: &State, situation: &Situation, decision: &Decision, patch: &mut Patch) {
     let corrupt = corruption(state, decision.rule).filter(|_| state.error.is_none());
     if let Some(fault) = corrupt {
-        report_error(state, &fault, changes);
-        changes.replace("error", fault);
+        report_error(state, &fault, patch);
+        patch.replace(State::error, fault);
     }
     // Whoever gave up first has said how.
     if state.outcome.is_none() {
-        changes
-            .set("outcome", decision.ending)
-            .set("final_answer", FAILURE_TEXT)
-            .set("final_reasoning_trace", FAILURE_TEXT)
-            .set("error_component", component(state, situation));
+        patch
+            .set(State::outcome, decision.ending)
+            .set(State::final_answer, FAILURE_TEXT)
+            .set(State::final_reasoning_trace, FAILURE_TEXT)
+            .set(State::error_component, component(state, situation).to_owned());
     }
 }
 
@@ -190,28 +194,36 @@ fn dispatch(
     state: &State,
     config: &Config,
     decision: &Decision,
-    pen: &mut Pen,
-    changes: &mut Changes,
+    factory: &mut MessageFactory,
+    patch: &mut Patch,
 ) {
     let Some(next) = decision.next else { return };
     if decision.fresh {
-        changes.reset("research_results").reset("researcher_states").reset("research_verdicts");
-        changes.reset("step_rejections");
+        patch
+            .reset(State::research_results)
+            .reset(State::researcher_states)
+            .reset(State::research_verdicts);
+        patch.reset(State::step_rejections);
     }
     let (index, wave) = next_wave(state, decision, config.research_mode);
     if index != state.current_research_index || decision.fresh {
-        changes.set("current_research_index", index);
+        patch.set(State::current_research_index, index);
     }
-    changes.set("wave", &wave);
+    patch.set(State::wave, wave.clone());
     let mut steps: Vec<Option<usize>> = wave.into_iter().map(Some).collect();
     if !next.is_research() {
         steps = vec![None];
     }
     for step_id in steps {
         let (kind, content) = compose(state, config, decision, next, step_id);
-        let draft =
-            Draft { sender: Party::Orchestrator, receiver: next.into(), kind, content, step_id };
-        changes.say(&pen.sign(draft));
+        let draft = MessageDraft {
+            sender: Participant::Orchestrator,
+            receiver: next.into(),
+            kind,
+            content,
+            step_id,
+        };
+        patch.say(factory.sign(draft));
     }
 }
 
@@ -223,10 +235,10 @@ fn compose(
     step_id: Option<usize>,
 ) -> (MessageKind, String) {
     let last = last_instruction(&state.agent_messages, next.into(), step_id);
-    if let Some(last) = last.filter(|_| decision.entry == Entry::Again) {
+    if let Some(last) = last.filter(|_| decision.entry == StepEntry::Again) {
         return (last.kind, last.content.clone());
     }
-    if decision.entry == Entry::Rework {
+    if decision.entry == StepEntry::Rework {
         let kind = match config.feedback_type {
             FeedbackType::Instruction => MessageKind::Instruction,
             FeedbackType::Feedback => MessageKind::Feedback,
@@ -247,29 +259,26 @@ fn feedback(state: &State, next: StepName, step_id: Option<usize>) -> String {
 
 /// Forgets the verdict that has been acted on, and what the critic that is
 /// sent next said before.
-fn clear_verdicts(state: &State, decision: &Decision, changes: &mut Changes) {
+fn clear_verdicts(state: &State, decision: &Decision, patch: &mut Patch) {
     let done = StepName::parse(&state.current_step);
     for critic in [done, decision.next].into_iter().flatten() {
-        let keys = match critic {
-            StepName::CriticPlanner => ["critic_planner_decision", "critic_planner_feedback"],
-            StepName::CriticResearcher => {
-                ["critic_researcher_decision", "critic_researcher_feedback"]
+        match critic {
+            StepName::CriticPlanner => {
+                patch.reset(State::critic_planner_decision).reset(State::critic_planner_feedback)
             }
-            StepName::CriticExpert => ["critic_expert_decision", "critic_expert_feedback"],
+            StepName::CriticResearcher => patch
+                .reset(State::critic_researcher_decision)
+                .reset(State::critic_researcher_feedback),
+            StepName::CriticExpert => {
+                patch.reset(State::critic_expert_decision).reset(State::critic_expert_feedback)
+            }
             _ => continue,
         };
-        for key in keys {
-            changes.reset(key);
-        }
     }
-    if decision.entry == Entry::Rework && decision.next == Some(StepName::Researcher) {
+    if decision.entry == StepEntry::Rework && decision.next == Some(StepName::Researcher) {
         let kept = |(_, verdict): &(&usize, &Verdict)| verdict.decision == Judgement::Approve;
-        let kept: serde_json::Map<String, Json> = state
-            .research_verdicts
-            .iter()
-            .filter(kept)
-            .map(|(index, verdict)| (index.to_string(), json!(verdict)))
-            .collect();
-        changes.replace("research_verdicts", kept);
+        let kept = state.research_verdicts.iter().filter(kept);
+        let kept: BTreeMap<_, _> = kept.map(|(index, verdict)| (*index, verdict.clone())).collect();
+        patch.replace(State::research_verdicts, kept);
     }
 }

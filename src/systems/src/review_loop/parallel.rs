@@ -2,8 +2,8 @@
 //! one at a time, so both modes are the same code.
 
 use super::config::ResearchMode;
-use super::decide::{Decision, Entry};
-use super::message::{Party, owes};
+use super::decide::{Decision, StepEntry};
+use super::message::{Participant, owes};
 use super::state::{Decision as Judgement, State};
 use super::step::StepName;
 
@@ -24,7 +24,7 @@ pub(super) fn judged(state: &State, mode: ResearchMode, judgement: Judgement) ->
 
 /// The research steps of the last wave that were not delivered.
 pub(super) fn undelivered(state: &State, step: StepName) -> Vec<usize> {
-    let open = |&index: &usize| owes(&state.agent_messages, Party::from(step), Some(index));
+    let open = |&index: &usize| owes(&state.agent_messages, Participant::from(step), Some(index));
     state.wave.iter().copied().filter(open).collect()
 }
 
@@ -36,10 +36,10 @@ pub(super) fn next_wave(
 ) -> (i64, Vec<usize>) {
     let begun = if decision.fresh { -1 } else { state.current_research_index };
     let wave = match decision.next {
-        Some(step) if step.is_research() && decision.entry == Entry::Again => {
+        Some(step) if step.is_research() && decision.entry == StepEntry::Again => {
             undelivered(state, step)
         }
-        Some(StepName::Researcher) if decision.entry == Entry::Rework => {
+        Some(StepName::Researcher) if decision.entry == StepEntry::Rework => {
             judged(state, mode, Judgement::Reject)
         }
         Some(StepName::Researcher) => return advance(begun, state.research_steps.len(), mode),

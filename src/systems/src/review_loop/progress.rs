@@ -1,11 +1,12 @@
 //! Whether rejected work came back as it was.
 
-use super::changes::Changes;
+use std::collections::BTreeMap;
+
 use super::config::ResearchMode;
 use super::parallel::judged;
+use super::patch::Patch;
 use super::state::{Decision, State};
 use super::step::StepName;
-use serde_json::{Map, Value as Json};
 
 /// Whether something that was just delivered equals what the same agent
 /// delivered last, but for case and white space.
@@ -15,16 +16,13 @@ pub(super) fn is_stalled(state: &State, mode: ResearchMode, step: Option<StepNam
 }
 
 /// Keeps what was just delivered, once it goes to its critic.
-pub(super) fn remember(state: &State, mode: ResearchMode, next: StepName, changes: &mut Changes) {
+pub(super) fn remember(state: &State, mode: ResearchMode, next: StepName, patch: &mut Patch) {
     let Some(step) = StepName::parse(&state.current_step) else { return };
     if step.is_critic() || !next.is_critic() {
         return;
     }
-    let kept: Map<String, Json> = products(state, mode, step)
-        .into_iter()
-        .map(|(key, product)| (key, product.into()))
-        .collect();
-    changes.set("last_products", kept);
+    let kept: BTreeMap<_, _> = products(state, mode, step).into_iter().collect();
+    patch.set(State::last_products, kept);
 }
 
 fn products(state: &State, mode: ResearchMode, step: StepName) -> Vec<(String, String)> {

@@ -3,7 +3,7 @@
 use antiphon_core::{Fault, ToolSpec};
 
 use super::config::Config;
-use super::roles::{Actor, Roles};
+use super::roles::{RoleImplementation, Roles};
 use super::step::StepName;
 use crate::template::fill;
 
@@ -39,9 +39,9 @@ pub(super) fn instructions(
     };
     let filled = filled?;
     let ours = filled.trim_end();
-    let own = match roles.actor(step) {
-        Actor::Model(player) => player.instructions.as_ref(),
-        Actor::Own(_) => None,
+    let own = match roles.implementation(step) {
+        RoleImplementation::Model(role_model) => role_model.instructions.as_ref(),
+        RoleImplementation::Own(_) => None,
     };
     Ok(own.map_or_else(|| ours.to_owned(), |own| format!("{own}\n\n{ours}")))
 }

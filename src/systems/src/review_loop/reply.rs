@@ -33,7 +33,7 @@ pub(super) struct ExpertAnswer {
 
 /// The last words.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Final {
+pub(super) struct FinalAnswer {
     #[serde(default)]
     pub(super) final_reasoning_trace: String,
     pub(super) final_answer: String,

@@ -1,4 +1,4 @@
-//! Who plays which role: a model, or code of the caller's own.
+//! The implementation of each role: a model, or code of the caller.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ pub(super) const STEPS: [StepName; 5] = [
     StepName::Finalizer,
 ];
 
-/// Who plays which role, and with which tools.
+/// The implementation of each role, and its tools.
 #[derive(Clone)]
 pub struct Roles {
     /// Splits the question into steps.
-    pub planner: Actor,
+    pub planner: RoleImplementation,
     /// Reviews plans, research and answers.
-    pub critic: Actor,
+    pub critic: RoleImplementation,
     /// Looks things up.
-    pub researcher: Actor,
+    pub researcher: RoleImplementation,
     /// Works out the answer.
-    pub expert: Actor,
+    pub expert: RoleImplementation,
     /// Puts the answer into its final words.
-    pub finalizer: Actor,
+    pub finalizer: RoleImplementation,
     /// The tools of a researcher that is a model.
     pub research_tools: Vec<Arc<dyn Tool>>,
     /// The tools of an expert that is a model.
@@ -44,20 +44,20 @@ pub struct Roles {
 impl Roles {
     /// One model in every role, and no tools.
     pub fn of(model: &Arc<dyn Model>) -> Self {
-        let actor = || Actor::model(Arc::clone(model));
+        let implementation = || RoleImplementation::model(Arc::clone(model));
         Self {
-            planner: actor(),
-            critic: actor(),
-            researcher: actor(),
-            expert: actor(),
-            finalizer: actor(),
+            planner: implementation(),
+            critic: implementation(),
+            researcher: implementation(),
+            expert: implementation(),
+            finalizer: implementation(),
             research_tools: Vec::new(),
             expert_tools: Vec::new(),
         }
     }
 
     /// Whoever does a step.
-    pub(super) const fn actor(&self, step: StepName) -> &Actor {
+    pub(super) const fn implementation(&self, step: StepName) -> &RoleImplementation {
         match step {
             StepName::Input | StepName::Planner => &self.planner,
             StepName::CriticPlanner | StepName::CriticResearcher | StepName::CriticExpert => {
@@ -71,9 +71,9 @@ impl Roles {
 
     /// The tools given to a model that does a step: its own, else the role's.
     pub(super) fn tools(&self, step: StepName) -> &[Arc<dyn Tool>] {
-        let own = match self.actor(step) {
-            Actor::Model(player) => player.tools.as_deref(),
-            Actor::Own(_) => None,
+        let own = match self.implementation(step) {
+            RoleImplementation::Model(role_model) => role_model.tools.as_deref(),
+            RoleImplementation::Own(_) => None,
         };
         own.unwrap_or_else(|| self.tools_of_role(step))
     }
@@ -95,9 +95,11 @@ impl Roles {
 
     /// The tools that whoever does a step can be counted on to have.
     pub(super) fn tool_specs(&self, step: StepName) -> Vec<ToolSpec> {
-        match self.actor(step) {
-            Actor::Own(role) => role.tools(),
-            Actor::Model(_) => self.tools(step).iter().map(|tool| tool.spec().clone()).collect(),
+        match self.implementation(step) {
+            RoleImplementation::Own(role) => role.tools(),
+            RoleImplementation::Model(_) => {
+                self.tools(step).iter().map(|tool| tool.spec().clone()).collect()
+            }
         }
     }
 
@@ -105,7 +107,7 @@ impl Roles {
     /// a tool, by instructions of its own, as another model, or as code.
     pub(super) fn can_look_up(&self) -> bool {
         match (&self.researcher, &self.expert) {
-            (Actor::Model(researcher), Actor::Model(expert)) => {
+            (RoleImplementation::Model(researcher), RoleImplementation::Model(expert)) => {
                 !self.tools(StepName::Researcher).is_empty()
                     || researcher.instructions.is_some()
                     || researcher.model.name() != expert.model.name()
@@ -116,9 +118,9 @@ impl Roles {
 
     /// What a step's node may take, and how often it is tried.
     pub(super) fn policy(&self, step: StepName) -> NodePolicy {
-        match self.actor(step) {
-            Actor::Own(role) => role.policy(),
-            Actor::Model(player) => player.policy.clone(),
+        match self.implementation(step) {
+            RoleImplementation::Own(role) => role.policy(),
+            RoleImplementation::Model(role_model) => role_model.policy.clone(),
         }
     }
 
@@ -126,11 +128,11 @@ impl Roles {
     pub(super) fn models(&self) -> Vec<String> {
         let actors = [&self.planner, &self.critic, &self.researcher, &self.expert, &self.finalizer];
         let mut names = Vec::new();
-        for actor in actors {
-            if let Actor::Model(player) = actor
-                && !names.iter().any(|name| name == player.model.name())
+        for implementation in actors {
+            if let RoleImplementation::Model(role_model) = implementation
+                && !names.iter().any(|name| name == role_model.model.name())
             {
-                names.push(player.model.name().to_owned());
+                names.push(role_model.model.name().to_owned());
             }
         }
         names
@@ -146,9 +148,11 @@ impl Roles {
 
     fn check_tools(&self, step: StepName) -> Result<(), Fault> {
         let role = super::graph::node_of(step);
-        let brings_own = match self.actor(step) {
-            Actor::Own(_) => Some("code of its own"),
-            Actor::Model(player) => player.tools.as_ref().map(|_| "an agent with its own"),
+        let brings_own = match self.implementation(step) {
+            RoleImplementation::Own(_) => Some("code of its own"),
+            RoleImplementation::Model(role_model) => {
+                role_model.tools.as_ref().map(|_| "an agent with its own")
+            }
         };
         if let Some(kind) = brings_own.filter(|_| !self.tools_of_role(step).is_empty()) {
             let message = format!("tools were given to a role that is {kind}: {role}");
@@ -165,25 +169,25 @@ impl Roles {
     }
 }
 
-/// Who plays a role.
+/// The implementation of a role.
 #[derive(Clone)]
-pub enum Actor {
+pub enum RoleImplementation {
     /// A model.
-    Model(Box<Player>),
+    Model(Box<RoleModel>),
     /// Code of the caller's own.
     Own(Arc<dyn Role>),
 }
 
-impl From<Player> for Actor {
-    fn from(player: Player) -> Self {
-        Self::Model(Box::new(player))
+impl From<RoleModel> for RoleImplementation {
+    fn from(role_model: RoleModel) -> Self {
+        Self::Model(Box::new(role_model))
     }
 }
 
-impl Actor {
+impl RoleImplementation {
     /// A model with nothing of its own.
     pub fn model(model: Arc<dyn Model>) -> Self {
-        Player::new(model).into()
+        RoleModel::new(model).into()
     }
 
     /// Code of the caller's own.
@@ -192,9 +196,9 @@ impl Actor {
     }
 }
 
-/// A model that plays a role, and what it brings along.
+/// A model for a role, with its own instructions, tools and limits.
 #[derive(Clone)]
-pub struct Player {
+pub struct RoleModel {
     /// The model.
     pub model: Arc<dyn Model>,
     /// Instructions that come before those of the role. The role's stay: they
@@ -220,7 +224,7 @@ pub struct Player {
     pub tags: BTreeMap<String, String>,
 }
 
-impl Player {
+impl RoleModel {
     /// A model with nothing of its own.
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self {
@@ -238,7 +242,7 @@ impl Player {
     }
 }
 
-/// Code that plays a role in place of a model.
+/// A role that is code.
 #[async_trait]
 pub trait Role: Send + Sync {
     /// The tools it can be counted on to have; the planner is told of them.

@@ -9,118 +9,85 @@ use super::attachment::Attachment;
 use super::message::AgentMessage;
 use super::outcome::Outcome;
 use super::step::Worker;
+use crate::state::{field_types, state};
 
-/// The state between two nodes. Field names are those of the seed; the last
-/// five fields are ours.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct State {
-    /// What is asked.
-    pub question: String,
-    /// The file that came with it.
-    pub file: Option<Attachment>,
-    /// All messages so far.
-    pub agent_messages: Vec<AgentMessage>,
-    /// The step that was done last; a [`super::StepName`], or the question ends.
-    pub current_step: String,
-    /// The step that was chosen last.
-    pub next_step: String,
-    /// What has to be looked up.
-    pub research_steps: Vec<String>,
-    /// How the answer is worked out.
-    pub expert_steps: Vec<String>,
-    /// The research step that was begun last, counted from 0; −1 before the first.
-    pub current_research_index: i64,
-    /// Results by research step; empty where there is none yet.
-    pub research_results: Vec<Option<String>>,
-    /// The researcher's conversations by research step.
-    pub researcher_states: BTreeMap<usize, ResearcherState>,
-    /// The expert's conversation.
-    pub expert_state: Option<ExpertState>,
-    /// The expert's answer.
-    pub expert_answer: String,
-    /// How the expert came to it.
-    pub expert_reasoning: String,
-    /// The verdict on the plan.
-    pub critic_planner_decision: Decision,
-    /// Why the plan was rejected.
-    pub critic_planner_feedback: String,
-    /// The last verdict on research.
-    pub critic_researcher_decision: Decision,
-    /// Why the research was rejected.
-    pub critic_researcher_feedback: String,
-    /// The verdict on the answer.
-    pub critic_expert_decision: Decision,
-    /// Why the answer was rejected.
-    pub critic_expert_feedback: String,
-    /// Rejections and counted errors.
-    pub retry_count: u32,
-    /// At how many of them the question is given up.
-    pub retry_limit: u32,
-    /// Rejections by whose work was rejected.
-    pub retries_by_agent: Retries,
-    /// The answer.
-    pub final_answer: String,
-    /// How it was reached.
-    pub final_reasoning_trace: String,
-    /// What went wrong last, if it was not overcome.
-    pub error: Option<Fault>,
-    /// Where the question ended without an answer.
-    pub error_component: Option<String>,
-    /// How it ended.
-    pub outcome: Option<Outcome>,
-    /// Errors that were counted.
-    pub counted_errors: u32,
-    /// Rejections by research step.
-    pub step_rejections: BTreeMap<usize, u32>,
-    /// Verdicts by research step.
-    pub research_verdicts: BTreeMap<usize, Verdict>,
-    /// The research steps that were sent out last.
-    pub wave: Vec<usize>,
-    /// What each agent delivered last, if progress is watched.
-    pub last_products: BTreeMap<String, String>,
-    /// Whether the finalizer is to do without its model.
-    pub bypass: bool,
+state! {
+    /// The state between two nodes; `docs/systems/review-loop.md` lists its fields.
+    pub struct State {
+        /// What is asked.
+        [Once] question: String,
+        /// The file that came with it.
+        [Once] file: Option<Attachment>,
+        /// All messages so far.
+        [Extend] agent_messages: Vec<AgentMessage>,
+        /// The step that was done last; a [`super::StepName`], or the question ends.
+        [Set] current_step: String = "input".to_owned(),
+        /// The step that was chosen last.
+        [Set] next_step: String = "planner".to_owned(),
+        /// What has to be looked up.
+        [Set] research_steps: Vec<String>,
+        /// How the answer is worked out.
+        [Set] expert_steps: Vec<String>,
+        /// The research step that was begun last, counted from 0; −1 before the first.
+        [Set] current_research_index: i64 = -1,
+        /// Results by research step; empty where there is none yet.
+        [Put] research_results: Vec<Option<String>>,
+        /// The researcher's conversations by research step.
+        [Record] researcher_states: BTreeMap<usize, ResearcherState>,
+        /// The expert's conversation.
+        [Set] expert_state: Option<ExpertState>,
+        /// The expert's answer.
+        [Set] expert_answer: String,
+        /// How the expert came to it.
+        [Set] expert_reasoning: String,
+        /// The verdict on the plan.
+        [Set] critic_planner_decision: Decision,
+        /// Why the plan was rejected.
+        [Set] critic_planner_feedback: String,
+        /// The last verdict on research.
+        /// In a wave each critic has its say; `research_verdicts` keeps them apart.
+        [Last] critic_researcher_decision: Decision,
+        /// Why the research was rejected.
+        [Last] critic_researcher_feedback: String,
+        /// The verdict on the answer.
+        [Set] critic_expert_decision: Decision,
+        /// Why the answer was rejected.
+        [Set] critic_expert_feedback: String,
+        /// Rejections and counted errors.
+        [Set] retry_count: u32,
+        /// At how many of them the question is given up.
+        [Once] retry_limit: u32 = 5,
+        /// Rejections by whose work was rejected.
+        [Record] retries_by_agent: Retries,
+        /// The answer.
+        [Set] final_answer: String,
+        /// How it was reached.
+        [Set] final_reasoning_trace: String,
+        /// What went wrong last, if it was not overcome.
+        [Worst] error: Option<Fault>,
+        /// Where the question ended without an answer.
+        [Set] error_component: Option<String>,
+        /// How it ended.
+        [Set] outcome: Option<Outcome>,
+        /// Errors that were counted.
+        [Set] counted_errors: u32,
+        /// Rejections by research step.
+        [Record] step_rejections: BTreeMap<usize, u32>,
+        /// Verdicts by research step.
+        [Record] research_verdicts: BTreeMap<usize, Verdict>,
+        /// The research steps that were sent out last.
+        [Set] wave: Vec<usize>,
+        /// What each agent delivered last, if progress is watched.
+        [Record] last_products: BTreeMap<String, String>,
+        /// Whether the finalizer is to do without its model.
+        [Set] bypass: bool,
+    }
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            question: String::new(),
-            file: None,
-            agent_messages: Vec::new(),
-            current_step: "input".to_owned(),
-            next_step: "planner".to_owned(),
-            research_steps: Vec::new(),
-            expert_steps: Vec::new(),
-            current_research_index: -1,
-            research_results: Vec::new(),
-            researcher_states: BTreeMap::new(),
-            expert_state: None,
-            expert_answer: String::new(),
-            expert_reasoning: String::new(),
-            critic_planner_decision: Decision::None,
-            critic_planner_feedback: String::new(),
-            critic_researcher_decision: Decision::None,
-            critic_researcher_feedback: String::new(),
-            critic_expert_decision: Decision::None,
-            critic_expert_feedback: String::new(),
-            retry_count: 0,
-            retry_limit: 5,
-            retries_by_agent: Retries::default(),
-            final_answer: String::new(),
-            final_reasoning_trace: String::new(),
-            error: None,
-            error_component: None,
-            outcome: None,
-            counted_errors: 0,
-            step_rejections: BTreeMap::new(),
-            research_verdicts: BTreeMap::new(),
-            wave: Vec::new(),
-            last_products: BTreeMap::new(),
-            bypass: false,
-        }
-    }
+field_types! {
+    Any: Attachment;
+    Text: Decision, Outcome;
+    Record: ExpertState, Retries;
 }
 
 impl State {

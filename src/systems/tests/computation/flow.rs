@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::scene::{Scene, plan, raised, result, sales, words};
 
+/// CO-01 of `docs/systems/computation.md`.
 #[tokio::test]
-async fn d29_code_that_computes_is_put_into_words() {
+async fn code_that_computes_is_put_into_words() {
     let played = Scene::new(&json!({}))
         .role("plan", [plan("result = 7")])
         .role("summarise", [words("Seven were sold.", &["Most in the south."])])
@@ -24,6 +25,7 @@ async fn d29_code_that_computes_is_put_into_words() {
     assert_eq!(played.sandbox.ran(), ["result = 7"]);
 }
 
+/// CO-02 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn the_inputs_are_put_into_one_interpreter_and_described_first() {
     let played = Scene::new(&json!({}))
@@ -39,6 +41,7 @@ async fn the_inputs_are_put_into_one_interpreter_and_described_first() {
     assert_eq!(*played.sandbox.opened.lock().unwrap(), 1);
 }
 
+/// CO-03 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interpreter() {
     let played = Scene::new(&json!({}))
@@ -60,6 +63,7 @@ async fn a_mistake_goes_back_to_the_model_and_the_next_code_finds_a_clean_interp
     assert!(told.contains("KeyError: 'netto'") && told.contains("line 2"), "{told}");
 }
 
+/// CO-04 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn attempts_are_limited_and_the_last_mistake_is_told() {
     let played = Scene::new(&json!({"max_attempts": 2}))
@@ -74,6 +78,7 @@ async fn attempts_are_limited_and_the_last_mistake_is_told() {
     assert!(played.answer.computed.is_none());
 }
 
+/// CO-05 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
     let expression = Ran { value: Some(json!(7)), ..Ran::default() };
@@ -88,6 +93,7 @@ async fn code_without_a_result_has_failed_but_a_last_expression_will_do() {
     assert_eq!((played.answer.answer.as_str(), played.answer.is_summarised), ("7", false));
 }
 
+/// CO-06 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_result_that_is_too_large_goes_back_to_the_model() {
     let mut large = Ran::default();
@@ -103,6 +109,7 @@ async fn a_result_that_is_too_large_goes_back_to_the_model() {
     assert_eq!(played.answer.outcome, Outcome::Answered);
 }
 
+/// CO-07 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
     let played = Scene::new(&json!({"max_reasks": 0}))
@@ -116,6 +123,7 @@ async fn a_model_that_finds_no_words_takes_the_number_away_from_nobody() {
     assert_eq!(played.answer.fault.unwrap().category, Category::ModelOutput);
 }
 
+/// CO-08 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_sandbox_that_cannot_be_had_ends_the_question_before_the_model_is_asked() {
     let mut scene = Scene::new(&json!({})).role("plan", [plan("result = 7")]);
@@ -126,6 +134,7 @@ async fn a_sandbox_that_cannot_be_had_ends_the_question_before_the_model_is_aske
     assert_eq!(played.model.requests().len(), 0);
 }
 
+/// CO-09 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn a_question_that_cannot_be_meant_is_refused_before_any_work() {
     let named = |name: &str| {
@@ -148,6 +157,7 @@ async fn a_question_that_cannot_be_meant_is_refused_before_any_work() {
     }
 }
 
+/// CO-10 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn code_is_halted_when_nobody_waits_for_it_any_more() {
     let (told, mut hears) = tokio::sync::mpsc::unbounded_channel();

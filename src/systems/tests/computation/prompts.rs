@@ -30,6 +30,7 @@ async fn the_model_reads_the_question_the_inputs_the_functions_and_no_more() {
     assert_eq!(planning.temperature, None, "sent only when it is set");
 }
 
+/// CO-11 of `docs/systems/computation.md`.
 #[tokio::test]
 async fn what_code_says_cannot_leave_its_place_in_a_prompt() {
     let played = Scene::new(&json!({}))

@@ -216,7 +216,7 @@ async fn a_question_that_goes_on_elsewhere_knows_what_was_looked_up() {
     scene.research_tools = vec![tool.clone()];
     let model = scene.model();
     let system = scene.system(&as_model(&model));
-    let answer = system.go_on(place, Session::new(clock)).await.unwrap();
+    let answer = system.resume(place, Session::new(clock)).await.unwrap();
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
     assert_eq!(tool.calls(), 1);
 }

@@ -1,4 +1,4 @@
-//! Failures of agents: A15, and what ends a question at once.
+//! Failures of agents: RL-15, and what ends a question at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon_core::{Category, Fault, RetryPolicy};
 use antiphon_models::{Retrying, ScriptedReply};
 use antiphon_runtime::Model;
-use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome, Party};
+use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome, Participant};
 use serde_json::json;
 
 use crate::scene::{Played, Scene, Stage, approve, plan, solved, worded};
@@ -15,7 +15,7 @@ fn unreachable() -> ScriptedReply {
     Fault::new(Category::ModelTransport, "model_unreachable", "no way to the model: x").into()
 }
 
-/// Plays with a model whose calls are tried three times without a pause.
+/// Runs with a model whose calls are tried three times without a pause.
 async fn play_with_transport(errors: usize) -> Played {
     let mut replies = vec![unreachable(); errors];
     replies.push(plan(&[], &["e1"]).into());
@@ -32,19 +32,21 @@ async fn play_with_transport(errors: usize) -> Played {
     Stage { model: script }.with(answer)
 }
 
+/// RL-15 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a15_errors_that_the_transport_overcomes_do_not_count() {
+async fn errors_that_the_transport_overcomes_do_not_count() {
     let played = play_with_transport(2).await;
     assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 0));
     assert_eq!(played.counts()["planner"], 1);
 }
 
+/// RL-15 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a15_a_transport_that_gives_up_counts_and_the_agent_is_told_the_same_again() {
+async fn a_transport_that_gives_up_counts_and_the_agent_is_told_the_same_again() {
     let played = play_with_transport(3).await;
     assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 1));
     assert_eq!(played.counts()["planner"], 2);
-    let told = played.told(Party::Planner);
+    let told = played.told(Participant::Planner);
     assert_eq!(told[0].content, told[1].content);
     assert_eq!(played.answer.error, None, "it was overcome");
     assert_eq!(played.answer.error_component, None);

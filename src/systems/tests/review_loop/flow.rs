@@ -1,13 +1,14 @@
-//! Questions that find their way: A1 to A5.
+//! Questions that find their way: RL-01 to RL-05.
 
 use antiphon_systems::review_loop::state::Decision;
-use antiphon_systems::review_loop::{Outcome, Party, State};
+use antiphon_systems::review_loop::{Outcome, Participant, State};
 use serde_json::json;
 
 use crate::scene::{A1_AGENTS, Scene, a1, approve, found, plan, reject, solved, worded};
 
+/// RL-01 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a1_a_question_without_rejections_visits_everybody_in_order() {
+async fn a_question_without_rejections_visits_everybody_in_order() {
     let played = a1().ask("q").await;
     assert_eq!(played.agents(), A1_AGENTS);
     let answer = &played.answer;
@@ -23,8 +24,9 @@ async fn a1_a_question_without_rejections_visits_everybody_in_order() {
     assert_eq!((state.expert_answer.as_str(), state.expert_reasoning.as_str()), ("x", "why"));
 }
 
+/// RL-01 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a1_the_trace_tells_the_story() {
+async fn the_trace_tells_the_story() {
     let played = a1().ask("q").await;
     assert_eq!(played.notes("question_received"), [json!({"question": "q", "file": null})]);
     let plan = json!({"research_steps": ["r1", "r2"], "expert_steps": ["e1"], "attempt": 1});
@@ -56,8 +58,9 @@ async fn a1_the_trace_tells_the_story() {
     assert_eq!(rules, expected);
 }
 
+/// RL-02 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a2_a_plan_without_research_goes_straight_to_the_expert() {
+async fn a_plan_without_research_goes_straight_to_the_expert() {
     let played = Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e1"])])
         .role("critic", [approve(), approve()])
@@ -70,8 +73,9 @@ async fn a2_a_plan_without_research_goes_straight_to_the_expert() {
     assert!(played.state().research_results.is_empty());
 }
 
+/// RL-02 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a2_a_plan_without_research_forgets_research_of_an_earlier_plan() {
+async fn a_plan_without_research_forgets_research_of_an_earlier_plan() {
     let state = State {
         question: "q".into(),
         current_step: "critic_planner".into(),
@@ -94,8 +98,9 @@ async fn a2_a_plan_without_research_forgets_research_of_an_earlier_plan() {
     assert!(asked.iter().all(|message| !message.content.contains("stale")));
 }
 
+/// RL-03 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a3_a_rejected_plan_is_made_again_from_the_feedback() {
+async fn a_rejected_plan_is_made_again_from_the_feedback() {
     let played = Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e1"]), plan(&["r1"], &["e1", "e2"])])
         .role("critic", [reject("more"), approve(), approve(), approve()])
@@ -106,7 +111,7 @@ async fn a3_a_rejected_plan_is_made_again_from_the_feedback() {
         .await;
     assert_eq!(played.answer.retry_count, 1);
     assert_eq!(played.answer.retries_by_agent.planner, 1);
-    assert_eq!(played.told(Party::Planner)[1].content, "more");
+    assert_eq!(played.told(Participant::Planner)[1].content, "more");
     assert_eq!(played.state().research_steps, ["r1"]);
     assert_eq!(played.state().expert_steps, ["e1", "e2"]);
     let again = &played.requests("planner")[1].messages;
@@ -116,8 +121,9 @@ async fn a3_a_rejected_plan_is_made_again_from_the_feedback() {
     assert_eq!(played.notes("retry"), [json!({"agent": "planner", "count": 1, "limit": 5})]);
 }
 
+/// RL-04 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a4_a_rejected_result_is_replaced_in_its_slot() {
+async fn a_rejected_result_is_replaced_in_its_slot() {
     let played = Scene::new(&json!({}))
         .role("planner", [plan(&["r1"], &["e1"])])
         .role("critic", [approve(), reject("cite"), approve(), approve()])
@@ -128,14 +134,15 @@ async fn a4_a_rejected_result_is_replaced_in_its_slot() {
         .await;
     assert_eq!(played.state().research_results, [Some("a2".to_owned())]);
     assert_eq!(played.state().current_research_index, 0);
-    let told = played.told(Party::Researcher);
+    let told = played.told(Participant::Researcher);
     assert_eq!((told[1].content.as_str(), told[1].step_id), ("cite", Some(0)));
-    let reviews = played.told(Party::CriticResearcher);
+    let reviews = played.told(Participant::CriticResearcher);
     assert_eq!(reviews[1].content, "Review research: a2");
 }
 
+/// RL-05 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a5_each_research_step_keeps_its_own_conversation() {
+async fn each_research_step_keeps_its_own_conversation() {
     let played = Scene::new(&json!({}))
         .role("planner", [plan(&["r1", "r2"], &["e1"])])
         .role(

@@ -1,16 +1,17 @@
-//! What may be asked: A20, files.
+//! What may be asked: RL-20, files.
 
-use antiphon_systems::review_loop::{Asked, Attachment, Outcome};
+use antiphon_systems::review_loop::{Attachment, Outcome, QuestionInput};
 use serde_json::json;
 
 use crate::scene::{Scene, a1};
 
-fn asked(messages: &serde_json::Value) -> Asked {
-    Asked::from_messages(messages, None).unwrap()
+fn asked(messages: &serde_json::Value) -> QuestionInput {
+    QuestionInput::from_messages(messages, None).unwrap()
 }
 
+/// RL-20 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a20_a_blank_question_is_refused_before_any_model_is_called() {
+async fn a_blank_question_is_refused_before_any_model_is_called() {
     for blank in [json!([]), json!([{"content": " \n"}]), json!([{"content": []}])] {
         let (stage, result) = Scene::new(&json!({})).try_ask(asked(&blank)).await;
         assert_eq!(result.unwrap_err().code, "question_blank");
@@ -18,8 +19,9 @@ async fn a20_a_blank_question_is_refused_before_any_model_is_called() {
     }
 }
 
+/// RL-20 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a20_only_the_first_message_is_the_question() {
+async fn only_the_first_message_is_the_question() {
     let messages =
         json!([{"role": "user", "content": "first"}, {"content": "second"}, {"content": "third"}]);
     let played = a1().ask(asked(&messages)).await;
@@ -66,8 +68,8 @@ fn two_files_and_unknown_parts_are_refused() {
     let parts = json!([{"content": [
         {"type": "text", "text": "q"}, {"type": "file", "name": "b.txt", "text": "b"},
     ]}]);
-    let two = Asked::from_messages(&parts, Some(file())).unwrap();
+    let two = QuestionInput::from_messages(&parts, Some(file())).unwrap();
     assert_eq!(two.read().unwrap_err().code, "question_malformed");
     let image = json!([{"content": [{"type": "image_url", "image_url": "x"}]}]);
-    assert_eq!(Asked::from_messages(&image, None).unwrap_err().code, "question_malformed");
+    assert_eq!(QuestionInput::from_messages(&image, None).unwrap_err().code, "question_malformed");
 }

@@ -1,11 +1,11 @@
-//! When a question is given up: A6 to A10, A18, A19, A26, A28.
+//! When a question is given up: RL-06 to RL-10, RL-18, RL-19, RL-26, RL-28.
 
 use std::time::Duration;
 
 use antiphon_models::ScriptedReply;
 use antiphon_runtime::CancellationToken;
 use antiphon_systems::review_loop::state::{Decision, Retries};
-use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Outcome, Party, State};
+use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Outcome, Participant, State};
 use serde_json::{Value as Json, json};
 
 use crate::scene::{
@@ -22,8 +22,9 @@ fn rejections(count: usize) -> Vec<Json> {
     vec![reject("no"); count]
 }
 
+/// RL-06 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a6_the_fifth_rejection_ends_the_question_without_another_model_call() {
+async fn the_fifth_rejection_ends_the_question_without_another_model_call() {
     let played = Scene::new(&json!({}))
         .role("planner", vec![plan(&[], &["e"]); 5])
         .role("critic", rejections(5))
@@ -38,11 +39,12 @@ async fn a6_the_fifth_rejection_ends_the_question_without_another_model_call() {
     assert_eq!(played.answer.error_component.as_deref(), Some("planner"));
     assert_eq!(played.notes("retry_limit_reached"), [json!({"agent": "planner"})]);
     let last = played.log().last().unwrap();
-    assert_eq!((last.sender, last.content.as_str()), (Party::Finalizer, FAILURE_TEXT));
+    assert_eq!((last.sender, last.content.as_str()), (Participant::Finalizer, FAILURE_TEXT));
 }
 
+/// RL-07 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a7_the_counter_is_shared_and_approval_does_not_reset_it() {
+async fn the_counter_is_shared_and_approval_does_not_reset_it() {
     let mut verdicts = rejections(4);
     verdicts.extend([approve(), reject("no")]);
     let played = Scene::new(&json!({}))
@@ -57,8 +59,9 @@ async fn a7_the_counter_is_shared_and_approval_does_not_reset_it() {
     assert_eq!(played.state().expert_answer, "x");
 }
 
+/// RL-08 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a8_rejections_of_different_agents_add_up() {
+async fn rejections_of_different_agents_add_up() {
     let verdicts =
         [reject("p"), approve(), reject("r"), reject("r"), approve(), reject("e"), reject("e")];
     let played = Scene::new(&json!({}))
@@ -74,8 +77,9 @@ async fn a8_rejections_of_different_agents_add_up() {
     assert_eq!(played.answer.error_component.as_deref(), Some("expert"));
 }
 
+/// RL-09 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a9_with_a_limit_of_one_the_first_rejection_ends_the_question() {
+async fn with_a_limit_of_one_the_first_rejection_ends_the_question() {
     let played = Scene::new(&json!({"retry_limit": 1}))
         .role("planner", [plan(&[], &["e"])])
         .role("critic", rejections(1))
@@ -85,8 +89,9 @@ async fn a9_with_a_limit_of_one_the_first_rejection_ends_the_question() {
     assert_eq!(played.counts()["planner"], 1);
 }
 
+/// RL-10 of `docs/systems/review-loop.md`.
 #[test]
-fn a10_a_limit_of_zero_is_refused_before_anything_costs() {
+fn a_limit_of_zero_is_refused_before_anything_costs() {
     let fault = Config::from_json(&json!({"retry_limit": 0})).unwrap_err();
     assert_eq!(fault.code, "system_setting_invalid");
     assert_eq!(fault.message, "`retry_limit` must be at least 1: 0");
@@ -146,8 +151,9 @@ async fn rejected_work_that_comes_back_unchanged_ends_the_question_if_asked_to()
     assert_eq!(played.answer.outcome, Outcome::Answered);
 }
 
+/// RL-18 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a18_a_step_that_does_not_exist_ends_the_question() {
+async fn a_step_that_does_not_exist_ends_the_question() {
     let state = State { question: "q".into(), current_step: "Planner".into(), ..State::default() };
     let played = Scene::new(&json!({})).resume(&state).await;
     assert_given_up(&played, Outcome::Error);
@@ -156,8 +162,9 @@ async fn a18_a_step_that_does_not_exist_ends_the_question() {
     assert_eq!((error.category.as_str(), error.code.as_str()), ("state", "review_state_corrupt"));
 }
 
+/// RL-19 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a19_the_limit_is_checked_on_every_pass() {
+async fn the_limit_is_checked_on_every_pass() {
     let state = State {
         question: "q".into(),
         current_step: "critic_planner".into(),
@@ -209,7 +216,7 @@ async fn a_state_that_does_not_hold_together_is_not_gone_on_with() {
         let mut scene = Scene::new(&json!({}));
         let model = scene.model();
         let system = scene.system(&as_model(&model));
-        let fault = system.resume(&state, scene.session()).await.unwrap_err();
+        let fault = system.resume_from(&state, scene.session()).await.unwrap_err();
         assert_eq!(fault.code, "review_state_corrupt");
     }
 }
@@ -256,7 +263,7 @@ async fn a_missing_result_ends_the_question_unless_the_state_may_be_loose() {
         .resume(&state)
         .await;
     assert_eq!(played.answer.outcome, Outcome::Answered);
-    assert_eq!(played.told(Party::CriticResearcher)[0].content, "Review research: ");
+    assert_eq!(played.told(Participant::CriticResearcher)[0].content, "Review research: ");
 }
 
 #[tokio::test]
@@ -272,8 +279,9 @@ async fn an_endless_question_stops_at_its_rounds() {
     assert_eq!(played.notes("finalized"), [json!({"outcome": "budget", "bypassed": true})]);
 }
 
+/// RL-26 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a26_the_deadline_of_the_question_keeps_what_is_known() {
+async fn the_deadline_of_the_question_keeps_what_is_known() {
     let mut scene = Scene::new(&json!({}))
         .role("planner", [plan(&["r1"], &["e1"])])
         .role("critic", [approve(), approve()])
@@ -319,8 +327,9 @@ async fn a_cancelled_question_says_so() {
     assert_eq!(answer.error_component.as_deref(), Some("planner"));
 }
 
+/// RL-28 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a28_a_finalizer_that_is_asked_after_all_words_an_answer() {
+async fn a_finalizer_that_is_asked_after_all_words_an_answer() {
     let scene = || {
         Scene::new(&json!({"retry_limit": 1, "finalizer_on_failure": "model"}))
             .role("planner", [plan(&[], &["e"])])

@@ -1,5 +1,5 @@
-//! The review loop, played with scripted models and tools. Names carry the
-//! numbers of the acceptance list.
+//! The review loop, played with scripted models and tools. Tests cite
+//! the ids of `docs/systems/review-loop.md`.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,13 +1,14 @@
-//! The log of messages, and what models see of it: A21, A22.
+//! The log of messages, and what models see of it: RL-21, RL-22.
 
-use antiphon_systems::review_loop::{MessageKind, Party};
+use antiphon_systems::review_loop::{MessageKind, Participant};
 use serde_json::json;
 
 use crate::scene::{Scene, a1, approve, found, plan, reject, solved, worded};
 
+/// RL-21 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a21_the_log_holds_each_message_and_its_response() {
-    use Party::{
+async fn the_log_holds_each_message_and_its_response() {
+    use Participant::{
         CriticExpert, CriticPlanner, CriticResearcher, Expert, Finalizer, Planner, Researcher,
     };
     let played = a1().ask("q").await;
@@ -25,8 +26,8 @@ async fn a21_the_log_holds_each_message_and_its_response() {
     assert_eq!(played.log().len(), 18);
     for (pair, (party, step_id, content)) in played.log().chunks(2).zip(expected) {
         let [told, response] = pair else { panic!("a message without a response") };
-        assert_eq!((told.sender, told.receiver), (Party::Orchestrator, party));
-        assert_eq!((response.sender, response.receiver), (party, Party::Orchestrator));
+        assert_eq!((told.sender, told.receiver), (Participant::Orchestrator, party));
+        assert_eq!((response.sender, response.receiver), (party, Participant::Orchestrator));
         assert_eq!((told.step_id, response.step_id), (step_id, step_id));
         assert_eq!(told.content, content);
         assert_eq!((told.kind, response.kind), (MessageKind::Instruction, MessageKind::Response));
@@ -37,8 +38,9 @@ async fn a21_the_log_holds_each_message_and_its_response() {
     assert_eq!(ids.len(), 18, "every message has an id of its own");
 }
 
+/// RL-21 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a21_a_critic_sees_only_what_it_was_told_last() {
+async fn a_critic_sees_only_what_it_was_told_last() {
     let played = Scene::new(&json!({}))
         .role("planner", [plan(&[], &["e1"]), plan(&[], &["e2"])])
         .role("critic", [reject("no"), approve(), approve()])
@@ -52,8 +54,9 @@ async fn a21_a_critic_sees_only_what_it_was_told_last() {
     assert!(second[1].content.contains("e2") && !second[1].content.contains("e1"));
 }
 
+/// RL-22 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a22_the_expert_gets_all_research_again_with_its_feedback() {
+async fn the_expert_gets_all_research_again_with_its_feedback() {
     let played = Scene::new(&json!({}))
         .role("planner", [plan(&["r1", "r2"], &["e1"])])
         .role("critic", [approve(), approve(), approve(), reject("unit?"), approve()])
@@ -113,6 +116,7 @@ async fn work_that_is_sent_back_may_be_marked_as_feedback() {
         .role("finalizer", [worded("x", "t")])
         .ask("q")
         .await;
-    let kinds: Vec<_> = played.told(Party::Planner).iter().map(|message| message.kind).collect();
+    let kinds: Vec<_> =
+        played.told(Participant::Planner).iter().map(|message| message.kind).collect();
     assert_eq!(kinds, [MessageKind::Instruction, MessageKind::Feedback]);
 }

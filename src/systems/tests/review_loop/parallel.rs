@@ -1,4 +1,4 @@
-//! Research in waves: A24, A25.
+//! Research in waves: RL-24, RL-25.
 
 use std::time::Duration;
 
@@ -45,8 +45,9 @@ fn waves(played: &Played, first: usize) -> [Vec<u64>; 2] {
     [wave, rest.to_vec()]
 }
 
+/// RL-24 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a24_only_what_was_rejected_goes_out_again() {
+async fn only_what_was_rejected_goes_out_again() {
     let scene = ending(scene(json!({}), &["s0", "s1", "s2"]))
         .branch(about("researcher", "Research: s0", [found("a")]))
         .branch(about("researcher", "Research: s1", [found("b"), found("b2")]))
@@ -78,8 +79,9 @@ async fn a24_only_what_was_rejected_goes_out_again() {
     assert_eq!(waves(&played, 3), [vec![0, 1, 2], vec![1]]);
 }
 
+/// RL-24 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a24_results_have_the_order_of_the_plan_whoever_is_done_first() {
+async fn results_have_the_order_of_the_plan_whoever_is_done_first() {
     let slow = |result: &str, seconds| {
         ScriptedReply::json(&found(result)).after(Duration::from_secs(seconds))
     };
@@ -111,8 +113,9 @@ async fn a24_results_have_the_order_of_the_plan_whoever_is_done_first() {
     assert_eq!(responses, [Some(0), Some(1), Some(2)], "so has the log");
 }
 
+/// RL-24 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a24_with_one_step_the_story_is_the_same_in_both_modes() {
+async fn with_one_step_the_story_is_the_same_in_both_modes() {
     let told = async |mode: &str| {
         let played = Scene::new(&json!({"research_mode": mode}))
             .role("planner", [plan(&["r1"], &["e1"])])
@@ -130,8 +133,9 @@ async fn a24_with_one_step_the_story_is_the_same_in_both_modes() {
     assert_eq!(sequential.1, parallel.1);
 }
 
+/// RL-25 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a25_a_limit_reached_in_a_wave_starts_no_further_one() {
+async fn a_limit_reached_in_a_wave_starts_no_further_one() {
     let played = scene(json!({"retry_limit": 2}), &["s0", "s1", "s2"])
         .role("critic", [approve(), reject("0"), reject("1"), reject("2")])
         .role("researcher", [found("a"), found("b"), found("c")])

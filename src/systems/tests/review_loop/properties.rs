@@ -5,7 +5,7 @@ use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model};
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::config::{AgentLimits, LimitScope, OnFailure};
-use antiphon_systems::review_loop::decide::{Failure, Limits, Situation, Tally, decide};
+use antiphon_systems::review_loop::decide::{Failure, Limits, RetryTally, Situation, decide};
 use antiphon_systems::review_loop::state::Decision as Judgement;
 use antiphon_systems::review_loop::{Config, FAILURE_TEXT, Outcome, Roles, Session, StepName};
 use proptest::prelude::*;
@@ -97,7 +97,7 @@ proptest! {
             missing,
             stalled,
             given_up,
-            tally: Tally { total, errors: total, ..Tally::default() },
+            tally: RetryTally { total, errors: total, ..RetryTally::default() },
         };
         let on_failure = if model { OnFailure::Model } else { OnFailure::Bypass };
         let per_agent = AgentLimits::default();

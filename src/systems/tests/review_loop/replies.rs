@@ -1,8 +1,8 @@
-//! Replies that do not fit: A11 to A14, and how answers are trimmed.
+//! Replies that do not fit: RL-11 to RL-14, and how answers are trimmed.
 
 use antiphon_core::ModelRequest;
 use antiphon_models::ScriptedReply;
-use antiphon_systems::review_loop::{Outcome, Party};
+use antiphon_systems::review_loop::{Outcome, Participant};
 use serde_json::json;
 
 use crate::scene::{Played, Scene, approve, found, plan, solved, worded};
@@ -28,16 +28,18 @@ fn assert_answered(played: &Played, count: u32) {
     assert_eq!(played.answer.retry_count, count);
 }
 
+/// RL-11 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a11_a_decision_counts_whatever_its_case() {
+async fn a_decision_counts_whatever_its_case() {
     let played =
         critic(vec![verdict(r#"{"decision": "APPROVE"}"#), approve().into()]).ask("q").await;
     assert_answered(&played, 0);
     assert_eq!(played.requests("critic").len(), 2);
 }
 
+/// RL-11 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a11_a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retried() {
+async fn a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retried() {
     let maybe = || verdict(r#"{"decision": "maybe", "feedback": "hm"}"#);
     let played = critic(vec![maybe(), maybe(), approve().into(), approve().into()]).ask("q").await;
     assert_answered(&played, 1);
@@ -45,7 +47,7 @@ async fn a11_a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retri
     assert_eq!(played.answer.retries_by_agent.planner, 0);
     assert_eq!(played.counts()["planner"], 1, "the worker is not run again");
     assert_eq!(played.agents()[..3], ["planner", "critic", "critic"]);
-    let told = played.told(Party::CriticPlanner);
+    let told = played.told(Participant::CriticPlanner);
     assert_eq!(told[0].content, told[1].content);
     let error = &played.notes("agent_error")[0];
     assert_eq!(error["component"], "critic_planner");
@@ -53,8 +55,9 @@ async fn a11_a_decision_that_is_none_is_asked_again_and_then_the_critic_is_retri
     assert_eq!(error["recoverable"], true);
 }
 
+/// RL-12 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a12_a_rejection_without_a_reason_is_asked_again() {
+async fn a_rejection_without_a_reason_is_asked_again() {
     for silent in [r#"{"decision": "reject", "feedback": " "}"#, r#"{"decision": "reject"}"#] {
         let played =
             critic(vec![verdict(silent), approve().into(), approve().into()]).ask("q").await;
@@ -65,8 +68,9 @@ async fn a12_a_rejection_without_a_reason_is_asked_again() {
     }
 }
 
+/// RL-13 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a13_a_plan_in_a_fence_amid_prose_is_read_as_it_is() {
+async fn a_plan_in_a_fence_amid_prose_is_read_as_it_is() {
     let text = "Here is my plan:\n```json\n{\"research_steps\": [], \"expert_steps\": [\"add\"]}\n```\nGood luck!";
     let scene =
         Scene::new(&json!({})).role("planner", [text]).role("critic", [approve(), approve()]);
@@ -76,8 +80,9 @@ async fn a13_a_plan_in_a_fence_amid_prose_is_read_as_it_is() {
     assert_eq!(played.state().expert_steps, ["add"]);
 }
 
+/// RL-14 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a14_a_plan_without_expert_steps_is_asked_again_and_then_counts() {
+async fn a_plan_without_expert_steps_is_asked_again_and_then_counts() {
     let bad = || plan(&["r1"], &[]);
     let scene = Scene::new(&json!({}))
         .role("planner", [bad(), bad(), plan(&[], &["e1"])])

@@ -12,7 +12,8 @@ use antiphon_models::ScriptedModel;
 use antiphon_runtime::Model;
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::{
-    Actor, Answer, Config, Luggage, Outcome, Player, Role, RoleBrief, RoleContext, Roles, StepName,
+    Answer, Config, Outcome, Role, RoleBrief, RoleContext, RoleImplementation, RoleModel, Roles,
+    StepName, UserContext,
 };
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
@@ -67,7 +68,7 @@ async fn a_critic_may_be_code_and_is_told_all_there_is() {
         .role("researcher", [found("a"), found("a2")])
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
-    let critic = Actor::Own(own.clone());
+    let critic = RoleImplementation::Own(own.clone());
     let (answer, _) = ask(scene, |roles| roles.critic = critic).await;
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
     let briefs = own.briefs.lock().unwrap();
@@ -98,7 +99,7 @@ async fn a_reply_of_code_is_held_to_the_same_schema() {
         .role("planner", [plan(&[], &["e1"])])
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
-    let (answer, _) = ask(scene, |roles| roles.critic = Actor::Own(own)).await;
+    let (answer, _) = ask(scene, |roles| roles.critic = RoleImplementation::Own(own)).await;
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
 }
 
@@ -113,12 +114,13 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
             .role("expert", [solved("x", "why")])
             .role("finalizer", [worded("x", "t")])
     };
-    let (answer, prompts) = ask(scene(), |roles| roles.researcher = Actor::Own(own)).await;
+    let (answer, prompts) =
+        ask(scene(), |roles| roles.researcher = RoleImplementation::Own(own)).await;
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
     assert!(prompts[0].contains("- abacus: Counts."), "the planner is told of its tools");
     let lasting = Fault::new(Category::Internal, "defect", "a defect: x");
     let own = Own::new([Err(lasting)]);
-    let (answer, _) = ask(scene(), |roles| roles.researcher = Actor::Own(own)).await;
+    let (answer, _) = ask(scene(), |roles| roles.researcher = RoleImplementation::Own(own)).await;
     assert_eq!(answer.outcome, Outcome::Error);
     assert_eq!(answer.error_component.as_deref(), Some("researcher"));
 }
@@ -136,8 +138,8 @@ fn short_scene() -> Scene {
 async fn instructions_of_an_agents_own_come_before_those_of_its_role() {
     let (_, ours) = ask(short_scene(), |_| {}).await;
     let (_, prompts) = ask(short_scene(), |roles| {
-        if let Actor::Model(player) = &mut roles.planner {
-            player.instructions = Some("Plan {{well}}.".to_owned());
+        if let RoleImplementation::Model(role_model) = &mut roles.planner {
+            role_model.instructions = Some("Plan {{well}}.".to_owned());
         }
     })
     .await;
@@ -151,18 +153,19 @@ async fn research_is_planned_only_where_it_can_find_what_the_expert_does_not_kno
     let (_, prompts) = ask(short_scene(), |_| {}).await;
     assert!(prompts[0].contains(NOTHING), "{}", prompts[0]);
 
-    let (_, code) = ask(short_scene(), |roles| roles.researcher = Actor::Own(Own::new([]))).await;
+    let (_, code) =
+        ask(short_scene(), |roles| roles.researcher = RoleImplementation::Own(Own::new([]))).await;
     let (_, tools) =
         ask(short_scene(), |roles| roles.research_tools = vec![search_tool(true)]).await;
     let (_, instructed) = ask(short_scene(), |roles| {
-        if let Actor::Model(player) = &mut roles.researcher {
-            player.instructions = Some("You know the archive.".to_owned());
+        if let RoleImplementation::Model(role_model) = &mut roles.researcher {
+            role_model.instructions = Some("You know the archive.".to_owned());
         }
     })
     .await;
     let (_, another) = ask(short_scene(), |roles| {
         let searching: Arc<dyn Model> = Arc::new(ScriptedModel::new::<&str>([]).named("sonar"));
-        roles.researcher = Actor::model(searching);
+        roles.researcher = RoleImplementation::model(searching);
     })
     .await;
     for prompts in [code, tools, instructed, another] {
@@ -176,12 +179,12 @@ async fn a_player_brings_its_own_tools_and_limits() {
     let model = scene.model();
     let as_model: Arc<dyn Model> = model.clone();
     let mut roles = Roles::of(&as_model);
-    roles.critic = Actor::from(Player {
+    roles.critic = RoleImplementation::from(RoleModel {
         tools: Some(vec![search_tool(true)]),
         temperature: Some(0.7),
         max_output_tokens: Some(99),
         tags: [("agent".to_owned(), "strict".to_owned())].into(),
-        ..Player::new(as_model.clone())
+        ..RoleModel::new(as_model.clone())
     });
     let config = Config { temperature: Some(0.2), ..Config::default() };
     let system = ReviewLoop::new(config, roles).unwrap();
@@ -203,7 +206,7 @@ async fn work_that_was_sent_back_comes_with_its_feedback() {
         .role("critic", [reject("too short"), approve(), approve()])
         .role("expert", [solved("x", "why")])
         .role("finalizer", [worded("x", "t")]);
-    let planner = Actor::Own(own.clone());
+    let planner = RoleImplementation::Own(own.clone());
     let (answer, _) = ask(scene, |roles| roles.planner = planner).await;
     assert_eq!(answer.outcome, Outcome::Answered);
     let briefs = own.briefs.lock().unwrap();
@@ -218,7 +221,7 @@ async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
     let own = Own::new([Ok(json!({"decision": "perhaps"}))]);
     let mut scene = short_scene();
     scene.config.retry_limit = 1;
-    let (answer, _) = ask(scene, |roles| roles.critic = Actor::Own(own)).await;
+    let (answer, _) = ask(scene, |roles| roles.critic = RoleImplementation::Own(own)).await;
     let error = answer.error.unwrap();
     assert_eq!((error.category, &*error.code), (Category::ModelOutput, "role_reply_invalid"));
     assert_eq!(
@@ -245,7 +248,9 @@ impl Role for Busy {
     async fn act(&self, _: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
         cx.notes.request(Charge::Model).await?;
         cx.notes.charge(Usage { input_tokens: 5, output_tokens: 7 });
-        let carried = cx.luggage.is_some_and(|luggage| luggage.downcast_ref::<u8>() == Some(&7));
+        let carried = cx
+            .user_context
+            .is_some_and(|user_context| user_context.downcast_ref::<u8>() == Some(&7));
         self.seen.lock().unwrap().push((cx.attempt, carried));
         match self.failures.lock().unwrap().pop() {
             Some(failure) => Err(failure),
@@ -259,11 +264,11 @@ async fn ask_busy(policy: NodePolicy, failures: Vec<Failure>) -> (Answer, Vec<(u
     let mut scene = short_scene();
     let model: Arc<dyn Model> = scene.model();
     let mut roles = Roles::of(&model);
-    roles.expert = Actor::Own(busy.clone());
+    roles.expert = RoleImplementation::Own(busy.clone());
     let system = ReviewLoop::new(Config::default(), roles).unwrap();
     let mut session = scene.session();
-    let luggage: Luggage = Arc::new(7_u8);
-    session.luggage = Some(luggage);
+    let user_context: UserContext = Arc::new(7_u8);
+    session.user_context = Some(user_context);
     let answer = system.ask("q", session).await.unwrap();
     let seen = std::mem::take(&mut *busy.seen.lock().unwrap());
     (answer, seen)
@@ -304,14 +309,17 @@ fn tools_that_nobody_could_use_or_tell_apart_are_refused() {
         |roles: &mut Roles| roles.research_tools = vec![search_tool(true), search_tool(true)];
     assert_eq!(refused(&twice), "role_tools_invalid");
     let unused = |roles: &mut Roles| {
-        roles.expert = Actor::Own(Own::new([]));
+        roles.expert = RoleImplementation::Own(Own::new([]));
         roles.expert_tools = vec![search_tool(true)];
     };
     assert_eq!(refused(&unused), "role_tools_invalid");
     let doubled = |roles: &mut Roles| {
         roles.research_tools = vec![search_tool(true)];
         let own = Some(vec![search_tool(true)]);
-        roles.researcher = Actor::from(Player { tools: own, ..Player::new(Arc::clone(&model)) });
+        roles.researcher = RoleImplementation::from(RoleModel {
+            tools: own,
+            ..RoleModel::new(Arc::clone(&model))
+        });
     };
     assert_eq!(refused(&doubled), "role_tools_invalid");
 }

@@ -9,7 +9,7 @@ use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model, Tool};
 use antiphon_systems::ReviewLoop;
 use antiphon_systems::review_loop::{
-    AgentMessage, Answer, Asked, Config, Party, Roles, Session, State,
+    AgentMessage, Answer, Config, Participant, QuestionInput, Roles, Session, State,
 };
 use serde_json::{Value as Json, json};
 
@@ -64,7 +64,7 @@ impl Scene {
         Session::new(self.clock.clone())
     }
 
-    pub(crate) async fn ask(self, question: impl Into<Asked>) -> Played {
+    pub(crate) async fn ask(self, question: impl Into<QuestionInput>) -> Played {
         let (played, result) = self.try_ask(question).await;
         played.with(result.unwrap())
     }
@@ -72,7 +72,7 @@ impl Scene {
     /// As `ask`, for a question that may not be begun.
     pub(crate) async fn try_ask(
         mut self,
-        question: impl Into<Asked>,
+        question: impl Into<QuestionInput>,
     ) -> (Stage, Result<Answer, Fault>) {
         let model = self.model();
         let system = self.system(&as_model(&model));
@@ -83,7 +83,7 @@ impl Scene {
     pub(crate) async fn resume(mut self, state: &State) -> Played {
         let model = self.model();
         let system = self.system(&as_model(&model));
-        let answer = system.resume(state, self.session()).await.unwrap();
+        let answer = system.resume_from(state, self.session()).await.unwrap();
         Stage { model }.with(answer)
     }
 }
@@ -156,7 +156,7 @@ impl Played {
     }
 
     /// What the orchestrator has told an agent, in order.
-    pub(crate) fn told(&self, party: Party) -> Vec<&AgentMessage> {
+    pub(crate) fn told(&self, party: Participant) -> Vec<&AgentMessage> {
         self.log().iter().filter(|message| message.receiver == party).collect()
     }
 
@@ -165,7 +165,7 @@ impl Played {
     fn check(&self) {
         self.state().check().unwrap();
         let told =
-            self.log().iter().filter(|message| message.sender == Party::Orchestrator).count();
+            self.log().iter().filter(|message| message.sender == Participant::Orchestrator).count();
         // Where the engine's own budget ends a question, nobody sends the finalizer.
         let sent = self.answer.outcome.as_str() != "budget" || told == self.agents().len();
         let untold = usize::from(!sent);

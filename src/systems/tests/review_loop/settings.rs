@@ -4,7 +4,7 @@ use antiphon_systems::review_loop::Config;
 use serde_json::json;
 
 #[test]
-fn every_key_of_the_specification_has_its_default() {
+fn every_setting_has_its_documented_default() {
     let expected = json!({
         "retry_limit": 5,
         "per_agent_limits": null,

@@ -1,4 +1,4 @@
-//! Questions in threads: A23, and what else may happen to a thread.
+//! Questions in threads: RL-23, and what else may happen to a thread.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,19 +49,19 @@ fn outside() -> Session {
 }
 
 /// What comes of it when another process goes on.
-async fn go_on(system: &ReviewLoop, room: StoredThread) -> Answer {
+async fn resume(system: &ReviewLoop, room: StoredThread) -> Answer {
     let session = Session { run_id: "another".into(), ..Session::new(outside().clock) };
-    system.go_on(Arc::new(room), session).await.unwrap()
+    system.resume(Arc::new(room), session).await.unwrap()
 }
 
-/// The system of A1 and its script.
+/// The system of RL-01 and its script.
 fn stage() -> (ReviewLoop, Arc<ScriptedModel>) {
     let mut scene = a1();
     let model = scene.model();
     (scene.system(&as_model(&model)), model)
 }
 
-/// What A1 comes to without any thread.
+/// What RL-01 comes to without any thread.
 async fn undisturbed() -> Answer {
     let (system, _) = stage();
     system.ask("q", outside()).await.unwrap()
@@ -150,8 +150,9 @@ async fn die_after(system: &ReviewLoop, room: StoredThread, commits: usize) -> b
     }
 }
 
+/// RL-23 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a23_a_question_that_is_lost_after_any_commit_goes_on_from_there() {
+async fn a_question_that_is_lost_after_any_commit_goes_on_from_there() {
     let whole = undisturbed().await;
     let folder = tempfile::tempdir().unwrap();
     let mut crashes = 0;
@@ -172,7 +173,7 @@ async fn a23_a_question_that_is_lost_after_any_commit_goes_on_from_there() {
             } else {
                 store
             };
-            let answer = go_on(&system, room(&store, Durability::Sync)).await;
+            let answer = resume(&system, room(&store, Durability::Sync)).await;
             assert_eq!(answer.outcome, Outcome::Answered);
             assert_eq!(answer.state, whole.state, "after {commits} commits");
             assert_eq!(answer.run_id, "run");
@@ -181,8 +182,9 @@ async fn a23_a_question_that_is_lost_after_any_commit_goes_on_from_there() {
     }
 }
 
+/// RL-23 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a23_the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
+async fn the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
     let (system, model) = stage();
     let store = memory();
     // Input, orchestrator, planner, orchestrator, critic, orchestrator, researcher; of each that
@@ -191,7 +193,7 @@ async fn a23_the_researcher_is_not_asked_again_for_the_step_that_was_stored() {
     let asked =
         |role: &str| model.requests().iter().filter(|request| request.tags["role"] == role).count();
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 1, 1));
-    let answer = go_on(&system, room(&store, Durability::Sync)).await;
+    let answer = resume(&system, room(&store, Durability::Sync)).await;
     assert_eq!((asked("planner"), asked("critic"), asked("researcher")), (1, 4, 2));
     assert_eq!(answer.state.research_results, [Some("a".to_owned()), Some("b".to_owned())]);
     let first = answer.trace.first().unwrap().seq;
@@ -206,7 +208,7 @@ async fn a_question_in_a_thread_comes_to_the_same_as_one_outside() {
         let store = memory();
         let answer = system.ask("q", within(room(&store, durability))).await.unwrap();
         assert_eq!(answer.state, whole.state);
-        let again = go_on(&system, room(&store, durability)).await;
+        let again = resume(&system, room(&store, durability)).await;
         assert_eq!((again.state, again.outcome), (whole.state.clone(), Outcome::Answered));
         assert_eq!(again.final_answer, "x");
         assert_eq!(again.usage, answer.usage, "what it has cost is known");
@@ -281,7 +283,7 @@ async fn a_new_question_begins_from_nothing_whatever_its_thread_held() {
         message.id.clone_from(&other.id);
     }
     assert_eq!(bare, alone.state);
-    let again = go_on(&system, room(&store, Durability::Sync)).await;
+    let again = resume(&system, room(&store, Durability::Sync)).await;
     assert_eq!(again.state, answer.state, "what is stored is the same");
 }
 
@@ -303,7 +305,7 @@ async fn a_question_is_asked_once_however_often_it_is_put() {
 }
 
 #[tokio::test]
-async fn a_question_that_was_cancelled_can_go_on() {
+async fn a_question_that_was_cancelled_can_be_resumed() {
     let mut scene = crate::scene::Scene::new(&serde_json::json!({}))
         .role("planner", [plan(&["r"], &["e"])])
         .role("critic", [approve(), reject("cite"), approve(), approve()])
@@ -335,17 +337,17 @@ async fn a_question_that_was_cancelled_can_go_on() {
     };
     let (answer, ()) = tokio::join!(system.ask("q", session), interrupt);
     assert_eq!(answer.unwrap().outcome, Outcome::Cancelled);
-    let answer = system.go_on(place, Session::new(clock)).await.unwrap();
+    let answer = system.resume(place, Session::new(clock)).await.unwrap();
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
     assert_eq!(model.remaining(), 0);
 }
 
 #[tokio::test]
-async fn an_empty_thread_has_nothing_to_go_on_from() {
+async fn an_empty_thread_has_nothing_to_resume() {
     let (system, model) = stage();
     let store = memory();
     let place = Arc::new(room(&store, Durability::Sync));
-    let refused = system.go_on(place, outside()).await.unwrap_err();
+    let refused = system.resume(place, outside()).await.unwrap_err();
     assert_eq!(refused.code, "thread_empty");
     assert!(model.requests().is_empty());
     assert_eq!(store.threads("", 1).await.unwrap(), [], "nothing is left of it");

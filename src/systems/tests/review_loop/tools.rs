@@ -1,4 +1,4 @@
-//! Agents with tools: A16, A17.
+//! Agents with tools: RL-16, RL-17.
 
 use std::sync::Arc;
 
@@ -55,8 +55,9 @@ fn scene(settings: &Json, works: bool, researcher: Vec<ScriptedReply>) -> Scene 
     scene
 }
 
+/// RL-16 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a16_a_tool_that_fails_is_the_models_to_deal_with() {
+async fn a_tool_that_fails_is_the_models_to_deal_with() {
     let played =
         scene(&json!({}), false, vec![search("a"), found("from memory").into()]).ask("q").await;
     assert_eq!((played.answer.outcome, played.answer.retry_count), (Outcome::Answered, 0));
@@ -66,8 +67,9 @@ async fn a16_a_tool_that_fails_is_the_models_to_deal_with() {
     assert!(played.notes("agent_error").is_empty());
 }
 
+/// RL-17 of `docs/systems/review-loop.md`.
 #[tokio::test]
-async fn a17_a_researcher_without_calls_left_concludes_without_tools() {
+async fn a_researcher_without_calls_left_concludes_without_tools() {
     let settings = json!({"researcher": {"max_tool_calls": 2}});
     let replies = vec![search("a"), search("b"), found("c").into()];
     let played = scene(&settings, true, replies).ask("q").await;

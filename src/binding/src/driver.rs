@@ -1,0 +1,31 @@
+//! Runs, and the threads and event loops that drive them.
+
+pub(crate) mod blocking;
+pub(crate) mod chance;
+pub(crate) mod core;
+pub(crate) mod coroutine;
+pub(crate) mod drive;
+pub(crate) mod drive_lock;
+pub(crate) mod event;
+pub(crate) mod exit_gate;
+pub(crate) mod forks;
+pub(crate) mod handle;
+pub(crate) mod inbox;
+pub(crate) mod leash;
+pub(crate) mod native;
+pub(crate) mod native_runtime;
+pub(crate) mod pool;
+pub(crate) mod run;
+pub(crate) mod run_id;
+pub(crate) mod shape;
+pub(crate) mod show;
+pub(crate) mod standby;
+pub(crate) mod start;
+pub(crate) mod step;
+pub(crate) mod stored;
+pub(crate) mod stranded;
+pub(crate) mod stream;
+pub(crate) mod subrun;
+pub(crate) mod wait;
+pub(crate) mod wake;
+pub(crate) mod worker_pool;

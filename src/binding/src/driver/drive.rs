@@ -1,0 +1,468 @@
+//! Driving a run on the caller's own event loop: the run is itself what the
+//! caller awaits, and a single node is stepped in the caller's task with no
+//! hop in between.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use antiphon_core::task::TaskId;
+use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration, PyStopIteration};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::driver::blocking::{cancel, keep};
+use crate::driver::core::Next;
+use crate::driver::coroutine::NodeCoroutine;
+use crate::driver::handle::Handle;
+use crate::driver::inbox::Answer;
+use crate::driver::pool;
+use crate::driver::run::{Goal, Run};
+use crate::driver::step::{self, Stepped, raised_by};
+use crate::driver::stranded::Home;
+use crate::driver::wake::Wake;
+use crate::fault::{busy, is_cancellation};
+use crate::ffi::{self, CollectionPause, Step};
+use crate::graph::call::{Call, Kind, is_awaitable};
+
+/// Supersteps, and time, after which other tasks of the loop get their turn.
+const SUPERSTEPS: u32 = 64;
+const TIME: Duration = Duration::from_millis(5);
+
+/// So many tasks hold about as many objects as the garbage collector lets pass: 700.
+const MANY_TASKS: usize = 64;
+
+/// One wait for a run until its end; or its items, with a wait for each, which
+/// is this object too.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Drive {
+    run: Py<Run>,
+    goal: Goal,
+    state: Mutex<State>,
+    /// The process whose event loop waits.
+    home: Home,
+}
+
+#[derive(Debug)]
+struct State {
+    current: Current,
+    event_loop: Option<Py<PyAny>>,
+    /// Raised once the run has come to rest: the caller was cancelled.
+    cancelled: Option<PyErr>,
+    /// The present node has been told to leave, and may still be cleaning up.
+    leaving: bool,
+    /// Since other tasks of the loop last had their turn.
+    supersteps: u32,
+    since: Instant,
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            current: Current::Nothing,
+            event_loop: None,
+            cancelled: None,
+            leaving: false,
+            supersteps: 0,
+            since: Instant::now(),
+        }
+    }
+}
+
+/// How far a wait has come.
+enum Way {
+    /// The caller's loop is to wait for this.
+    Waits(Py<PyAny>),
+    /// Here is the next item.
+    Item(Py<PyAny>),
+}
+
+/// What is awaited right now.
+#[derive(Debug)]
+enum Current {
+    Nothing,
+    /// A node, stepped in the caller's own task.
+    Node(Call, Py<PyAny>),
+    /// A future that something outside completes, and the timer beside it.
+    Arrival(Option<Py<PyAny>>),
+}
+
+/// What doing something came to.
+enum Came {
+    Nothing,
+    /// The caller's loop is to wait for this.
+    Waits(Py<PyAny>),
+    /// A node is done, not yet taken over.
+    Done(TaskId, Answer),
+}
+
+impl Drive {
+    pub(crate) fn new(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Self> {
+        // Taken here rather than at the first step, so that a second awaiter
+        // is turned away at once.
+        let _probe = run.get().begin(run.py())?;
+        let state = Mutex::new(State::new());
+        Ok(Self { run: run.clone().unbind(), goal, state, home: Home::here() })
+    }
+
+    /// The state, which nobody ever waits for: whoever comes in while a step
+    /// is being taken is turned away.
+    fn state(&self) -> PyResult<MutexGuard<'_, State>> {
+        self.state.try_lock().map_err(|_| busy())
+    }
+
+    /// Goes on: steps what is awaited, then whatever comes after it.
+    fn go(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Way> {
+        Turn { drive: self, state: &mut *self.state()? }.go(py, value)
+    }
+}
+
+/// A step of a drive, its state in hand.
+struct Turn<'a> {
+    drive: &'a Drive,
+    state: &'a mut State,
+}
+
+impl Turn<'_> {
+    fn event_loop<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static RUNNING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        if let Some(event_loop) = &self.state.event_loop {
+            return Ok(event_loop.bind(py).clone());
+        }
+        let event_loop = RUNNING.import(py, "asyncio", "get_running_loop")?.call0()?;
+        self.state.event_loop = Some(event_loop.clone().unbind());
+        Ok(event_loop)
+    }
+
+    fn go(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Way> {
+        let run = self.drive.run.bind(py);
+        let this = run.get();
+        let _driving = this.begin(py)?;
+        let mut done = match self.step_current(py, value)? {
+            Came::Waits(waits) => return Ok(self.waiting(waits)),
+            Came::Done(id, answer) => Some((id, answer)),
+            Came::Nothing => None,
+        };
+        loop {
+            let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
+            let turned = this.with(|core| core.turn(run, goal, done.take()));
+            let came = match turned.map_err(|error| self.drive.home.check_loop(py, error))? {
+                Next::Call(call) => self.call_alone(py, call)?,
+                Next::Start(calls, _) => self.start(py, calls)?,
+                Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
+                Next::Wait(limit) => self.wait(py, limit)?,
+                Next::Item(item) => return Ok(Way::Item(item)),
+                Next::Rest => return Err(self.rest(py)?),
+            };
+            match came {
+                Came::Waits(waits) => return Ok(self.waiting(waits)),
+                Came::Done(id, answer) => done = Some((id, answer)),
+                Came::Nothing => {}
+            }
+            if self.is_unfair() {
+                if let Some((id, answer)) = done {
+                    this.with(|core| core.answer(py, id, answer))?;
+                }
+                return Ok(self.waiting(py.None()));
+            }
+        }
+    }
+
+    /// Whether it is time to let other tasks of the loop have their turn.
+    fn is_unfair(&mut self) -> bool {
+        self.state.supersteps += 1;
+        let supersteps = self.state.supersteps;
+        supersteps >= SUPERSTEPS
+            || (supersteps.is_multiple_of(8) && self.state.since.elapsed() >= TIME)
+    }
+
+    /// Other tasks have their turn now.
+    fn waiting(&mut self, waits: Py<PyAny>) -> Way {
+        self.state.supersteps = 0;
+        self.state.since = Instant::now();
+        Way::Waits(waits)
+    }
+
+    /// The end of the wait, as the exception that carries it.
+    fn rest(&mut self, py: Python<'_>) -> PyResult<PyErr> {
+        if let Some(error) = self.state.cancelled.take() {
+            return Ok(error);
+        }
+        self.drive.run.bind(py).get().raise(py)?;
+        Ok(match self.drive.goal {
+            Goal::Item => PyStopAsyncIteration::new_err(()),
+            Goal::End => PyStopIteration::new_err(()),
+        })
+    }
+
+    fn step_current(&mut self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Came> {
+        match std::mem::replace(&mut self.state.current, Current::Nothing) {
+            Current::Nothing => Ok(Came::Nothing),
+            Current::Node(call, inner) => {
+                let stepped = step::resume(&call, inner.bind(py), value);
+                Ok(self.stepped(py, call, stepped))
+            }
+            Current::Arrival(timer) => self.arrived(py, timer).map(|()| Came::Nothing),
+        }
+    }
+
+    fn arrived(&self, py: Python<'_>, timer: Option<Py<PyAny>>) -> PyResult<()> {
+        self.drive.run.bind(py).get().inbox.forget_waker();
+        if let Some(timer) = timer {
+            timer.call_method0(py, intern!(py, "cancel"))?;
+        }
+        Ok(())
+    }
+
+    fn stepped(&mut self, py: Python<'_>, call: Call, stepped: PyResult<Stepped<'_>>) -> Came {
+        let answer = match stepped {
+            Ok(Stepped::Waits(inner, value)) => {
+                self.state.current = Current::Node(call, inner.unbind());
+                return Came::Waits(value.unbind());
+            }
+            Ok(Stepped::Done(value)) => call.answer(py, Ok(value)),
+            Err(error) => {
+                if self.state.leaving && is_callers(py, &error) {
+                    self.leave(py, error.clone_ref(py));
+                }
+                call.answer(py, Err(error))
+            }
+        };
+        self.state.leaving = false;
+        let id = call.errand.id;
+        call.finish(py);
+        Came::Done(id, answer)
+    }
+
+    /// A call beside which nothing else is under way needs no task of its own.
+    fn call_alone(&mut self, py: Python<'_>, call: Call) -> PyResult<Came> {
+        match call.kind {
+            Kind::Coroutine if !self.drive.run.get().live => Ok(self.delegate(py, call)),
+            Kind::Inline => self.call_here(py, call),
+            _ => self.start(py, vec![call]),
+        }
+    }
+
+    fn start(&mut self, py: Python<'_>, calls: Vec<Call>) -> PyResult<Came> {
+        let run = self.drive.run.bind(py).clone();
+        let this = run.get();
+        let mut pooled = false;
+        let mut came = Came::Nothing;
+        let _pause = self.may_pause_collection(py, &calls)?.then(|| CollectionPause::new(py));
+        for call in calls {
+            let made = match call.kind {
+                Kind::Coroutine | Kind::TimedCoroutine => self.spawn(py, call)?,
+                Kind::Inline => self.call_here(py, call)?,
+                Kind::Blocking | Kind::Timed => {
+                    keep(&run, call.errand.id, Handle::Pooled)?;
+                    this.calls.lock().push_back(call);
+                    pooled = true;
+                    Came::Nothing
+                }
+            };
+            if let Came::Done(id, answer) = std::mem::replace(&mut came, made) {
+                this.with(|core| core.answer(py, id, answer))?;
+            }
+        }
+        if pooled {
+            pool::summon(&run);
+        }
+        Ok(came)
+    }
+
+    /// Whether the garbage collector had better not run while these are started: each leaves
+    /// some ten objects, all of which stay, so that it would find nothing, many times over. A
+    /// factory that steps tasks at once would run the nodes meanwhile.
+    fn may_pause_collection(&mut self, py: Python<'_>, calls: &[Call]) -> PyResult<bool> {
+        let spawned = |call: &Call| matches!(call.kind, Kind::Coroutine | Kind::TimedCoroutine);
+        if calls.len() < MANY_TASKS || !calls.iter().all(spawned) {
+            return Ok(false);
+        }
+        let factory = self.event_loop(py)?.call_method0(intern!(py, "get_task_factory"));
+        Ok(factory.is_ok_and(|factory| factory.is_none()))
+    }
+
+    /// Steps a node in the caller's own task.
+    fn delegate(&mut self, py: Python<'_>, mut call: Call) -> Came {
+        let stepped = step::begin(py, &mut call);
+        self.stepped(py, call, stepped)
+    }
+
+    fn spawn(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
+        match call.begin(py) {
+            Ok(inner) => self.spawn_begun(py, call, inner),
+            Err(error) => Ok(Came::Done(call.errand.id, call.answer(py, Err(error)))),
+        }
+    }
+
+    fn spawn_begun(
+        &mut self,
+        py: Python<'_>,
+        call: Call,
+        inner: Bound<'_, PyAny>,
+    ) -> PyResult<Came> {
+        let id = call.errand.id;
+        let event_loop = self.event_loop(py)?;
+        let coroutine = NodeCoroutine::spawn(&event_loop, call, inner)?;
+        keep(self.drive.run.bind(py), id, Handle::Coroutine(coroutine))?;
+        Ok(Came::Nothing)
+    }
+
+    fn call_here(&mut self, py: Python<'_>, mut call: Call) -> PyResult<Came> {
+        let id = call.errand.id;
+        let made = call.make(py);
+        if let Ok(value) = made.as_ref()
+            && is_awaitable(value)
+        {
+            let inner = crate::graph::call::steppable(value)?;
+            return self.spawn_begun(py, call, inner);
+        }
+        let answer = call.answer(py, made);
+        call.finish(py);
+        Ok(Came::Done(id, answer))
+    }
+
+    /// Gives the loop a future that is completed by whatever comes first.
+    fn wait(&mut self, py: Python<'_>, limit: Option<Duration>) -> PyResult<Came> {
+        let event_loop = self.event_loop(py)?;
+        let future = event_loop.call_method0(intern!(py, "create_future"))?;
+        let wake = Py::new(py, Wake { future: future.clone().unbind() })?.into_any();
+        let this = self.drive.run.bind(py).get();
+        if !this.inbox.on_arrival(event_loop.clone().unbind(), wake.clone_ref(py)) {
+            return Ok(Came::Nothing);
+        }
+        let timer = match limit {
+            Some(limit) => {
+                let arguments = (limit.as_secs_f64(), wake);
+                Some(event_loop.call_method1(intern!(py, "call_later"), arguments)?.unbind())
+            }
+            None => None,
+        };
+        let iterator = future.call_method0(intern!(py, "__await__"))?;
+        let yielded = match ffi::send(&iterator, py.None().bind(py))? {
+            Step::Yield(yielded) => yielded,
+            Step::Return(_) => return Ok(Came::Nothing),
+        };
+        self.state.current = Current::Arrival(timer);
+        Ok(Came::Waits(yielded.unbind()))
+    }
+
+    /// The caller's task was cancelled, or something was thrown into it. Gives
+    /// what a node that caught it waits for instead.
+    fn thrown(
+        &mut self,
+        py: Python<'_>,
+        error: &Bound<'_, PyTuple>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let raised = raised_by(error)?;
+        match std::mem::replace(&mut self.state.current, Current::Nothing) {
+            Current::Node(call, inner) => {
+                self.state.leaving = true;
+                let stepped = step::throw(&call, inner.bind(py), &raised);
+                match self.stepped(py, call, stepped) {
+                    Came::Waits(waits) => return Ok(Some(waits)),
+                    Came::Done(id, answer) => {
+                        self.drive.run.bind(py).get().with(|core| core.answer(py, id, answer))?;
+                    }
+                    Came::Nothing => {}
+                }
+            }
+            Current::Arrival(timer) => {
+                self.arrived(py, timer)?;
+                self.leave(py, raised);
+            }
+            Current::Nothing => self.leave(py, raised),
+        }
+        Ok(None)
+    }
+
+    /// The caller wants to leave: everything is stopped, and awaited, first.
+    fn leave(&mut self, py: Python<'_>, error: PyErr) {
+        self.state.cancelled = Some(error);
+        let inbox = &self.drive.run.get().inbox;
+        inbox.put(py, |letters| letters.cancel = Some("cancelled".to_owned()));
+    }
+}
+
+/// Whether what a node has raised is what its caller leaves with. Whatever else is
+/// thrown into a node that waits was raised by what it waits for, a task of its own.
+fn is_callers(py: Python<'_>, error: &PyErr) -> bool {
+    static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if !is_cancellation(py, error) {
+        return error.is_instance_of::<PyGeneratorExit>(py);
+    }
+    let task = CURRENT.import(py, "asyncio", "current_task").and_then(Bound::call0);
+    let cancelling = task.and_then(|task| task.call_method0(intern!(py, "cancelling")));
+    // Where no task waits, nobody else can say it.
+    !cancelling.and_then(|count| count.extract::<u64>()).is_ok_and(|count| count == 0)
+}
+
+#[pymethods]
+impl Drive {
+    const fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    const fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    const fn __aiter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __anext__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        if !matches!(slf.state()?.current, Current::Nothing) {
+            return Err(PyRuntimeError::new_err("the next item is awaited already"));
+        }
+        Ok(slf)
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        Ok(match self.go(py, py.None().bind(py))? {
+            Way::Waits(waits) => Some(waits),
+            Way::Item(item) => {
+                ffi::stop(item.bind(py));
+                None
+            }
+        })
+    }
+
+    fn send(&self, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        match self.go(value.py(), value)? {
+            Way::Waits(waits) => Ok(waits),
+            Way::Item(item) => Err(PyStopIteration::new_err((item,))),
+        }
+    }
+
+    #[pyo3(signature = (*error))]
+    fn throw(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        let thrown = Turn { drive: self, state: &mut *self.state()? }.thrown(py, error);
+        match thrown? {
+            Some(waits) => Ok(waits),
+            None => self.send(py.None().bind(py)),
+        }
+    }
+
+    /// The caller will not come back: what runs is stopped.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let current = std::mem::replace(&mut self.state()?.current, Current::Nothing);
+        if let Current::Node(_, inner) = &current {
+            inner.call_method0(py, intern!(py, "close"))?;
+        }
+        let handles = self.run.get().with(|core| Ok(std::mem::take(&mut core.handles)))?;
+        handles.values().try_for_each(|handle| handle.cancel(py))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.run)?;
+        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        match &state.current {
+            Current::Node(_, inner) => visit.call(inner),
+            Current::Nothing | Current::Arrival(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The end of the interpreter, which threads may outlive that work for us or have
+//! called us: a gate that keeps ours out of it, and lets those that are inside Python
+//! code end there, see [`ffi::hide_frames`].
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use crate::driver::run::here;
+use crate::{driver::pool, ffi};
+
+/// How long the end of the interpreter waits for threads of ours that are on their way
+/// into it or inside it.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a thread is kept out. The process is gone by then, unless a function that
+/// runs at its end waits for this very thread, which must not wait for ever.
+const DELAY: Duration = Duration::from_secs(10);
+
+const PAUSE: Duration = Duration::from_millis(1);
+
+static CLOSED: AtomicBool = AtomicBool::new(false);
+/// Threads between a look at the gate and the interpreter. An interpreter that goes
+/// down meanwhile may take away what a thread needs to come in.
+static ENTERING: AtomicUsize = AtomicUsize::new(0);
+/// The thread that ends the interpreter, by its [`here`].
+static CLOSER: AtomicUsize = AtomicUsize::new(0);
+
+struct EntryGuard;
+
+impl EntryGuard {
+    fn begin() -> Self {
+        ENTERING.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for EntryGuard {
+    fn drop(&mut self) {
+        ENTERING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Closes the gate when the interpreter ends.
+///
+/// # Errors
+/// What Python raises if it has no `atexit`.
+pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
+    let close = wrap_pyfunction!(close_gate, py)?;
+    py.import("atexit")?.call_method1("register", (close,)).map(|_| ())
+}
+
+/// Lets no thread of ours into the interpreter any more.
+#[pyfunction]
+fn close_gate(py: Python<'_>) {
+    CLOSER.store(here(), Ordering::SeqCst);
+    let until = Instant::now() + GRACE;
+    py.detach(|| {
+        pool::close(until);
+        CLOSED.store(true, Ordering::SeqCst);
+        while ENTERING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+    });
+    ffi::hide_frames();
+}
+
+/// Enters the interpreter, on a thread that Python does not know; nothing if it is
+/// going down.
+pub(crate) fn enter<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    let entering = EntryGuard::begin();
+    if CLOSED.load(Ordering::SeqCst) {
+        return None;
+    }
+    Python::try_attach(|py| {
+        drop(entering);
+        work(py)
+    })
+}
+
+/// The same for a thread that has nothing else to do: it ends with the process.
+pub(crate) fn enter_or_park<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    match enter(work) {
+        Some(done) => done,
+        None => loop {
+            std::thread::park();
+        },
+    }
+}
+
+/// For a thread that Python knows and that is about to come back to it: not while it
+/// goes down.
+pub(crate) fn pass() {
+    if !CLOSED.load(Ordering::SeqCst) || CLOSER.load(Ordering::SeqCst) == here() {
+        return;
+    }
+    std::thread::sleep(DELAY);
+}

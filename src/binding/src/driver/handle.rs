@@ -1,0 +1,34 @@
+//! How to stop a task that runs somewhere else.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::driver::coroutine::NodeCoroutine;
+
+#[derive(Debug)]
+pub(crate) enum Handle {
+    /// A coroutine in a task of an event loop.
+    Coroutine(Py<NodeCoroutine>),
+    /// A native task.
+    Native(tokio::task::AbortHandle),
+    /// A call on the pool: it cannot be stopped, only given up.
+    Pooled,
+}
+
+impl Handle {
+    /// Whether the task will answer once it is told to stop.
+    pub(crate) const fn answers_when_cancelled(&self) -> bool {
+        matches!(self, Self::Coroutine(_))
+    }
+
+    pub(crate) fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        match self {
+            Self::Coroutine(coroutine) => {
+                coroutine.call_method0(py, intern!(py, "cancel"))?;
+            }
+            Self::Native(task) => task.abort(),
+            Self::Pooled => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,314 @@
+//! Showing what the engine tells: how tasks begin and end, and the states of
+//! nested graphs.
+
+use antiphon_core::Fault;
+use antiphon_core::channel::WriteOp;
+use antiphon_core::command::Update;
+use antiphon_core::event::EventKind;
+use antiphon_core::graph::NodeId;
+use antiphon_core::notice::{NestedSnapshot, Notice, TaskLocation, TaskNotice, TaskProgress};
+use antiphon_core::task::{TaskId, TaskInput, TaskOutcome};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::driver::core::Core;
+use crate::driver::inbox::{Emitted, Told};
+use crate::driver::shape::{Item, Mode};
+use crate::fault::to_exception;
+use crate::ffi;
+use crate::graph::engine::Engine;
+use crate::graph::host::PyRules;
+use crate::value::json;
+use crate::value::object::Object;
+
+impl Core {
+    /// Shows what came of a task, if it wrote something.
+    pub(crate) fn show_outcome(
+        &mut self,
+        engine: &Bound<'_, Engine>,
+        id: TaskId,
+        outcome: &TaskOutcome<Object>,
+    ) -> PyResult<()> {
+        let TaskOutcome::Done(update) = outcome else { return Ok(()) };
+        match self.machine.node_of(id) {
+            Some(node) => self.show_update(engine, (id.unit, node), update),
+            None => Ok(()),
+        }
+    }
+
+    fn show_update(
+        &mut self,
+        engine: &Bound<'_, Engine>,
+        (unit, node): (u32, NodeId),
+        update: &Update<Object>,
+    ) -> PyResult<()> {
+        let item = updated(engine, node, update)?;
+        self.stream.show(engine.py(), item, self.machine.namespace(unit))
+    }
+
+    /// Takes over what a node tells whoever watches.
+    pub(crate) fn emit(&mut self, py: Python<'_>, emitted: Emitted) -> PyResult<()> {
+        let Emitted { id, told } = emitted;
+        let mut space = self.machine.namespace(id.unit);
+        let item = match told {
+            Told::Own(payload, name) => {
+                if self.stream.wants_events() {
+                    self.note(id, payload.bind(py), name.as_deref());
+                }
+                Item::Custom(payload)
+            }
+            Told::Token(reader, payload) => Item::Token(reader, payload),
+            Told::Below(item, below) => {
+                space.extend(below);
+                item
+            }
+        };
+        self.stream.show(py, item, space)
+    }
+
+    fn note(&mut self, id: TaskId, payload: &Bound<'_, PyAny>, name: Option<&str>) {
+        let data = json::read(payload);
+        let data = data.unwrap_or_else(|_| serde_json::Value::String(shown(payload)));
+        self.machine.note(id, EventKind::Custom, name.unwrap_or("custom"), data);
+    }
+
+    /// Turns what the engine has told since the last time into items.
+    pub(crate) fn show_notices(&mut self, py: Python<'_>) -> PyResult<()> {
+        let notices = self.machine.take_notices();
+        if notices.is_empty() {
+            return Ok(());
+        }
+        for notice in notices {
+            match notice {
+                Notice::HandedUp(unit, node, update) => {
+                    if let Some(engine) = self.engine(py, unit) {
+                        self.show_update(&engine, (unit, node), &update)?;
+                    }
+                }
+                Notice::Merged => self.show_values(py)?,
+                Notice::MergedWithin(within) => self.show_within(py, &within)?,
+                Notice::Task(task) => self.show_task(py, &task)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The state of the run's own graph, as an item.
+    pub(crate) fn show_values(&mut self, py: Python<'_>) -> PyResult<()> {
+        let values = self.values(py)?.unbind();
+        self.stream.show(py, Item::Values(values), Vec::new())
+    }
+
+    /// The state with what the finished tasks of the present superstep have
+    /// written, if they have written anything.
+    pub(crate) fn preview<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let mut rules = PyRules { py, host: &mut self.host };
+        let previewed = self.machine.preview(&mut rules);
+        let changed = previewed.map_err(|fault| PyErr::from_value(self.raised(py, &fault)))?;
+        let Some(engine) = self.engine(py, 0).filter(|_| !changed.is_empty()) else {
+            return Ok(None);
+        };
+        let values = self.values(py)?;
+        for (channel, value) in changed {
+            if let Some(key) = engine.get().key(channel) {
+                values.set_item(&key.name, value.0)?;
+            }
+        }
+        Ok(Some(values))
+    }
+
+    fn show_within(&mut self, py: Python<'_>, within: &NestedSnapshot<Object>) -> PyResult<()> {
+        let engine = self.host.engine(py, &within.graph)?;
+        let values = dict(engine, &within.state)?.unbind();
+        self.stream.show(py, Item::Values(values), within.namespace.clone())
+    }
+
+    fn show_task(&mut self, py: Python<'_>, task: &TaskNotice<Object>) -> PyResult<()> {
+        let TaskNotice { place, news } = task;
+        let engine = self.host.engine(py, &place.graph)?.clone();
+        let name = place.graph.node_name(Some(place.node));
+        let payload = PyDict::new(py);
+        payload.set_item(intern!(py, "id"), &place.id)?;
+        payload.set_item(intern!(py, "name"), &*name)?;
+        if let TaskProgress::Begun(input, state) = news {
+            payload.set_item(intern!(py, "input"), given(&engine, place, input, state)?)?;
+            payload.set_item(intern!(py, "triggers"), triggers(py, place)?)?;
+        } else {
+            let (result, interrupts) = (PyDict::new(py), PyList::empty(py));
+            let mut error = None;
+            match news {
+                TaskProgress::Done(update) => collect(&engine, update, &result)?,
+                TaskProgress::Failed(fault) => error = Some(self.raised(py, fault)),
+                TaskProgress::Asked(questions) => {
+                    for question in questions {
+                        let asked = PyDict::new(py);
+                        asked.set_item(intern!(py, "value"), &question.value.0)?;
+                        asked.set_item(intern!(py, "id"), &question.id)?;
+                        interrupts.append(asked)?;
+                    }
+                }
+                TaskProgress::Begun(..) => {}
+            }
+            payload.set_item(intern!(py, "error"), error)?;
+            payload.set_item(intern!(py, "result"), result)?;
+            payload.set_item(intern!(py, "interrupts"), interrupts)?;
+        }
+        self.stream.tell_task(&payload)?;
+        let item = (place.step, place.send, payload).into_pyobject(py)?;
+        let item = Item::Task(item.into_any().unbind());
+        if matches!(news, TaskProgress::Asked(_)) && self.kept.is_none() {
+            // A run that a node has started, and no store keeps: the node's own run asks the
+            // question, under an id that takes an answer, once its store holds it.
+            self.stream.show_here(py, &item, &place.namespace)?;
+        } else {
+            self.stream.show(py, item, place.namespace.clone())?;
+        }
+        if let (TaskProgress::Done(update), true) = (news, self.stream.has(Mode::Updates)) {
+            let item = updated(&engine, place.node, update)?;
+            self.stream.show(py, item, place.namespace.clone())?;
+        }
+        Ok(())
+    }
+
+    /// The exception behind a fault.
+    fn raised<'py>(&self, py: Python<'py>, fault: &Fault) -> Bound<'py, PyAny> {
+        let number = fault.foreign.and_then(|number| usize::try_from(number).ok());
+        let kept = number.and_then(|number| self.host.errors.get(number.checked_sub(1)?));
+        match kept {
+            Some(error) => error.bind(py).clone().into_any(),
+            None => to_exception(py, fault).into_value(py).into_bound(py).into_any(),
+        }
+    }
+}
+
+/// What is no JSON, in its own words if it has any.
+fn shown(payload: &Bound<'_, PyAny>) -> String {
+    let told = payload.repr().and_then(|told| told.extract::<String>());
+    told.unwrap_or_else(|_| payload.get_type().to_string())
+}
+
+/// Where a task stands, as Python's side is told: namespace, id, superstep,
+/// number among the sends, triggers.
+pub(crate) fn about<'py>(
+    py: Python<'py>,
+    place: &TaskLocation<Object>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let namespace = PyTuple::new(py, &place.namespace)?;
+    (namespace, &place.id, place.step, place.send, triggers(py, place)?).into_pyobject(py)
+}
+
+/// The item for what a node wrote.
+fn updated(engine: &Bound<'_, Engine>, node: NodeId, update: &Update<Object>) -> PyResult<Item> {
+    let name = engine.get().name_of(node, engine.py());
+    Ok(Item::Update(name, written(engine, update)?.map(Bound::unbind)))
+}
+
+/// What an update writes: a dict, or `None` if it writes nothing. Where a key
+/// is written more than once, a list with a dict per write.
+pub(crate) fn written<'py>(
+    engine: &Bound<'py, Engine>,
+    update: &Update<Object>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = engine.py();
+    if update.writes.is_empty() {
+        return Ok(None);
+    }
+    let all = PyDict::new(py);
+    each(engine, update, |key, value| all.set_item(key, value))?;
+    if all.len() == update.writes.len() {
+        return Ok(Some(all.into_any()));
+    }
+    let list = PyList::empty(py);
+    each(engine, update, |key, value| {
+        let one = PyDict::new(py);
+        one.set_item(key, value)?;
+        list.append(one)
+    })?;
+    Ok(Some(list.into_any()))
+}
+
+fn each<'py>(
+    engine: &Bound<'py, Engine>,
+    update: &Update<Object>,
+    mut take: impl FnMut(&Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyResult<()> {
+    let py = engine.py();
+    for write in &update.writes {
+        let Some(key) = engine.get().key(write.channel) else { continue };
+        let value = match &write.op {
+            WriteOp::Merge(value) | WriteOp::Replace(value) => value.0.bind(py).clone(),
+            WriteOp::Reset => py.None().into_bound(py),
+        };
+        take(key.name.bind(py).as_any(), value)?;
+    }
+    Ok(())
+}
+
+/// What an update writes, by key; several writes of a key under `$writes`.
+fn collect(
+    engine: &Bound<'_, Engine>,
+    update: &Update<Object>,
+    result: &Bound<'_, PyDict>,
+) -> PyResult<()> {
+    let mut several: Vec<(Py<PyAny>, Bound<'_, PyList>)> = Vec::new();
+    each(engine, update, |key, value| {
+        if let Some((_, list)) = several.iter().find(|(known, _)| known.is(key)) {
+            return list.append(value);
+        }
+        let Some(first) = result.get_item(key)? else { return result.set_item(key, value) };
+        let list = PyList::new(engine.py(), [first, value])?;
+        let wrapped = PyDict::new(engine.py());
+        wrapped.set_item(intern!(engine.py(), "$writes"), &list)?;
+        several.push((key.clone().unbind(), list));
+        result.set_item(key, wrapped)
+    })
+}
+
+/// A state that was kept, as a dict.
+fn dict<'py>(
+    engine: &Bound<'py, Engine>,
+    state: &[Option<Object>],
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(engine.py());
+    for (key, value) in engine.get().keys.iter().zip(state) {
+        if let Some(value) = value {
+            dict.set_item(&key.name, &value.0)?;
+        }
+    }
+    Ok(dict)
+}
+
+/// What a node gets to see, as far as it can be made: a state that its view
+/// refuses is shown as it is.
+fn given<'py>(
+    engine: &Bound<'py, Engine>,
+    place: &TaskLocation<Object>,
+    input: &TaskInput<Object>,
+    state: &[Option<Object>],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = engine.py();
+    if let TaskInput::Sent(value) = input {
+        return Ok(value.0.bind(py).clone());
+    }
+    let dict = dict(engine, state)?.into_any();
+    let view = engine.get().node(place.node).and_then(|node| node.view.as_ref());
+    let viewed = view.map(|view| ffi::call(view.bind(py), [Some(&dict)]));
+    Ok(viewed.and_then(Result::ok).unwrap_or(dict))
+}
+
+/// What sets a node off, by the names that LangGraph gives to its channels.
+fn triggers<'py>(py: Python<'py>, place: &TaskLocation<Object>) -> PyResult<Bound<'py, PyTuple>> {
+    if place.send.is_some() {
+        return PyTuple::new(py, ["__pregel_push"]);
+    }
+    let name = |id: NodeId| place.graph.node_name(Some(id)).to_string();
+    let own = name(place.node);
+    let joins = place.graph.joins().iter().filter(|join| join.target == place.node);
+    let joins = joins.map(|join| {
+        let sources: Vec<String> = join.sources.iter().map(|&id| name(id)).collect();
+        format!("join:{}:{own}", sources.join("+"))
+    });
+    let all: Vec<String> = std::iter::once(format!("branch:to:{own}")).chain(joins).collect();
+    PyTuple::new(py, all)
+}

@@ -1,0 +1,225 @@
+//! Starting a run: everything that is settled before its first superstep.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::Time;
+use antiphon_core::budget::Limits;
+use antiphon_core::checkpoint::mark;
+use antiphon_core::command::Update;
+use antiphon_core::run::{Options, Run as Machine};
+use antiphon_reply::JsonSchemas;
+use antiphon_runtime::{Clock, SystemClock};
+use pyo3::prelude::*;
+
+use crate::driver::chance;
+use crate::driver::core::{Core, Phase};
+use crate::driver::run::{Run, Surroundings};
+use crate::driver::run_id::RunId;
+use crate::driver::shape::Shape;
+use crate::driver::stream::{Above, Below, Stream};
+use crate::driver::subrun::Subrun;
+use crate::fault::to_exception;
+use crate::graph::context::Errand;
+use crate::graph::engine::Engine;
+use crate::graph::host::Host;
+use crate::graph::update;
+use crate::thread::kept::Kept;
+use crate::thread::place::Place;
+use crate::value::object::Object;
+
+/// What a run is asked for, beside its input.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) config: Option<Py<PyAny>>,
+    pub(crate) context: Option<Py<PyAny>>,
+    pub(crate) limits: Limits,
+    pub(crate) max_concurrency: Option<usize>,
+    pub(crate) shape: Option<Py<Shape>>,
+    /// The task that starts it.
+    pub(crate) above: Option<Arc<Errand>>,
+    pub(crate) enter: Option<Py<PyAny>>,
+    pub(crate) on_task: Option<Py<PyAny>>,
+    pub(crate) step_timeout: Option<Duration>,
+    /// Whether events are kept.
+    pub(crate) events: bool,
+    /// Where it is kept.
+    pub(crate) place: Option<Py<Place>>,
+    /// Which types it may hold, if it is kept with the task that starts it.
+    pub(crate) registry: Option<Py<PyAny>>,
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) seed: Option<u64>,
+}
+
+impl Request {
+    /// Starts the run; nothing happens yet.
+    pub(crate) fn start<'py>(
+        self,
+        engine: &Bound<'py, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, Run>> {
+        let py = engine.py();
+        let clock = Arc::new(SystemClock::new());
+        let now = clock.now();
+        let seed = chance::seed(self.seed);
+        let named = self.id.is_some();
+        let id = RunId::new(self.id, seed, now);
+        let place = self.place.as_ref().map(|place| place.bind(py).get());
+        let above = self.above.as_ref().and_then(|errand| Above::new(errand, &id));
+        let below = Below::new(py, self.shape.as_ref().map(Py::get), above.as_ref());
+        let mut stream = Stream::new(self.shape, above, self.events);
+        stream.listen(self.on_task);
+        stream.look_within(!engine.get().nested.is_empty());
+        let around = self.above.as_ref().and_then(|errand| errand.run.get().kept_in.clone());
+        let around = Surroundings {
+            config: self.config.unwrap_or_else(|| py.None()),
+            context: self.context.unwrap_or_else(|| py.None()),
+            enter: self.enter,
+            live: stream.is_live() || !below.is_empty() || self.step_timeout.is_some(),
+            below,
+            thread: place.map(|place| place.thread.clone()),
+            caller: self.above.as_ref().map(Arc::downgrade),
+            kept_in: place.map(|place| place.thread.clone()).or(around),
+        };
+        let events = stream.wants_events();
+        let run_id = match place {
+            Some(_) => id.foreseen(),
+            None if events => id.get().to_string(),
+            None => String::new(),
+        };
+        let settings = Options {
+            mark: call_mark(self.seed, &run_id, now),
+            run_id,
+            seed,
+            limits: self.limits,
+            max_concurrency: self.max_concurrency,
+            commits: place.is_some(),
+            events,
+            event_options: stream.notices(),
+            step_timeout: self.step_timeout,
+            schemas: Some(&JsonSchemas),
+        };
+        let parts = Parts { clock, now, stream, settings, around, id };
+        match (self.place, self.above) {
+            (Some(place), _) => parts.kept(engine, input, (place.bind(py).get(), named)),
+            (None, Some(errand)) => parts.within(engine, input, (&errand, self.registry)),
+            (None, None) => parts.alone(engine, input),
+        }
+    }
+}
+
+/// What a run is made of, whatever keeps it.
+struct Parts {
+    clock: Arc<SystemClock>,
+    now: Time,
+    stream: Stream,
+    settings: Options,
+    around: Surroundings,
+    id: RunId,
+}
+
+impl Parts {
+    /// A run that is kept in a thread of its own.
+    fn kept<'py>(
+        self,
+        engine: &Bound<'py, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+        (place, named): (&Place, bool),
+    ) -> PyResult<Bound<'py, Run>> {
+        let kept = Kept::begin(engine, input, place, (&self.settings, named))?;
+        // What it begins with depends on what the thread holds.
+        let machine = self.machine(engine, Update::default());
+        self.run(engine, machine, |core| core.kept = Some(kept))
+    }
+
+    /// A run that is a part of the node that starts it.
+    fn within<'py>(
+        mut self,
+        engine: &Bound<'py, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+        (errand, registry): (&Arc<Errand>, Option<Py<PyAny>>),
+    ) -> PyResult<Bound<'py, Run>> {
+        let registry = registry.filter(|_| self.around.kept_in.is_some());
+        let begun = Subrun::begin(errand, engine, (input, registry), &mut self.settings)?;
+        let Some(mut begun) = begun else { return self.alone(engine, input) };
+        let known = begun.machine(engine.get(), &mut self.settings, self.now);
+        let known = known.map_err(|fault| to_exception(engine.py(), &fault))?;
+        let goes_on = known.is_some();
+        let machine = match known {
+            Some(known) => known,
+            None => self.machine(engine, written(engine, input)?),
+        };
+        let run = self.run(engine, machine, |core| {
+            if goes_on {
+                let spent = core.machine.budget().spent().supersteps;
+                core.before = core.machine.supersteps().saturating_sub(spent);
+                core.host.forget();
+            }
+            core.subrun = Some(begun.subrun);
+        })?;
+        run.get().with(|core| core.subrun.as_deref().map_or(Ok(()), |part| part.park(&run)))?;
+        Ok(run)
+    }
+
+    /// A run that is kept nowhere.
+    fn alone<'py>(
+        self,
+        engine: &Bound<'py, Engine>,
+        input: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, Run>> {
+        let machine = self.machine(engine, written(engine, input)?);
+        self.run(engine, machine, |_| ())
+    }
+
+    fn machine(&self, engine: &Bound<'_, Engine>, input: Update<Object>) -> Machine<Object> {
+        let graph = Arc::clone(&engine.get().graph);
+        Machine::new(graph, input, self.settings.clone(), self.now)
+    }
+
+    fn run<'py>(
+        self,
+        engine: &Bound<'py, Engine>,
+        machine: Machine<Object>,
+        finish: impl FnOnce(&mut Core),
+    ) -> PyResult<Bound<'py, Run>> {
+        let py = engine.py();
+        let Self { clock, now, stream, around, id, .. } = self;
+        let graph = Arc::clone(&engine.get().graph);
+        let mut core = Core {
+            machine,
+            host: Host::new(py, engine),
+            clock,
+            now,
+            stream,
+            phase: Phase::Running,
+            handles: BTreeMap::new(),
+            isolates: !graph.semantics().exclusive,
+            graph,
+            purposes: BTreeMap::new(),
+            before: 0,
+            kept: None,
+            subrun: None,
+        };
+        finish(&mut core);
+        Run::new(py, id, core, around)
+    }
+}
+
+/// The first writes.
+fn written(
+    engine: &Bound<'_, Engine>,
+    input: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Update<Object>> {
+    input.map_or_else(|| Ok(Update::default()), |input| update::input(engine, input))
+}
+
+/// The half of the keys of calls that is not the seed's: 64 bits more that nobody
+/// can foretell, or, where the seed is given, the same for the same run.
+fn call_mark(seed: Option<u64>, run_id: &str, now: Time) -> u64 {
+    match seed {
+        None => chance::seed(None).number(),
+        Some(_) if run_id.is_empty() => now.as_micros(),
+        Some(_) => mark(run_id),
+    }
+}

@@ -1,0 +1,214 @@
+//! What a run shows while it runs: only what was asked for is built.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use antiphon_core::event::Event as CoreEvent;
+use antiphon_core::notice::EventOptions;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::driver::event::Event;
+use crate::driver::inbox::{Emitted, Told};
+use crate::driver::run_id::RunId;
+use crate::driver::shape::{Item, Mode, Modes, Shape};
+use crate::ffi;
+use crate::graph::context::Errand;
+
+/// Chunks that wait for the consumer, and the events that are kept for the result.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    shape: Option<Py<Shape>>,
+    above: Option<Above>,
+    /// What is shown to anyone.
+    modes: Modes,
+    /// Called with what is told of tasks.
+    on_task: Option<Py<PyAny>>,
+    /// Whether states come in their place among what else is told, and those of
+    /// nested graphs too.
+    pub(crate) within: bool,
+    chunks: VecDeque<Py<PyAny>>,
+    /// Whether events are kept at all.
+    record: bool,
+    pub(crate) events: Vec<Py<Event>>,
+    pub(crate) dropped: u64,
+}
+
+impl Stream {
+    /// Events that are kept for the result of a run.
+    const KEPT: usize = 10_000;
+
+    pub(crate) fn new(shape: Option<Py<Shape>>, above: Option<Above>, record: bool) -> Self {
+        let own = shape.as_ref().map(|shape| shape.get().modes).unwrap_or_default();
+        let modes = own | above.as_ref().map(Above::modes).unwrap_or_default();
+        Self { shape, above, modes, record, ..Self::default() }
+    }
+
+    /// Tells `on_task` how tasks begin and end.
+    pub(crate) fn listen(&mut self, on_task: Option<Py<PyAny>>) {
+        self.on_task = on_task;
+    }
+
+    /// Shows the states of nested graphs too, to those who want to see them, and
+    /// keeps states and tasks in order.
+    pub(crate) fn look_within(&mut self, nests: bool) {
+        let deep =
+            self.above.is_some() || self.shape.as_ref().is_some_and(|shape| shape.get().subgraphs);
+        self.within = self.has(Mode::Values) && ((nests && deep) || self.wants_tasks());
+    }
+
+    pub(crate) const fn has(&self, mode: Mode) -> bool {
+        self.modes.has(mode)
+    }
+
+    /// What the engine is to tell.
+    pub(crate) const fn notices(&self) -> EventOptions {
+        let tasks = self.wants_tasks();
+        EventOptions { handed_up: self.has(Mode::Updates) && !tasks, tasks, states: self.within }
+    }
+
+    /// Whether anybody wants to know how tasks begin and end.
+    pub(crate) const fn wants_tasks(&self) -> bool {
+        self.has(Mode::Tasks) || self.on_task.is_some()
+    }
+
+    /// Tells what has happened to a task.
+    pub(crate) fn tell_task(&self, news: &Bound<'_, PyDict>) -> PyResult<()> {
+        let on_task = self.on_task.as_ref().map(|on_task| on_task.bind(news.py()));
+        on_task.map_or(Ok(()), |on_task| ffi::call(on_task, [Some(news.as_any())]).map(|_| ()))
+    }
+
+    /// Whether items can appear in the middle of a superstep.
+    pub(crate) const fn is_live(&self) -> bool {
+        self.has(Mode::Custom) || self.has(Mode::Events) || self.has(Mode::Messages)
+    }
+
+    /// Whether anybody wants to know of events.
+    pub(crate) const fn wants_events(&self) -> bool {
+        self.record || self.has(Mode::Events)
+    }
+
+    /// Shows an item to whoever wants to see it. `space` leads to where it is from.
+    pub(crate) fn show(&mut self, py: Python<'_>, item: Item, space: Vec<String>) -> PyResult<()> {
+        self.show_here(py, &item, &space)?;
+        if let Some(above) = &self.above
+            && above.modes().has(item.mode())
+        {
+            above.tell(py, item, space);
+        }
+        Ok(())
+    }
+
+    /// Shows an item to whoever watches this very run.
+    pub(crate) fn show_here(
+        &mut self,
+        py: Python<'_>,
+        item: &Item,
+        space: &[String],
+    ) -> PyResult<()> {
+        if let Some(shape) = self.shape.as_ref().map(Py::get)
+            && shape.shows(item, space)
+        {
+            shape.chunks(py, item, space, |chunk| self.chunks.push_back(chunk))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Py<PyAny>> {
+        self.chunks.pop_front()
+    }
+
+    /// Keeps events for the result and shows them to who watches.
+    pub(crate) fn take_events(
+        &mut self,
+        py: Python<'_>,
+        run_id: &Arc<str>,
+        events: Vec<CoreEvent>,
+    ) -> PyResult<()> {
+        for event in events {
+            let event = Py::new(py, Event::new(Arc::clone(run_id), event))?;
+            if self.has(Mode::Events) {
+                let item = Item::Event(event.clone_ref(py).into_any());
+                self.show(py, item, Vec::new())?;
+            }
+            if self.record && self.events.len() < Self::KEPT {
+                self.events.push(event);
+            } else {
+                self.dropped += 1;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.shape)?;
+        visit.call(&self.on_task)?;
+        self.chunks.iter().try_for_each(|chunk| visit.call(chunk))
+    }
+}
+
+/// The run whose node started this one, and which wants to show it too.
+#[derive(Debug)]
+pub(crate) struct Above {
+    /// The task of the node. Weak, because its run keeps this one until the node is done.
+    errand: Weak<Errand>,
+    modes: Modes,
+    /// What this run is called there: `node:id`.
+    place: String,
+}
+
+impl Above {
+    /// The run of the task `errand`, if somebody wants to see the run `id` there.
+    pub(crate) fn new(errand: &Arc<Errand>, id: &RunId) -> Option<Self> {
+        if errand.run.get().below.is_empty() {
+            return None;
+        }
+        let place = format!("{}:{}", errand.name, id.get());
+        let modes = errand.run.get().below.modes;
+        Some(Self { errand: Arc::downgrade(errand), modes, place })
+    }
+
+    const fn modes(&self) -> Modes {
+        self.modes
+    }
+
+    fn tell(&self, py: Python<'_>, item: Item, mut space: Vec<String>) {
+        let Some(errand) = self.errand.upgrade() else { return };
+        space.insert(0, self.place.clone());
+        errand.run.get().tell(py, Emitted { id: errand.id, told: Told::Below(item, space) });
+    }
+}
+
+/// What runs that are started by nodes of a run are to show there.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    modes: Modes,
+    /// The streams that want tokens.
+    pub(crate) tokens: Vec<Py<PyAny>>,
+}
+
+impl Below {
+    /// What a stream wants to see of nested graphs, and what those above want.
+    pub(crate) fn new(py: Python<'_>, shape: Option<&Shape>, above: Option<&Above>) -> Self {
+        let mut below = Self::default();
+        if let Some(shape) = shape.filter(|shape| shape.subgraphs) {
+            below.modes = shape.modes;
+            below.tokens.extend(shape.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
+        }
+        if let Some(errand) = above.and_then(|above| above.errand.upgrade()) {
+            let further = &errand.run.get().below;
+            below.modes = below.modes | further.modes;
+            below.tokens.extend(further.tokens.iter().map(|tokens| tokens.clone_ref(py)));
+        }
+        below
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.modes.is_empty()
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.tokens.iter().try_for_each(|tokens| visit.call(tokens))
+    }
+}

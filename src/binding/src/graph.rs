@@ -1,0 +1,16 @@
+//! Graphs as Python builds them, and the calls of their nodes.
+
+pub(crate) mod agent;
+pub(crate) mod builder;
+pub(crate) mod call;
+pub(crate) mod context;
+pub(crate) mod effect;
+pub(crate) mod engine;
+pub(crate) mod host;
+pub(crate) mod limits;
+pub(crate) mod model;
+pub(crate) mod node_variables;
+pub(crate) mod options;
+pub(crate) mod question;
+pub(crate) mod turn;
+pub(crate) mod update;

@@ -1,0 +1,260 @@
+//! Agents in a graph: the engine runs their loop of model and tool calls, and
+//! Python says how a conversation begins and what becomes of its end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use antiphon_core::agent::{AgentResult, AgentSpec, AgentTool};
+use antiphon_core::approval::HostVerdict;
+use antiphon_core::reply::{ReplyParser, SchemaCompiler};
+use antiphon_core::task::{TaskOutcome, ToolInvocation};
+use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
+use antiphon_reply::JsonSchemas;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+
+use crate::fault::{seconds, to_exception};
+use crate::graph::call::Kind;
+use crate::graph::model::{Model, reply_of};
+use crate::graph::options::Keywords;
+use crate::value::json;
+use crate::value::object::Object;
+
+/// What Python keeps for an agent.
+#[derive(Debug)]
+pub(crate) struct AgentEntry {
+    pub(crate) open: Py<PyAny>,
+    pub(crate) close: Py<PyAny>,
+    pub(crate) model: ModelEntry,
+    pub(crate) tools: Vec<ToolEntry>,
+}
+
+/// What answers for an agent.
+#[derive(Debug)]
+pub(crate) enum ModelEntry {
+    Native(Py<Model>),
+    Callable(Callable),
+}
+
+/// A callable, and whether calling it gives a coroutine.
+#[derive(Debug)]
+pub(crate) struct Callable {
+    pub(crate) call: Py<PyAny>,
+    pub(crate) asynchronous: bool,
+}
+
+/// A tool: its callable takes the arguments and a dict about the call.
+#[derive(Debug)]
+pub(crate) struct ToolEntry {
+    pub(crate) name: String,
+    pub(crate) callable: Callable,
+    /// Decides about its calls, if something does at once.
+    pub(crate) approve: Option<Callable>,
+}
+
+/// How the value that a call of an agent returned is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Open,
+    Model,
+    Approve,
+    Tool,
+    Close,
+}
+
+pub(crate) const OPTIONS: [&str; 17] = [
+    "model",
+    "open",
+    "close",
+    "tools",
+    "output",
+    "temperature",
+    "max_output_tokens",
+    "model_timeout",
+    "max_reasks",
+    "max_tool_calls",
+    "max_turns",
+    "tags",
+    "retry",
+    "timeout",
+    "deferred",
+    "limits",
+    "view",
+];
+
+impl AgentEntry {
+    pub(crate) fn read(options: &Keywords<'_, '_>) -> PyResult<(Self, AgentSpec)> {
+        let needed = |name: &str| {
+            let missing = || PyValueError::new_err(format!("an agent needs the option: {name}"));
+            options.get::<Py<PyAny>>(name)?.ok_or_else(missing)
+        };
+        let (mut tools, mut specs) = (Vec::new(), Vec::new());
+        for given in options.get::<Vec<Bound<'_, PyAny>>>("tools")?.unwrap_or_default() {
+            let (entry, tool) = tool(&given)?;
+            tools.push(entry);
+            specs.push(tool);
+        }
+        let (open, close, model) = (needed("open")?, needed("close")?, needed("model")?);
+        let model = Python::attach(|py| model_entry(model.bind(py)))?;
+        let defaults = AgentSpec::default();
+        let timeout = options.get("model_timeout")?.map(|given| seconds("model_timeout", given));
+        let spec = AgentSpec {
+            tools: specs,
+            output: output(options)?,
+            temperature: options.get("temperature")?,
+            max_output_tokens: options.get("max_output_tokens")?,
+            model_timeout: timeout.transpose()?,
+            max_reasks: options.get("max_reasks")?.unwrap_or(defaults.max_reasks),
+            max_tool_calls: options.get("max_tool_calls")?.unwrap_or(defaults.max_tool_calls),
+            max_turns: options.get("max_turns")?.unwrap_or(defaults.max_turns),
+            tags: options.get::<BTreeMap<String, String>>("tags")?.unwrap_or_default(),
+        };
+        Ok((Self { open, close, model, tools }, spec))
+    }
+
+    pub(crate) fn traverse(&self, visit: &pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.open)?;
+        visit.call(&self.close)?;
+        if let ModelEntry::Callable(model) = &self.model {
+            visit.call(&model.call)?;
+        }
+        for tool in &self.tools {
+            visit.call(&tool.callable.call)?;
+            tool.approve.iter().try_for_each(|approve| visit.call(&approve.call))?;
+        }
+        Ok(())
+    }
+}
+
+impl AgentEntry {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Callable> {
+        self.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.callable)
+    }
+
+    pub(crate) fn approve(&self, name: &str) -> Option<&Callable> {
+        self.tools.iter().find(|tool| tool.name == name)?.approve.as_ref()
+    }
+}
+
+impl Callable {
+    /// Models and tools wait for the world: nothing of theirs runs where it
+    /// would hold the caller up.
+    pub(crate) const fn kind(&self) -> Kind {
+        if self.asynchronous { Kind::TimedCoroutine } else { Kind::Timed }
+    }
+}
+
+fn model_entry(model: &Bound<'_, PyAny>) -> PyResult<ModelEntry> {
+    if let Ok(model) = model.cast::<Model>() {
+        return Ok(ModelEntry::Native(model.clone().unbind()));
+    }
+    let (call, asynchronous) = model.extract()?;
+    Ok(ModelEntry::Callable(Callable { call, asynchronous }))
+}
+
+fn output(options: &Keywords<'_, '_>) -> PyResult<Option<Arc<dyn ReplyParser>>> {
+    let Some(given) = options.get::<Bound<'_, PyDict>>("output")? else { return Ok(None) };
+    let json = json::read(given.as_any())?;
+    let parser = JsonSchemas.compile(&Schema::new("answer", json));
+    parser.map(Some).map_err(|fault| to_exception(given.py(), &fault))
+}
+
+/// A callable as Python gives it, and whether it is async.
+type Given = (Py<PyAny>, bool);
+
+/// A tool as Python gives it: its spec, its callable, whether that is async, and
+/// what decides about its calls.
+fn tool(given: &Bound<'_, PyAny>) -> PyResult<(ToolEntry, AgentTool)> {
+    let (spec, call, asynchronous, approve) =
+        given.extract::<(Bound<'_, PyDict>, Py<PyAny>, bool, Option<Given>)>()?;
+    let made = tool_spec(&spec)?;
+    let name = made.name.clone();
+    let arguments = JsonSchemas.compile(&Schema::new(&name, made.parameters.clone()));
+    let arguments = arguments.map_err(|fault| to_exception(given.py(), &fault))?;
+    let approve = approve.map(|(call, asynchronous)| Callable { call, asynchronous });
+    let entry = ToolEntry { name, callable: Callable { call, asynchronous }, approve };
+    Ok((entry, AgentTool { spec: made, arguments }))
+}
+
+/// A tool's spec as Python writes it.
+pub(crate) fn tool_spec(spec: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
+    let text = |key: &str| -> PyResult<String> {
+        let missing = || PyValueError::new_err(format!("a tool needs the field: {key}"));
+        spec.get_item(key)?.ok_or_else(missing)?.extract()
+    };
+    let name = text("name")?;
+    let fields = Keywords::open(spec);
+    let parameters = fields.get::<Bound<'_, PyAny>>("parameters")?;
+    let parameters =
+        parameters.map_or_else(|| Ok(json!({"type": "object"})), |given| json::read(&given))?;
+    let mut made = ToolSpec::new(&name, text("description")?, parameters);
+    if let Some(effect) = fields.get::<Bound<'_, PyAny>>("side_effect")? {
+        made.side_effect = json::read(&effect)?;
+    }
+    made.idempotent = fields.get("idempotent")?.unwrap_or(false);
+    made.cache = fields.get("cache")?;
+    made.timeout = fields.get("timeout")?.map(|given| seconds("timeout", given)).transpose()?;
+    made.max_calls = fields.get("max_calls")?;
+    if let Some(approval) = fields.get::<Bound<'_, PyAny>>("approval")? {
+        made.approval = json::read(&approval)?;
+    }
+    made.max_result = fields.get("max_result")?.unwrap_or(ToolSpec::MAX_RESULT);
+    Ok(made)
+}
+
+/// What a tool is told about the call besides its arguments.
+pub(crate) fn about<'py>(
+    py: Python<'py>,
+    invocation: &ToolInvocation,
+) -> PyResult<Bound<'py, PyDict>> {
+    let about = PyDict::new(py);
+    about.set_item("name", &invocation.call.name)?;
+    about.set_item("call_id", &invocation.call.id)?;
+    about.set_item("idempotency_key", &invocation.idempotency_key)?;
+    Ok(about)
+}
+
+/// What an agent came to, as a dict.
+pub(crate) fn conclusion<'py>(py: Python<'py>, came: &AgentResult) -> PyResult<Bound<'py, PyAny>> {
+    let uses = came.tool_uses.iter();
+    let uses: Vec<_> = uses
+        .map(|used| json!({"name": used.name, "arguments": used.arguments, "ok": used.ok}))
+        .collect();
+    let json = json!({
+        "text": came.text, "value": came.value, "messages": came.messages, "tool_uses": uses,
+        "usage": came.usage, "turns": came.turns, "model": came.model,
+    });
+    Ok(pythonize::pythonize(py, &json)?)
+}
+
+/// Reads what a callable of an agent returned.
+pub(crate) fn outcome(purpose: Purpose, value: &Bound<'_, PyAny>) -> PyResult<TaskOutcome<Object>> {
+    match purpose {
+        Purpose::Open => {
+            let messages: Vec<Message> = json::read(value)?;
+            Ok(TaskOutcome::Opened(messages))
+        }
+        Purpose::Model => Ok(TaskOutcome::Replied(Box::new(reply_of(value)?))),
+        Purpose::Approve => Ok(TaskOutcome::Decided(decision(value)?)),
+        Purpose::Tool | Purpose::Close => Ok(TaskOutcome::Returned(Ok(json::read(value)?))),
+    }
+}
+
+/// What a callable that approves of calls has decided: true, or why not.
+pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<HostVerdict> {
+    match value.extract::<bool>() {
+        Ok(true) => Ok(HostVerdict::Approve),
+        Ok(false) => Ok(HostVerdict::Refuse(None)),
+        Err(_) => Ok(HostVerdict::Refuse(Some(value.extract()?))),
+    }
+}
+
+/// A tool's exception is an answer that the model gets to read.
+pub(crate) fn tool_failed(py: Python<'_>, error: &PyErr) -> TaskOutcome<Object> {
+    let value = error.value(py);
+    let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
+    let fault = Fault::new(Category::Tool, "tool_failed", format!("{kind}: {value}"));
+    TaskOutcome::Returned(Err(fault.with("type", kind)))
+}

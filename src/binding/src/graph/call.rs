@@ -1,0 +1,243 @@
+//! Calling a node: its argument, its context, and what it may reach.
+
+use std::sync::Arc;
+
+use antiphon_core::task::{Task, TaskWork};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::driver::core::Core;
+use crate::driver::inbox::Answer;
+use crate::driver::run::Run;
+use crate::driver::show;
+use crate::ffi;
+use crate::graph::agent::{self, AgentEntry, ModelEntry, Purpose};
+use crate::graph::context::{Context, Errand};
+use crate::graph::engine::Engine;
+use crate::graph::node_variables::{self, NodeVariables};
+use crate::value::object::Object;
+
+/// Everything needed to call a node, on whatever thread.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) errand: Arc<Errand>,
+    pub(crate) kind: Kind,
+    /// Made when the node is entered: a thousand that wait cost the garbage collector.
+    variables: Option<NodeVariables>,
+    callable: Py<PyAny>,
+    arguments: Arguments,
+}
+
+/// What a callable is given; the first that is missing ends them.
+type Arguments = [Option<Py<PyAny>>; 3];
+
+/// Where a node may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A function that may run on the event loop and beside nothing else.
+    Inline,
+    /// A function that may block.
+    Blocking,
+    /// A function that must not hold the caller beyond its time-out.
+    Timed,
+    /// Calling it gives a coroutine.
+    Coroutine,
+    /// A coroutine that can be stopped on its own.
+    TimedCoroutine,
+}
+
+impl Call {
+    /// What a task asks Python to do; none for a task that Python has no part in.
+    pub(crate) fn new(
+        run: &Bound<'_, Run>,
+        core: &mut Core,
+        task: &Task<Object>,
+    ) -> PyResult<Option<Self>> {
+        let py = run.py();
+        let Some(engine) = core.engine(py, task.id.unit) else { return Ok(None) };
+        let inner = engine.get();
+        let (Some(entry), Some(node)) = (inner.node(task.node), inner.graph.node(task.node)) else {
+            return Ok(None);
+        };
+        let mut errand = Errand::new(run.clone().unbind(), task.id, Arc::clone(&node.name));
+        errand.attempt = task.attempt;
+        errand.deadline = task.deadline;
+        let Some(call) = &entry.call else {
+            let Some(agent) = entry.agent.as_deref() else { return Ok(None) };
+            return Request { engine: &engine, task, agent }.call(core, errand);
+        };
+        let mut variables = None;
+        errand.answers = core.machine.answers(task.id.unit, task.id.slot).to_vec();
+        let input = Some(core.input(&engine, task)?.unbind());
+        let enter = run.get().enter.as_ref();
+        let (errand, arguments) = if entry.wants_ctx || enter.is_some() {
+            let errand = core.introduce(errand);
+            let context = Context::of(py, &errand)?;
+            if let Some(enter) = enter {
+                let made = variables.insert(NodeVariables::of(py, &errand)?);
+                enter_node(core, enter, made.context(py), (&context, input.as_ref()))?;
+            }
+            let context = entry.wants_ctx.then(|| context.into_any().unbind());
+            (errand, [input, context, None])
+        } else {
+            (Arc::new(errand), [input, None, None])
+        };
+        let kind = match (entry.asynchronous, entry.inline, entry.timed) {
+            (true, _, false) => Kind::Coroutine,
+            (true, _, true) => Kind::TimedCoroutine,
+            (false, _, true) => Kind::Timed,
+            (false, true, false) => Kind::Inline,
+            (false, false, false) => Kind::Blocking,
+        };
+        let callable = call.clone_ref(py);
+        Ok(Some(Self { errand, kind, variables, callable, arguments }))
+    }
+
+    /// Calls the node here and now.
+    pub(crate) fn make<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.prepare(py)?;
+        let [one, two, three] = self.arguments(py);
+        self.enter(py, [Some(self.callable.bind(py)), one, two, three, None])
+    }
+
+    /// Calls an async node: its coroutine, not yet begun.
+    pub(crate) fn begin<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let made = self.make(py)?;
+        steppable(&made)
+    }
+
+    /// Calls a callable, which comes first, as the node: in its context variables.
+    pub(crate) fn enter<'py>(
+        &self,
+        py: Python<'py>,
+        [callable, one, two, three, four]: [Option<&Bound<'py, PyAny>>; 5],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        ffi::call(node_variables::run(py)?, [self.variables(py), callable, one, two, three, four])
+    }
+
+    /// What the node's code has come to: a question that it has caught stays one.
+    pub(crate) fn answer(&self, py: Python<'_>, came: PyResult<Bound<'_, PyAny>>) -> Answer {
+        self.errand.question.first_of(py, came.map(Bound::unbind))
+    }
+
+    /// The call is over.
+    pub(crate) fn finish(self, py: Python<'_>) {
+        if let Some(variables) = self.variables {
+            variables.give_back(py, &self.errand.run.get().variables);
+        }
+    }
+
+    /// Makes the node's context variables, unless they are made.
+    pub(crate) fn prepare(&mut self, py: Python<'_>) -> PyResult<()> {
+        if self.variables.is_none() {
+            self.variables = Some(NodeVariables::of(py, &self.errand)?);
+        }
+        Ok(())
+    }
+
+    /// The node's own context variables, once it was prepared.
+    pub(crate) fn variables<'py>(&self, py: Python<'py>) -> Option<&Bound<'py, PyAny>> {
+        self.variables.as_ref().map(|variables| variables.context(py))
+    }
+
+    pub(crate) fn callable<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.callable.bind(py)
+    }
+
+    pub(crate) fn arguments<'a, 'py>(
+        &'a self,
+        py: Python<'py>,
+    ) -> [Option<&'a Bound<'py, PyAny>>; 3] {
+        self.arguments.each_ref().map(|argument| argument.as_ref().map(|given| given.bind(py)))
+    }
+}
+
+/// Lets whoever started the run prepare the context variables of a node.
+fn enter_node(
+    core: &Core,
+    enter: &Py<PyAny>,
+    variables: &Bound<'_, PyAny>,
+    (context, input): (&Bound<'_, Context>, Option<&Py<PyAny>>),
+) -> PyResult<()> {
+    let py = context.py();
+    let place = core.machine.place_of(context.get().errand.id);
+    let about = place.as_ref().map(|place| show::about(py, place)).transpose()?;
+    node_variables::run(py)?.call1((variables, enter, context, about, input))?;
+    Ok(())
+}
+
+/// A call of an agent, on its way to Python.
+struct Request<'a, 'py> {
+    engine: &'a Bound<'py, Engine>,
+    task: &'a Task<Object>,
+    agent: &'a AgentEntry,
+}
+
+impl Request<'_, '_> {
+    fn call(self, core: &mut Core, errand: Errand) -> PyResult<Option<Call>> {
+        let py = self.engine.py();
+        let errand = core.introduce(errand);
+        let context = || Context::of(py, &errand).map(|context| Some(context.into_any().unbind()));
+        let given = |given: Bound<'_, PyAny>| Some(given.unbind());
+        let (purpose, kind, callable, arguments) = match &self.task.work {
+            TaskWork::Open(_) => {
+                let input = core.input(self.engine, self.task)?;
+                let arguments = [given(input), context()?, None];
+                (Purpose::Open, Kind::Inline, &self.agent.open, arguments)
+            }
+            TaskWork::Close(came) => {
+                let state = core.input(self.engine, self.task)?;
+                let came = agent::conclusion(py, came)?;
+                let arguments = [given(state), given(came.into_any()), context()?];
+                (Purpose::Close, Kind::Inline, &self.agent.close, arguments)
+            }
+            TaskWork::Model(request) => {
+                let ModelEntry::Callable(model) = &self.agent.model else { return Ok(None) };
+                let request = pythonize::pythonize(py, request)?;
+                (Purpose::Model, model.kind(), &model.call, [given(request), context()?, None])
+            }
+            TaskWork::Approve(invocation) => {
+                let Some(approve) = self.agent.approve(&invocation.call.name) else {
+                    return Ok(None);
+                };
+                let asked = pythonize::pythonize(py, &invocation.arguments)?;
+                let about = agent::about(py, invocation)?;
+                let arguments = [given(asked), given(about.into_any()), None];
+                (Purpose::Approve, approve.kind(), &approve.call, arguments)
+            }
+            TaskWork::Tool(invocation) => {
+                let Some(tool) = self.agent.tool(&invocation.call.name) else { return Ok(None) };
+                let asked = pythonize::pythonize(py, &invocation.arguments)?;
+                let about = agent::about(py, invocation)?;
+                let arguments = [given(asked), given(about.into_any()), None];
+                (Purpose::Tool, tool.kind(), &tool.call, arguments)
+            }
+            TaskWork::Node(_) => return Ok(None),
+        };
+        core.purposes.insert(self.task.id, purpose);
+        let callable = callable.clone_ref(py);
+        Ok(Some(Call { errand, kind, variables: None, callable, arguments }))
+    }
+}
+
+/// What can be sent to: a coroutine as it is, another awaitable's iterator.
+pub(crate) fn steppable<'py>(awaitable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static COROUTINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = awaitable.py();
+    let coroutine = COROUTINE.import(py, "types", "CoroutineType")?;
+    if awaitable.get_type().is(coroutine) {
+        return Ok(awaitable.clone());
+    }
+    if awaitable.hasattr(intern!(py, "send"))? {
+        return Ok(awaitable.clone());
+    }
+    awaitable.call_method0(intern!(py, "__await__"))
+}
+
+/// Whether a value has to be awaited.
+pub(crate) fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
+    !value.is_none()
+        && !value.is_exact_instance_of::<pyo3::types::PyDict>()
+        && value.hasattr(intern!(value.py(), "__await__")).unwrap_or(false)
+}

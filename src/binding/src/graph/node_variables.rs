@@ -1,0 +1,136 @@
+//! The context variables of a node: a copy of its caller's, in which the call of the
+//! node is set. To make one takes a third of the time of a superstep, so one that is
+//! still as it was made serves the next call too.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::ffi;
+use crate::graph::context::{CurrentCall, Errand, method};
+
+/// The context variables of the code that began a run.
+#[derive(Debug)]
+pub(crate) struct CallerVariables {
+    context: Py<PyAny>,
+    spare: Mutex<Option<NodeVariables>>,
+}
+
+/// Those of one call of a node at a time.
+#[derive(Debug)]
+pub(crate) struct NodeVariables {
+    context: Py<PyAny>,
+    call: Py<CurrentCall>,
+    /// The table behind the context. All copies share it until they are changed, which
+    /// puts another one in its place. None if it cannot be told who shares it.
+    table: Option<Py<PyAny>>,
+}
+
+impl CallerVariables {
+    /// Those of the present code.
+    pub(crate) fn here(py: Python<'_>) -> PyResult<Self> {
+        static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let context = COPY.import(py, "contextvars", "copy_context")?.call0()?;
+        Ok(Self { context: context.unbind(), spare: Mutex::default() })
+    }
+
+    /// Calls a function with an argument, in a copy of them.
+    pub(crate) fn enter<'py>(
+        &self,
+        function: &Bound<'py, PyAny>,
+        argument: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let copy = self.copy(function.py())?;
+        ffi::call(run(function.py())?, [Some(&copy), Some(function), Some(argument)])
+    }
+
+    fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        ffi::call(method(py, &COPY, ("Context", "copy"))?, [Some(self.context.bind(py))])
+    }
+
+    fn spare(&self) -> Option<NodeVariables> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// For the garbage collector.
+    ///
+    /// # Errors
+    /// Its own.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.context)?;
+        let Ok(spare) = self.spare.try_lock() else { return Ok(()) };
+        spare.as_ref().map_or(Ok(()), |spare| spare.traverse(visit))
+    }
+}
+
+impl NodeVariables {
+    /// Those of a call that begins.
+    pub(crate) fn of(py: Python<'_>, errand: &Arc<Errand>) -> PyResult<Self> {
+        let caller = &errand.run.get().variables;
+        if let Some(spare) = caller.spare() {
+            spare.call.get().begin(errand);
+            return Ok(spare);
+        }
+        let context = caller.copy(py)?;
+        let call = CurrentCall::set(&context, errand)?;
+        let table = table_with(&context, &call).map(Bound::unbind);
+        Ok(Self { context: context.unbind(), call: call.unbind(), table })
+    }
+
+    /// The context that the node is called in.
+    pub(crate) fn context<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.context.bind(py)
+    }
+
+    /// Keeps them for the next call of the run if they are unchanged and not shared. A task
+    /// that outlives its node holds a copy, and that copy must go on naming the old call.
+    pub(crate) fn give_back(self, py: Python<'_>, caller: &CallerVariables) {
+        if self.is_unshared(py) {
+            let mut spare = caller.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = spare.replace(self);
+            drop((spare, before));
+        }
+    }
+
+    fn is_unshared(&self, py: Python<'_>) -> bool {
+        let Self { context, call, table: Some(table) } = self else { return false };
+        // Beside the references here: of the table one in the context, and of the call one in
+        // the table's root. A changed context has another table, whose root holds the call too.
+        ffi::is_sole(context.bind(py))
+            && ffi::references(table.bind(py)) == 2
+            && ffi::references(call.bind(py)) == 2
+    }
+
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.context)?;
+        visit.call(&self.table)?;
+        visit.call(&self.call)
+    }
+}
+
+/// The table behind a context, if a value stands in its root. A table is a tree of which
+/// changed copies share all but what leads to the change: only what stands in the root is
+/// held once for each table, so that its references tell whether there are others.
+fn table_with<'py>(
+    context: &Bound<'py, PyAny>,
+    value: &Bound<'py, CurrentCall>,
+) -> Option<Bound<'py, PyAny>> {
+    let table = sole_referent(context)?;
+    let root = sole_referent(&table)?;
+    ffi::referents(&root).iter().any(|held| held.is(value)).then_some(table)
+}
+
+/// The one object that another one holds; none if there are several.
+fn sole_referent<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let mut referents = ffi::referents(object);
+    if referents.len() == 1 { referents.pop() } else { None }
+}
+
+/// `Context.run`.
+pub(crate) fn run(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    method(py, &RUN, ("Context", "run"))
+}

@@ -1,0 +1,93 @@
+//! What a run on a thread is given: one thing if the thread is new, another if
+//! it holds something already.
+
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::command::Update;
+use pyo3::exceptions::{PyBaseException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::graph::engine::Engine;
+use crate::graph::update;
+use crate::value::object::Object;
+
+/// The input of a run on a thread that may be new.
+///
+/// Args:
+///     first: the writes if the thread is new; or an exception to be raised then.
+///     further: the writes if it holds something already.
+///     anew: keys that begin at their defaults again before `further`.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Turn {
+    first: Py<PyAny>,
+    further: Py<PyDict>,
+    anew: Vec<String>,
+}
+
+#[pymethods]
+impl Turn {
+    #[new]
+    #[pyo3(signature = (first, further, *, anew=Vec::new()))]
+    const fn new(first: Py<PyAny>, further: Py<PyDict>, anew: Vec<String>) -> Self {
+        Self { first, further, anew }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.first)?;
+        visit.call(&self.further)
+    }
+}
+
+/// An input as the engine takes it.
+#[derive(Debug)]
+pub(crate) struct Input {
+    first: Result<Update<Object>, Py<PyBaseException>>,
+    /// The same as the first by default.
+    further: Option<Update<Object>>,
+}
+
+impl Input {
+    /// Reads what a run is started with.
+    pub(crate) fn read(engine: &Bound<'_, Engine>, given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Ok(turn) = given.cast::<Turn>() else {
+            return update::input(engine, given).map(Self::plain);
+        };
+        let py = engine.py();
+        let turn = turn.get();
+        let first = match turn.first.bind(py).cast::<PyBaseException>() {
+            Ok(error) => Err(error.clone().unbind()),
+            Err(_) => Ok(update::input(engine, turn.first.bind(py))?),
+        };
+        let mut further = Update::default();
+        for key in &turn.anew {
+            let unknown = || PyValueError::new_err(format!("the state has no such key: {key}"));
+            let channel = engine.get().graph.channel_id(key).ok_or_else(unknown)?;
+            further.writes.push(Write { channel, op: WriteOp::Reset });
+        }
+        update::writes(engine, turn.further.bind(py), &mut further)?;
+        Ok(Self { first, further: Some(further) })
+    }
+
+    /// The same input wherever it comes.
+    pub(crate) const fn plain(update: Update<Object>) -> Self {
+        Self { first: Ok(update), further: None }
+    }
+
+    /// Why it cannot be a thread's first input, if it cannot.
+    pub(crate) fn refusal(&self, py: Python<'_>) -> Option<PyErr> {
+        let error = self.first.as_ref().err()?;
+        Some(PyErr::from_value(error.bind(py).clone().into_any()))
+    }
+
+    /// The input of a new thread.
+    pub(crate) fn first(self) -> Update<Object> {
+        self.first.unwrap_or_default()
+    }
+
+    /// The input of a further run on a thread.
+    pub(crate) fn further(self) -> Update<Object> {
+        self.further.or_else(|| self.first.ok()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,205 @@
+//! Python callables behind the ports of the native systems: roles, tools and
+//! models. Each is called on a thread that may wait.
+
+use std::sync::Arc;
+
+use antiphon_core::approval::HostVerdict;
+use antiphon_core::graph::NodePolicy;
+use antiphon_core::task::{Failure, RetryVerdict};
+use antiphon_core::{Category, Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
+use antiphon_runtime::{CallContext, Model as ModelPort, Tool};
+use antiphon_systems::review_loop::{Role, RoleBrief, RoleContext};
+use async_trait::async_trait;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::driver::exit_gate;
+use crate::driver::leash::Leash;
+use crate::driver::stranded::Home;
+use crate::fault::Retry;
+use crate::graph::agent::decision;
+use crate::graph::model::reply_of;
+use crate::system::role_call::{Carried, ModelCall, RAISED, RoleCall};
+
+/// A callable as a role: it takes the brief and a `RoleCall`, and
+/// returns the reply.
+pub(crate) struct CallableRole {
+    pub(crate) call: Arc<Py<PyAny>>,
+    pub(crate) tools: Vec<ToolSpec>,
+    pub(crate) policy: NodePolicy,
+    pub(crate) retries: Arc<Vec<Py<Retry>>>,
+}
+
+#[async_trait]
+impl Role for CallableRole {
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.tools.clone()
+    }
+
+    fn policy(&self) -> NodePolicy {
+        self.policy.clone()
+    }
+
+    async fn act(&self, brief: RoleBrief, cx: RoleContext) -> Result<Json, Failure> {
+        let (leash, grip) = Leash::new();
+        let (callable, retries) = (Arc::clone(&self.call), Arc::clone(&self.retries));
+        let carried = Carried::of(cx.user_context.as_ref());
+        let called = apart(move |py| {
+            let call = RoleCall::new(cx, carried.clone(), leash);
+            let played = || {
+                let brief = pythonize::pythonize(py, &brief)?;
+                let returned = callable.bind(py).call1((brief, call))?;
+                crate::value::json::read(&returned)
+            };
+            played().map_err(|error| failure(py, error, &retries, carried.as_deref()))
+        });
+        let played = called.await;
+        grip.let_go();
+        played.unwrap_or_else(|lost| Err(lost.into()))
+    }
+}
+
+/// A callable as a tool: it takes the arguments and a dict about the call.
+pub(crate) struct CallableTool {
+    pub(crate) spec: ToolSpec,
+    pub(crate) call: Arc<Py<PyAny>>,
+    /// Decides about its calls: it takes what a call takes, and says true or why not.
+    pub(crate) approve: Option<Arc<Py<PyAny>>>,
+}
+
+#[async_trait]
+impl Tool for CallableTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn approve(&self, arguments: &Json, cx: &CallContext) -> Result<HostVerdict, Fault> {
+        let Some(callable) = self.approve.clone() else { return Ok(HostVerdict::Refuse(None)) };
+        let about = about(&self.spec, cx);
+        let arguments = arguments.clone();
+        let called = apart(move |py| {
+            let asked = || {
+                let given = (in_python(py, &arguments)?, in_python(py, &about)?);
+                decision(&callable.bind(py).call1(given)?)
+            };
+            asked().map_err(|error: PyErr| fault(py, &error, Category::Tool, "approval_failed"))
+        });
+        called.await?
+    }
+
+    async fn call(&self, arguments: Json, cx: &CallContext) -> ToolOutcome {
+        let about = about(&self.spec, cx);
+        let callable = Arc::clone(&self.call);
+        let called = apart(move |py| {
+            let used = || {
+                let given = (in_python(py, &arguments)?, in_python(py, &about)?);
+                crate::value::json::read(&callable.bind(py).call1(given)?)
+            };
+            used().map_err(|error: PyErr| fault(py, &error, Category::Tool, "tool_failed"))
+        });
+        called.await?
+    }
+}
+
+fn about(spec: &ToolSpec, cx: &CallContext) -> Json {
+    json!({
+        "name": spec.name,
+        "call_id": cx.call_id,
+        "idempotency_key": cx.idempotency_key,
+    })
+}
+
+/// A callable that stands for a model: it takes the request and a
+/// `ModelCall`, and returns a text or a reply.
+pub(crate) struct CallableModel {
+    pub(crate) name: String,
+    pub(crate) call: Arc<Py<PyAny>>,
+}
+
+#[async_trait]
+impl ModelPort for CallableModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn call(&self, request: &ModelRequest, cx: &CallContext) -> Result<ModelReply, Fault> {
+        let (leash, grip) = Leash::new();
+        let started = cx.clock.now();
+        let (request, cx, callable) = (request.clone(), cx.clone(), Arc::clone(&self.call));
+        let clock = Arc::clone(&cx.clock);
+        let called = apart(move |py| {
+            let asked = || {
+                let request = in_python(py, &request)?;
+                let call = ModelCall::new(cx, leash);
+                reply_of(&callable.bind(py).call1((request, call))?)
+            };
+            asked().map_err(|error: PyErr| {
+                let fault = fault(py, &error, Category::Internal, "role_failed");
+                fault.with("traceback", traceback(py, &error))
+            })
+        });
+        let replied = called.await;
+        grip.let_go();
+        let mut reply = replied??;
+        reply.latency = clock.now().since(started);
+        Ok(reply)
+    }
+}
+
+/// Works with the interpreter on a thread that may wait.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce(Python<'_>) -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let done = tokio::task::spawn_blocking(move || {
+        let home = Home::here();
+        exit_gate::enter_or_park(|py| {
+            let done = work(py);
+            home.check(py, None);
+            done
+        })
+    })
+    .await;
+    done.map_err(|_| {
+        let message = "the thread of a call ended without an answer";
+        Fault::new(Category::Internal, "role_failed", message)
+    })
+}
+
+fn in_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    Ok(pythonize::pythonize(py, value)?)
+}
+
+/// What a role's exception means for its question. The exception itself stays
+/// with the question, under a number.
+fn failure(
+    py: Python<'_>,
+    error: PyErr,
+    retries: &[Py<Retry>],
+    carried: Option<&Carried>,
+) -> Failure {
+    // Ctrl-C and the like are not tried again.
+    let retries = if error.is_instance_of::<PyException>(py) { retries } else { &[] };
+    let again = retries.iter().find_map(|retry| retry.get().again(py, error.value(py)));
+    let verdict = again.map_or(RetryVerdict::Never, RetryVerdict::Again);
+    let mut fault = fault(py, &error, Category::Internal, "role_failed");
+    if let Some(carried) = carried {
+        fault = fault.with(RAISED, carried.keep(error.into_value(py)));
+    }
+    Failure { fault, verdict }
+}
+
+/// An exception in words.
+fn fault(py: Python<'_>, error: &PyErr, category: Category, code: &str) -> Fault {
+    let value = error.value(py);
+    let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
+    let (category, code) =
+        crate::fault::known(value).unwrap_or_else(|| (category, code.to_owned()));
+    Fault::new(category, code, format!("{kind}: {value}")).with("type", kind)
+}
+
+fn traceback(py: Python<'_>, error: &PyErr) -> String {
+    let traceback = error.traceback(py).and_then(|traceback| traceback.format().ok());
+    traceback.unwrap_or_default()
+}

@@ -1,0 +1,100 @@
+//! Seeing to threads from outside of any run, as Python asks for it.
+
+use std::sync::Arc;
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::{Clock, SystemClock};
+use antiphon_stores::admin::{
+    CopyRequest, PruneReport as Removed, PruneRequest, ThreadFilter, ThreadSummary,
+};
+use antiphon_stores::{RetentionPolicy, SealedStore, ThreadAdmin, owner};
+use pyo3::prelude::*;
+
+use crate::driver::chance;
+use crate::fault::to_exception;
+use crate::thread::given::{self, Limit, ThreadName};
+
+/// Somebody of this process who sees to the threads of a sealed store.
+pub(crate) fn of(sealed_store: SealedStore) -> ThreadAdmin {
+    let owner = owner::new(chance::seed(None));
+    ThreadAdmin::new(sealed_store, Arc::new(SystemClock::new()), owner)
+}
+
+/// What a caller wants to see of a list.
+pub(crate) struct Wanted {
+    pub(crate) filter: ThreadFilter,
+    pub(crate) after: Option<String>,
+    pub(crate) limit: usize,
+}
+
+impl Wanted {
+    pub(crate) fn read(
+        py: Python<'_>,
+        (status, graph): (Option<Bound<'_, PyAny>>, Option<Bound<'_, PyAny>>),
+        after: Option<ThreadName>,
+        limit: Limit,
+    ) -> PyResult<Self> {
+        let filter = ThreadFilter {
+            status: given::text("status", status.as_ref())?,
+            graph: given::text("graph", graph.as_ref())?,
+        };
+        filter.check().map_err(|fault| to_exception(py, &fault))?;
+        Ok(Self { filter, after: after.map(|name| name.0), limit: limit.0 })
+    }
+
+    pub(crate) async fn of(self, admin: ThreadAdmin) -> Result<Vec<ThreadSummary>, Fault> {
+        let page = admin.list(&self.filter, self.after.as_deref(), self.limit).await?;
+        Ok(page.threads)
+    }
+}
+
+/// How much of each thread is kept, as callers say it.
+pub(crate) fn keep(
+    last: Option<&Bound<'_, PyAny>>,
+    age: Option<&Bound<'_, PyAny>>,
+    bytes: Option<&Bound<'_, PyAny>>,
+) -> PyResult<RetentionPolicy> {
+    Ok(RetentionPolicy {
+        last: given::whole_or_none("keep_last", last)?,
+        age: age.map(|age| given::span("keep_for", age)).transpose()?,
+        bytes: given::whole_or_none("keep_bytes", bytes)?,
+    })
+}
+
+/// Prunes one thread, or all of them.
+pub(crate) async fn prune(
+    admin: ThreadAdmin,
+    thread: Option<String>,
+    pruning: PruneRequest,
+) -> Result<Removed, Fault> {
+    match thread {
+        Some(thread) => admin.prune(&thread, &pruning).await,
+        None => admin.prune_all(&pruning).await,
+    }
+}
+
+/// Refuses to prune by no rule at all.
+pub(crate) fn check(py: Python<'_>, pruning: &PruneRequest) -> PyResult<()> {
+    if !pruning.keep.is_all() || pruning.idle.is_some() {
+        return Ok(());
+    }
+    let message = "nothing says what of the threads is to be kept: prune()";
+    let fault = Fault::new(Category::Validation, "call_invalid", message)
+        .hint("pass `keep_last`, `keep_for`, `keep_bytes` or `delete_after`, or open the saver so");
+    Err(to_exception(py, &fault))
+}
+
+/// Copies what leads to a checkpoint, as a run of its own.
+pub(crate) async fn copy(
+    admin: ThreadAdmin,
+    (from, to): (String, String),
+    checkpoint: Option<u64>,
+    run_id: String,
+) -> Result<(), Fault> {
+    admin.copy(CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id }).await
+}
+
+/// A name for a run that nothing else has.
+pub(crate) fn run_id() -> String {
+    chance::seed(None).uuid(SystemClock::new().now())
+}

@@ -1,0 +1,109 @@
+//! A thread's checkpoints for Python, read as they are asked for.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use antiphon_stores::HistoryReader;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::driver::stored::{awaited_for, waited};
+use crate::fault::to_exception;
+use crate::graph::engine::Engine;
+use crate::thread::picture::{View, open_history};
+use crate::thread::place::Place;
+use crate::value::object::Object;
+
+/// What a thread held at its checkpoints, newest first, read as far as it is asked for.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+pub(crate) struct History {
+    engine: Py<Engine>,
+    view: View,
+    /// Away while a page is being read.
+    reader: Mutex<Option<HistoryReader<Object>>>,
+}
+
+impl History {
+    pub(crate) fn open(
+        engine: &Bound<'_, Engine>,
+        place: &Bound<'_, Place>,
+        live: bool,
+    ) -> PyResult<Self> {
+        let (view, reader) = open_history(place, live)?;
+        Ok(Self { engine: engine.clone().unbind(), view, reader: Mutex::new(Some(reader)) })
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Option<HistoryReader<Object>>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> PyResult<HistoryReader<Object>> {
+        let busy = || PyRuntimeError::new_err("a page of this history is being read already");
+        self.reader().take().ok_or_else(busy)
+    }
+
+    /// Checkpoints without loading more: some, or none at the end, or nothing.
+    fn next(
+        &self,
+        py: Python<'_>,
+        reader: &mut HistoryReader<Object>,
+        most: usize,
+    ) -> PyResult<Option<Py<PyList>>> {
+        let list = PyList::empty(py);
+        let found = self.view.add_page(self.engine.bind(py), reader, (&list, most))?;
+        Ok((found || reader.is_finished()).then(|| list.unbind()))
+    }
+
+    fn read(
+        &self,
+        py: Python<'_>,
+        reader: &mut HistoryReader<Object>,
+        most: usize,
+    ) -> PyResult<Py<PyList>> {
+        loop {
+            waited(py, reader.load())?;
+            if let Some(list) = self.next(py, reader, most)? {
+                return Ok(list);
+            }
+        }
+    }
+
+    async fn aread(&self, reader: &mut HistoryReader<Object>, most: usize) -> PyResult<Py<PyList>> {
+        loop {
+            let loaded = reader.load().await;
+            let next = Python::try_attach(|py| {
+                loaded.map_err(|fault| to_exception(py, &fault))?;
+                self.next(py, reader, most)
+            });
+            // The interpreter is going down, and nobody waits any more.
+            let going = || PyRuntimeError::new_err("the interpreter is going down");
+            if let Some(list) = next.ok_or_else(going)?? {
+                return Ok(list);
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl History {
+    /// The next checkpoints, each as a dict, at most so many; none at the end.
+    #[pyo3(signature = (most=HistoryReader::<Object>::PAGE))]
+    fn page(&self, py: Python<'_>, most: usize) -> PyResult<Py<PyList>> {
+        let mut reader = self.take()?;
+        let page = self.read(py, &mut reader, most);
+        *self.reader() = Some(reader);
+        page
+    }
+
+    /// `page` on the caller's event loop.
+    #[pyo3(signature = (most=HistoryReader::<Object>::PAGE))]
+    fn apage<'py>(slf: &Bound<'py, Self>, most: usize) -> PyResult<Bound<'py, PyAny>> {
+        let mut reader = slf.get().take()?;
+        let this = slf.clone().unbind();
+        awaited_for(slf.py(), async move {
+            let page = this.get().aread(&mut reader, most).await;
+            *this.get().reader() = Some(reader);
+            page
+        })
+    }
+}

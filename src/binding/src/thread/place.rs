@@ -1,0 +1,131 @@
+//! Where a run is kept: a thread of a store.
+
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_runtime::SystemClock;
+use antiphon_stores::admin::CopyRequest;
+use antiphon_stores::{Durability, SealedStore, ThreadAdmin, owner};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::driver::chance;
+use crate::driver::stored::{awaited, waited};
+use crate::thread::given::ThreadName;
+use crate::thread::saver::Saver;
+use crate::value::codec::ObjectCodec;
+
+/// A thread of a store, and how a run is kept there.
+///
+/// Args:
+///     saver: the store.
+///     thread: the thread's name.
+///     registry: the types of stored values; by default those registered for all.
+///     checkpoint: where to begin in the thread; at its end by default.
+///     durability: `sync`, `async` or `exit`; `async` by default.
+///     `as_node`: the node in whose name the input is written; nothing runs then.
+#[pyclass(module = "antiphon._antiphon", frozen)]
+#[derive(Debug)]
+pub(crate) struct Place {
+    saver: Py<Saver>,
+    #[pyo3(get)]
+    pub(crate) thread: String,
+    registry: Option<Py<PyAny>>,
+    pub(crate) checkpoint: Option<u64>,
+    pub(crate) durability: Durability,
+    pub(crate) as_node: Option<String>,
+}
+
+#[pymethods]
+impl Place {
+    #[new]
+    #[pyo3(signature = (saver, thread, *, registry=None, checkpoint=None, durability=None, as_node=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn new(
+        saver: Py<Saver>,
+        thread: String,
+        registry: Option<Py<PyAny>>,
+        checkpoint: Option<u64>,
+        durability: Option<&str>,
+        as_node: Option<String>,
+    ) -> PyResult<Self> {
+        let durability = read(durability)?;
+        Ok(Self { saver, thread, registry, checkpoint, durability, as_node })
+    }
+
+    /// Makes the thread `to` out of the way to the checkpoint, or out of all that the thread
+    /// holds. A run that goes on there is called `run_id`.
+    #[pyo3(signature = (to: "str", run_id: "str"))]
+    fn fork(&self, py: Python<'_>, to: ThreadName, run_id: &str) -> PyResult<()> {
+        waited(py, self.forking(py, to, run_id)?)
+    }
+
+    /// `fork` on the caller's event loop.
+    #[pyo3(signature = (to: "str", run_id: "str"))]
+    fn afork<'py>(
+        &self,
+        py: Python<'py>,
+        to: ThreadName,
+        run_id: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaited(py, self.forking(py, to, run_id)?, |py, ()| Ok(py.None()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Place({:?})", self.thread)
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.registry)
+    }
+}
+
+impl Place {
+    /// The store.
+    pub(crate) fn sealed_store(&self, py: Python<'_>) -> PyResult<SealedStore> {
+        self.saver.get().sealed_store(py)
+    }
+
+    /// Whoever sees to the threads of the store from outside.
+    pub(crate) fn admin(&self, py: Python<'_>) -> PyResult<ThreadAdmin> {
+        let owner = owner::new(chance::seed(None));
+        Ok(ThreadAdmin::new(self.sealed_store(py)?, Arc::new(SystemClock::new()), owner))
+    }
+
+    fn forking(
+        &self,
+        py: Python<'_>,
+        to: ThreadName,
+        run_id: &str,
+    ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + 'static> {
+        let (admin, checkpoint) = (self.admin(py)?, self.checkpoint);
+        let (from, to, run_id) = (self.thread.clone(), to.for_new(py)?, run_id.to_owned());
+        Ok(async move {
+            let copying = CopyRequest { from: &from, checkpoint, to: &to, run_id: &run_id };
+            admin.copy(copying).await
+        })
+    }
+
+    /// How values are stored.
+    pub(crate) fn values(&self, py: Python<'_>) -> PyResult<ObjectCodec> {
+        let registry = match &self.registry {
+            Some(registry) => registry.clone_ref(py),
+            None => py.import("antiphon.checkpoint._registry")?.getattr("GLOBAL")?.unbind(),
+        };
+        if !self.saver.get().pickles() {
+            return Ok(ObjectCodec::new(registry));
+        }
+        Ok(ObjectCodec::new(registry.bind(py).call_method0("pickling")?.unbind()))
+    }
+}
+
+fn read(durability: Option<&str>) -> PyResult<Durability> {
+    match durability {
+        None | Some("async") => Ok(Durability::Async),
+        Some("sync") => Ok(Durability::Sync),
+        Some("exit") => Ok(Durability::Exit),
+        Some(other) => Err(PyValueError::new_err(format!(
+            "`durability` is sync, async or exit, found: {other}"
+        ))),
+    }
+}

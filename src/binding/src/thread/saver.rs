@@ -1,0 +1,435 @@
+//! Where threads are kept, as Python holds it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::SystemClock;
+use antiphon_runtime::store::Store;
+use antiphon_stores::admin::PruneRequest;
+use antiphon_stores::{Cipher, MemoryStore, ProcessGuard, RetentionPolicy, SealedStore, process};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::driver::forks;
+use crate::driver::stored::{awaited, waited};
+use crate::fault::to_exception;
+use crate::thread::admin::{self, Wanted};
+use crate::thread::given::{self, Limit, ThreadName};
+use crate::thread::summary::{Pruned, Rekeyed, ThreadDetail, ThreadSummary};
+
+mod postgres;
+mod sqlite;
+
+pub(crate) use postgres::PostgresSaver;
+pub(crate) use sqlite::SqliteSaver;
+
+/// Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
+/// time, those that are waited for and those that are awaited. It serves the process that has
+/// opened it; in a fork of that it raises an `InternalError` with the code `process_forked`.
+///
+/// A context manager, sync and async, that closes it at the end.
+#[pyclass(module = "antiphon._antiphon", subclass, frozen)]
+pub(crate) struct Saver {
+    name: String,
+    /// Whether what has no stored form of its own is pickled.
+    pickles: bool,
+    /// What stays of threads, as they are written to and when they are pruned.
+    keep: RetentionPolicy,
+    held: Mutex<Option<SealedStore>>,
+    /// The process that has opened the store.
+    process: u32,
+}
+
+/// What a saver says that is made like any other object.
+fn unopened<T>(example: &str) -> PyResult<T> {
+    Err(PyTypeError::new_err(format!("a saver of this kind is opened: {example}")))
+}
+
+impl Saver {
+    /// What was opened, if it is protected by this seal.
+    fn open(py: Python<'_>, store: impl Store + 'static, seal: Cipher) -> PyResult<Self> {
+        // Each step that is kept asks which process this is.
+        forks::watch(py);
+        let name = store.name().to_owned();
+        let sealed_store =
+            waited(py, SealedStore::unlock(Arc::new(ProcessGuard::new(store)), Arc::new(seal)))?;
+        let (held, keep) = (Mutex::new(Some(sealed_store)), RetentionPolicy::default());
+        Ok(Self { name, pickles: false, keep, held, process: process::id() })
+    }
+
+    fn pickling(mut self, pickles: bool) -> Self {
+        self.pickles = pickles;
+        self
+    }
+
+    const fn keeping(mut self, keep: RetentionPolicy) -> Self {
+        self.keep = keep;
+        self
+    }
+
+    /// Whether what has no stored form of its own is pickled.
+    pub(crate) const fn pickles(&self) -> bool {
+        self.pickles
+    }
+
+    /// The store, unless it was closed, or this is a fork of the process that has opened it.
+    pub(crate) fn sealed_store(&self, py: Python<'_>) -> PyResult<SealedStore> {
+        process::check(self.process).map_err(|fault| to_exception(py, &fault))?;
+        let found = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        found.map(|sealed_store| sealed_store.keeping(self.keep)).ok_or_else(|| {
+            let message = format!("the store was closed: {}", self.name);
+            let fault = Fault::new(Category::Validation, "store_closed", message)
+                .hint("open it again, or keep it open for as long as graphs use it");
+            to_exception(py, &fault)
+        })
+    }
+
+    /// What is to be pruned; without limits of its own, those of the saver count.
+    fn pruning(
+        &self,
+        py: Python<'_>,
+        keep: RetentionPolicy,
+        delete_after: Option<&Bound<'_, PyAny>>,
+        rehearsal: bool,
+    ) -> PyResult<PruneRequest> {
+        let idle = delete_after.map(|after| given::span("delete_after", after)).transpose()?;
+        let keep = if keep.is_all() { self.keep } else { keep };
+        let pruning = PruneRequest { keep, idle, rehearsal };
+        admin::check(py, &pruning)?;
+        Ok(pruning)
+    }
+
+    fn close_now(&self, py: Python<'_>) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A store may wait for a thread of its own, which may wait for the interpreter.
+        py.detach(|| drop(held));
+    }
+}
+
+impl std::fmt::Debug for Saver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Saver").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Saver {
+    fn drop(&mut self) {
+        Python::try_attach(|py| self.close_now(py));
+    }
+}
+
+#[pymethods]
+impl Saver {
+    /// Where it keeps threads, without any secret: `sqlite:runs.db`.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Lets go of what is open. Runs that are under way still end; nothing new begins.
+    fn close(&self, py: Python<'_>) {
+        self.close_now(py);
+    }
+
+    /// What threads there are, in the order of their names, and what their last runs have come
+    /// to. Their graphs are not needed for it.
+    ///
+    /// `status` and `graph` leave out threads whose last run has come to something else, or is
+    /// one of another graph. `after` is the name of the thread after which the list begins: the
+    /// last name of a list of `limit` threads (default: 100) leads to the next one.
+    ///
+    /// Raises a `ValidationError` with the code `call_invalid` if there is no such status, or a
+    /// limit that is none; with `thread_invalid` if no thread can have that name.
+    #[pyo3(signature = (*, status: "str | None"=None, graph: "str | None"=None, after: "str | None"=None, limit: "int"=Limit(100)))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn threads(
+        &self,
+        py: Python<'_>,
+        status: Option<Bound<'_, PyAny>>,
+        graph: Option<Bound<'_, PyAny>>,
+        after: Option<ThreadName>,
+        limit: Limit,
+    ) -> PyResult<Vec<ThreadSummary>> {
+        let wanted = Wanted::read(py, (status, graph), after, limit)?;
+        let found = waited(py, wanted.of(admin::of(self.sealed_store(py)?)))?;
+        Ok(found.iter().map(Into::into).collect())
+    }
+
+    /// `threads` on the caller's event loop.
+    #[pyo3(signature = (*, status: "str | None"=None, graph: "str | None"=None, after: "str | None"=None, limit: "int"=Limit(100)))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn athreads<'py>(
+        &self,
+        py: Python<'py>,
+        status: Option<Bound<'_, PyAny>>,
+        graph: Option<Bound<'_, PyAny>>,
+        after: Option<ThreadName>,
+        limit: Limit,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = Wanted::read(py, (status, graph), after, limit)?;
+        awaited(py, wanted.of(admin::of(self.sealed_store(py)?)), |py, found| {
+            let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
+            Ok(found.into_pyobject(py)?.unbind())
+        })
+    }
+
+    /// A thread in detail: no more than `limit` (default: 20) of its runs and checkpoints,
+    /// newest first, its open questions, and what was written last. Its graph is not needed for it, and no type
+    /// but Python's own is made of what is stored.
+    ///
+    /// Raises a `ValidationError` with the code `thread_empty` if it holds nothing.
+    #[pyo3(signature = (thread_id: "str", *, limit: "int"=Limit(20)))]
+    fn thread(
+        &self,
+        py: Python<'_>,
+        thread_id: ThreadName,
+        limit: Limit,
+    ) -> PyResult<ThreadDetail> {
+        let admin = admin::of(self.sealed_store(py)?);
+        ThreadDetail::read(py, &waited(py, admin.show(&thread_id.0, limit.0))?)
+    }
+
+    /// `thread` on the caller's event loop.
+    #[pyo3(signature = (thread_id: "str", *, limit: "int"=Limit(20)))]
+    fn athread<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: ThreadName,
+        limit: Limit,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let admin = admin::of(self.sealed_store(py)?);
+        let shown = async move { admin.show(&thread_id.0, limit.0).await };
+        awaited(py, shown, |py, detail| {
+            Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
+    /// Removes what is not to be kept any longer, of all threads or of `thread_id` alone.
+    ///
+    /// Of each thread its last `keep_last` checkpoints stay, those that are no older than
+    /// `keep_for` (a `timedelta`, or seconds), and as many as weigh no more than `keep_bytes`
+    /// together; what is beyond any of these goes. Without any of the three, what the saver was
+    /// opened with counts. The last checkpoint stays always, and what a checkpoint is read from
+    /// stays with it: up to 64 KiB, or four times what the state weighs. With `delete_after`,
+    /// threads that were not written to for longer than that are removed whole, whatever they
+    /// wait for. With `dry_run` nothing is removed, and it is said what would be.
+    ///
+    /// Threads that a run writes to are left as they are. `compact` gives the room back that
+    /// is free then.
+    ///
+    /// Raises a `ValidationError` with the code `call_invalid` if nothing says what to keep, or a
+    /// limit is none, and with `thread_empty` if there is no such thread.
+    #[pyo3(signature = (thread_id: "str | None"=None, *, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None, delete_after=None, dry_run=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn prune(
+        &self,
+        py: Python<'_>,
+        thread_id: Option<ThreadName>,
+        keep_last: Option<Bound<'_, PyAny>>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
+        delete_after: Option<Bound<'_, PyAny>>,
+        dry_run: bool,
+    ) -> PyResult<Pruned> {
+        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
+        let admin = admin::of(self.sealed_store(py)?);
+        waited(py, admin::prune(admin, thread_id.map(|name| name.0), pruning)).map(Into::into)
+    }
+
+    /// `prune` on the caller's event loop.
+    #[pyo3(signature = (thread_id: "str | None"=None, *, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None, delete_after=None, dry_run=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn aprune<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: Option<ThreadName>,
+        keep_last: Option<Bound<'_, PyAny>>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
+        delete_after: Option<Bound<'_, PyAny>>,
+        dry_run: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
+        let admin = admin::of(self.sealed_store(py)?);
+        awaited(py, admin::prune(admin, thread_id.map(|name| name.0), pruning), |py, removed| {
+            Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
+    /// Makes a thread `to` of what leads to a checkpoint of another one, or to where that has
+    /// come to. Checkpoints keep their ids, and open questions stay open; a run that still goes
+    /// on there has ended here. Whatever runs on in the copy has an id of its own.
+    ///
+    /// Raises a `ValidationError` with the code `thread_empty` if there is nothing to copy, and
+    /// with `thread_taken` if the other thread holds something; a `StateError` with
+    /// `checkpoint_unknown` if there is no such checkpoint.
+    #[pyo3(signature = (thread_id: "str", to: "str", *, checkpoint: "int | None"=None))]
+    fn copy_thread(
+        &self,
+        py: Python<'_>,
+        thread_id: ThreadName,
+        to: ThreadName,
+        checkpoint: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
+        let to = to.for_new(py)?;
+        let admin = admin::of(self.sealed_store(py)?);
+        let run_id = admin::run_id();
+        waited(py, admin::copy(admin, (thread_id.0, to), checkpoint, run_id))
+    }
+
+    /// `copy_thread` on the caller's event loop.
+    #[pyo3(signature = (thread_id: "str", to: "str", *, checkpoint: "int | None"=None))]
+    fn acopy_thread<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: ThreadName,
+        to: ThreadName,
+        checkpoint: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let checkpoint = given::whole_or_none("checkpoint", checkpoint.as_ref())?;
+        let to = to.for_new(py)?;
+        let admin = admin::of(self.sealed_store(py)?);
+        let run_id = admin::run_id();
+        let copied = admin::copy(admin, (thread_id.0, to), checkpoint, run_id);
+        awaited(py, copied, |py, ()| Ok(py.None()))
+    }
+
+    /// Removes a thread with all it holds; nothing happens if there is none.
+    ///
+    /// Raises a `StateError` with the code `thread_busy` if a run writes to it.
+    #[pyo3(signature = (thread_id: "str"))]
+    fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
+        let admin = admin::of(self.sealed_store(py)?);
+        waited(py, admin.delete(&thread_id.0)).map(|_| ())
+    }
+
+    /// `delete_thread` on the caller's event loop.
+    #[pyo3(signature = (thread_id: "str"))]
+    fn adelete_thread<'py>(
+        &self,
+        py: Python<'py>,
+        thread_id: ThreadName,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let admin = admin::of(self.sealed_store(py)?);
+        awaited(py, async move { admin.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
+    }
+
+    /// Writes anew, with the first of the saver's keys, what was written with another one of
+    /// them. Whoever ends it may go on later: what is done stays done. Others may read
+    /// meanwhile; threads that a run writes to are left as they are, and named in `busy`.
+    ///
+    /// Once none are, the other keys are not needed any more.
+    fn rekey(&self, py: Python<'_>) -> PyResult<Rekeyed> {
+        let admin = admin::of(self.sealed_store(py)?);
+        waited(py, async move { admin.rekey().await }).map(Into::into)
+    }
+
+    /// `rekey` on the caller's event loop.
+    fn arekey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let admin = admin::of(self.sealed_store(py)?);
+        awaited(py, async move { admin.rekey().await }, |py, rekeyed| {
+            Ok(Rekeyed::from(rekeyed).into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
+    /// Gives the room of what was removed back to the disk: until then the store uses it again
+    /// by itself. Others may go on meanwhile.
+    fn compact(&self, py: Python<'_>) -> PyResult<()> {
+        waited(py, self.sealed_store(py)?.store().compact())
+    }
+
+    /// `compact` on the caller's event loop.
+    fn acompact<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        awaited(py, self.sealed_store(py)?.store().compact(), |py, ()| Ok(py.None()))
+    }
+
+    const fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let this = slf.clone().into_any().unbind();
+        awaited(slf.py(), std::future::ready(Ok(())), |_, ()| Ok(this))
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __aexit__<'py>(
+        &self,
+        py: Python<'py>,
+        _error: &Bound<'_, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.close(py);
+        awaited(py, std::future::ready(Ok(())), |py, ()| Ok(py.None()))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(format!("{}({:?})", slf.get_type().name()?, slf.get().name))
+    }
+}
+
+/// Threads in memory: they last as long as the process and the saver.
+///
+/// `keep_last`, `keep_for` and `keep_bytes` are those of `SqliteSaver.open`.
+#[pyclass(module = "antiphon._antiphon", extends = Saver, frozen)]
+#[derive(Debug)]
+pub(crate) struct MemorySaver;
+
+#[pymethods]
+impl MemorySaver {
+    #[new]
+    #[pyo3(signature = (*, keep_last: "int | None"=None, keep_for=None, keep_bytes: "int | None"=None))]
+    fn new(
+        py: Python<'_>,
+        keep_last: Option<Bound<'_, PyAny>>,
+        keep_for: Option<Bound<'_, PyAny>>,
+        keep_bytes: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let store = MemoryStore::new(Arc::new(SystemClock::new()));
+        let saver = Saver::open(py, store, Cipher::tagged())?;
+        let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
+        Ok(PyClassInitializer::from(saver.keeping(keep)).add_subclass(Self))
+    }
+}
+
+/// The seal of a key, or of several: a list of them.
+fn seal(given: Option<&Bound<'_, PyAny>>) -> PyResult<Cipher> {
+    let Some(given) = given else { return Ok(Cipher::tagged()) };
+    if let Ok(key) = given.cast::<PyBytes>() {
+        return Ok(Cipher::keyed(&key_of(key.as_bytes())?));
+    }
+    let keys: Vec<Bound<'_, PyBytes>> = given.extract().map_err(|_| {
+        let kind = given.get_type().to_string();
+        PyTypeError::new_err(format!("`key` takes 32 bytes, or a list of such keys, found: {kind}"))
+    })?;
+    let keys = keys.iter().map(|key| key_of(key.as_bytes())).collect::<PyResult<Vec<_>>>()?;
+    if keys.is_empty() {
+        return Err(PyValueError::new_err("`key` takes at least one key, found an empty list"));
+    }
+    Ok(Cipher::with_keys(&keys))
+}
+
+fn key_of(key: &[u8]) -> PyResult<[u8; 32]> {
+    key.try_into().map_err(|_| {
+        let length = key.len();
+        PyValueError::new_err(format!("`key` takes 32 bytes, found so many: {length}"))
+    })
+}
+
+/// Without a key anybody who can write to the store could have code run by whoever reads it.
+fn check_pickle(pickle: bool, key: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    if pickle && key.is_none() {
+        return Err(PyValueError::new_err(
+            "`pickle` needs a `key`, so that no other bytes are unpickled",
+        ));
+    }
+    Ok(())
+}

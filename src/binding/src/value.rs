@@ -1,0 +1,8 @@
+//! State values: live Python objects, their JSON, and their bytes.
+
+pub(crate) mod codec;
+pub(crate) mod command;
+pub(crate) mod json;
+pub(crate) mod object;
+pub(crate) mod storable;
+pub(crate) mod values;

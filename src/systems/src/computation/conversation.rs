@@ -1,0 +1,86 @@
+//! How the conversations with the model begin.
+
+use antiphon_core::{Fault, Message};
+use serde_json::json;
+
+use super::config::Config;
+use super::reply::plan_form;
+use super::shown::{cut, trouble};
+use super::state::State;
+use super::task::{RESULT, Task};
+use crate::delimited_input::DelimitedInput;
+use crate::template::fill;
+
+const PLAN: &str = include_str!("../../prompts/computation/plan.md");
+const SUMMARY: &str = include_str!("../../prompts/computation/summary.md");
+
+/// Asks for code: the inputs, the question, and how earlier code went wrong.
+pub(super) fn planning(task: &Task, state: &State, config: &Config) -> Result<Vec<Message>, Fault> {
+    let packages = match &*config.packages.join(", ") {
+        "" => "Nothing but the standard library can be imported.".to_owned(),
+        packages => format!("Beside the standard library these can be imported: {packages}."),
+    };
+    let instructions = fill(PLAN, &[("packages", &packages), ("form", &plan_form(config))])?;
+    let mut delimited = DelimitedInput::new();
+    // What is the same for every question comes first: a server may remember it.
+    if !state.inputs.is_empty() {
+        delimited.add("inputs", &state.inputs);
+    }
+    for function in &task.functions {
+        delimited.add_named("function", &function.name, &function.doc);
+    }
+    if !task.context.is_empty() {
+        delimited.add("context", &json!(task.context).to_string());
+    }
+    delimited.add("question", &task.question);
+    let opening = Message::user(delimited.then(&wanted(task)));
+    let mut messages = vec![Message::system(instructions), opening];
+    for attempt in &state.attempts {
+        let Some(wrong) = &attempt.trouble else { continue };
+        let mut plan = json!({"python": attempt.python, "explain": attempt.explain});
+        if config.reasoning {
+            plan = json!({
+                "reasoning": attempt.reasoning, "python": attempt.python, "explain": attempt.explain,
+            });
+        }
+        messages.push(Message::assistant(plan.to_string()));
+        let mut delimited = DelimitedInput::new();
+        delimited.add("error", &cut(&trouble(wrong), config.max_shown));
+        let again = format!("Write the whole code again, without that mistake. {}", wanted(task));
+        messages.push(Message::user(delimited.then(&again)));
+    }
+    Ok(messages)
+}
+
+/// What the code starts from and comes to, said last.
+fn wanted(task: &Task) -> String {
+    let names: Vec<String> = task.names().map(|name| format!("`{name}`")).collect();
+    match &*names.join(", ") {
+        "" => format!("Assign the answer to `{RESULT}`."),
+        names => format!("Compute it from {names}, and assign the answer to `{RESULT}`."),
+    }
+}
+
+/// Asks for words.
+pub(super) fn summing_up(
+    task: &Task,
+    state: &State,
+    config: &Config,
+) -> Result<Vec<Message>, Fault> {
+    let guidance = match config.guidance.trim() {
+        "" => String::new(),
+        guidance => format!("\n{guidance}\n"),
+    };
+    let max_highlights = config.max_highlights.to_string();
+    let fields = [("max_highlights", max_highlights.as_str()), ("guidance", &guidance)];
+    let mut delimited = DelimitedInput::new();
+    delimited.add("question", &task.question);
+    if let Some(last) = state.attempts.last() {
+        delimited.add("reasoning", &last.reasoning).add("code", &last.python);
+    }
+    if !state.printed.is_empty() {
+        delimited.add("printed", &cut(&state.printed, config.max_shown));
+    }
+    delimited.add("result", &cut(&state.shown, config.max_shown));
+    Ok(vec![Message::system(fill(SUMMARY, &fields)?), Message::user(delimited.text())])
+}

@@ -1,0 +1,162 @@
+//! The interpreter of one question: jobs run off the driver's threads, and end
+//! when nobody waits for them any more.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use antiphon_runtime::sandbox::{
+    GuestFault, GuestFaultKind, JobOutcome, JobOutput, Sandbox, SandboxJob, Session,
+};
+use serde_json::{Value as Json, json};
+
+use super::task::{RESULT, TABLE, Task};
+
+/// Code of ours that describes variables, for the guest to run: what stands in
+/// it is only ever data to the host.
+const DESCRIBE: &str = include_str!("describe.py");
+
+/// The interpreter of one question.
+pub(super) struct SandboxRunner {
+    sandbox: Arc<dyn Sandbox>,
+    pub(super) task: Task,
+    session: Mutex<Option<Box<dyn Session>>>,
+    computed: Mutex<Option<JobOutcome>>,
+}
+
+impl SandboxRunner {
+    pub(super) fn new(sandbox: Arc<dyn Sandbox>, task: Task) -> Self {
+        Self { sandbox, task, session: Mutex::new(None), computed: Mutex::new(None) }
+    }
+
+    /// Opens an interpreter, puts the inputs into it, and has them described.
+    pub(super) async fn look(&self) -> Result<String, Box<GuestFault>> {
+        if self.task.inputs.is_empty() && self.task.tables.is_empty() {
+            return Ok(String::new());
+        }
+        let names: Vec<&str> = self.task.names().collect();
+        let seen = self.run(SandboxJob { code: describing(&names), ..self.given() }).await?;
+        // An engine that knows only a part of the language may not manage it.
+        Ok(text(&seen).unwrap_or_else(|| names.join("\n")))
+    }
+
+    /// Runs code beside the inputs, and keeps what came of it. The interpreter
+    /// of an earlier piece of code is not used again.
+    pub(super) async fn compute(&self, python: &str) -> Result<JobOutcome, Box<GuestFault>> {
+        let fresh = lock(&self.session).is_none();
+        let job = if fresh { self.given() } else { SandboxJob::default() };
+        let want = vec![JobOutput::Value, JobOutput::Locals, JobOutput::Tables, JobOutput::Figures];
+        let functions = self.task.functions.clone();
+        let job = SandboxJob {
+            code: python.to_owned(),
+            name: "<code>".to_owned(),
+            want,
+            functions,
+            ..job
+        };
+        self.run(job).await
+    }
+
+    /// What the code has assigned, as text; none if it cannot be had.
+    pub(super) async fn show(&self, outcome: &JobOutcome) -> Option<String> {
+        let has = |name: &&str| {
+            outcome.locals.contains_key(*name)
+                || outcome.tables.iter().any(|table| table.name == **name)
+        };
+        let names: Vec<&str> = [RESULT, TABLE].into_iter().filter(has).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let job = SandboxJob {
+            code: describing(&names),
+            want: vec![JobOutput::Value],
+            ..SandboxJob::default()
+        };
+        text(&self.run(job).await.ok()?)
+    }
+
+    /// Ends the interpreter.
+    pub(super) fn clear(&self) {
+        lock(&self.session).take();
+    }
+
+    pub(super) fn keep(&self, outcome: JobOutcome) {
+        *lock(&self.computed) = Some(outcome);
+    }
+
+    pub(super) fn take_computed(&self) -> Option<JobOutcome> {
+        lock(&self.computed).take()
+    }
+
+    fn given(&self) -> SandboxJob {
+        let Task { inputs, tables, .. } = &self.task;
+        SandboxJob {
+            want: vec![JobOutput::Value],
+            inputs: inputs.clone(),
+            tables: tables.clone(),
+            ..SandboxJob::default()
+        }
+    }
+
+    /// Runs a job in the interpreter. Only what is no doing of the code's is an
+    /// error.
+    async fn run(&self, job: SandboxJob) -> Result<JobOutcome, Box<GuestFault>> {
+        let open = lock(&self.session).take();
+        let (sandbox, host) = (Arc::clone(&self.sandbox), self.task.host.clone());
+        let wanted = JobGuard::default();
+        let dropped = Arc::clone(&wanted.0);
+        let work = move || {
+            let mut session = open.map_or_else(|| sandbox.open(), Ok)?;
+            let halt = || {
+                let reason = || "nobody waits for the computation any more".to_owned();
+                dropped.load(Ordering::Relaxed).then(reason)
+            };
+            let outcome = session.run(&job, host, &halt);
+            Ok::<_, Box<GuestFault>>((session, outcome))
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let (session, outcome) = done.map_err(|error| {
+            Box::new(GuestFault::new(
+                GuestFaultKind::Crashed,
+                format!("the sandbox failed: {error}"),
+            ))
+        })??;
+        *lock(&self.session) = Some(session);
+        match outcome.error {
+            Some(trouble)
+                if matches!(
+                    trouble.kind,
+                    GuestFaultKind::Unavailable | GuestFaultKind::Cancelled
+                ) =>
+            {
+                Err(Box::new(trouble))
+            }
+            _ => Ok(outcome),
+        }
+    }
+}
+
+/// Halts a job when whoever waits for it is dropped.
+#[derive(Default)]
+struct JobGuard(Arc<AtomicBool>);
+
+impl Drop for JobGuard {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Code whose value describes these variables. Names of inputs were checked.
+fn describing(names: &[&str]) -> String {
+    let described: Vec<String> =
+        names.iter().map(|name| format!("_described({}, {name})", json!(name))).collect();
+    format!("{DESCRIBE}\n\"\\n\".join([{}])", described.join(", "))
+}
+
+/// The text that a job has as its value.
+fn text(outcome: &JobOutcome) -> Option<String> {
+    outcome.value.as_ref().and_then(Json::as_str).map(str::to_owned)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,101 @@
+//! The result of a node: typed writes to the state, and events.
+
+use std::marker::PhantomData;
+
+use antiphon_core::Fault;
+use antiphon_core::channel::{Write, WriteOp};
+use antiphon_core::command::{Route, Update};
+use antiphon_runtime::NodeCall;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::state::{Field, Merge, TOOL_RESULTS};
+use crate::tool_cache::ToolCache;
+
+/// Writes to the state `S` and events of one node, before the engine has them.
+#[derive(Debug)]
+pub struct Patch<S> {
+    writes: Vec<(&'static str, WriteOp<Json>)>,
+    notes: Vec<(&'static str, Json)>,
+    ends: bool,
+    state: PhantomData<fn() -> S>,
+}
+
+impl<S> Default for Patch<S> {
+    fn default() -> Self {
+        let (writes, notes) = (Vec::new(), Vec::new());
+        Self { writes, notes, ends: false, state: PhantomData }
+    }
+}
+
+impl<S> Patch<S> {
+    /// Merges a value into a field by its reducer.
+    pub fn set<M: Merge<T>, T>(
+        &mut self,
+        field: Field<S, M, T>,
+        value: impl Into<M::Write>,
+    ) -> &mut Self {
+        let value: M::Write = value.into();
+        self.writes.push((field.name(), WriteOp::Merge(json!(value))));
+        self
+    }
+
+    /// Replaces a field whatever its reducer.
+    pub fn replace<M, T: Serialize>(
+        &mut self,
+        field: Field<S, M, T>,
+        value: impl Into<T>,
+    ) -> &mut Self {
+        let value: T = value.into();
+        self.writes.push((field.name(), WriteOp::Replace(json!(value))));
+        self
+    }
+
+    /// Takes a field back to its default.
+    pub fn reset<M, T>(&mut self, field: Field<S, M, T>) -> &mut Self {
+        self.writes.push((field.name(), WriteOp::Reset));
+        self
+    }
+
+    /// Adds an event to the trace.
+    pub fn note(&mut self, name: &'static str, data: Json) -> &mut Self {
+        self.notes.push((name, data));
+        self
+    }
+
+    /// Writes the tool results that came since the last call.
+    pub fn save(&mut self, tools: &ToolCache) -> &mut Self {
+        let results = tools.take_unsaved();
+        if !results.is_empty() {
+            self.writes.push((TOOL_RESULTS, WriteOp::Merge(Json::Object(results))));
+        }
+        self
+    }
+
+    /// Ends the graph.
+    pub const fn end(&mut self) -> &mut Self {
+        self.ends = true;
+        self
+    }
+
+    /// Emits the events, and turns the writes into an update.
+    ///
+    /// # Errors
+    /// A `Validation` fault if the graph lacks a field of the state.
+    pub fn commit(self, call: &NodeCall) -> Result<Update<Json>, Fault> {
+        for (name, data) in self.notes {
+            call.note(name, data);
+        }
+        let mut update = Update::default();
+        for (key, op) in self.writes {
+            let Some(channel) = call.state.graph().channel_id(key) else {
+                return call.update([(key, Json::Null)]);
+            };
+            update.writes.push(Write { channel, op });
+        }
+        if self.ends {
+            update.route = Route::End;
+        }
+        Ok(update)
+    }
+}
