@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --locked
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint lint-others test test-rust test-python test-kills test-torture test-runs test-wasm stubs bench docs deny all clean
+.PHONY: help setup build format lint lint-others test test-rust test-python test-local test-kills test-torture test-runs test-wasm stubs bench docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -70,8 +70,14 @@ test-rust: setup ## The crates' own tests (nextest if it is installed) and their
 		$(BESIDE_A_DATABASE) cargo test $(RUST_TESTED); \
 	fi
 
-test-python: setup ## pytest: units, systems, house
-	$(BIN)/python -m pytest $(ARGS)
+# One worker more than there are cores, since tests also wait: on two cores this takes 11 minutes
+# instead of 22. Each worker has its own PostgreSQL server, so there are at most eight.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n + 1 : 8)))
+test-python: setup ## pytest: units, systems, house (WORKERS=N processes; ARGS are pytest's)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
+
+test-local: setup ## Ask the local models: downloads 0.5 and 1.1 GB once
+	$(BIN)/python -m pytest -m local_model tests/local tests/systems
 
 KILLS ?= 500
 test-kills: setup ## Kill processes at random instants, KILLS times (500), and see that nothing is lost

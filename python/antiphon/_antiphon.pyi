@@ -150,7 +150,7 @@ class Computation:
     """
     The computation, ready for any number of questions at once.
     """
-    def __new__(cls, /, settings: dict, player: Any, engine: Any, stopper: Any) -> Computation:
+    def __new__(cls, /, settings: dict, role_model: Any, engine: Any, stopper: Any) -> Computation:
         """
         Checks the settings; nothing is called yet. `engine` has
         `run(job, call, stop)` and `session()`; `stopper` makes what stops a job.

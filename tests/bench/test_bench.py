@@ -155,7 +155,7 @@ def test_a_few_long_runs_are_not_typical() -> None:
 
 @pytest.mark.parametrize("start", ["fork", "spare"])
 def test_a_bare_fork_runs_the_code(start: str) -> None:
-    assert 0 < printed("-m", "bench.forked", start, "json") < 1
+    assert printed("-m", "bench.forked", start, "json") > 0
 
 
 def test_a_snippet_that_fails_in_any_way_does_not_come_out() -> None:

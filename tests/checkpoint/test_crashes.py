@@ -1,4 +1,4 @@
-"""A run that ends after any of its commits: whoever takes it up comes to the same end (E11)."""
+"""A run that ends after any of its commits: whoever takes it up comes to the same end (EN-11)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def cut(path: Path, copy: Path, last: int) -> Path:
 
 
 @pytest.mark.parametrize("seed", range(GRAPHS))
-def test_e11_any_graph_comes_to_the_same_end_after_any_commit(tmp_path: Path, seed: int) -> None:
+def test_any_graph_comes_to_the_same_end_after_any_commit(tmp_path: Path, seed: int) -> None:
+    """Prove EN-11 of docs/engine.md."""
     chance = random.Random(seed)
     plan, awaited = Plan.draw(chance), chance.random() < 0.3
     path = tmp_path / "whole.db"

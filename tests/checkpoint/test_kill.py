@@ -1,4 +1,4 @@
-"""Processes that are killed at random instants, over each store that outlives them (E11, E12)."""
+"""Processes that are killed at random instants, over each store on disk (EN-11, EN-12)."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ def start(folder: Path, url: str, durability: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize("durability", ["sync", "async"])
-def test_e11_whatever_was_committed_stays_and_is_not_done_again(
+def test_whatever_was_committed_stays_and_is_not_done_again(
     tmp_path: Path, url: str, durability: str
 ) -> None:
+    """Prove EN-11 of docs/engine.md."""
     journal = Journal(tmp_path / "journal")
     chance = random.Random(KILLS)
     for _ in range(KILLS):

@@ -1,4 +1,4 @@
-"""Processes that die between an effect and what is known of it (E12, A23)."""
+"""Processes that die between an effect and what is known of it (EN-12, EN-23)."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def durability(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("what", ["steps", "asteps"])
-def test_e12_a_step_of_which_nobody_knows_what_came_is_not_taken_again(
+def test_a_step_of_which_nobody_knows_what_came_is_not_taken_again(
     tmp_path: Path, what: str, durability: str
 ) -> None:
+    """Prove EN-12 of docs/engine.md."""
     world = World(tmp_path, what, durability)
     world.run(dies="three")
     for _ in range(2):
@@ -85,7 +86,8 @@ def test_a_step_that_may_be_repeated_is_repeated_under_its_key(tmp_path: Path, w
     assert len({*world.keys("one"), first, *world.keys("three")}) == 3
 
 
-def test_e12_a_payment_is_not_made_twice(tmp_path: Path, durability: str) -> None:
+def test_a_payment_is_not_made_twice(tmp_path: Path, durability: str) -> None:
+    """Prove EN-12 of docs/engine.md."""
     world = World(tmp_path, "cashier", durability)
     world.run(dies="pay 2")
     came = world.run()
@@ -121,7 +123,8 @@ def test_an_agent_may_find_out_what_nobody_knows(tmp_path: Path, durability: str
     assert world.deeds == ["pay 1"]
 
 
-def test_a23_a_declared_agent_does_not_call_again_what_has_returned(tmp_path: Path) -> None:
+def test_a_declared_agent_does_not_call_again_what_has_returned(tmp_path: Path) -> None:
+    """Prove EN-23 of docs/engine.md."""
     world = World(tmp_path, "declared", "sync")
     world.run(dies="send")
     assert world.run()["answer"] == "send done"
@@ -129,7 +132,8 @@ def test_a23_a_declared_agent_does_not_call_again_what_has_returned(tmp_path: Pa
     assert len(set(world.keys("send"))) == 1
 
 
-def test_e12_a_declared_agent_does_not_pay_twice(tmp_path: Path, durability: str) -> None:
+def test_a_declared_agent_does_not_pay_twice(tmp_path: Path, durability: str) -> None:
+    """Prove EN-12 of docs/engine.md."""
     world = World(tmp_path, "declared", durability)
     world.run(dies="pay 5")
     came = world.run()

@@ -309,7 +309,9 @@ else:
 """
 
 
-def test_e22_a_question_is_answered_in_another_process(url: str) -> None:
+def test_a_question_is_answered_in_another_process(url: str) -> None:
+    """Prove EN-22 of docs/engine.md."""
+
     def elsewhere(*answer: str) -> str:
         command = [sys.executable, "-c", ELSEWHERE, url, *answer]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

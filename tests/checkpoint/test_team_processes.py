@@ -1,4 +1,4 @@
-"""Teams of several processes on one store: answers, crashes and conflicts (E22, E11)."""
+"""Teams of several processes on one store: answers, crashes and conflicts (EN-22, EN-11)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_e22_a_question_is_answered_in_another_process(place: Place) -> None:
+def test_a_question_is_answered_in_another_process(place: Place) -> None:
+    """Prove EN-22 of docs/engine.md."""
     paused = place.run("ask")
     assert (paused["outcome"], paused["answer"]) == ("paused", None)
     held = asking(place.url, place.journal).state("t")
@@ -93,7 +94,8 @@ def test_e22_a_question_is_answered_in_another_process(place: Place) -> None:
 
 
 @on_linux
-def test_e11_lost_runs_are_found_and_taken_up(place: Place) -> None:
+def test_lost_runs_are_found_and_taken_up(place: Place) -> None:
+    """Prove EN-11 of docs/engine.md."""
     place.crash()
     place.run("ask")
     team = place.team()

@@ -44,9 +44,10 @@ def test_a_file_of_questions_is_answered_and_not_asked_again(tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
 
 
-def test_a27_a_question_that_fails_is_counted_and_is_no_failure_of_the_batch(
+def test_a_question_that_fails_is_counted_and_is_no_failure_of_the_batch(
     tmp_path: Path,
 ) -> None:
+    """Prove RL-27 of docs/systems/review-loop.md."""
     questions, output = write(tmp_path, "a"), tmp_path / "out.jsonl"
     given = ["ask", "--batch", str(questions), "--out", str(output), "--set", "retry_limit=1"]
     with RoleServer(verdict={"decision": "reject", "feedback": "no"}) as server:

@@ -20,7 +20,7 @@ DIFFERENT: Mapping[str, tuple[str, ...]] = {
     '`stream_mode="checkpoints"`': (
         "test_stream_tasks.py::test_checkpoints_are_silent_without_a_checkpointer",
     ),
-    "routers see returned keys that the state does not have": (
+    "routers that see returned keys missing in the state": (
         "test_edges.py::TestBranches::test_a_router_sees_returned_keys_that_are_not_in_the_state",
     ),
     "`RetryPolicy` as a named tuple": ("test_retry.py::TestPolicy::test_the_defaults",),

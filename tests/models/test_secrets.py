@@ -1,4 +1,4 @@
-"""E16: a key is in nothing that a run leaves behind, whatever a server does with it."""
+"""EN-16: a key is in nothing that a run leaves behind, whatever a server does with it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def shown(result: Result) -> str:
 
 
 @pytest.mark.parametrize("name", ["echo-key", "status-500", "quota", "malformed", "cut", "html"])
-def test_e16_a_key_is_in_no_error_and_no_trace_of_a_team(name: str) -> None:
+def test_a_key_is_in_no_error_and_no_trace_of_a_team(name: str) -> None:
+    """Prove EN-16 of docs/engine.md."""
     with ChatServer() as server:
         given = model(f"openai:{name}", base_url=server.url, api_key=KEY, max_attempts=1)
         team = Orchestrator([Agent(name="a", model=given)])
@@ -42,7 +43,8 @@ def test_e16_a_key_is_in_no_error_and_no_trace_of_a_team(name: str) -> None:
     assert TELLING.encode() not in pickle.dumps(recorded)
 
 
-def test_e16_a_key_is_in_no_result_of_a_review_loop() -> None:
+def test_a_key_is_in_no_result_of_a_review_loop() -> None:
+    """Prove EN-16 of docs/engine.md."""
     with ChatServer() as server:
         given = model("openai:echo-key", base_url=server.url, api_key=KEY, max_attempts=1)
         result = ReviewLoop(given).run("q")

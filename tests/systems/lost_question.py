@@ -43,7 +43,7 @@ class Journal:
 
 
 def reply(role: str, about: str) -> dict[str, Any]:
-    """What each role says: A1 of the acceptance list."""
+    """What each role says: RL-01 of the acceptance list."""
     match role:
         case "planner":
             return PLAN

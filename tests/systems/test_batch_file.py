@@ -1,4 +1,4 @@
-"""Batches in files: A27, and what may be wrong with a line, a file, a disk or a process."""
+"""Batches in files: RL-27, and what may be wrong with a line, a file, a disk or a process."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def counts(report: BatchReport) -> tuple[int, int, int, int]:
     return report.answered, report.failed, report.skipped, report.refused
 
 
-def test_a27_each_question_has_a_line_and_none_is_asked_again(tmp_path: Path) -> None:
+def test_each_question_has_a_line_and_none_is_asked_again(tmp_path: Path) -> None:
+    """Prove RL-27 of docs/systems/review-loop.md."""
     questions = write(tmp_path / "in.jsonl", task("a"), task("b"), task("c"))
     output = tmp_path / "out.jsonl"
     cast = Cast(b=StateError("the state is corrupt", code="state_invalid"))
@@ -191,7 +192,8 @@ def test_a_link_that_leads_outside_is_no_file_of_the_folder(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("torn", [b"{", b'{"task_i', b'{"task_id": "id-b", "model_an', b"\0" * 40])
-def test_e13_a_torn_last_line_is_dropped_and_done_again(tmp_path: Path, torn: bytes) -> None:
+def test_a_torn_last_line_is_dropped_and_done_again(tmp_path: Path, torn: bytes) -> None:
+    """Prove EN-13 of docs/engine.md."""
     questions = write(tmp_path / "in.jsonl", task("a"), task("b"))
     output = write(tmp_path / "out.jsonl", {"task_id": "id-a", "outcome": "answered"})
     before = output.read_bytes()

@@ -262,9 +262,9 @@ def test_cancelling_the_task_stops_the_question() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        left.set()  # only now: the thread holds up neither the task nor the end of the loop
 
     asyncio.run(ask())
-    left.set()
 
 
 def test_a_sync_call_works_within_a_running_loop() -> None:

@@ -1,4 +1,4 @@
-"""Questions that are kept in threads: A23, and what a caller may do with a thread."""
+"""Questions that are kept in threads: RL-23, and what a caller may do with a thread."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def bare(state: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is killed there with SIGKILL")
 @pytest.mark.parametrize("cast", ["functions", "agents", "models"])
-def test_a23_a_process_that_is_killed_repeats_no_step_that_was_stored(
+def test_a_process_that_is_killed_repeats_no_step_that_was_stored(
     tmp_path: Path, cast: str
 ) -> None:
+    """Prove RL-23 of docs/systems/review-loop.md."""
     (tmp_path / "whole").mkdir()
     whole = json.loads(play(tmp_path / "whole", cast).stdout)
     assert (whole["outcome"], whole["final_answer"]) == ("answered", "x")

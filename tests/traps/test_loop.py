@@ -53,12 +53,12 @@ class CallCounter:
 
 @pytest.mark.only("antiphon")
 @pytest.mark.parametrize("node", ["never_suspends", "inline"])
-def test_a_chain_of_a_million_steps_does_not_starve_the_loop(impl: Impl, node: Any) -> None:
+def test_a_long_chain_does_not_starve_the_loop(impl: Impl, node: Any) -> None:
     calls = CallCounter()
-    graph = counter(impl, 1_000_000, getattr(calls, node), inline=node == "inline")
-    run = graph.ainvoke({"a": 0}, {"recursion_limit": 2_000_000})
+    graph = counter(impl, 100_000, getattr(calls, node), inline=node == "inline")
+    run = graph.ainvoke({"a": 0}, {"recursion_limit": 200_000})
     result, most = asyncio.run(calls.most_in_a_turn(run))
-    assert result == {"a": 1_000_000}
+    assert result == {"a": 100_000}
     assert most <= 100
 
 

@@ -39,14 +39,16 @@ def fan(impl: Any, function: Any, count: int) -> Any:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_e21_a_sync_nodes_frames_are_there(impl: Impl, run: Run, count: Any) -> None:
+def test_a_sync_nodes_frames_are_there(impl: Impl, run: Run, count: Any) -> None:
+    """Prove EN-21 of docs/engine.md."""
     with pytest.raises(ValueError) as caught:
         run(fan(impl, node, count), {"a": 1})
     assert frames(caught.value)[-2:] == ["node", "innermost"]
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_e21_an_async_nodes_frames_are_there(impl: Impl, count: Any) -> None:
+def test_an_async_nodes_frames_are_there(impl: Impl, count: Any) -> None:
+    """Prove EN-21 of docs/engine.md."""
     with pytest.raises(ValueError) as caught:
         asyncio.run(fan(impl, anode, count).ainvoke({"a": 1}))
     assert frames(caught.value)[-2:] == ["anode", "innermost"]
@@ -65,7 +67,9 @@ def test_a_routers_frames_are_there(impl: Impl, run: Run) -> None:
     assert frames(caught.value)[-2:] == ["node", "innermost"]
 
 
-def test_e21_the_cause_is_kept(impl: Impl, run: Run) -> None:
+def test_the_cause_is_kept(impl: Impl, run: Run) -> None:
+    """Prove EN-21 of docs/engine.md."""
+
     def wrap(state: Any) -> None:
         try:
             innermost()

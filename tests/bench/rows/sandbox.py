@@ -1,8 +1,7 @@
 """The sandbox: what a run costs, from a cold start, a fork and a spare; alone and at once.
 
-The floor is the least that gives code a process of its own, without any jail: an interpreter that
-is started for it (`python -c`), or the bare fork of one that has its packages. Where antiphon has
-no jail its column is blank.
+The floor is the cheapest process without a jail: a new interpreter (`python -c`), or a bare fork of
+one that has imported the packages. The column is blank on platforms without a jail.
 """
 
 from collections.abc import Callable
