@@ -84,13 +84,13 @@ test-kills: setup ## Kill processes at random instants, KILLS times (500), and s
 	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
 
 # More than two hours in all; ARGS selects: `make test-torture ARGS='-k bit_flips'`.
-TORTURED := tests/torture tests/sandbox/face/test_packages.py
+TORTURED := tests/torture tests/sandbox/test_packages.py
 test-torture: setup ## Run the long sizes of tests: faults, kills, lost power, forgeries, races, hostile replies
 	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest $(TORTURED) $(ARGS)
 
 RUNS ?= 10000
 test-runs: setup ## Run RUNS jobs (10,000) of all kinds in one sandbox, and see that nothing is left behind
-	ANTIPHON_RUNS=$(RUNS) $(BIN)/python -m pytest tests/sandbox/runs
+	ANTIPHON_RUNS=$(RUNS) $(BIN)/python -m pytest tests/sandbox/leaks
 
 # The extra is 98 MB, and its first use on a machine compiles for minutes.
 test-wasm: setup ## Install the extra `wasm`, and run the sandbox's tests with it, all attempts included

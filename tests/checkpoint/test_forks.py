@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from support.postgres import Server
 
-FORKER = Path(__file__).with_name("forker.py")
+FORKER = Path(__file__).with_name("forking_process.py")
 # A thread of ours, or an event loop, which nobody waits for in the child: it ends.
 ENDED = ["invoke-async", "stream-async", "wide invoke-async"]
 ENDED += [f"{wide}a{way}" for wide in ("", "wide ") for way in ("invoke", "invoke-async")]

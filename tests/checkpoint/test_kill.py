@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-VICTIM = Path(__file__).with_name("victim.py")
+VICTIM = Path(__file__).with_name("killed_process.py")
 # Of all the cases together.
 KILLS = int(os.environ.get("ANTIPHON_KILLS", "52")) // 4
 # So many that most of them come before the end.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from support.postgres import Server
 
-SLEEPER = Path(__file__).with_name("sleeper.py")
+SLEEPER = Path(__file__).with_name("suspended_process.py")
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be stopped")

@@ -13,7 +13,7 @@ import pytest
 
 from support.torture import rounds
 
-VICTIM = Path(__file__).with_name("nested_victim.py")
+VICTIM = Path(__file__).with_name("nested_process.py")
 CALLS = [f"row{number}" for number in range(6)] + [f"beside{number}" for number in range(3)]
 NODES = ["one", "two", "three"]
 DONE = [f"{call}/{node}" for call in [*CALLS, "deep/inner"] for node in NODES]

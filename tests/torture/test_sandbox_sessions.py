@@ -13,7 +13,7 @@ import pytest
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Limits, Sandbox
 from antiphon.sandbox._engines import probe
-from sandbox.face.test_frozen import FORGED, state
+from sandbox.test_frozen import FORGED, state
 from support.processes import descendants
 from support.torture import rounds
 

@@ -462,7 +462,8 @@ def kill_at_calls(trial: Trial, part: int, smoke: int) -> None:
     chance = random.Random(0)
     kills = [Kill(at, chance.choice(MANNERS)) for at in range(part + 1, calls + 1, PARTS)]
     chosen = chance.sample(kills, rounds(smoke, len(kills)))
-    for kill in chosen:
+    for first in chosen:
+        kill = first
         try:
             # A run that takes more at once makes fewer calls: what lies beyond its end is
             # killed earlier.

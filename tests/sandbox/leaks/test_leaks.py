@@ -12,7 +12,7 @@ import pytest
 
 from antiphon.sandbox._engines import probe
 
-_MANY = Path(__file__).with_name("many.py")
+_MANY = Path(__file__).with_name("many_runs.py")
 RUNS = int(os.environ.get("ANTIPHON_RUNS", "1000"))
 _ENDS = {
     "cancelled",

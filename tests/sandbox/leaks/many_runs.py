@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Self
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from antiphon.sandbox import Limits, Sandbox
-from sandbox.runs.mix import CALLS, MEMORY, WALL, add, end_of, fail, session_runs, single
-from sandbox.runs.traces import resident, traces
+from sandbox.leaks.mixed_runs import CALLS, MEMORY, WALL, add, end_of, fail, session_runs, single
+from sandbox.leaks.process_resources import resident, traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sandbox.runs.traces import Traces
+    from sandbox.leaks.process_resources import Traces
 
 _THREADS = 8
 _TASKS = 4

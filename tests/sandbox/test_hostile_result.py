@@ -28,7 +28,7 @@ from sandbox.streams import shared_name, without_columns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox.face.conftest import Boxes
+    from sandbox.conftest import Boxes
 
 OBEYED = set("\x1b\x07\r\x9b\u202e\u2066\u200f\u2028")
 EVIL = "\x1b]0;owned\x07\x9b2J\u202e\u2066\u200f\u2028\rtxt"

@@ -92,7 +92,7 @@ PROGRAM = """
 import sys
 from support.oracle import Impl
 from support.states import Plain
-from traps.test_nested import nest
+from graph.test_nested_runs import nest
 
 impl = Impl("antiphon")
 try:

@@ -14,7 +14,7 @@ import pytest
 
 from antiphon.errors import SandboxCancelled, ValidationError
 from antiphon.sandbox import Limits, Sandbox
-from sandbox.face.conftest import Boxes
+from sandbox.conftest import Boxes
 from support.processes import descendants
 
 if TYPE_CHECKING:

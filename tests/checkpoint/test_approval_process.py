@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-APPROVER = Path(__file__).with_name("approver.py")
+APPROVER = Path(__file__).with_name("approval_process.py")
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="elsewhere a thread is free only after its term"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-PAYER = Path(__file__).with_name("payer.py")
+PAYER = Path(__file__).with_name("payment_process.py")
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="elsewhere a thread is free only after its term"

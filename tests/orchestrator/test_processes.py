@@ -15,9 +15,9 @@ import pytest
 
 from antiphon import Orchestrator
 from antiphon.errors import StateError
-from checkpoint.other_team import CRASHED, Greet, asking, working
+from orchestrator.other_process import CRASHED, Greet, asking, working
 
-OTHER = Path(__file__).with_name("other_team.py")
+OTHER = Path(__file__).with_name("other_process.py")
 PATIENCE = 30
 
 on_linux = pytest.mark.skipif(

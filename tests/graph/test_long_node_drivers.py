@@ -11,9 +11,9 @@ import pytest
 from antiphon._antiphon import current_context
 from antiphon.errors import RunCancelled
 from antiphon.graph import END, START, RetryPolicy, StateGraph
+from graph.test_long_nodes import PATIENCE, Signal, beside
 from support.oracle import Impl
 from support.states import Log, Update
-from traps.test_long_nodes import PATIENCE, Signal, beside
 
 pytestmark = pytest.mark.only("antiphon")
 

@@ -11,7 +11,7 @@ import pytest
 
 from antiphon.checkpoint import SqliteSaver
 
-SCRIPT = Path(__file__).with_name("hardship.py")
+SCRIPT = Path(__file__).with_name("failing_disk_process.py")
 STEPS = 30
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="rights and limits of Unix")
