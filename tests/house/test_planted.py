@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from house import (
+    test_cycles,
     test_errors,
     test_exports,
     test_imports,
@@ -57,6 +58,27 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_prompts.unloaded, "src/systems/prompts/critic.md", "You judge.", 1, "critic.md"),
     (test_variants.untested, "src/core/src/event.rs", _EVENT, 3, "EventKind::RunStarted"),
 ]
+
+
+def test_a_cycle_of_imports_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "src/core/src/run"
+    (folder / "agent").mkdir(parents=True)
+    (folder.with_suffix(".rs")).write_text("mod agent;\nmod queue;\nmod unit;\npub use unit::Unit;")
+    (folder / "agent.rs").write_text("mod calls;\nuse super::{queue::{Queue}, unit};")
+    (folder / "agent/calls.rs").write_text("// A comment.\nuse super::super::queue::{self, Queue};")
+    (folder / "queue.rs").write_text("use std::time;\npub(super) struct Queue;")
+    (folder / "unit.rs").write_text("fn f() {}")
+
+    def found() -> list[str]:
+        return [str(one) for one in test_cycles.import_cycles(tmp_path, "src/core/src/run")]
+
+    assert found() == []
+    (folder / "queue.rs").write_text("\nfn f() { super::agent::calls::f() }")
+    assert len(found()) == 1
+    assert found()[0].startswith("src/core/src/run/agent/calls.rs:2: ")
+    (folder / "queue.rs").write_text("use crate::run::Unit;")
+    (folder / "unit.rs").write_text("use super::queue::Queue;")
+    assert "queue.rs, src/core/src/run/unit.rs, src/core/src/run.rs" in found()[0]
 
 
 @pytest.mark.parametrize(("check", "path", "text", "line", "words"), CASES)

@@ -132,3 +132,10 @@ impl<V> Write<V> {
         Self { channel, op: WriteOp::Merge(value) }
     }
 }
+
+impl<V> WriteOp<V> {
+    /// Whether it clears its channel.
+    pub const fn is_reset(&self) -> bool {
+        matches!(self, Self::Reset)
+    }
+}

@@ -3,8 +3,9 @@
 
 use smallvec::SmallVec;
 
-use super::Run;
 use super::frame::{Frame, TaskStatus};
+use super::machine::Run;
+use super::route::BlamedFailure;
 use super::unit::{TaskOrigin, UnitBody};
 use crate::channel::{ChannelId, Reducer, Write, WriteOp};
 use crate::checkpoint::{CommitChange, MergedWrites, SuperstepMerge};
@@ -14,9 +15,6 @@ use crate::graph::NodeId;
 use crate::rules::{ReducerSite, Rules};
 use crate::task::{Failure, RetryVerdict};
 use crate::value::Value;
-
-/// A failure and the slot of the task whose failure it is.
-pub(super) type BlamedFailure = (u32, Failure);
 
 /// What the host's own rules have made of channels, not yet in the state.
 type Staged<V> = Vec<(ChannelId, V)>;
@@ -136,7 +134,7 @@ impl<V: Value> Frame<V> {
     fn reset(&mut self) {
         let reset: SmallVec<[ChannelId; 2]> = self
             .writes()
-            .filter(|(_, write)| matches!(write.op, WriteOp::Reset))
+            .filter(|(_, write)| write.op.is_reset())
             .map(|(_, write)| write.channel)
             .collect();
         for &channel in &reset {
@@ -168,7 +166,7 @@ impl<V: Value> Frame<V> {
                 if graph
                     .channel(write.channel)
                     .is_some_and(|channel| channel.merge == Reducer::Once)
-                    && !matches!(write.op, WriteOp::Reset)
+                    && !write.op.is_reset()
                 {
                     sealed.push(write.channel);
                 }
@@ -189,8 +187,7 @@ impl<V: Value> Frame<V> {
     }
 
     fn is_reset(&self, channel: ChannelId) -> bool {
-        self.writes()
-            .any(|(_, write)| write.channel == channel && matches!(write.op, WriteOp::Reset))
+        self.writes().any(|(_, write)| write.channel == channel && write.op.is_reset())
     }
 
     /// How large the channels are that the superstep changed, by name.

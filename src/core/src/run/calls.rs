@@ -1,14 +1,15 @@
 //! Calls that a task makes while it runs: looked up, counted and stored, so that
 //! none that has come to an end is made again (`systems/common.md` 3.13).
 
-use super::Run;
 use super::frame::{TaskRecord, TaskStatus};
 use super::ledger::{CallLedger, KnownCall};
-use crate::budget::Charge;
+use super::machine::Run;
+use crate::budget::{Charge, exhausted};
 use crate::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, diverged, key, unknown_outcome,
 };
 use crate::fault::{Category, Fault};
+use crate::model::Usage;
 use crate::seed::KeySeed;
 use crate::task::TaskId;
 use crate::value::Value;
@@ -60,6 +61,37 @@ impl<V: Value> Run<V> {
         record.is_some_and(|record| {
             record.serial == id.serial && matches!(record.status, TaskStatus::Running)
         })
+    }
+
+    /// Asks whether a task may make one more call, and counts it if so.
+    ///
+    /// # Errors
+    /// A `Budget` fault, which the task should end with; a `Cancelled` fault
+    /// if the attempt is over or is being stopped.
+    pub fn request(&mut self, id: TaskId, intent: Charge) -> Result<(), Fault> {
+        if !self.is_running(id) {
+            return Err(cancelled());
+        }
+        self.spend(id.unit, id.slot, intent)
+    }
+
+    pub(super) fn spend(&mut self, unit: u32, slot: u32, intent: Charge) -> Result<(), Fault> {
+        let spent = self.units.scopes(unit, slot).find_map(|budget| budget.allows(intent).err());
+        if let Some(dimension) = spent.or_else(|| self.queue.budget.allows(intent).err()) {
+            return Err(exhausted(dimension));
+        }
+        self.units.charge(unit, slot, |budget| budget.charge(intent));
+        self.queue.budget.charge(intent);
+        Ok(())
+    }
+
+    /// Counts what a call of a task cost. What an attempt that is over has
+    /// cost counts for the run alone.
+    pub fn charge(&mut self, id: TaskId, usage: Usage) {
+        if self.units.is_present(id) {
+            self.units.charge(id.unit, id.slot, |budget| budget.charge_usage(usage));
+        }
+        self.queue.budget.charge_usage(usage);
     }
 
     /// Asks whether a task may make a call, and what is known of it. One that

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use super::claim::WriteClaims;
 use super::frame::{Frame, TaskRecord, TaskStatus};
+use super::write_claims::WriteClaims;
 use crate::channel::{Channel, ChannelId, Reducer, Write, WriteOp};
 use crate::fault::{Category, Fault};
 use crate::graph::{Graph, NodeId};
@@ -35,7 +35,7 @@ impl<V: Value> Frame<V> {
             let TaskStatus::Done(update) = &record.status else { continue };
             survey.routes |= record.wants_routing(graph);
             for (place, write) in update.writes.iter().enumerate() {
-                survey.resets |= is_reset(write);
+                survey.resets |= write.op.is_reset();
                 let blame = |fault| (slot, fault);
                 if record.node == NodeId::START {
                     mistyped(graph, write).map_or(Ok(()), Err).map_err(blame)?;
@@ -62,10 +62,6 @@ const fn is_exclusive<V>(channel: &Channel<V>, write: &Write<V>) -> bool {
         WriteOp::Replace(_) => true,
         WriteOp::Reset => false,
     }
-}
-
-pub(super) const fn is_reset<V>(write: &Write<V>) -> bool {
-    matches!(write.op, WriteOp::Reset)
 }
 
 /// Fields of records: who has written each first in the superstep, and what.
@@ -108,7 +104,7 @@ impl<V: Value> Check<'_, V> {
         let exclusive = self.graph.semantics().exclusive;
         // One writer may change its mind; the last write counts.
         let mut later = writes.iter().skip(place + 1);
-        if !exclusive && !once && later.any(|later| later.channel == id && !is_reset(later)) {
+        if !exclusive && !once && later.any(|later| later.channel == id && !later.op.is_reset()) {
             return Ok(());
         }
         let Some(first) = claims.claim(id, slot, place) else { return Ok(()) };
@@ -165,7 +161,7 @@ impl<V: Value> Check<'_, V> {
             TaskStatus::Done(update) => Some(&update.writes),
             _ => None,
         });
-        writes.flatten().any(|write| write.channel == channel && is_reset(write))
+        writes.flatten().any(|write| write.channel == channel && write.op.is_reset())
     }
 
     fn writer(&self, slot: u32) -> Arc<str> {

@@ -1,9 +1,9 @@
 //! Failures: whether to try again, and what happens when that is over.
 
-use super::Run;
 use super::frame::{Frame, TaskRecord, TaskStatus};
-use super::stop::CancelMode;
-use super::unit::{Termination, sooner};
+use super::machine::Run;
+use super::termination::{CancelMode, Termination};
+use super::unit::sooner;
 use crate::budget::{Budget, Dimension, exhausted, spent_dimension};
 use crate::channel::Write;
 use crate::command::{Destination, Route, Update};

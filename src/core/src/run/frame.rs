@@ -19,12 +19,10 @@ use crate::task::TaskInput;
 use crate::time::Time;
 use crate::value::Value;
 
-use super::claim::WriteClaims;
-use super::frontier::Frontier;
+use super::frontier::{Frontier, ResolvedRoute};
 use super::ledger::CallLedger;
-use super::pause::AskedQuestion;
-use super::route::ResolvedRoute;
-use super::unit::Termination;
+use super::termination::Termination;
+use super::write_claims::WriteClaims;
 
 #[derive(Debug)]
 pub(super) struct Frame<V> {
@@ -102,6 +100,9 @@ pub(super) struct TaskExtras<V> {
     /// The failure that this node handles in another's place.
     pub(super) handles: Option<(NodeId, Fault)>,
 }
+
+/// What a task asks, and the id of the question if it is not the task's own.
+pub(super) type AskedQuestion<V> = (Option<String>, V);
 
 /// The present attempt of a task that has to give signs of life.
 #[derive(Clone, Copy, Debug)]

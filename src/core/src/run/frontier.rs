@@ -1,5 +1,6 @@
 //! What a graph runs next.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -27,6 +28,23 @@ pub(super) struct ResolvedSend<V> {
     pub(super) node: NodeId,
     pub(super) input: V,
     pub(super) timeout: Option<Duration>,
+}
+
+/// Where one task leads, looked up and known to exist.
+#[derive(Debug)]
+pub(super) enum ResolvedRoute<V> {
+    To(Option<NodeId>, TargetName),
+    Send(ResolvedSend<V>),
+    /// To a node that does not exist, where the graph is lenient about that.
+    Lost(Arc<str>),
+}
+
+/// Under which name a target was chosen.
+#[derive(Debug)]
+pub(super) enum TargetName {
+    Own,
+    /// A label of the branch that stands for it.
+    Label(Arc<str>),
 }
 
 /// How far a join has come.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Run;
 use super::frame::{Frame, TaskStatus};
+use super::machine::Run;
 use super::unit::Units;
 use crate::command::Update;
 use crate::effect::Question;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Run;
 use super::agent::AgentUnit;
 use super::frame::{Frame, TaskRecord, TaskStatus};
+use super::machine::Run;
 use super::unit::{Unit, UnitBody, Units, sooner};
 use crate::budget::{Budget, Dimension, Limits};
 use crate::channel::Write;

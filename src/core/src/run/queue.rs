@@ -1,17 +1,17 @@
 //! What a run has to hand out, and what it counts.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use super::gate::QuestionGates;
+use super::gates::{NoticeMark, QuestionGates};
 use super::log::EventLog;
-use super::memory::RecoveredTasks;
 use crate::approval::Schemas;
 use crate::budget::Budget;
-use crate::checkpoint::Commit;
+use crate::checkpoint::{Commit, RecoveredGraph, TaskSnapshot};
 use crate::effect::{Effect, Ending};
+use crate::event::Event;
 use crate::fault::Fault;
 use crate::notice::{EventOptions, Notice};
 use crate::task::{Task, TaskId};
@@ -55,6 +55,13 @@ pub(super) struct EffectQueue<V> {
     /// What an earlier drive of the run has left, until it has been taken up.
     pub(super) past: Option<Box<RecoveredTasks<V>>>,
     pub(super) ended: Option<Result<Ending, Fault>>,
+}
+
+/// What an earlier drive of a run has left of the superstep that was open.
+#[derive(Debug)]
+pub(super) struct RecoveredTasks<V> {
+    pub(super) nested: BTreeMap<u64, RecoveredGraph<V>>,
+    pub(super) tasks: BTreeMap<u64, TaskSnapshot<V>>,
 }
 
 impl<V> EffectQueue<V> {
@@ -157,5 +164,28 @@ impl<V> EffectQueue<V> {
     /// Makes sure that the run is asked again at `at`.
     pub(super) fn wake(&mut self, at: Time) {
         self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
+    }
+
+    /// How much there is to show now.
+    pub(super) const fn notice_mark(&self) -> NoticeMark {
+        NoticeMark::of(&self.log, &self.notices)
+    }
+
+    /// Shows nothing of a question, which is all there is to show since `before`,
+    /// until `commit` is durable.
+    pub(super) fn withhold(&mut self, commit: u64, before: NoticeMark) {
+        self.gates.withhold(commit, before, &mut self.log, &mut self.notices);
+    }
+
+    pub(super) fn abandon_questions(&mut self) {
+        self.gates.abandon(&mut self.log, &mut self.notices);
+    }
+
+    pub(super) fn take_events(&mut self) -> Vec<Event> {
+        self.gates.take_events(&mut self.log)
+    }
+
+    pub(super) fn take_notices(&mut self) -> Vec<Notice<V>> {
+        self.gates.take_notices(&mut self.notices)
     }
 }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::barrier::BlamedFailure;
-use super::conflict::is_reset;
 use super::frame::{Frame, TaskRecord, TaskStatus};
-use super::frontier::{Frontier, ResolvedSend};
+use super::frontier::{Frontier, ResolvedRoute, ResolvedSend, TargetName};
 use super::log::EventLog;
 use super::unit::{TaskOrigin, span};
 use crate::channel::{ChannelId, Reducer, Write, WriteOp};
@@ -23,25 +21,11 @@ use crate::task::Failure;
 use crate::time::Time;
 use crate::value::Value;
 
-/// Where one task leads, looked up and known to exist.
-#[derive(Debug)]
-pub(super) enum ResolvedRoute<V> {
-    To(Option<NodeId>, TargetName),
-    Send(ResolvedSend<V>),
-    /// To a node that does not exist, where the graph is lenient about that.
-    Lost(Arc<str>),
-}
+/// A failure and the slot of the task whose failure it is.
+pub(super) type BlamedFailure = (u32, Failure);
 
 /// What one task has written, over the state.
 pub(super) type WriteOverlay<V> = SmallVec<[(ChannelId, V); 2]>;
-
-/// Under which name a target was chosen.
-#[derive(Debug)]
-pub(super) enum TargetName {
-    Own,
-    /// A label of the branch that stands for it.
-    Label(Arc<str>),
-}
 
 /// What an event says of the edge that was taken.
 #[derive(Clone, Copy)]
@@ -166,8 +150,8 @@ impl<V: Value> Frame<V> {
         V: 'a,
     {
         let mut overlay = WriteOverlay::new();
-        let resets = writes.clone().filter(|write| is_reset(write));
-        let others = writes.filter(|write| !is_reset(write));
+        let resets = writes.clone().filter(|write| write.op.is_reset());
+        let others = writes.filter(|write| !write.op.is_reset());
         // As in the merge of all writes, resets come first.
         for write in resets.chain(others) {
             let Some(channel) = self.graph.channel(write.channel) else { continue };

@@ -4,7 +4,7 @@
 //! Their seeds derive from the task's, so that their own tasks, questions and calls
 //! are recognised, and their calls have the same keys each time.
 
-use super::Run;
+use super::machine::Run;
 use crate::checkpoint::{
     Call, Callee, Commit, CommitChange, KnownSubrun, RecoveredRun, SubrunCommit, diverged,
 };

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::agent::AgentUnit;
 use super::frame::{Frame, TaskRecord};
-use crate::budget::{Budget, Dimension};
+use crate::budget::Budget;
 use crate::command::Update;
 use crate::effect::Ending;
 use crate::event::{Event, EventKind, Level};
@@ -32,21 +32,6 @@ pub(super) struct Unit<V> {
 pub(super) enum UnitBody<V> {
     Graph(Box<Frame<V>>),
     Agent(Box<AgentUnit<V>>),
-}
-
-/// Why a unit ends before its time.
-#[derive(Debug)]
-pub(super) enum Termination<V> {
-    /// A task has failed for good.
-    Fault(Fault),
-    /// A budget is spent.
-    Budget(Dimension),
-    /// The caller has cancelled.
-    Cancel(String),
-    /// A task speaks for the whole graph.
-    Escalate(Update<V>),
-    /// Whoever asked for it no longer wants it.
-    Abandon,
 }
 
 impl<V: Value> Unit<V> {

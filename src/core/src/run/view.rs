@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Run;
+use super::machine::Run;
 use crate::budget::Budget;
 use crate::channel::ChannelId;
 use crate::graph::{Graph, Node, NodeId};

@@ -1,13 +1,11 @@
 //! Calls of an agent that somebody has to approve of: asked, and told apart
 //! from those that are made.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value as Json;
 
-use super::super::Run;
+use super::super::machine::Run;
 use super::super::unit::Units;
-use super::{AgentUnit, CallKind};
+use super::state::{AgentUnit, CallKind, OpenQuestion};
 use crate::agent::Conversation;
 use crate::approval::{Decision, HostVerdict, Schemas, refused};
 use crate::checkpoint::{CommitChange, TaskKey, digest};
@@ -19,31 +17,6 @@ use crate::task::{TaskWork, ToolInvocation};
 use crate::time::Time;
 use crate::value::Value;
 
-/// What a person is asked about the calls of an agent, and has answered.
-#[derive(Debug)]
-pub(in crate::run) struct Approvals<V> {
-    /// Nothing goes on before there is an answer.
-    pub(super) asleep: bool,
-    open: Vec<Open<V>>,
-    /// Answers, by the keys of the calls.
-    given: BTreeMap<u64, V>,
-}
-
-/// A question that waits for its answer.
-#[derive(Debug)]
-struct Open<V> {
-    call: TaskKey,
-    question: Question<V>,
-    /// A store knows of it.
-    stored: bool,
-}
-
-impl<V> Approvals<V> {
-    pub(super) const fn new() -> Self {
-        Self { asleep: false, open: Vec::new(), given: BTreeMap::new() }
-    }
-}
-
 impl<V: Value> AgentUnit<V> {
     /// Takes up an answer that was given before.
     pub(in crate::run) fn restore_answer(&mut self, call: TaskKey, answer: V) {
@@ -54,7 +27,7 @@ impl<V: Value> AgentUnit<V> {
     /// is nothing to do.
     pub(in crate::run) fn restore_question(&mut self, call: TaskKey, question: Question<V>) {
         self.approvals.asleep = true;
-        self.approvals.open.push(Open { call, question, stored: true });
+        self.approvals.open.push(OpenQuestion { call, question, stored: true });
     }
 
     pub(in crate::run) const fn is_asleep(&self) -> bool {
@@ -152,8 +125,9 @@ impl<V: Value> Run<V> {
             return self.wake_agent(unit);
         }
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        let is_due =
-            |open: &Open<V>| proposed.iter().any(|(_, seed)| seed.number() == open.call.key);
+        let is_due = |open: &OpenQuestion<V>| {
+            proposed.iter().any(|(_, seed)| seed.number() == open.call.key)
+        };
         agent.approvals.open.retain(is_due);
         agent.approvals.asleep = true;
         for (position, seed) in proposed {
@@ -250,7 +224,7 @@ impl<V: Value> Run<V> {
                 };
                 let id = format!("{:016x}{:016x}", seed.child(1).number(), seed.child(2).number());
                 let question = Question { id, path, value: V::from_json(proposal.question()) };
-                let open = Open { call, question: question.clone(), stored: true };
+                let open = OpenQuestion { call, question: question.clone(), stored: true };
                 agent.approvals.open.push(open);
                 self.log_proposal(unit, position, &question);
                 question

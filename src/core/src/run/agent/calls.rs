@@ -1,9 +1,9 @@
 //! The calls of an agent loop, as its node's task knows them.
 
-use super::super::Run;
 use super::super::frame::TaskRecord;
 use super::super::ledger::{CallLedger, KnownCall};
-use super::{AgentUnit, CallKind, misplaced};
+use super::super::machine::Run;
+use super::state::{AgentUnit, CallKind, misplaced};
 use crate::checkpoint::{Call, CallOutcome, Callee, digest, diverged, key, unknown_outcome};
 use crate::fault::{Category, Fault};
 use crate::message::ToolCall;

@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::super::Run;
+use super::super::machine::Run;
 use super::super::unit::{Unit, UnitBody, span};
-use super::CallKind;
+use super::state::CallKind;
 use crate::event::{Event, EventKind, Level};
 use crate::fault::Fault;
 use crate::value::Value;

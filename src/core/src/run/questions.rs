@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::Run;
-use super::frame::TaskStatus;
+use super::frame::{AskedQuestion, TaskStatus};
+use super::machine::Run;
 use super::unit::Units;
 use crate::channel::ChannelId;
 use crate::checkpoint::CommitChange;
@@ -14,9 +14,6 @@ use crate::rules::Rules;
 use crate::task::TaskId;
 use crate::time::Time;
 use crate::value::Value;
-
-/// What a task asks, and the id of the question if it is not the task's own.
-pub(super) type AskedQuestion<V> = (Option<String>, V);
 
 impl<V: Value> Run<V> {
     /// A task asks. The others of its superstep go on.

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::Run;
 use super::frame::{Frame, IdleWatch, TaskRecord, TaskStatus};
-use super::stop::CancelMode;
-use super::unit::{Termination, Units, sooner};
-use crate::budget::{Dimension, exhausted};
+use super::machine::Run;
+use super::termination::{CancelMode, Termination};
+use super::unit::{Units, sooner};
+use crate::budget::{Dimension, exhausted, spent_dimension};
 use crate::fault::{Category, Fault};
 use crate::graph::{Heartbeat, Node};
 use crate::task::TaskId;
@@ -15,6 +15,74 @@ use crate::time::Time;
 use crate::value::Value;
 
 impl<V: Value> Run<V> {
+    /// Something is due: a deadline, a time-out, a further attempt.
+    pub(super) fn fire_timers(&mut self, now: Time) {
+        self.queue.alarm = None;
+        if let Some(deadline) = self.queue.deadline {
+            if now >= deadline {
+                self.queue.deadline = None;
+                self.queue.late = true;
+                self.terminate(0, Termination::Budget(Dimension::WallTime), CancelMode::LetGo);
+            } else {
+                self.queue.wake(deadline);
+            }
+        }
+        for unit in self.units.indices() {
+            if self.units.is_agent(unit) {
+                self.fire_agent_timers(unit, now);
+                continue;
+            }
+            self.fire_step_timeout(unit, now);
+            let slots = self.units.frame(unit).map_or(0, |frame| frame.records.len());
+            for slot in 0..u32::try_from(slots).unwrap_or(u32::MAX) {
+                self.fire_task_timers(unit, slot, now);
+            }
+        }
+    }
+
+    fn fire_task_timers(&mut self, unit: u32, slot: u32, now: Time) {
+        let due = |at: &Time| *at <= now;
+        let Some(record) = self.units.record(unit, slot) else { return };
+        // A question is worth more than the calls beside it that take too long.
+        if record.deadline.as_ref().is_some_and(due) && self.release_question(unit, slot, true) {
+            return;
+        }
+        let Some(record) = self.units.record(unit, slot) else { return };
+        let id = TaskId { unit, slot, serial: record.serial };
+        match (&record.status, record.deadline) {
+            (TaskStatus::Waiting(at), _) if due(at) => {
+                self.queue.sleeping -= 1;
+                self.start(unit, slot);
+            }
+            (&TaskStatus::Waiting(at), _) => self.queue.wake(at),
+            (TaskStatus::Running, Some(deadline)) if due(&deadline) => {
+                // Whatever it still answers is too late.
+                record.status = TaskStatus::Void;
+                self.queue.running -= 1;
+                self.queue.stop(id);
+                let fault = self.lateness(unit, slot);
+                self.fail(unit, slot, fault.into());
+            }
+            (TaskStatus::Cancelling, Some(deadline)) if due(&deadline) => self.let_go(unit, slot),
+            (&TaskStatus::Nested(child), Some(deadline)) if due(&deadline) => {
+                let fault = self.lateness(unit, slot);
+                if let Some(record) = self.units.record(unit, slot) {
+                    record.deadline = None;
+                }
+                let terminate =
+                    spent_dimension(&fault).map_or(Termination::Fault(fault), Termination::Budget);
+                self.terminate(child, terminate, CancelMode::LetGo);
+            }
+            (
+                TaskStatus::Running | TaskStatus::Cancelling | TaskStatus::Nested(_),
+                Some(deadline),
+            ) => {
+                self.queue.wake(deadline);
+            }
+            _ => {}
+        }
+    }
+
     /// How many tasks have been handed out and not been answered, or wait for their
     /// next attempt.
     pub const fn pending_tasks(&self) -> usize {

@@ -1,27 +1,21 @@
 //! What a run stores, and how it goes on from what was stored.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::agent::AgentUnit;
 use super::frame::{Frame, TaskStatus};
 use super::ledger::CallLedger;
-use super::{Options, Run};
+use super::machine::Options;
+use super::machine::Run;
+use super::queue::RecoveredTasks;
 use crate::checkpoint::{
-    Commit, CommitChange, GraphSnapshot, NestedLevel, PendingWork, RecoveredGraph, RecoveredRun,
-    SuperstepDelta, TaskKey, TaskSnapshot, TaskSnapshotState, WriteSource,
+    Commit, CommitChange, GraphSnapshot, NestedLevel, PendingWork, RecoveredRun, SuperstepDelta,
+    TaskKey, TaskSnapshot, TaskSnapshotState, WriteSource,
 };
 use crate::command::Update;
 use crate::graph::{Graph, NodeId};
 use crate::time::Time;
 use crate::value::Value;
-
-/// What an earlier drive of a run has left of the superstep that was open.
-#[derive(Debug)]
-pub(super) struct RecoveredTasks<V> {
-    nested: BTreeMap<u64, RecoveredGraph<V>>,
-    tasks: BTreeMap<u64, TaskSnapshot<V>>,
-}
 
 impl<V: Value> Run<V> {
     /// The same run, from what it has stored: tasks that had ended are not run

@@ -1,0 +1,158 @@
+//! What a run knows of an agent loop.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::termination::Termination;
+use crate::agent::{AgentSpec, Conversation};
+use crate::checkpoint::TaskKey;
+use crate::command::Update;
+use crate::effect::Question;
+use crate::fault::{Category, Fault};
+use crate::message::ToolCall;
+use crate::seed::Seed;
+use crate::task::TaskId;
+use crate::time::Time;
+
+#[derive(Debug)]
+pub(in crate::run) struct AgentUnit<V> {
+    pub(super) spec: Arc<AgentSpec>,
+    pub(super) dialogue: Option<Conversation>,
+    pub(super) calls: Vec<Call>,
+    pub(super) open: usize,
+    pub(super) result: Option<Result<Update<V>, Fault>>,
+    pub(super) terminate: Option<Termination<V>>,
+    /// What is taken over now was made by an earlier drive of the run.
+    pub(super) replays: bool,
+    /// What a person has to approve of, and has.
+    pub(super) approvals: Approvals<V>,
+}
+
+/// A task of the loop that the driver has.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) serial: u64,
+    pub(super) kind: CallKind,
+    pub(super) place: CallPosition,
+    pub(super) timeout: Option<Duration>,
+    pub(super) deadline: Option<Time>,
+    pub(super) cancelling: bool,
+    /// Which call of its node's task it is, if it is stored.
+    pub(super) index: Option<u32>,
+    /// How many calls it has made by itself.
+    pub(super) inner: u64,
+}
+
+/// Where in the loop a call is: the model's turn, and which of that turn's
+/// calls; 0 is the model itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallPosition(pub(super) u32, pub(super) u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CallKind {
+    Open,
+    Model,
+    /// Whether the tool call at that position is made.
+    Approval(usize),
+    /// The position of a tool call in the conversation.
+    Tool(usize),
+    Close,
+    /// It has been answered.
+    Over,
+}
+
+impl<V> AgentUnit<V> {
+    pub(in crate::run) const fn new(spec: Arc<AgentSpec>) -> Self {
+        Self {
+            spec,
+            dialogue: None,
+            calls: Vec::new(),
+            open: 0,
+            result: None,
+            terminate: None,
+            replays: false,
+            approvals: Approvals::new(),
+        }
+    }
+
+    /// What the ids of one of its tasks derive from.
+    pub(in crate::run) fn call_seed(&self, unit: Seed, slot: u32) -> Seed {
+        self.calls.get(slot as usize).map_or(unit, |call| call.place.seed(unit))
+    }
+
+    pub(in crate::run) fn is_present(&self, id: TaskId) -> bool {
+        self.calls.get(id.slot as usize).is_some_and(|call| call.serial == id.serial)
+    }
+
+    pub(in crate::run) fn is_under_way(&self, id: TaskId) -> bool {
+        let call = self.calls.get(id.slot as usize).filter(|call| call.serial == id.serial);
+        call.is_some_and(|call| call.kind != CallKind::Over)
+    }
+
+    pub(in crate::run) fn is_running(&self, id: TaskId) -> bool {
+        let call = self.calls.get(id.slot as usize).filter(|call| call.serial == id.serial);
+        call.is_some_and(|call| call.kind != CallKind::Over && !call.cancelling)
+    }
+
+    /// A call that had to wait for its turn begins now; returns when it is given up.
+    pub(in crate::run) fn set_off(&mut self, slot: u32, now: Time) -> Option<Time> {
+        let call = self.calls.get_mut(slot as usize)?;
+        call.deadline = call.timeout.map(|timeout| now + timeout);
+        call.deadline
+    }
+
+    pub(super) fn call_of(&self, position: usize) -> Option<&ToolCall> {
+        self.dialogue.as_ref()?.call(position)
+    }
+
+    pub(super) fn turn(&self) -> u32 {
+        self.dialogue.as_ref().map_or(0, Conversation::turns)
+    }
+
+    pub(super) fn place(&self, kind: CallKind) -> CallPosition {
+        let which = match kind {
+            CallKind::Tool(position) => position as u64 + 1,
+            CallKind::Close => u64::MAX,
+            CallKind::Approval(position) => u64::MAX - 1 - position as u64,
+            CallKind::Open | CallKind::Model | CallKind::Over => 0,
+        };
+        CallPosition(self.turn(), which)
+    }
+}
+
+impl CallPosition {
+    pub(super) const fn seed(self, unit: Seed) -> Seed {
+        unit.child(self.0 as u64).child(self.1)
+    }
+}
+
+/// What a person is asked about the calls of an agent, and has answered.
+#[derive(Debug)]
+pub(in crate::run) struct Approvals<V> {
+    /// Nothing goes on before there is an answer.
+    pub(super) asleep: bool,
+    pub(super) open: Vec<OpenQuestion<V>>,
+    /// Answers, by the keys of the calls.
+    pub(super) given: BTreeMap<u64, V>,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+pub(super) struct OpenQuestion<V> {
+    pub(super) call: TaskKey,
+    pub(super) question: Question<V>,
+    /// A store knows of it.
+    pub(super) stored: bool,
+}
+
+impl<V> Approvals<V> {
+    const fn new() -> Self {
+        Self { asleep: false, open: Vec::new(), given: BTreeMap::new() }
+    }
+}
+
+pub(super) fn misplaced() -> Fault {
+    let message = "a driver answered a call of an agent with the outcome of another kind of work";
+    Fault::new(Category::Internal, "outcome_misplaced", message)
+}

@@ -1,0 +1,328 @@
+//! The machine: it owns every decision of a run and does no I/O.
+//!
+//! A driver asks [`Run::step`] what to do, does it, and answers: tasks with
+//! [`Run::resolve`], commits with [`Run::committed`], questions with
+//! [`Run::answer`]. Everything is synchronous and total: the same graph, seed,
+//! times and outcomes give the same bytes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::approval::Schemas;
+use crate::budget::{Budget, Dimension, Limits};
+use crate::checkpoint::{CommitChange, WriteSource};
+use crate::command::Update;
+use crate::effect::{Effect, Ending};
+use crate::event::{Event, EventKind, Level};
+use crate::fault::{Category, Fault};
+use crate::graph::{Graph, Heartbeat};
+use crate::notice::EventOptions;
+use crate::rules::Rules;
+use crate::seed::Seed;
+use crate::task::{TaskId, TaskOutcome};
+use crate::time::Time;
+use crate::value::Value;
+
+use super::conflict::mistyped;
+use super::frame::{Frame, TaskStatus};
+use super::queue::EffectQueue;
+use super::termination::{CancelMode, Termination};
+use super::unit::{Unit, Units};
+
+/// Settings of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names the run in events and ids.
+    pub run_id: String,
+    /// Where ids and jitter come from.
+    pub seed: Seed,
+    /// What the keys of its calls derive from beside the seed: the same for a run
+    /// that goes on, and another for one that begins where another one was.
+    pub mark: u64,
+    /// What the run may spend.
+    pub limits: Limits,
+    /// How many tasks may be under way at once; none for no bound.
+    pub max_concurrency: Option<usize>,
+    /// Whether supersteps are handed out as [`Effect::Commit`].
+    pub commits: bool,
+    /// Whether events are built, or only counted.
+    pub events: bool,
+    /// The longest that one superstep of the run's own graph may take.
+    pub step_timeout: Option<Duration>,
+    /// What [`Run::take_notices`] tells.
+    pub event_options: EventOptions,
+    /// Compiles the schemas of tools whose arguments a person changes.
+    pub schemas: Schemas,
+}
+
+/// One run of one graph, from the first superstep to the last.
+#[derive(Debug)]
+pub struct Run<V> {
+    pub(super) units: Units<V>,
+    pub(super) queue: EffectQueue<V>,
+}
+
+impl<V: Value> Run<V> {
+    /// Supersteps unless the limits say otherwise.
+    pub const SUPERSTEPS: u64 = 1_000;
+
+    /// How long a task that was told to stop, and has answered, is waited for while calls
+    /// of its that may not be made twice are under way.
+    pub const CALL_GRACE: Duration = Duration::from_secs(10);
+
+    /// A run of `graph` that begins with `input`. Nothing happens before the
+    /// first [`Run::step`].
+    pub fn new(
+        graph: Arc<Graph<V>>,
+        input: impl Into<Update<V>>,
+        options: Options,
+        now: Time,
+    ) -> Self {
+        Self::of(Frame::new(graph, input.into()), options, 0, now)
+    }
+
+    /// A run whose trace goes on after `events` events.
+    pub(super) fn of(frame: Frame<V>, options: Options, events: u64, now: Time) -> Self {
+        let mut limits = options.limits;
+        limits.supersteps = limits.supersteps.or(Some(Self::SUPERSTEPS));
+        let deadline = limits.wall_time.map(|limit| now + limit);
+        let mut root = Unit::root(frame, options.seed);
+        if options.events || options.event_options.states {
+            root.trace();
+        }
+        let mut queue = EffectQueue::new(Budget::new(limits), deadline);
+        queue.commits = options.commits;
+        queue.mark = options.mark;
+        queue.max_concurrency = options.max_concurrency.map(|most| most.max(1));
+        queue.log.recording = options.events;
+        queue.step_timeout = options.step_timeout;
+        queue.event_options = options.event_options;
+        queue.schemas = options.schemas;
+        queue.log.now = now;
+        queue.log.seq = events;
+        queue.log.emit(|| root.event(EventKind::RunStarted, &options.run_id));
+        Self { units: Units::new(root), queue }
+    }
+
+    /// What to do next. `rules` are called at once, for merge rules and
+    /// routers that are the host's own.
+    pub fn step(&mut self, now: Time, rules: &mut impl Rules<V>) -> Effect<V> {
+        self.queue.log.now = now;
+        if self.queue.alarm.is_some_and(|alarm| now >= alarm) {
+            self.fire_timers(now);
+        }
+        loop {
+            if let Some(mut effect) = self.queue.next_effect() {
+                self.set_off(&mut effect);
+                return effect;
+            }
+            match self.queue.active.pop_front() {
+                Some(unit) => self.advance(unit, rules),
+                None => return self.rest(),
+            }
+        }
+    }
+
+    /// Answers a task. An answer to an attempt that is over, or that was not
+    /// handed out yet, changes nothing; the return value says whether it was taken.
+    pub fn resolve(&mut self, id: TaskId, outcome: TaskOutcome<V>, now: Time) -> bool {
+        self.queue.log.now = now;
+        if self.queue.is_unstarted(id) {
+            return false;
+        }
+        if id.unit != 0 {
+            self.alive(id, Heartbeat::Progress, now);
+        }
+        if self.units.is_agent(id.unit) {
+            return self.resolve_call(id, outcome);
+        }
+        let Some(record) = self.units.record(id.unit, id.slot) else { return false };
+        if record.serial != id.serial {
+            return false;
+        }
+        match record.status {
+            TaskStatus::Running => {}
+            TaskStatus::Cancelling => return self.end_stopped(id.unit, id.slot),
+            _ => return false,
+        }
+        let outcome = match outcome {
+            TaskOutcome::Ask(value) => Err((None, value)),
+            TaskOutcome::Relay(question, value) => Err((Some(question), value)),
+            other => Ok(other),
+        };
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(asked) => {
+                if let Some(asked) = self.hold_question(id.unit, id.slot, asked) {
+                    self.queue.running -= 1;
+                    self.pause(id.unit, id.slot, asked);
+                }
+                return true;
+            }
+        };
+        self.queue.running -= 1;
+        match outcome {
+            TaskOutcome::Done(update) => self.done(id.unit, id.slot, update),
+            TaskOutcome::Failed(failure) => self.fail(id.unit, id.slot, *failure),
+            TaskOutcome::Escalate(update) => self.escalate(id.unit, id.slot, update),
+            TaskOutcome::Ask(_)
+            | TaskOutcome::Relay(..)
+            | TaskOutcome::Opened(_)
+            | TaskOutcome::Replied(_)
+            | TaskOutcome::Decided(_)
+            | TaskOutcome::Returned(_) => {
+                let fault = Fault::new(
+                    Category::Internal,
+                    "outcome_misplaced",
+                    "a driver answered a node with the outcome of another kind of work",
+                );
+                self.fail(id.unit, id.slot, fault.into());
+            }
+        }
+        true
+    }
+
+    /// Says that a commit is durable, or was accepted for later. One that holds a
+    /// question has to be durable: from now on watchers are told of it.
+    pub fn committed(&mut self, id: u64) {
+        if self.queue.awaiting == Some(id) {
+            self.queue.awaiting = None;
+            self.queue.gates.release(id);
+        }
+    }
+
+    /// Says that nothing can be stored any more, neither what was handed out nor
+    /// what follows: the run waits for no commit, and questions that are not
+    /// durable are never told. A driver cancels the run, and fails with the reason.
+    pub fn abandon_commits(&mut self) {
+        self.queue.awaiting = None;
+        self.queue.abandon_questions();
+    }
+
+    /// Adds an event of the host or of a user's code to the trace of a task;
+    /// an attempt or a run that is over has nothing more to say.
+    pub fn note(&mut self, id: TaskId, kind: EventKind, name: &str, data: serde_json::Value) {
+        if self.queue.ended.is_some() || !self.units.is_present(id) {
+            return;
+        }
+        let Self { units, queue } = self;
+        queue.log.emit(|| {
+            let mut event = units.event(id.unit, id.slot, kind, Level::Info);
+            event.name = name.into();
+            event.data = match data {
+                serde_json::Value::Object(fields) => fields,
+                other => serde_json::Map::from_iter([("value".to_owned(), other)]),
+            };
+            event
+        });
+    }
+
+    /// Stops everything. The run ends as cancelled once every running task
+    /// has been answered.
+    pub fn cancel(&mut self, reason: &str, now: Time) {
+        self.queue.log.now = now;
+        if self.queue.ended.is_none() {
+            self.terminate(0, Termination::Cancel(reason.to_owned()), CancelMode::Await);
+        }
+    }
+
+    /// What has happened since the last call, in order. A question, and what comes
+    /// after it, follows once the question's commit was acknowledged.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.queue.take_events()
+    }
+
+    /// How many events there have been, built or not.
+    pub const fn event_count(&self) -> u64 {
+        self.queue.log.seq
+    }
+
+    /// Nothing more can be decided before something happens outside.
+    fn rest(&mut self) -> Effect<V> {
+        if self.queue.running + self.queue.sleeping > 0 {
+            return Effect::Wait(self.queue.alarm);
+        }
+        let questions = self.questions();
+        if questions.is_empty() {
+            return Effect::Failed(Fault::new(
+                Category::Internal,
+                "run_stalled",
+                "the run has nothing to do and has not ended",
+            ));
+        }
+        self.notify_nested_asked();
+        Effect::Paused(questions)
+    }
+
+    /// Takes a unit as far as it goes without the driver.
+    fn advance(&mut self, unit: u32, rules: &mut impl Rules<V>) {
+        if self.units.is_agent(unit) {
+            return self.advance_agent(unit);
+        }
+        let Some(frame) = self.units.frame(unit) else { return };
+        if frame.open > 0 {
+            return;
+        }
+        if frame.terminate.is_some() {
+            return self.conclude(unit, rules);
+        }
+        let edits = frame.source == WriteSource::Edit;
+        if frame.paused == 0 && self.barrier(unit, rules) {
+            if edits {
+                self.queue.ended = Some(Ok(Ending::Completed));
+            } else {
+                self.plan(unit);
+            }
+        }
+    }
+
+    /// One task of a unit is closed; the last one lets the unit go on.
+    pub(super) fn close(&mut self, unit: u32) {
+        if let Some(frame) = self.units.frame_mut(unit) {
+            frame.open -= 1;
+            if frame.open == 0 {
+                self.queue.active.push_back(unit);
+            }
+        }
+    }
+
+    /// A task has succeeded.
+    pub(super) fn done(&mut self, unit: u32, slot: u32, update: Update<V>) {
+        let Self { units, queue } = self;
+        let Some(frame) = units.frame_mut(unit) else { return };
+        let fault = update.writes.iter().find_map(|write| mistyped(&frame.graph, write));
+        if let Some(fault) = fault {
+            return self.settle(unit, slot, fault);
+        }
+        queue.log.emit(|| units.finished(unit, slot, &update));
+        self.notify_done(unit, slot, &update);
+        self.keep(unit, slot, &update);
+        let Self { units, queue } = self;
+        let Some(frame) = units.frame_mut(unit) else { return };
+        if let Some(record) = frame.records.get_mut(slot as usize) {
+            record.status = TaskStatus::Done(update);
+        }
+        frame.open -= 1;
+        if frame.open == 0 {
+            queue.active.push_back(unit);
+        }
+    }
+
+    /// The last word: what the driver gets to see from now on.
+    pub(super) fn end(&mut self, ended: Result<Ending, Fault>) {
+        let Self { units, queue } = self;
+        queue.log.emit(|| units.run_finished(&ended));
+        queue.alarm = None;
+        queue.ended = Some(ended.clone());
+        let edits = self.units.frame(0).is_some_and(|root| root.source == WriteSource::Edit);
+        if self.queue.commits && !edits {
+            self.store(0, CommitChange::Ended(ended));
+        }
+    }
+
+    /// A budget is spent: the graph goes to its `on_budget` target once what
+    /// runs has been stopped.
+    pub(super) fn exhaust(&mut self, unit: u32, dimension: Dimension) {
+        self.terminate(unit, Termination::Budget(dimension), CancelMode::Await);
+    }
+}
