@@ -96,7 +96,7 @@ impl QuestionGates {
 
 impl NoticeMark {
     /// How much there is to show now.
-    pub(super) const fn of<V>(log: &EventLog, notices: &[Notice<V>]) -> Self {
+    pub(super) fn of<V>(log: &EventLog, notices: &[Notice<V>]) -> Self {
         Self { events: log.events.len(), notices: notices.len() }
     }
 }

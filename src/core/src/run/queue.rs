@@ -167,7 +167,7 @@ impl<V> EffectQueue<V> {
     }
 
     /// How much there is to show now.
-    pub(super) const fn notice_mark(&self) -> NoticeMark {
+    pub(super) fn notice_mark(&self) -> NoticeMark {
         NoticeMark::of(&self.log, &self.notices)
     }
 
