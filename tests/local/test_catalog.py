@@ -34,7 +34,7 @@ def test_an_entry_fits_together(model: CatalogModel) -> None:
     assert model.size <= model.parts.count * model.parts.part_bytes
     requirements = {model.parts.requirement(n + 1) for n in range(model.parts.count)}
     assert len(requirements) == model.parts.count
-    assert model.hub is None or model.hub.startswith("https://huggingface.co/Qwen/")
+    assert model.repository is None or model.repository.startswith("Qwen/Qwen2.5-Coder-")
     assert model.template is None or (TEMPLATES / model.template).is_file()
     assert of_size(model.size) is model
 

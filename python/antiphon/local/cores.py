@@ -1,7 +1,7 @@
-"""How many threads the model may compute on.
+"""The number of compute threads for the model.
 
-More threads than free cores is far worse than too few: the runtime spins at
-barriers, and a busy two-core machine was seen to fall from 36 to 3 tokens a second.
+More threads than free cores is far worse than too few: the runtime spins at barriers. On a busy
+machine with two cores, two threads gave 3 tokens per second and one gave 36.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def worker_threads(threads: int | None = None) -> int:
-    """The argument, else ``ANTIPHON_LOCAL_THREADS``, else one thread less than the cores.
+    """Return the argument, else ``ANTIPHON_LOCAL_THREADS``, else one less than the cores.
 
-    Never less than 1.
+    The result is at least 1.
 
     Raises:
         ValidationError: ``local_setting`` when the number is not between 1 and 512.
@@ -35,7 +35,7 @@ def worker_threads(threads: int | None = None) -> int:
 
 
 def usable_cores() -> int:
-    """Cores this process may use: its affinity mask, cut by a container's quota."""
+    """Return the cores of this process: its affinity mask, limited by a container's quota."""
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:

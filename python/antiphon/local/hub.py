@@ -1,18 +1,19 @@
-"""The last resort: the model file from its hub, over plain HTTPS.
+"""Download a model file from the Hugging Face Hub.
 
-Many networks that reach a package index do not reach a hub, so connecting gets
-three seconds and reading gets longer.
+``hf_hub_download`` keeps nothing of an interrupted download, and retries an unreachable hub
+for minutes. The two functions below it resume, and let the next source start in seconds.
 """
 
 from __future__ import annotations
 
-import http.client
-import urllib.error
-import urllib.request
-from typing import TYPE_CHECKING, Any
+import errno
+import functools
+import os
+import queue
+import threading
+from typing import TYPE_CHECKING, Any, Self
 
 from antiphon.errors import ModelTransportError
-from antiphon.local.assembly import CHUNK, DISK_FULL, Assembly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,77 +21,104 @@ if TYPE_CHECKING:
 
     from antiphon.local.catalog import CatalogModel
 
-__all__ = ["fetch_hub"]
+__all__ = ["DISK_FULL", "fetch_from_hub"]
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Error numbers of a write that found no space."""
 
 _CONNECT_SECONDS = 3.0
-_READ_SECONDS = 30.0
+_PROBE_SECONDS = 6.0
+"""Includes name resolution, which no HTTP time-out covers."""
 
 
-def fetch_hub(model: CatalogModel, target: Path, tick: Callable[[int], None]) -> None:
-    """Continues the unfinished file ``target`` with bytes from the model's hub.
+def fetch_from_hub(model: CatalogModel, target: Path, tick: Callable[[], None]) -> None:
+    """Complete the unfinished file ``target`` from the model's repository on the hub.
+
+    Mirror, token, proxy and offline mode come from the environment, as the Hub's own tools read
+    them (``HF_ENDPOINT``, ``HF_TOKEN``, ``HF_HUB_OFFLINE``).
 
     Args:
         model: the model to fetch.
-        target: the unfinished file; whole and verified on return.
-        tick: called often with the bytes fetched so far.
+        target: the unfinished file; its content is resumed.
+        tick: called after each block.
 
     Raises:
-        ModelTransportError: ``local_source_failed`` or ``local_model_mismatch``.
+        ModelTransportError: ``local_source_failed``.
     """
-    if model.hub is None:
-        raise _failed(f"the model is on no hub: {model.name}")
-    with Assembly(target, model, unit=1, tick=tick) as assembly:
-        if assembly.missing:
-            try:
-                _receive(model.hub, assembly, tick)
-            except (OSError, http.client.HTTPException) as error:
-                if isinstance(error, OSError) and error.errno in DISK_FULL:
-                    raise
-                raise _failed(f"{model.hub} cannot be read: {_reason(error)}") from error
-        assembly.seal()
+    if model.repository is None:
+        raise _failed(f"the model has no repository on the hub: {model.name}")
+    from huggingface_hub import hf_hub_url
+
+    url = hf_hub_url(model.repository, model.file, endpoint=os.environ.get("HF_ENDPOINT") or None)
+    try:
+        size = _probe(url)
+        if size == model.size:
+            _resume(url, model, target, tick)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            raise
+        # The library's HTTP client has exceptions of its own.
+        reason = str(error).strip() or type(error).__name__
+        raise _failed(f"{url} cannot be downloaded: {reason}") from error
+    if size != model.size:
+        raise _failed(f"the hub has a file of {size} bytes instead of {model.size}: {url}")
 
 
-def _receive(address: str, assembly: Assembly, tick: Callable[[int], None]) -> None:
-    # The address is the catalogue's own, and the hash decides about what comes.
-    request = urllib.request.Request(  # noqa: S310
-        address, headers={"User-Agent": "antiphon"}
-    )
-    if assembly.written:
-        request.add_header("Range", f"bytes={assembly.written}-")
-    opener = urllib.request.build_opener(_PlainHandler, _SecureHandler)
-    with opener.open(request, timeout=_CONNECT_SECONDS) as response:
-        if response.status != http.HTTPStatus.PARTIAL_CONTENT:
-            assembly.restart()
-        while chunk := response.read(CHUNK):
-            assembly.write(chunk)
-            tick(assembly.written)
+def _resume(url: str, model: CatalogModel, target: Path, tick: Callable[[], None]) -> None:
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    with target.open("ab") as file:
+        http_get(
+            url,
+            file,
+            resume_size=file.tell(),
+            headers=build_hf_headers(library_name="antiphon"),
+            expected_size=model.size,
+            displayed_filename=model.name,
+            tqdm_class=functools.partial(_Blocks, tick),  # type: ignore[arg-type]
+        )
+    # The library counts each block before it writes it.
+    tick()
 
 
-class _Plain(http.client.HTTPConnection):
-    def connect(self) -> None:
-        super().connect()
-        self.sock.settimeout(_READ_SECONDS)
+class _Blocks:
+    """Stand in for the progress bar that ``http_get`` updates after each block."""
+
+    def __init__(self, tick: Callable[[], None], **_: Any) -> None:
+        self._tick = tick
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the display to the caller."""
+
+    def update(self, _: float) -> None:
+        self._tick()
 
 
-class _Secure(http.client.HTTPSConnection):
-    def connect(self) -> None:
-        super().connect()
-        self.sock.settimeout(_READ_SECONDS)
+def _probe(url: str) -> int | None:
+    """Ask for the file's size, and give up after a few seconds."""
+    from huggingface_hub import get_hf_file_metadata
 
+    answers: queue.SimpleQueue[int | Exception | None] = queue.SimpleQueue()
 
-class _PlainHandler(urllib.request.HTTPHandler):
-    def http_open(self, request: urllib.request.Request) -> Any:
-        return self.do_open(_Plain, request)
+    def ask() -> None:
+        try:
+            answers.put(get_hf_file_metadata(url, timeout=_CONNECT_SECONDS).size)
+        except Exception as error:  # noqa: BLE001 - raised in the caller's thread
+            answers.put(error)
 
-
-class _SecureHandler(urllib.request.HTTPSHandler):
-    def https_open(self, request: urllib.request.Request) -> Any:
-        return self.do_open(_Secure, request)
-
-
-def _reason(error: Exception) -> str:
-    cause = error.reason if isinstance(error, urllib.error.URLError) else error
-    return str(cause) or type(cause).__name__
+    # A daemon: a name server that does not answer must not delay the interpreter's exit.
+    threading.Thread(target=ask, name="antiphon-hub-probe", daemon=True).start()
+    try:
+        answer = answers.get(timeout=_PROBE_SECONDS)
+    except queue.Empty:
+        raise TimeoutError(f"no answer within {_PROBE_SECONDS:g} s") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _failed(reason: str) -> ModelTransportError:

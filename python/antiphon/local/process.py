@@ -1,4 +1,4 @@
-"""The parent's side of the child process: start it, wait until it serves, end it."""
+"""The parent's side of the child process: start it, wait until it is ready, stop it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from antiphon.errors import ModelTransportError, ValidationError
+from antiphon.errors import ModelTransportError
+from antiphon.local.extra import extra_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ServerProcess", "runtime_missing"]
+__all__ = ["ServerProcess"]
 
 _WORKER = Path(__file__).with_name("worker.py")
 _LOG_LINES = 40
@@ -30,11 +31,11 @@ _POLL = 0.1
 
 
 class ServerProcess:
-    """One running child.
+    """A child process that runs the model.
 
     Args:
-        settings: what ``worker.py`` reads; sent through a pipe, never through
-            arguments or environment, where other users could read the key.
+        settings: the input of ``worker.py``; sent through a pipe, because other users could
+            read the key in arguments or the environment.
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -62,20 +63,20 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the child."""
+        """The process id of the child."""
         return self._child.pid
 
     @property
     def alive(self) -> bool:
-        """Whether the child runs, as seen by the process that started it."""
+        """Whether the child runs; false in a fork of the process that started it."""
         return os.getpid() == self._owner and self._child.poll() is None
 
     def log(self) -> str:
-        """The last lines that the child printed, without the key."""
+        """Return the last lines that the child printed, without the key."""
         return "\n".join(list(self._log)).replace(self._secret, "***")
 
     def wait_ready(self, seconds: float) -> str:
-        """Waits until the model is loaded and healthy.
+        """Wait until the model is loaded and healthy.
 
         Returns:
             The address, for instance ``http://127.0.0.1:41234``.
@@ -88,7 +89,7 @@ class ServerProcess:
         deadline = time.monotonic() + seconds
         answer = self._answer(deadline, seconds)
         if "missing" in answer:
-            raise runtime_missing(answer["missing"])
+            raise extra_missing("xllamacpp", answer["missing"])
         address = answer["address"]
         while not _healthy(address):
             self._check(deadline, seconds)
@@ -96,7 +97,7 @@ class ServerProcess:
         return address
 
     def stop(self) -> None:
-        """Ends the child; does nothing in a fork, whose child it is not."""
+        """Stop the child; does nothing in a fork of the process that started it."""
         if os.getpid() != self._owner:
             return
         self._child.terminate()
@@ -119,7 +120,7 @@ class ServerProcess:
             pipe.write(json.dumps(settings).encode() + b"\n")
             pipe.flush()
         except BrokenPipeError:
-            # The child is gone; waiting for its answer tells why.
+            # The child has exited; waiting for its answer raises the reason.
             return
 
     def _answer(self, deadline: float, seconds: float) -> dict[str, str]:
@@ -147,37 +148,27 @@ class ServerProcess:
             )
 
     def _failed(self) -> ModelTransportError:
-        # The end of its output comes before the end of the child, by a hair.
+        # Its output may end a moment before the child does.
         status = self._child.wait()
         self._readers[1].join(_STOP_SECONDS)
         return ModelTransportError(
             f"the local model's process ended with status {status}: {self._last_line()}",
             code="local_server_failed",
             details={"status": status, "log": self.log()},
-            hint="the file may be damaged, of a kind this xllamacpp cannot run, or too large"
-            " for the memory; `details['log']` has the last lines it printed",
+            hint="the file may be damaged, not supported by this xllamacpp, or larger than the"
+            " memory; `details['log']` has its last lines",
         )
 
     def _last_line(self) -> str:
         lines = [line for line in self.log().splitlines() if line.strip()]
-        return lines[-1] if lines else "it printed nothing"
+        return lines[-1] if lines else "no output"
 
     def _keep(self, line: bytes) -> None:
         self._log.append(line.decode("utf-8", errors="replace").rstrip()[:_LINE_CHARS])
 
 
-def runtime_missing(reason: str) -> ValidationError:
-    """The error for an environment without the package that runs models."""
-    return ValidationError(
-        f"the package that runs local models is not installed: {reason}",
-        code="local_runtime_missing",
-        details={"package": "xllamacpp"},
-        hint='run `pip install "antiphon[local]"`',
-    )
-
-
 def _read_along(stream: IO[bytes] | None, take: Callable[[bytes], object]) -> threading.Thread:
-    """Hands each line of ``stream`` to ``take``, and at the end an empty one."""
+    """Pass each line of ``stream`` to ``take``, then an empty one."""
 
     def read() -> None:
         if stream is not None:
@@ -206,5 +197,5 @@ def _close(stream: IO[bytes]) -> None:
     try:
         stream.close()
     except BrokenPipeError:
-        # Settings that a dead child never read.
+        # The child exited before it had read its settings.
         return

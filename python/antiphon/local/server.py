@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import secrets
 import threading
 import weakref
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 from antiphon.errors import ValidationError
 from antiphon.local.cores import worker_threads
-from antiphon.local.process import ServerProcess, runtime_missing
+from antiphon.local.extra import require_extra
+from antiphon.local.process import ServerProcess
 from antiphon.local.weights import Weights, locate
 
 if TYPE_CHECKING:
@@ -30,15 +30,15 @@ _KEY_BYTES = 32
 
 
 class LocalServer:
-    """A model that runs in a child process; made by :func:`serve` and :func:`shared`.
+    """A model in a child process; created by :func:`serve` and :func:`shared`.
 
-    It serves until :meth:`close`, the end of a ``with`` block, until nothing refers to
-    it any more, or until this process ends, however that happens.
+    The child stops with :meth:`close`, at the end of a ``with`` block, when the object is
+    garbage-collected, and when this process ends for any reason.
 
     Attributes:
-        base_url: OpenAI-compatible address, ending in ``/v1``; on 127.0.0.1.
+        base_url: OpenAI-compatible URL on 127.0.0.1, ending in ``/v1``.
         api_key: the random key that every request needs as ``Authorization: Bearer``.
-        model: the name the server answers to.
+        model: the model name in requests.
         path: the model file.
     """
 
@@ -54,20 +54,20 @@ class LocalServer:
 
     @property
     def pid(self) -> int:
-        """Process id of the child."""
+        """The process id of the child."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether the child still runs; false in a fork of the process that started it."""
+        """Whether the child runs; false in a fork of the process that started it."""
         return self._stop.alive and self._process.alive
 
     def log(self) -> str:
-        """The last lines that the child printed (warnings and errors only)."""
+        """Return the last lines that the child printed (warnings and errors only)."""
         return self._process.log()
 
     def close(self) -> None:
-        """Ends the child and frees its memory; further calls do nothing."""
+        """Stop the child and free its memory; further calls do nothing."""
         self._stop()
 
     def __enter__(self) -> Self:
@@ -84,12 +84,12 @@ class LocalServer:
         self.close()
 
     def __repr__(self) -> str:
-        """Says everything but the key."""
+        """Describes the server without its key."""
         state = "alive" if self.alive else "closed"
         return f"<LocalServer {self.model} at {self.base_url}, {state}>"
 
     def __reduce__(self) -> str:
-        """Refuses: a pickle would carry the key."""
+        """Refuses pickling, which would expose the key."""
         raise TypeError("a LocalServer cannot be pickled")
 
 
@@ -102,16 +102,16 @@ def serve(
     load_timeout: float = 180.0,
     progress: Report | None = None,
 ) -> LocalServer:
-    """Starts a local model; fetches it first when it is not in the cache.
+    """Start a local model; download it first if it is not in the cache.
 
     Args:
         model: as for :func:`ensure`. Default: ``qwen2.5-coder:1.5b``.
-        threads: threads that compute. Default: ``ANTIPHON_LOCAL_THREADS``, else one less than
-            the cores, at least 1. On a busy machine 1 is by far the fastest.
-        context: tokens that one request may hold, prompt and answer together.
-        parallel: requests answered at once; each takes memory for ``context`` tokens
-            (about 0.2 GB with the defaults), further ones wait.
-        load_timeout: seconds that loading may take.
+        threads: compute threads. Default: ``ANTIPHON_LOCAL_THREADS``, else one less than the
+            cores, at least 1. On a busy machine 1 is by far the fastest.
+        context: most tokens of one request, prompt and answer together.
+        parallel: concurrent requests; each takes memory for ``context`` tokens (about 0.2 GB
+            with the defaults). Further requests wait.
+        load_timeout: most seconds for loading.
         progress: as for :func:`ensure`.
 
     Raises:
@@ -125,8 +125,7 @@ def serve(
         ...     print(server.base_url)
         http://127.0.0.1:40123/v1
     """
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise runtime_missing("xllamacpp")
+    require_extra("xllamacpp")
     options = _Options(worker_threads(threads), context, parallel)
     weights = locate(model, progress=progress)
     return _start(weights, options, load_timeout)
@@ -141,12 +140,11 @@ def shared(
     load_timeout: float = 180.0,
     progress: Report | None = None,
 ) -> LocalServer:
-    """As :func:`serve`, but the same model and settings share one child in this process.
+    """Start a local model as :func:`serve` does; equal calls share one child per process.
 
-    The child stays until the process ends. One that died or was closed is replaced.
+    The child runs until the process ends. A child that died or was closed is replaced.
     """
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise runtime_missing("xllamacpp")
+    require_extra("xllamacpp")
     options = _Options(worker_threads(threads), context, parallel)
     weights = locate(model, progress=progress)
     with _sharing:

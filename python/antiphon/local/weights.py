@@ -1,8 +1,9 @@
-"""Which file to run: a path of the user's, or a model of the catalogue."""
+"""The model file to run: a user's own, or a model of the catalogue."""
 
 from __future__ import annotations
 
 import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ from antiphon.errors import ValidationError
 from antiphon.local.cache import Cache
 from antiphon.local.catalog import CatalogModel, named, of_size
 from antiphon.local.fetch import fetch
-from antiphon.local.gguf import require_gguf
 from antiphon.local.progress import silent
 
 if TYPE_CHECKING:
@@ -19,15 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Weights", "cached", "ensure", "locate"]
 
+_HEADER = struct.Struct("<4sIQQ")
+"""Magic, version, number of tensors, number of metadata entries."""
+
+_VERSIONS = (2, 3)
+_MOST_ENTRIES = 10_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model file that is there.
+    """A model file on disk.
 
     Attributes:
         name: the catalogue name, or the stem of a user's file.
         path: the file.
-        entry: the entry of the catalogue that it is; none for other files.
+        entry: its entry in the catalogue; ``None`` for other files.
     """
 
     name: str
@@ -36,21 +42,21 @@ class Weights:
 
 
 def ensure(model: str | os.PathLike[str] | None = None, *, progress: Report | None = None) -> Path:
-    """Makes sure that a model is on disk and whole, and says where.
+    """Return the file of a model; download and verify it if necessary.
 
     Args:
-        model: a catalogue name or alias, or the path of a .gguf file. Default: the
-            catalogue's first, ``qwen2.5-coder:1.5b`` (1.1 GB). A user's file is not
-            hashed, only its header is looked at.
-        progress: called often while bytes are fetched or verified, for instance a
-            :class:`ProgressBar`. Default: nothing is shown.
+        model: a catalogue name or alias, or the path of a .gguf file. Default: the first of the
+            catalogue, ``qwen2.5-coder:1.5b`` (1.1 GB). Of a user's own file only the header is
+            checked.
+        progress: called often during download and verification, for instance a
+            :class:`ProgressBar`. Default: no display.
 
     Returns:
         The path of the file.
 
     Raises:
         ValidationError: ``local_model_unknown``, ``local_model_missing``,
-            ``local_model_format``, ``local_cache_unusable``.
+            ``local_model_format``, ``local_cache_unusable``, ``local_runtime_missing``.
         ModelTransportError: ``local_model_unavailable``, ``local_model_corrupt``,
             ``local_disk_full``.
 
@@ -65,17 +71,17 @@ def ensure(model: str | os.PathLike[str] | None = None, *, progress: Report | No
 def locate(
     model: str | os.PathLike[str] | None = None, *, progress: Report | None = None
 ) -> Weights:
-    """As :func:`ensure`, with the catalogue's knowledge of the file."""
+    """Return the file as :func:`ensure` does, with its catalogue entry."""
     if model is not None and _is_path(model):
         path = Path(model).expanduser().absolute()
-        require_gguf(path)
+        _require_gguf(path)
         return Weights(path.stem, path, of_size(path.stat().st_size))
     entry = named(model if isinstance(model, str) else None)
     return Weights(entry.name, fetch(entry, report=progress or silent), entry)
 
 
 def cached(model: str | None = None) -> Path | None:
-    """The file of a catalogue model when it is in the cache; its hash is not checked.
+    """Return the cached file of a catalogue model, if any; its hash is not checked.
 
     Raises:
         ValidationError: ``local_model_unknown``.
@@ -95,3 +101,42 @@ def _is_path(model: str | os.PathLike[str]) -> bool:
         )
     separators = tuple(filter(None, (os.sep, os.altsep, "/")))
     return model.lower().endswith(".gguf") or any(one in model for one in separators)
+
+
+def _require_gguf(path: Path) -> None:
+    """Check that the file at ``path`` has the header of a GGUF model."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEADER.size)
+    except OSError as error:
+        raise ValidationError(
+            f"the model file cannot be read ({_reason(error)}): {path}",
+            code="local_model_missing",
+            details={"path": str(path)},
+            hint="check the path, or name a model of the catalogue, which is downloaded",
+        ) from error
+    fault = _fault(head)
+    if fault is not None:
+        raise ValidationError(
+            f"the model file is not a GGUF model ({fault}): {path}",
+            code="local_model_format",
+            details={"path": str(path), "fault": fault},
+            hint="only .gguf files can be run; other formats must be converted first",
+        )
+
+
+def _fault(head: bytes) -> str | None:
+    if len(head) < _HEADER.size:
+        return f"it ends after {len(head)} bytes"
+    magic, version, tensors, entries = _HEADER.unpack(head)
+    if magic != b"GGUF":
+        return "it does not start with `GGUF`"
+    if version not in _VERSIONS:
+        return f"version {version} is not supported"
+    if not 0 < tensors < _MOST_ENTRIES or not 0 < entries < _MOST_ENTRIES:
+        return "its header is damaged"
+    return None
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

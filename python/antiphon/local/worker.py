@@ -1,9 +1,8 @@
-"""The child process that holds the model; run as a script, never imported.
+"""The child process that runs the model; a script, never imported.
 
-It reads one line of JSON settings from standard input, answers one line of JSON
-on standard output, and serves until standard input ends or its parent is gone.
-Only the standard library and ``xllamacpp`` are imported, so that starting it does
-not import antiphon again.
+It reads one line of JSON settings from standard input, writes one line of JSON to standard
+output, and serves until standard input ends or its parent has exited. It imports only the
+standard library and ``xllamacpp``, so that starting it does not import antiphon again.
 
 The parent is watched in two ways. Standard input ends when the parent dies, unless
 a fork of the parent still holds the pipe; then the changed parent id tells.
@@ -32,7 +31,7 @@ _WARNINGS = 2
 
 
 def main() -> NoReturn:
-    """Loads the model, says where it listens, and stays."""
+    """Load the model, report its address, and serve."""
     # Ctrl-C at a terminal is for the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = _claim_stdout()
@@ -50,7 +49,7 @@ def main() -> NoReturn:
 
 
 def _claim_stdout() -> int:
-    """Keeps the answer channel private: whatever the library prints goes to the log."""
+    """Keep the answer channel private: what the library prints goes to the log."""
     answers = os.dup(1)
     os.dup2(2, 1)
     return answers
@@ -99,7 +98,7 @@ def _params(library: Any, settings: dict[str, Any]) -> Any:
     params.cpuparams_batch.n_threads = settings["threads"]
     params.cache_ram_mib = _PROMPT_CACHE_MIB
     params.use_jinja = True
-    # Small models answer best without chance; a request that names a temperature has its own.
+    # Small models answer best without sampling; a request's own temperature overrides it.
     params.sampling.temp = 0.0
     if settings["template"] is not None:
         params.chat_template = settings["template"]
@@ -114,7 +113,7 @@ def _answer(channel: int, value: dict[str, str]) -> None:
 if __name__ == "__main__":
     try:
         main()
-    except BaseException:  # noqa: BLE001 - told, then left without the library's own clean-up
+    except BaseException:  # noqa: BLE001 - printed, then left without the library's own clean-up
         traceback.print_exc()
         # Ordinary shutdown freezes the watcher first and may then wait for busy threads for ever.
         os._exit(1)

@@ -1,4 +1,4 @@
-"""A lock on a file that the operating system frees when its holder dies."""
+"""An exclusive file lock that the operating system releases when its holder dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def try_lock(file: IO[bytes]) -> bool:
-        """Locks ``file`` until it is closed; false when another opening of it holds the lock."""
+        """Lock ``file`` until it is closed; ``False`` if another open file holds the lock."""
         file.seek(0)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -23,7 +23,7 @@ else:
     import fcntl
 
     def try_lock(file: IO[bytes]) -> bool:
-        """Locks ``file`` until it is closed; false when another opening of it holds the lock."""
+        """Lock ``file`` until it is closed; ``False`` if another open file holds the lock."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
