@@ -22,13 +22,8 @@ from antiphon.errors import (
     ToolError,
     from_fault,
 )
-from antiphon.graph._errors import (
-    BY_CODE,
-    GraphBubbleUp,
-    GraphInterrupt,
-    GraphRecursionError,
-    NodeTimeoutError,
-)
+from antiphon.graph import GraphBubbleUp, GraphInterrupt, GraphRecursionError, NodeTimeoutError
+from antiphon.graph._errors import BY_CODE
 
 FAULT: FaultRecord = {
     "category": "model_transport",

@@ -21,12 +21,12 @@ from typing import (
 import pydantic
 import pytest
 
-from antiphon._antiphon import Values
 from antiphon.checkpoint import MemorySaver, _registry, register
 from antiphon.checkpoint._hints import types_in
-from antiphon.checkpoint._registry import Registry, registry_for
+from antiphon.checkpoint._registry import registry_for
 from antiphon.errors import StateError, ValidationError
 from antiphon.graph import START, StateGraph
+from support.stored_values import Registry, Values
 
 T = TypeVar("T")
 

@@ -15,17 +15,8 @@ from pandas.testing import assert_frame_equal, assert_index_equal, assert_series
 from polars.testing import assert_frame_equal as assert_same_frame
 from polars.testing import assert_series_equal as assert_same_series
 
-from antiphon._antiphon import Values
-from antiphon.checkpoint._registry import Registry
 from antiphon.errors import StateError
-
-VALUES = Values(Registry())
-
-
-def again(value: Any) -> Any:
-    made = VALUES.unpack(VALUES.pack(value))
-    assert type(made) is type(value)
-    return made
+from support.stored_values import VALUES, restored
 
 
 @pytest.mark.parametrize(
@@ -48,7 +39,7 @@ def again(value: Any) -> Any:
     ids=lambda array: f"{array.dtype.str}{list(array.shape)}",
 )
 def test_an_array_comes_back_as_it_was(array: np.ndarray[Any, Any]) -> None:
-    made = again(array)
+    made = restored(array)
     np.testing.assert_array_equal(made, array, strict=True)
     assert made.dtype.str == array.dtype.str
     assert made.flags.writeable
@@ -61,8 +52,8 @@ def test_an_array_comes_back_as_it_was(array: np.ndarray[Any, Any]) -> None:
     "scalar", [np.float64(1.5), np.int8(-1), np.bool_(True), np.str_("a"), np.datetime64("2026-01")]
 )
 def test_a_scalar_of_numpy_stays_one(scalar: Any) -> None:
-    assert again(scalar) == scalar
-    assert again({"x": [scalar]}) == {"x": [scalar]}
+    assert restored(scalar) == scalar
+    assert restored({"x": [scalar]}) == {"x": [scalar]}
 
 
 class Matrix(np.ndarray[Any, Any]):
@@ -124,7 +115,7 @@ def cells() -> pd.DataFrame:
 )
 def test_a_frame_of_pandas_comes_back_as_it_was(frame: pd.DataFrame) -> None:
     frame.attrs["source"] = "here"
-    made = again(frame)
+    made = restored(frame)
     assert_frame_equal(made, frame, check_freq=True, check_column_type=True)
     assert made.attrs == {"source": "here"}
     for place, dtype in enumerate(frame.dtypes):
@@ -135,22 +126,22 @@ def test_a_frame_of_pandas_comes_back_as_it_was(frame: pd.DataFrame) -> None:
 
 def test_series_indexes_and_scalars_of_pandas_come_back() -> None:
     series = pd.Series(["a", "b"], index=pd.RangeIndex(2, 6, 2, name="i"), name="s")
-    assert_series_equal(again(series), series)
+    assert_series_equal(restored(series), series)
     index = pd.CategoricalIndex(["a", "b"], name="c")
-    assert_index_equal(again(index), index)
+    assert_index_equal(restored(index), index)
     for value in (
         pd.Timestamp("2026-03-29 02:30:00.000000001"),
         pd.Timestamp("2026-10-25 00:30", tz="UTC").tz_convert("Europe/Paris"),
         pd.Timedelta(5, "ns"),
     ):
-        assert again(value) == value
-        assert repr(again(value)) == repr(value)
-    assert again(pd.NaT) is pd.NaT
-    assert again(pd.NA) is pd.NA
+        assert restored(value) == value
+        assert repr(restored(value)) == repr(value)
+    assert restored(pd.NaT) is pd.NaT
+    assert restored(pd.NA) is pd.NA
 
 
 def test_a_frame_that_came_back_can_be_changed() -> None:
-    made = again(cells())
+    made = restored(cells())
     made.loc[0, "numbers"] = 7
     assert made["numbers"].tolist() == [7, 2, 3]
 
@@ -179,9 +170,9 @@ def test_tables_of_polars_come_back_as_they_were() -> None:
             "d": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
         }
     ).with_columns(pl.datetime(2026, 1, 1, time_zone="Europe/Paris").alias("e"))
-    assert_same_frame(again(frame), frame)
-    assert_same_series(again(frame["b"]), frame["b"])
-    assert again(pl.DataFrame()).shape == (0, 0)
+    assert_same_frame(restored(frame), frame)
+    assert_same_series(restored(frame["b"]), frame["b"])
+    assert restored(pl.DataFrame()).shape == (0, 0)
     with pytest.raises(StateError, match="a column of objects"):
         VALUES.pack(pl.DataFrame({"o": [object()]}))
 
@@ -190,11 +181,11 @@ def test_tables_of_arrow_come_back_as_they_were() -> None:
     table = pa.table(
         {"a": pa.chunked_array([[1, 2], [None]]), "b": [[1], None, []]}
     ).replace_schema_metadata({"k": "v"})
-    made = again(table)
+    made = restored(table)
     assert made.equals(table, check_metadata=True)
     assert made.column("a").num_chunks == 2
     batch = pa.record_batch({"x": pa.array(["a", None]).dictionary_encode()})
-    assert again(batch).equals(batch)
+    assert restored(batch).equals(batch)
 
 
 @pytest.mark.parametrize("table", [cells(), pl.DataFrame({"a": [1]}), pa.table({"a": [1]})])

@@ -26,22 +26,12 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from antiphon._antiphon import Command, Overwrite, Send, Values
 from antiphon.checkpoint import StoredException
-from antiphon.checkpoint._registry import Registry
 from antiphon.errors import StateError, ToolError
-from antiphon.graph import GraphRecursionError
+from antiphon.graph import Command, GraphRecursionError, Overwrite, Send
 from antiphon.graph import RemoveMessage as OurRemoveMessage
 from antiphon.result import Question, Usage
-
-VALUES = Values(Registry())
-
-
-def again(value: Any) -> Any:
-    made = VALUES.unpack(VALUES.pack(value))
-    assert type(made) is type(value)
-    return made
-
+from support.stored_values import VALUES, Registry, Values, restored
 
 zones = (
     st.none()
@@ -72,7 +62,7 @@ data: st.SearchStrategy[Any] = (
 
 @given(data)
 def test_data_of_the_standard_library_comes_back_as_it_was(value: Any) -> None:
-    made = again(value)
+    made = restored(value)
     assert made == value
     assert repr(made) == repr(value)
     assert getattr(made, "fold", 0) == getattr(value, "fold", 0)
@@ -112,7 +102,7 @@ def test_data_of_the_standard_library_comes_back_as_it_was(value: Any) -> None:
     ids=repr,
 )
 def test_a_value_comes_back_as_it_was(value: Any) -> None:
-    made = again(value)
+    made = restored(value)
     assert repr(made) == repr(value)
     if not isinstance(value, Overwrite):
         assert made == value or value != value  # noqa: PLR0124  # a NaN
@@ -122,7 +112,7 @@ def test_a_command_comes_back_with_all_it_says() -> None:
     command: Command[Any] = Command(
         graph=Command.PARENT, update={"a": 1}, resume=2, goto=[Send("b", 3)], only=True, end=True
     )
-    made = again(command)
+    made = restored(command)
     for name in ("graph", "update", "resume", "goto", "only", "end"):
         assert getattr(made, name) == getattr(command, name)
 
@@ -145,7 +135,7 @@ messages: list[BaseMessage] = [
 
 @pytest.mark.parametrize("message", messages, ids=lambda message: type(message).__name__)
 def test_messages_of_langchain_come_back_whole(message: BaseMessage) -> None:
-    made = again(message)
+    made = restored(message)
     assert made == message
     assert made.model_dump() == message.model_dump()
     assert made.model_fields_set == message.model_fields_set
@@ -157,22 +147,22 @@ def test_a_message_takes_hardly_more_than_its_text() -> None:
 
 def test_a_document_of_langchain_comes_back() -> None:
     document = Document("text", metadata={"page": 3})
-    assert again(document) == document
+    assert restored(document) == document
 
 
 def test_exceptions_of_python_come_back_as_they_were() -> None:
     error = FileNotFoundError(2, "no such file", "/x")
     error.add_note("a note")
-    made = again(error)
+    made = restored(error)
     assert (made.args, made.filename, made.__notes__) == (error.args, "/x", ["a note"])
-    group = again(ExceptionGroup("two", [ValueError(1), KeyError("k")]))
+    group = restored(ExceptionGroup("two", [ValueError(1), KeyError("k")]))
     assert [repr(part) for part in group.exceptions] == ["ValueError(1)", "KeyError('k')"]
 
 
 def test_exceptions_of_antiphon_come_back_with_code_and_details() -> None:
-    made = again(ToolError("no", code="city_unknown", details={"city": "x"}, hint="ask again"))
+    made = restored(ToolError("no", code="city_unknown", details={"city": "x"}, hint="ask again"))
     assert (made.code, made.details, made.hint) == ("city_unknown", {"city": "x"}, "ask again")
-    assert again(GraphRecursionError("far")).code == "graph_recursion_limit"
+    assert restored(GraphRecursionError("far")).code == "graph_recursion_limit"
 
 
 class OutOfStock(Exception):
@@ -186,7 +176,7 @@ def test_an_exception_that_is_not_registered_comes_back_as_data() -> None:
     assert type(made) is StoredException
     assert made.message == "only 2 of tea"
     assert made.type == f"{__name__}.OutOfStock"
-    assert again(made).args == made.args
+    assert restored(made).args == made.args
 
 
 def test_an_exception_that_is_registered_comes_back_as_itself() -> None:

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon._antiphon import Values
-from antiphon.checkpoint._registry import Registry
 from antiphon.errors import StateError
+from support.stored_values import VALUES, restored
 
-VALUES = Values(Registry())
 DEEPEST = 200
 
 hashable = st.recursive(
@@ -45,10 +43,6 @@ values = st.recursive(
 )
 
 
-def again(value: Any) -> Any:
-    return VALUES.unpack(VALUES.pack(value))
-
-
 def shape(value: Any) -> Any:
     """A value with the type of everything in it: 1, 1.0 and True differ, as do 0.0 and -0.0."""
     kind = type(value)
@@ -65,7 +59,7 @@ def shape(value: Any) -> Any:
 
 @given(values)
 def test_a_value_comes_back_as_it_was(value: object) -> None:
-    assert shape(again(value)) == shape(value)
+    assert shape(restored(value)) == shape(value)
 
 
 @pytest.mark.parametrize(
@@ -73,25 +67,25 @@ def test_a_value_comes_back_as_it_was(value: object) -> None:
     [0, -1, 2**31, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64 - 1, 2**64, -(2**64), 2**5000],
 )
 def test_whole_numbers_of_any_size_come_back(number: int) -> None:
-    assert again(number) == number
+    assert restored(number) == number
 
 
 @pytest.mark.parametrize("size", [0, 254, 255, 256, 65_535, 65_536, 100_000])
 def test_containers_of_any_size_come_back(size: int) -> None:
     for kind in (list, tuple, set, frozenset):
-        assert again(kind(range(size))) == kind(range(size))
-    assert again(dict.fromkeys(range(size))) == dict.fromkeys(range(size))
-    assert again("x" * size) == "x" * size
-    assert again(b"x" * size) == b"x" * size
+        assert restored(kind(range(size))) == kind(range(size))
+    assert restored(dict.fromkeys(range(size))) == dict.fromkeys(range(size))
+    assert restored("x" * size) == "x" * size
+    assert restored(b"x" * size) == b"x" * size
 
 
 def test_text_with_lone_surrogates_is_kept_also_as_a_key() -> None:
-    assert again({"\ud800": "a\udfff"}) == {"\ud800": "a\udfff"}
+    assert restored({"\ud800": "a\udfff"}) == {"\ud800": "a\udfff"}
 
 
 def test_a_dict_keeps_its_order() -> None:
-    assert list(again({"b": 1, "a": 2})) == ["b", "a"]
-    assert list(again({2: 1, "a": 2, (): 3})) == [2, "a", ()]
+    assert list(restored({"b": 1, "a": 2})) == ["b", "a"]
+    assert list(restored({2: 1, "a": 2, (): 3})) == [2, "a", ()]
 
 
 class Text(str):
@@ -139,11 +133,11 @@ def nested(depth: int) -> list[Any]:
 
 
 def test_depth_has_a_limit_and_what_is_written_can_be_read() -> None:
-    assert again(nested(DEEPEST)) == nested(DEEPEST)
+    assert restored(nested(DEEPEST)) == nested(DEEPEST)
     deep: Any = ()
     for level in range(DEEPEST - 1):
         deep = (deep,) if level % 2 else {1: deep}
-    assert again(deep) == deep
+    assert restored(deep) == deep
     with pytest.raises(StateError, match="more levels than: 200"):
         VALUES.pack(nested(DEEPEST + 1))
 
@@ -256,4 +250,4 @@ def test_what_no_value_packs_to_is_refused(data: bytes) -> None:
 def test_keys_of_maps_may_be_long_and_alike() -> None:
     names = [f"{first}{'k' * length}" for first in "abcABC" for length in (0, 1, 39, 40, 41, 200)]
     value = [dict.fromkeys(names, 1) for _ in range(3)]
-    assert again(value) == value
+    assert restored(value) == value

@@ -14,7 +14,7 @@ from house import (
     test_names,
     test_prompts,
     test_sizes,
-    test_variants,
+    test_tests,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _LONG = "def f():\n" + "    x = 1\n" * 60
 _DEEP = "def f():\n if a:\n  for b in c:\n   while d:\n    with e:\n     if g:\n      pass\n"
 _WIDE = "class A:\n    def f(self, a, b, c, d, e, f): ...\n"
-_EVENT = "pub enum EventKind {\n    /// Began.\n    RunStarted,\n}\n"
 _SYSTEM = "from antiphon._antiphon import Engine\n"
 
 CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
@@ -56,7 +55,7 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_errors.undocumented, "python/antiphon/a.py", "ToolError('', code='x')", 1, "errors/x.md"),
     (test_errors.orphaned, "docs/errors/gone.md", "# gone", 1, "gone"),
     (test_prompts.unloaded, "src/systems/prompts/critic.md", "You judge.", 1, "critic.md"),
-    (test_variants.untested, "src/core/src/event.rs", _EVENT, 3, "EventKind::RunStarted"),
+    (test_tests.private_imports, "tests/a/test_a.py", "from antiphon import _a", 1, "antiphon._a"),
 ]
 
 

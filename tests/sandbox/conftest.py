@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from antiphon.sandbox import Sandbox
-from antiphon.sandbox._engines import ENGINES, probe
+from support.engines import ENGINES, probe
 
 Boxes = Callable[..., Sandbox]
 

@@ -15,8 +15,8 @@ import pytest
 from antiphon import ToolCall, ToolContext, tool
 from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox, SandboxPause, SandboxResult
-from antiphon.sandbox._engines import probe
 from antiphon.sandbox._monty.seal import opened, sealed
+from support.engines import needs
 
 Boxes = Callable[..., Sandbox]
 KEY = b"a key of the tests' own"
@@ -30,9 +30,7 @@ for n in (70, 100, 30):
 said
 """
 
-needs_monty = pytest.mark.skipif(
-    not probe("monty")["ok"], reason="the extra `monty` is not installed"
-)
+needs_monty = needs("monty")
 
 
 def small(call: ToolCall) -> bool | str:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from antiphon.sandbox import Limits, Sandbox, SandboxTable
-from antiphon.sandbox._engines import ENGINES, probe
+from support.engines import ENGINES, probe
 
 PACKAGES = ["numpy", "pandas"]
 PATIENT = Limits(wall=60)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from antiphon.sandbox import Limits, Sandbox
-from antiphon.sandbox._engines import probe
+from support.engines import needs
 from support.processes import descendants
 
 pytestmark = [
-    pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine"),
+    needs("process"),
     pytest.mark.filterwarnings("ignore:code runs in a sandbox without"),
 ]
 

@@ -18,12 +18,12 @@ from antiphon.errors import ValidationError, WorkerCrashed
 from antiphon.sandbox import Opaque, Sandbox, SandboxResult, SandboxTable
 from antiphon.sandbox._calls import CallFailed
 from antiphon.sandbox._decode import decode_value, sound_table
-from antiphon.sandbox._engines import probe
 from antiphon.sandbox._functions import HostFunctions
 from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._trouble import sandbox_error
 from antiphon.tools import Tool, ToolCall
 from sandbox.streams import shared_name, without_columns
+from support.engines import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +198,7 @@ def test_honest_text_is_shown_as_it_is() -> None:
 # Snapshots.
 
 
-@pytest.mark.skipif(not probe("monty")["ok"], reason="monty is not installed")
+@needs("monty")
 @pytest.mark.parametrize("data", [None, "text", 5, b"", b"antiphon pause 1\n", b"x" * 100])
 def test_whatever_is_no_snapshot_is_refused_as_such(data: Any) -> None:
     with (

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from antiphon.sandbox._engines import probe
+from support.engines import needs
 from support.torture import rounds
 
 _BESIDE = Path(sys.prefix) / "beside"
@@ -38,7 +38,7 @@ with Sandbox("process", packages=packages, limits=Limits(wall=60, **limits)) as 
 
 pytestmark = [
     pytest.mark.network,
-    pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine"),
+    needs("process"),
 ]
 
 

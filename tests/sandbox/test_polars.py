@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from antiphon.sandbox import Limits, Sandbox
-from antiphon.sandbox._engines import probe
+from support.engines import needs
 
-pytestmark = pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine")
+pytestmark = needs("process")
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from antiphon.errors import (
     ValidationError,
 )
 from antiphon.sandbox import Limits, Sandbox
-from antiphon.sandbox._engines import ENGINES, probe
+from support.engines import ENGINES, probe
 
 Boxes = Callable[..., Sandbox]
 

@@ -11,8 +11,8 @@ from antiphon import Agent, Orchestrator
 from antiphon.errors import GuestError, ValidationError
 from antiphon.models import scripted
 from antiphon.sandbox import Limits, Sandbox, compute
-from antiphon.sandbox._engines import ENGINES, probe
 from antiphon.systems import Computation
+from support.engines import ENGINES, probe
 
 
 @pytest.fixture(params=[name for name in ENGINES if name != "subprocess"])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.sandbox._engines import probe
+from support.engines import probe
 from support.torture import rounds
 
 HOST = Path(__file__).with_name("hostile_host.py")

@@ -8,19 +8,17 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Limits, Sandbox
-from antiphon.sandbox._engines import probe
 from sandbox.test_frozen import FORGED, state
+from support.engines import needs
 from support.processes import descendants
 from support.torture import rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-pytestmark = pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine")
+pytestmark = needs("process")
 
 _PATIENCE = 60
 _GOES_ON = [

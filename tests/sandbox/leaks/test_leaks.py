@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.sandbox._engines import probe
+from support.engines import probe
 
 _MANY = Path(__file__).with_name("many_runs.py")
 RUNS = int(os.environ.get("ANTIPHON_RUNS", "1000"))

@@ -9,11 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from support.engines import needs
 
-from antiphon.sandbox._engines import probe
-
-pytestmark = pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine")
+pytestmark = needs("process")
 
 _IN_CREATE = 0x100
 _PROBE = "from antiphon.sandbox._engines import probe; print(probe('process')['ok'])"

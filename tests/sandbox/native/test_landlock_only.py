@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from antiphon.sandbox._engines import probe
+from support.engines import needs
 
-pytestmark = pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine")
+pytestmark = needs("process")
 
 _REFUSED = [
     *["unshare", "--user", "--map-root-user", "sh", "-c"],

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from antiphon.sandbox import Limits, Sandbox
-from antiphon.sandbox._engines import probe
+from support.engines import needs
 from support.processes import descendants
 
-pytestmark = pytest.mark.skipif(not probe("process")["ok"], reason="no jail on this machine")
+pytestmark = needs("process")
 
 
 @pytest.fixture(scope="module")

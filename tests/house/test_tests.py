@@ -1,0 +1,73 @@
+"""Tests use what users use; those that look inside are listed, and the list only shrinks."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from house.source import ROOT, Finding, files, finding, report
+from house.test_imports import imports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+INSIDE = frozenset(
+    {
+        "tests/bench/boxed.py",
+        "tests/bench/rows/sandbox.py",
+        "tests/checkpoint/test_cancelled_calls.py",
+        "tests/checkpoint/test_langgraph_writers.py",
+        "tests/checkpoint/test_registry.py",
+        "tests/graph/test_concurrent_questions.py",
+        "tests/graph/test_langchain_imports.py",
+        "tests/graph/test_long_node_drivers.py",
+        "tests/graph/test_long_nodes.py",
+        "tests/local/test_server.py",
+        "tests/sandbox/corpus/engines.py",
+        "tests/sandbox/guest/test_decode.py",
+        "tests/sandbox/guest/test_hostile.py",
+        "tests/sandbox/guest/test_polars.py",
+        "tests/sandbox/guest/test_sound.py",
+        "tests/sandbox/guest/test_values.py",
+        "tests/sandbox/native/test_native.py",
+        "tests/sandbox/test_approval.py",
+        "tests/sandbox/test_cells.py",
+        "tests/sandbox/test_hostile_result.py",
+        "tests/sandbox/test_monty.py",
+        "tests/sandbox/test_pause.py",
+        "tests/sandbox/test_result.py",
+        "tests/sandbox/test_settings.py",
+        "tests/sandbox/test_wasm.py",
+        "tests/schema/test_schema.py",
+        "tests/support/engines.py",
+        "tests/support/stored_values.py",
+        "tests/systems/test_local_computation.py",
+        "tests/systems/test_local_model.py",
+        "tests/test_errors.py",
+        "tests/tools/test_approved_arguments.py",
+        "tests/tools/test_docstring.py",
+        "tests/tools/test_encode.py",
+        "tests/tools/test_encode_tables.py",
+        "tests/torture/hostile_host.py",
+    }
+)
+"""Tests of a unit that has no public face: parsers, codecs, checks of what a worker sends."""
+
+
+def test_tests_import_public_names() -> None:
+    report(found for found in private_imports(ROOT) if found.path not in INSIDE)
+
+
+def test_each_test_that_may_look_inside_does() -> None:
+    used = {found.path for found in private_imports(ROOT)}
+    assert sorted(INSIDE - used) == []
+
+
+def private_imports(root: Path) -> Iterator[Finding]:
+    """Imports of our private names in tests."""
+    for path in files(root, "tests", ".py"):
+        for line, name in imports(ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
+            first, *rest = name.split(".")
+            if first == "antiphon" and any(part[:1] == "_" and part[:2] != "__" for part in rest):
+                yield finding(root, path, line, f"test what users see, import public names: {name}")
