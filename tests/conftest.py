@@ -6,6 +6,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from support.postgres import Server
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that:
 # tests that interrupt one would wait for nothing.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes is a matter of what else the machine does.
+settings.register_profile("without_deadline", deadline=None)
+settings.load_profile("without_deadline")
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,7 @@ def columns(draw: st.DrawFn) -> SandboxTable:
 @readers
 @given(table=columns())
 @example(table=column(pa.timestamp("us", "UTC"), [2**63 - 1]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_count_of_time_can_be_looked_at(reader: str, table: SandboxTable) -> None:
     assert sound_table(table.ipc)
     with alone(reader):

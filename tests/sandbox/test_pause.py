@@ -118,7 +118,7 @@ def test_a_pause_with_any_bit_changed_is_refused_before_it_is_read() -> None:
     with make() as box:
         data = paused(box).dump()
 
-        @settings(max_examples=200, deadline=None)
+        @settings(max_examples=200)
         @given(st.integers(0, len(data) * 8 - 1))
         def check(bit: int) -> None:
             changed = bytearray(data)

@@ -99,7 +99,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_VALUES)
 def test_a_value_comes_back_as_it_went(worker: Worker, value: Any) -> None:
     outcome = worker.run("value", inputs={"value": encode(value)}, want=["value"])
@@ -108,7 +108,7 @@ def test_a_value_comes_back_as_it_went(worker: Worker, value: Any) -> None:
     assert same(back, value)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.datetimes(timezones=_ZONES))
 def test_a_time_zone_comes_back_as_its_offset(value: dt.datetime) -> None:
     back = decode(encode(value))
