@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from antiphon._antiphon import RetryPolicy, Send
-    from antiphon._team.roster import END
+    from antiphon._orchestrator.context import AgentContext
+    from antiphon._orchestrator.roster import END
     from antiphon.agent import Agent
     from antiphon.budget import Budget
-    from antiphon.context import AgentContext
     from antiphon.errors import AntiphonError
     from antiphon.event import Event
     from antiphon.orchestrator import Orchestrator
@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "END": "_team.roster",
+    "END": "_orchestrator.roster",
     "Agent": "agent",
-    "AgentContext": "context",
+    "AgentContext": "_orchestrator.context",
     "AntiphonError": "errors",
     "Budget": "budget",
     "Event": "event",

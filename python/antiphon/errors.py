@@ -40,7 +40,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NotRequired, TypedDict, TypeVar
 
-from antiphon._terminal import escape_controls
+from antiphon._text import escape_controls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -340,15 +340,12 @@ class FaultRecord(TypedDict):
     details: NotRequired[Mapping[str, Any]]
 
 
-def from_fault(
-    fault: FaultRecord, by_code: Mapping[str, type[AntiphonError]] = MappingProxyType({})
-) -> AntiphonError:
+def from_fault(fault: FaultRecord) -> AntiphonError:
     """Builds the exception for a failure that the engine recorded.
 
     Args:
         fault: the record. A category that this version does not know becomes
             an `InternalError` that names it in its details.
-        by_code: narrower classes by error code; they win over the category.
 
     Returns:
         The exception, ready to raise.
@@ -359,7 +356,7 @@ def from_fault(
     """
     category, code = fault["category"], fault["code"]
     details = dict(fault.get("details") or {})
-    kind = by_code.get(code) or _BY_CODE.get(code) or BY_CATEGORY.get(category)
+    kind = _BY_CODE.get(code) or BY_CATEGORY.get(category)
     if kind is None:
         kind = InternalError
         details.setdefault("category", category)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-import os
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Model
-from antiphon._encode import encode_result
+from antiphon._json_values import encode_result
+from antiphon._model.opening import open_any
 from antiphon.budget import Budget
 from antiphon.errors import AntiphonError, ValidationError
 
@@ -16,16 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Model", "model", "scripted"]
 
-_SETTINGS = (
-    "api_key",
-    "base_url",
-    "extra_body",
-    "headers",
-    "idempotency_header",
-    "idle_timeout",
-    "max_attempts",
-    "timeout",
-)
 _REPLY = ("delay", "fault", "finish", "json", "text", "tool_calls", "usage")
 
 
@@ -68,57 +57,7 @@ def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
         >>> model([near, model("openai:gpt-5-mini", api_key="sk-not-shown")])
         Model("ollama:qwen3 | openai:gpt-5-mini")
     """
-    if not isinstance(name, str):
-        return _fallback(name, settings)
-    from antiphon._choice import is_local, open_local
-
-    for given in settings:
-        if given not in _SETTINGS:
-            near = difflib.get_close_matches(given, _SETTINGS, 1)
-            raise ValidationError(
-                f"a model has no such setting: {given}",
-                code="model_setting_invalid",
-                details={"setting": given},
-                hint=f"did you mean `{near[0]}`?" if near else f"use {', '.join(_SETTINGS)}",
-            )
-    if is_local(name):
-        return open_local(name, settings)
-    try:
-        return Model.open(name, dict(os.environ), **settings)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValidationError(
-            f"a setting of model `{name}` has a value that cannot be used: {error}",
-            code="model_setting_invalid",
-            details={"settings": sorted(settings)},
-        ) from None
-
-
-def _fallback(models: Any, settings: dict[str, Any]) -> Model:
-    if settings:
-        raise ValidationError(
-            f"settings belong to one model, and several were named: {', '.join(settings)}",
-            code="model_setting_invalid",
-            details={"settings": sorted(settings)},
-            hint='open each with its own: `model([model("openai:gpt-5-mini", timeout=20), ...])`',
-        )
-    if not isinstance(models, list | tuple) or not models:
-        raise ValidationError(
-            f"a model is opened by its name, or by a list of at least one: {models!r}",
-            code="model_invalid",
-        )
-    return Model.fallback([_named(one) for one in models])
-
-
-def _named(given: Any) -> Model:
-    if isinstance(given, Model):
-        return given
-    if isinstance(given, str):
-        return model(given)
-    raise ValidationError(
-        f"a list of models takes names and models, found: {type(given).__name__}",
-        code="model_invalid",
-        hint='for instance `model(["openai:gpt-5-mini", "ollama:qwen3"])`',
-    )
+    return open_any(name, settings)
 
 
 def scripted(

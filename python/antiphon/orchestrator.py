@@ -6,24 +6,23 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Limits, Shape, enclosing_context
+from antiphon._orchestrator.assemble import Settings, assemble
+from antiphon._orchestrator.batch import abatch, batch
+from antiphon._orchestrator.entry import entry, turn
+from antiphon._orchestrator.finish import finish, is_limit, name_agent
+from antiphon._orchestrator.resumes import Resumes
+from antiphon._orchestrator.spec import read_budget, read_count, read_retry, read_seconds
+from antiphon._orchestrator.watch import AsyncStream, Stream
 from antiphon._relay import relay_questions
-from antiphon._team.assemble import Settings, assemble
-from antiphon._team.batch import abatch, batch
-from antiphon._team.entry import entry, turn
-from antiphon._team.finish import finish, is_limit, name_agent
-from antiphon._team.home import Home, registry_of
-from antiphon._team.resumes import Resumes
-from antiphon._team.spec import read_budget, read_count, read_retry, read_seconds
-from antiphon._team.watch import AsyncStream, Stream
-from antiphon._thread import fresh_name, thread_name
+from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Command, Place, RetryPolicy, Run, Saver, Turn
+    from antiphon._diagram import Diagram
     from antiphon.budget import Budget
-    from antiphon.graph import Drawing, Durability
     from antiphon.result import Result
 
     _Start: TypeAlias = tuple[dict[str, Any] | Turn, Place | None]
@@ -114,10 +113,13 @@ class Orchestrator(Resumes):
                 name=name,
             )
         )
-        self._home = Home.of(checkpointer, durability, self._built.schemas)
+        saver = read_saver(checkpointer, durability, "team_invalid")
+        self._store = (
+            None if saver is None else ThreadStore(saver, durability, self._built.registry())
+        )
 
     @property
-    def graph(self) -> Drawing:
+    def graph(self) -> Diagram:
         """The team as a graph: it shows itself in a notebook, and draws as Mermaid text or SVG."""
         return self._built.drawn
 
@@ -238,10 +240,10 @@ class Orchestrator(Resumes):
     def _ready(self, question: Any, thread: str | None) -> _Start:
         """What a run is started with, checked as far as it can be before that."""
         is_part = enclosing_context() is not None
-        if thread is None and (self._home is None or is_part):
+        if thread is None and (self._store is None or is_part):
             return entry(question, self._built.state), None
         name = fresh_name() if thread is None else thread_name(thread)
-        place = self._at_home().place(name)
+        place = self._thread_store().ref(name)
         return turn(question, self._built.state), place
 
     def _starts(
@@ -269,7 +271,7 @@ class Orchestrator(Resumes):
         outer = enclosing_context()
         registry = None
         if outer is not None and outer.run.kept_in is not None:
-            registry = registry_of(self._built.schemas)
+            registry = self._built.registry()
         try:
             return self._built.engine.start(
                 first,

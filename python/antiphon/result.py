@@ -6,13 +6,17 @@ import dataclasses
 import json
 import pickle
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from antiphon._encode import encode_or
+from antiphon._html import BOX, CELL, SMALL, colour_of, escaped, plain, preview
+from antiphon._state_schema import fields_of_state
 from antiphon.errors import BudgetError, RunCancelled, StateError
 from antiphon.event import Event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from antiphon._antiphon import Run
 
 __all__ = ["Outcome", "Question", "Result", "Usage"]
@@ -58,6 +62,11 @@ class Usage:
 
 
 _KEPT = "__antiphon_result__"
+
+
+_ROWS = 200
+"""Rows of the trace that are shown."""
+_HIDDEN = {"edge_taken", "state_updated", "chunk", "run_started", "run_finished", "node_started"}
 
 
 class _Kept:
@@ -151,7 +160,7 @@ class Result:
     @property
     def answer(self) -> Any:
         """The state's ``answer``; none if there is none yet."""
-        return _fields(self.state).get("answer")
+        return fields_of_state(self.state).get("answer")
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -214,10 +223,10 @@ class Result:
             "team": self.team,
             "outcome": self.outcome,
             "detail": self.detail,
-            "answer": _plain(self.answer),
-            "state": {key: _plain(value) for key, value in _fields(self.state).items()},
+            "answer": plain(self.answer),
+            "state": {key: plain(value) for key, value in fields_of_state(self.state).items()},
             "questions": [
-                {"id": one.id, "agent": one.agent, "value": _plain(one.value)}
+                {"id": one.id, "agent": one.agent, "value": plain(one.value)}
                 for one in self.questions
             ],
             "errors": self.errors,
@@ -235,7 +244,7 @@ class Result:
     def __getattr__(self, name: str) -> Any:
         # Only what is no attribute of its own comes here.
         if not name.startswith("_") and "state" in self.__dict__:
-            fields = _fields(self.state)
+            fields = fields_of_state(self.state)
             if name in fields:
                 return fields[name]
             known = ", ".join(fields)
@@ -259,14 +268,85 @@ class Result:
         return f"Result(outcome={self.outcome!r}, answer={self.answer!r})"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from antiphon._team.card import html, text
-
-        return {"text/plain": text(self), "text/html": html(self)}
+        return {"text/plain": _text(self), "text/html": _html(self)}
 
 
-def _fields(state: Any) -> dict[str, Any]:
-    return state if isinstance(state, dict) else dict(vars(state))
+def _text(result: Result) -> str:
+    """The result in a few lines."""
+    lines = [f"{result.team}: {result.outcome}{_detail(result)}"]
+    if result.answer is not None:
+        lines.append(preview(result.answer))
+    lines += [f"? {question.agent}: {preview(question.value)}" for question in result.questions]
+    lines += [f"! {error['agent']}: {error['message']}" for error in result.errors]
+    return "\n".join(lines)
 
 
-def _plain(value: Any) -> Any:
-    return encode_or(value, f"<{type(value).__name__}>")
+def _html(result: Result) -> str:
+    """The result as one self-contained element; all that comes from outside is escaped."""
+    colour = colour_of(result.outcome)
+    told = f"{result.outcome}{escape(_detail(result))}"
+    parts = [
+        f'<div style="{BOX}">',
+        f'<div><b>{escape(result.team)}</b> <span style="color:{colour}">{told}</span></div>',
+        *_answer(result),
+        *_asked(result),
+        *_failed(result),
+        _usage(result),
+        *_trace(result),
+        "</div>",
+    ]
+    return "".join(parts)
+
+
+def _answer(result: Result) -> Iterator[str]:
+    if result.answer is not None:
+        yield f'<div style="white-space:pre-wrap;margin:8px 0">{escaped(result.answer)}</div>'
+
+
+def _asked(result: Result) -> Iterator[str]:
+    for question in result.questions:
+        yield f"<div><b>{escape(question.agent)} asks:</b> {escaped(question.value)}</div>"
+
+
+def _failed(result: Result) -> Iterator[str]:
+    for error in result.errors:
+        yield (
+            f'<div style="color:#cf222e"><b>{escape(error["agent"])}</b> '
+            f"{escaped(error['message'])}</div>"
+        )
+
+
+def _usage(result: Result) -> str:
+    usage = result.usage
+    told = (
+        f"{usage.steps} steps, {usage.model_calls} model calls, {usage.tool_calls} tool calls, "
+        f"{usage.input_tokens} + {usage.output_tokens} tokens, {usage.retries} retries"
+    )
+    return f'<div style="{SMALL}">{told}</div>'
+
+
+def _trace(result: Result) -> Iterator[str]:
+    events = [event for event in result.events if event.kind not in _HIDDEN]
+    if not events:
+        return
+    first = result.events[0].at
+    yield f'<details><summary style="font-size:12px">{len(events)} events</summary>'
+    yield '<table style="font-size:12px;border-collapse:collapse">'
+    for event in events[:_ROWS]:
+        after = (event.at - first).total_seconds()
+        yield f"<tr><td {CELL}>{after:.3f}&nbsp;s</td>{_row(event)}</tr>"
+    yield "</table>"
+    if len(events) > _ROWS:
+        yield f"<div>and {len(events) - _ROWS} more in <code>result.events</code></div>"
+    yield "</details>"
+
+
+def _row(event: Event) -> str:
+    name = "" if event.name == event.agent else event.name
+    data = json.dumps(event.data, ensure_ascii=False)
+    cells = (" / ".join(event.path), event.kind, name, data[:300])
+    return "".join(f"<td {CELL}>{escape(cell)}</td>" for cell in cells)
+
+
+def _detail(result: Result) -> str:
+    return f" ({result.detail})" if result.detail else ""

@@ -23,9 +23,8 @@ import functools
 import types
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, overload
 
-from antiphon._encode import encode_result
-from antiphon._tool.approval import Approval, ToolCall, check_approval
-from antiphon._tool.context import ToolContext
+from antiphon._json_values import encode_result
+from antiphon._tool.approval import Approval, ToolCall, ToolContext, check_approval
 from antiphon._tool.function import FunctionBody
 from antiphon._tool.langchain import LangChainBody, is_langchain_tool
 from antiphon._tool.options import (

@@ -21,9 +21,9 @@ from typing import (
 import pydantic
 import pytest
 
-from antiphon.checkpoint import MemorySaver, _registry, register
-from antiphon.checkpoint._hints import types_in
-from antiphon.checkpoint._registry import registry_for
+from antiphon._serialization.registry import registry_for
+from antiphon._serialization.type_hints import types_in
+from antiphon.checkpoint import MemorySaver, register
 from antiphon.errors import StateError, ValidationError
 from antiphon.graph import START, StateGraph
 from support.stored_values import Registry, Values
@@ -298,7 +298,7 @@ def test_what_a_type_can_no_longer_be_is_told(kind: type, value: object) -> None
 @pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch) -> Registry:
     registry = Registry()
-    monkeypatch.setattr(_registry, "GLOBAL", registry)
+    monkeypatch.setattr("antiphon._serialization.registry.GLOBAL", registry)
     return registry
 
 

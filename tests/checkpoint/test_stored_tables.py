@@ -204,7 +204,7 @@ def test_plain_values_import_no_library() -> None:
     script = (
         "import sys, decimal\n"
         "from antiphon._antiphon import Values\n"
-        "from antiphon.checkpoint._registry import Registry\n"
+        "from antiphon._serialization.registry import Registry\n"
         "values = Values(Registry())\n"
         "values.unpack(values.pack([{1: decimal.Decimal(1)}, ValueError('x'), 1.5]))\n"
         "assert not {'numpy', 'pandas', 'polars', 'pyarrow', 'pydantic'} & set(sys.modules)\n"

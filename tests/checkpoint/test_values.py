@@ -182,7 +182,7 @@ def test_what_was_changed_is_a_value_or_refused(value: object, data: st.DataObje
 _FORGED = """
 import resource
 from antiphon._antiphon import Values
-from antiphon.checkpoint._registry import Registry
+from antiphon._serialization.registry import Registry
 from antiphon.errors import StateError
 
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

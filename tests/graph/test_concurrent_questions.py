@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from antiphon import tool
-from antiphon._team.round import Round
+from antiphon._node.human_input import Round
 from antiphon.graph import (
     START,
     Command,

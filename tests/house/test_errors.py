@@ -98,13 +98,11 @@ def _code_argument(call: ast.Call) -> str | None:
 
 
 def _code_default(kind: ast.ClassDef) -> str | None:
-    """The literal in ``def __init__(self, message, *, code: str = "…")``."""
-    for function in kind.body:
-        if isinstance(function, ast.FunctionDef) and function.name == "__init__":
-            arguments = function.args
-            for name, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-                if name.arg == "code" and isinstance(default, ast.Constant):
-                    return str(default.value)
+    """The literal in ``default_code = "…"``."""
+    for node in kind.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="default_code")], value=ast.Constant() as code):
+                return str(code.value)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Importing antiphon brings nothing along, and ready systems use what users use."""
+"""Importing antiphon brings nothing along, and notebooks use what users use."""
 
 from __future__ import annotations
 
@@ -19,38 +19,6 @@ _OURS = {"antiphon"}
 _GUESTS = {
     f"python/antiphon/checkpoint/_langgraph/{name}.py": "langgraph" for name in ("place", "saver")
 }
-# A ready system is native: its Python face touches the binding, and what calls Python back.
-_FACE = {
-    "antiphon._antiphon.Computation",
-    "antiphon._antiphon.Event",
-    "antiphon._antiphon.Place",
-    "antiphon._antiphon.ReviewLoop",
-    "antiphon._antiphon.Stopper",
-    "antiphon._choice.caveat",
-    "antiphon._choice.standing",
-    "antiphon._lines.Batch",
-    "antiphon._lines.BatchReport",
-    "antiphon._lines.LineProblem",
-    "antiphon._lines.Shown",
-    "antiphon._lines.Task",
-    "antiphon._lines.abatch_file",
-    "antiphon._lines.batch_file",
-    "antiphon._role.Part",
-    "antiphon._role.Question",
-    "antiphon._role.RoleContext",
-    "antiphon._role.aask_all",
-    "antiphon._role.as_role",
-    "antiphon._role.as_tools",
-    "antiphon._role.ask_all",
-    "antiphon._role.played.played_by",
-    "antiphon._saver.saver_of",
-    "antiphon._thread.fresh_name",
-    "antiphon._thread.thread_name",
-    "antiphon._terminal.escape_controls",
-    "antiphon.sandbox._outcome.result_of",
-    "antiphon.sandbox._trouble.report",
-    "antiphon.sandbox._trouble.sandbox_error",
-}
 
 
 def test_importing_antiphon_loads_no_third_party_module() -> None:
@@ -69,7 +37,7 @@ def test_no_module_imports_a_third_party_package_at_its_top() -> None:
     report(eager_imports(ROOT))
 
 
-def test_systems_and_notebooks_use_only_public_names() -> None:
+def test_notebooks_use_only_public_names() -> None:
     report(private_imports(ROOT))
 
 
@@ -85,14 +53,10 @@ def eager_imports(root: Path) -> Iterator[Finding]:
 
 
 def private_imports(root: Path) -> Iterator[Finding]:
-    """Imports of our private modules or names where only public ones belong."""
-    systems = files(root, "python/antiphon/systems", ".py")
-    code = [(path, path.read_text(encoding="utf-8")) for path in systems]
-    code += [(path, _cells(path)) for path in files(root, "notebooks", ".ipynb")]
-    for path, text in code:
-        for line, name in imports(ast.walk(ast.parse(text))):
-            face = path.suffix == ".py" and name in _FACE
-            if _is_private(name) and not face:
+    """Imports of our private modules or names by notebooks."""
+    for path in files(root, "notebooks", ".ipynb"):
+        for line, name in imports(ast.walk(ast.parse(_cells(path)))):
+            if _is_private(name):
                 yield finding(root, path, line, f"import public names only: {name}")
 
 
@@ -117,8 +81,6 @@ def _at_import_time(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_private(name: str) -> bool:
-    if name.startswith("antiphon.systems."):
-        return False
     first, *rest = name.split(".")
     return first == "antiphon" and any(part.startswith("_") for part in rest if part[:2] != "__")
 

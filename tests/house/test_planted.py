@@ -11,6 +11,7 @@ from house import (
     test_errors,
     test_exports,
     test_imports,
+    test_layers_python,
     test_names,
     test_prompts,
     test_sizes,
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 _LONG = "def f():\n" + "    x = 1\n" * 60
 _DEEP = "def f():\n if a:\n  for b in c:\n   while d:\n    with e:\n     if g:\n      pass\n"
 _WIDE = "class A:\n    def f(self, a, b, c, d, e, f): ...\n"
-_SYSTEM = "from antiphon._antiphon import Engine\n"
+_REACHING = "from antiphon.graph._compiled import CompiledGraph\n"
+_NOTEBOOK = '{"cells": [{"cell_type": "code", "source": ["import antiphon._node"]}]}'
 
 CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_sizes.long_files, "src/core/src/a.rs", "\n" * 501, 501, "501 lines"),
@@ -41,7 +43,8 @@ CASES: list[tuple[Callable[[Path], Iterator[Finding]], str, str, int, str]] = [
     (test_names.unfinished, "src/core/src/a.rs", "#[allow(dead_code)]", 1, "expect"),
     (test_names.unfinished, "python/antiphon/a.py", "x = 1  # TODO: y", 1, "do it later"),
     (test_imports.eager_imports, "python/antiphon/a.py", "import pydantic", 1, "pydantic"),
-    (test_imports.private_imports, "python/antiphon/systems/a.py", _SYSTEM, 1, "Engine"),
+    (test_imports.private_imports, "notebooks/a.ipynb", _NOTEBOOK, 1, "_node"),
+    (test_layers_python.reached_into, "python/antiphon/a.py", _REACHING, 1, "`antiphon.graph`"),
     (test_exports.wrong_exports, "python/antiphon/a.py", "x = 1", 1, "needs `__all__`"),
     (test_exports.wrong_exports, "python/antiphon/_a.py", "__all__ = ['f']", 1, "unknown names"),
     (
@@ -78,6 +81,31 @@ def test_a_cycle_of_imports_is_found(tmp_path: Path) -> None:
     (folder / "queue.rs").write_text("use crate::run::Unit;")
     (folder / "unit.rs").write_text("use super::queue::Queue;")
     assert "queue.rs, src/core/src/run/unit.rs, src/core/src/run.rs" in found()[0]
+
+
+def test_a_cycle_of_python_imports_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "python/antiphon"
+    (package / "b").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text("import sys\n\ndef f():\n    from antiphon.b.c import g\n")
+    (package / "b/__init__.py").write_text("")
+    (package / "b/c.py").write_text("from antiphon import d\n")
+    (package / "d.py").write_text("import os\n")
+
+    def found(imports: dict[str, dict[str, int]]) -> list[str]:
+        return [str(one) for one in test_layers_python.cycles(tmp_path, imports)]
+
+    imports = test_layers_python.imports_by_module(tmp_path)
+    assert imports["antiphon.a"] == {"antiphon.b.c": 4}
+    assert found(imports) == []
+    (package / "d.py").write_text("if TYPE_CHECKING:\n    from antiphon.a import f\n")
+    imports = test_layers_python.imports_by_module(tmp_path)
+    way = "antiphon.a -> antiphon.b.c -> antiphon.d -> antiphon.a"
+    assert any(way in one for one in found(imports))
+    assert any(
+        "antiphon.a -> antiphon.b ->" in one
+        for one in found(test_layers_python.by_package(imports))
+    )
 
 
 @pytest.mark.parametrize(("check", "path", "text", "line", "words"), CASES)

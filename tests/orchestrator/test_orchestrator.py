@@ -915,7 +915,7 @@ def test_cancelling_the_task_cancels_the_run() -> None:
     assert asyncio.run(main())
 
 
-# Drawing
+# Diagram
 
 
 def test_the_graph_draws_itself() -> None:

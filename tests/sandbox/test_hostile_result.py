@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from antiphon._antiphon import sandbox_table
-from antiphon._terminal import escape_controls
+from antiphon._text import escape_controls
 from antiphon.errors import ValidationError, WorkerCrashed
 from antiphon.sandbox import Opaque, Sandbox, SandboxResult, SandboxTable
 from antiphon.sandbox._calls import CallFailed

@@ -42,7 +42,7 @@ import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon._encode import encode_result
+from antiphon._json_values import encode_result
 from antiphon._schema import Contract, construct, schema_of
 from antiphon.errors import ValidationError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from antiphon._antiphon import Values
-from antiphon.checkpoint._registry import Registry
+from antiphon._serialization.registry import Registry
 
 __all__ = ["VALUES", "Registry", "Values", "restored"]
 

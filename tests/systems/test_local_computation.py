@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from antiphon._choice import choose, opened
+from antiphon._model.default_model import choose, open_model
 from antiphon.sandbox import Sandbox
 from antiphon.systems import Computation, ComputationResult
 from local.conftest import real_weights
@@ -44,7 +44,7 @@ def test_a_small_model_computes_on_a_real_table() -> None:
     penguins = pd.read_csv(TABLE)
     right = {}
     with (
-        opened(choose("local:0.5b", os.environ)) as model,
+        open_model(choose("local:0.5b", os.environ)) as model,
         Sandbox(packages=["numpy", "pandas"]) as box,
     ):
         computation = Computation(

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from antiphon import Agent, Orchestrator
-from antiphon._choice import choose, opened
+from antiphon._model.default_model import choose, open_model
 from antiphon.systems import ReviewLoop
 from local.conftest import real_weights
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.local_model
 
 def test_a_small_model_answers() -> None:
     real_weights("qwen2.5-coder:0.5b")
-    with opened(choose("local:0.5b", os.environ)) as model:
+    with open_model(choose("local:0.5b", os.environ)) as model:
         result = ReviewLoop(model).run("What is 17 plus 25?")
     assert result.outcome == "answered", result.to_json(indent=1)
     assert "42" in result.answer

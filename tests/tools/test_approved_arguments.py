@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from antiphon import Agent, AgentContext, Orchestrator, ToolCall, tool
-from antiphon._tool.json_arguments import json_arguments
+from antiphon._tool.approval import json_arguments
 from antiphon.errors import ValidationError
 from antiphon.graph import START, Command, Runtime, StateGraph
 from antiphon.models import scripted

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon._docstring import Docstring, parse
+from antiphon._schema.docstring import Docstring, parse
 
 GOOGLE = """Finds flights.
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon._encode import encode_or, encode_result
+from antiphon._json_values import encode_or, encode_result
 from antiphon.errors import ToolError
 
 

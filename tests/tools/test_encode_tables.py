@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from antiphon._encode import encode_result
+from antiphon._json_values import encode_result
 
 TABLE = "2 rows x 2 columns\na | b\n1 | x\n2 | y \\| z"
 COLUMNS = {"a": [1, 2], "b": ["x", "y | z"]}

@@ -572,7 +572,7 @@ before = set(sys.modules)
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from antiphon.tools import Tool, ToolContext, tool
-from antiphon._encode import encode_result
+from antiphon._json_values import encode_result
 
 @dataclass
 class Place:

@@ -8,11 +8,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from antiphon._choice import choose, opened
 from antiphon._command.exits import Exit, after
 from antiphon._command.plain import safe
 from antiphon._command.progress import ProgressView
-from antiphon._encode import well_formed
+from antiphon._model.default_model import choose, open_model
+from antiphon._text import well_formed
 from antiphon.errors import ValidationError
 from antiphon.local import ProgressBar
 from antiphon.models import Model
@@ -41,7 +41,7 @@ def ask(options: argparse.Namespace) -> Exit:
     choice = choose(options.model, os.environ)
     with ProgressView(sys.stderr) as view:
         view.say(f"model: {choice.description}")
-        with ProgressBar() as bar, opened(choice, bar) as model:
+        with ProgressBar() as bar, open_model(choice, bar) as model:
             loop = ReviewLoop(model, **settings)
             result = loop.run(options.question, file=attached, watch=view)
         _report(view, result)

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from antiphon._choice import choose, opened
 from antiphon._command.ask import checked_settings
 from antiphon._command.exits import Exit
 from antiphon._command.plain import safe
 from antiphon._command.progress import ProgressView
 from antiphon._command.store import made
 from antiphon._lines import open_questions
+from antiphon._model.default_model import choose, open_model
 from antiphon.checkpoint import SqliteSaver
 from antiphon.local import ProgressBar
 from antiphon.systems import ReviewLoop
@@ -47,7 +47,7 @@ def batch(options: argparse.Namespace) -> Exit:
     concurrency = usual if options.concurrency is None else options.concurrency
     with ProgressView(sys.stderr) as view, _kept(options.store, output) as saver:
         view.say(f"model: {choice.description}")
-        with ProgressBar() as bar, opened(choice, bar) as model:
+        with ProgressBar() as bar, open_model(choice, bar) as model:
             report = ReviewLoop(model, **settings, checkpointer=saver).batch_file(
                 questions,
                 output,

@@ -7,9 +7,9 @@ import os
 import sys
 
 from antiphon import local
-from antiphon._choice import PROVIDERS, choose
 from antiphon._command.exits import Exit
 from antiphon._command.plain import safe
+from antiphon._model.default_model import PROVIDERS, choose
 
 __all__ = ["choices"]
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import antiphon
 from antiphon import local
-from antiphon._choice import choose
 from antiphon._command.exits import Exit
 from antiphon._command.plain import safe
 from antiphon._command.store import STORE, opened
+from antiphon._model.default_model import choose
 from antiphon.errors import AntiphonError
 from antiphon.sandbox._engines import ENGINES, probe
 from antiphon.sandbox._engines import choose as chosen_engine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from antiphon._terminal import drop_controls
+from antiphon._text import drop_controls
 
 __all__ = ["line", "safe"]
 

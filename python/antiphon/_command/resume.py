@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._command.exits import Exit, after
 from antiphon._command.output import tell
 from antiphon._command.plain import line, safe
-from antiphon._encode import encode_or
+from antiphon._json_values import encode_or
 from antiphon.errors import ValidationError
 from antiphon.graph import Command, CompiledGraph
 from antiphon.orchestrator import Orchestrator

@@ -13,7 +13,7 @@ from antiphon._command.output import tell
 from antiphon._command.plain import line
 from antiphon._command.rows import table
 from antiphon._command.store import opened
-from antiphon._encode import encode_or
+from antiphon._json_values import encode_or
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from re import fullmatch
 
-from antiphon._saver import saver_of
+from antiphon._thread_store import saver_of
 from antiphon.checkpoint import PostgresSaver, Saver, SqliteSaver
 from antiphon.errors import StateError, ValidationError
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from antiphon._encode import well_formed
-from antiphon._thread import thread_name
+from antiphon._text import well_formed
+from antiphon._thread_store import thread_name
 from antiphon.errors import ValidationError
 
 __all__ = ["Task", "read_task"]

@@ -10,13 +10,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from antiphon import _loop
+from antiphon import _event_loop
 from antiphon._lines.ledger import Ledger
 from antiphon._lines.report import BatchReport, LineProblem
 from antiphon._lines.sink import Sink
 from antiphon._lines.source import Source
 from antiphon._lines.teller import Teller
-from antiphon._team.spec import read_count
+from antiphon._orchestrator.spec import read_count
 from antiphon.errors import AntiphonError, ValidationError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def batch_file(batch: Batch[_R], watch: Callable[[Event], object]) -> BatchRepor
     """
     letters: queue.SimpleQueue[Event | asyncio.Future[BatchReport]] = queue.SimpleQueue()
     tasks: list[asyncio.Future[BatchReport]] = []
-    loop = _loop.running()
+    loop = _event_loop.running()
 
     def begin() -> None:
         task = asyncio.ensure_future(abatch_file(batch, letters.put))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
-from antiphon._encode import encode_result
+from antiphon._json_values import encode_result
+from antiphon._orchestrator.spec import read_spec
+from antiphon._orchestrator.state import fields_of, is_record
 from antiphon._role.context import RoleContext
 from antiphon._role.played import as_tools, played_by
-from antiphon._team.schema import fields_of, is_record
-from antiphon._team.spec import read_spec
 from antiphon._tool.approval import refuse_persons
 from antiphon.agent import Agent
 from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationError
 
 if TYPE_CHECKING:
     from antiphon._antiphon import RoleCall
+    from antiphon._orchestrator.spec import Spec
     from antiphon._role.part import Part
-    from antiphon._team.spec import Spec
 
 __all__ = ["agent_role"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._model.langchain import is_chat_model
+from antiphon._model.adapters import is_chat_model
+from antiphon._orchestrator.flow import member
 from antiphon._role.agent import agent_role
 from antiphon._role.played import played_by
-from antiphon._team.flow import member
 from antiphon.agent import Agent
 from antiphon.errors import ValidationError
 from antiphon.models import Model

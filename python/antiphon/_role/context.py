@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from antiphon._encode import encode_or
-from antiphon._team.roster import Roster
-from antiphon._team.round import Round
+from antiphon._json_values import encode_or
+from antiphon._node.human_input import Round
+from antiphon._orchestrator.context import AgentContext
+from antiphon._orchestrator.roster import Roster
 from antiphon.budget import Budget
-from antiphon.context import AgentContext
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
     from antiphon._antiphon import RoleCall
-    from antiphon._team.ask import Inquiry
-    from antiphon._team.spec import Spec
+    from antiphon._orchestrator.ask import Inquiry
+    from antiphon._orchestrator.spec import Spec
 
 __all__ = ["RoleContext"]
 

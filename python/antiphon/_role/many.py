@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from antiphon import _loop
-from antiphon._team.batch import Ended, abatch, batch
-from antiphon._team.spec import read_count
+from antiphon import _event_loop
+from antiphon._orchestrator.batch import Ended, abatch, batch
+from antiphon._orchestrator.spec import read_count
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
     from concurrent.futures import Future
 
-    from antiphon._team.batch import Begun
+    from antiphon._orchestrator.batch import Begun
 
 __all__ = ["aask_all", "ask_all"]
 
@@ -42,7 +42,7 @@ def ask_all(
     """
 
     def one(question: str, begun: Callable[[Begun], None]) -> _R:
-        future = asyncio.run_coroutine_threadsafe(answer(question), _loop.running())
+        future = asyncio.run_coroutine_threadsafe(answer(question), _event_loop.running())
         begun(_Underway(future))
         return future.result()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._model.choice import as_model
+from antiphon._model.adapters import as_model
+from antiphon._node.tool_calls import use
 from antiphon._role.question import waited
-from antiphon._team.use import use
 from antiphon._tool.approval import ToolCall, approver, judge
 from antiphon.models import Model
 from antiphon.tools import Tool, ToolContext, encode_result

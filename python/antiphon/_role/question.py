@@ -7,7 +7,7 @@ import inspect
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Protocol
 
-from antiphon import _loop
+from antiphon import _event_loop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +61,6 @@ def waited(reply: Any, on: Stoppable, loop: asyncio.AbstractEventLoop | None = N
     async def wait() -> Any:
         return await reply
 
-    future = asyncio.run_coroutine_threadsafe(wait(), loop or _loop.running())
+    future = asyncio.run_coroutine_threadsafe(wait(), loop or _event_loop.running())
     on.when_cancelled(future.cancel)
     return future.result()

@@ -7,6 +7,6 @@ schema and builds its values, so that the two cannot drift apart.
 from __future__ import annotations
 
 from antiphon._schema.contract import Contract, construct, schema_of
-from antiphon._schema.shape import JsonSchema
+from antiphon._schema.definitions import JsonSchema
 
 __all__ = ["Contract", "JsonSchema", "construct", "schema_of"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from antiphon._enum import SCALARS, codes_of
-from antiphon._schema.shape import JsonSchema, Mismatch, Path, Shape
+from antiphon._json_values import SCALARS, codes_of
+from antiphon._schema.shape import Mismatch, Path, Shape
 
 if TYPE_CHECKING:
-    from antiphon._schema.definitions import Definitions
+    from antiphon._schema.definitions import Definitions, JsonSchema
 
 
 @dataclass(slots=True)

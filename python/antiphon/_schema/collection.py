@@ -7,12 +7,12 @@ from collections import abc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon._schema.shape import JsonSchema, Path, Shape
+from antiphon._schema.shape import Path, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from antiphon._schema.definitions import Definitions
+    from antiphon._schema.definitions import Definitions, JsonSchema
 
 ARRAYS: dict[Any, Callable[[Iterable[Any]], Any]] = {
     list: list,

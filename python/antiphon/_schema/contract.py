@@ -9,7 +9,8 @@ from antiphon._schema.shape import Mismatch, render
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
-    from antiphon._schema.shape import JsonSchema, Shape
+    from antiphon._schema.definitions import JsonSchema
+from antiphon._schema.shape import Shape
 
 
 class Contract:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from antiphon._schema.shape import JsonSchema, Shape
+
+JsonSchema: TypeAlias = dict[str, Any]
+"""A JSON schema, draft 2020-12."""
 
 _PREFIX = "#/$defs/"
 _BY_NAME = frozenset({"$defs", "dependentSchemas", "patternProperties", "properties"})
 _DATA = frozenset({"const", "default", "enum", "example", "examples", "required", "type"})
+
+
+class _HasSchema(Protocol):
+    def schema(self, definitions: Definitions) -> JsonSchema: ...
 
 
 class Definitions:
@@ -29,7 +35,7 @@ class Definitions:
         self._own[name] = None
         return name
 
-    def define(self, name: str, shape: Shape) -> None:
+    def define(self, name: str, shape: _HasSchema) -> None:
         """Tells a reserved name's schema, once; a type that contains itself ends here."""
         if self._own.get(name) is None:
             self._own[name] = {}

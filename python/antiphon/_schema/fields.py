@@ -7,7 +7,7 @@ import typing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon import _docstring
+from antiphon._schema import docstring
 from antiphon._schema.hints import fillings, hints_of, owner_of, peel, substitute
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ def _by_keywords(cls: type) -> Callable[[dict[str, Any]], Any]:
     return lambda present: cls(**present)
 
 
-def _own_docstring(cls: type) -> _docstring.Docstring:
+def _own_docstring(cls: type) -> docstring.Docstring:
     text = vars(cls).get("__doc__")
     # Dataclasses and named tuples get their signature as a docstring when they have none.
     if not isinstance(text, str) or text.startswith(f"{cls.__name__}("):
-        return _docstring.Docstring()
-    return _docstring.parse(text)
+        return docstring.Docstring()
+    return docstring.parse(text)
 
 
 def _of_dataclass(cls: Any, hints: dict[str, Any]) -> list[Declaration]:

@@ -9,10 +9,10 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from antiphon._schema.shape import JsonSchema, Mismatch, Path, Shape
+from antiphon._schema.shape import Mismatch, Path, Shape
 
 if TYPE_CHECKING:
-    from antiphon._schema.definitions import Definitions
+    from antiphon._schema.definitions import Definitions, JsonSchema
 
 _HOOKS = (
     "__get_pydantic_core_schema__",

@@ -7,8 +7,7 @@ import types
 import typing
 from typing import Any
 
-from antiphon._encode import encode_or
-from antiphon._enum import codes_of
+from antiphon._json_values import codes_of, encode_or
 from antiphon._schema.choice import Choice, Union, literal
 from antiphon._schema.collection import ARRAYS, MAPPINGS, SETS, Array, Fixed, Table
 from antiphon._schema.definitions import Definitions

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon._schema.shape import Described, JsonSchema, Mismatch, Path, Shape
+from antiphon._schema.shape import Described, Mismatch, Path, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon._schema.definitions import Definitions
+    from antiphon._schema.definitions import Definitions, JsonSchema
 
 NO_DEFAULT: Any = object()
 """Marks a field without a default that JSON can show."""

@@ -7,12 +7,12 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon._schema.shape import JsonSchema, Path, Shape
+from antiphon._schema.shape import Path, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon._schema.definitions import Definitions
+    from antiphon._schema.definitions import Definitions, JsonSchema
 
 
 @dataclass(slots=True)

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from antiphon._schema.definitions import Definitions
-
-JsonSchema: TypeAlias = dict[str, Any]
-"""A JSON schema, draft 2020-12."""
+    from antiphon._schema.definitions import Definitions, JsonSchema
 
 Path: TypeAlias = tuple[str | int, ...]
 """Where a value stands: field names and list positions, outermost first."""

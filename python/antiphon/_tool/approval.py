@@ -1,34 +1,64 @@
-"""Approval: who decides whether a call of a tool is made."""
+"""Calls of tools: what a tool may know about one, and who decides whether it is made."""
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from antiphon._model.function import is_asynchronous
+from antiphon._event_loop import is_async, run_blocking
+from antiphon._text import well_formed
 from antiphon.errors import ToolError, ValidationError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Mapping
-
-    from antiphon.tools import Tool
+    from datetime import datetime
 
 __all__ = [
+    "Approvable",
     "Approval",
     "Approve",
     "ToolCall",
+    "ToolContext",
     "approver",
     "check_approval",
     "heed",
-    "is_async_approver",
+    "json_arguments",
     "judge",
     "judge_async",
     "refuse_persons",
     "refused",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """One call of a tool, as the tool sees it.
+
+    A parameter with this type is filled in by the engine and hidden from the
+    model.
+
+    Attributes:
+        name: the tool's name.
+        call_id: the model's id of this call; its result carries the same.
+        idempotency_key: the same for every attempt at this call, also after a
+            restart; pass it to services that know such keys.
+        attempt: 1 for the first attempt.
+        deadline: when the call is given up, with time zone; ``None`` if never.
+
+    Example:
+        >>> def pay(cents: int, call: ToolContext) -> str:
+        ...     return f"{cents} cents under {call.idempotency_key}"
+    """
+
+    name: str
+    call_id: str
+    idempotency_key: str
+    attempt: int = 1
+    deadline: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +89,18 @@ Approval: TypeAlias = bool | Approve
 """False: nobody has to approve; true: a person has to; or what decides at once."""
 
 
+class Approvable(Protocol):
+    """What is known of a tool here."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+
+    @property
+    def approval(self) -> Approval:
+        """Who decides about its calls."""
+
+
 def check_approval(name: str, value: Any) -> Approval:
     """True, false, or a callable.
 
@@ -74,14 +116,9 @@ def check_approval(name: str, value: Any) -> Approval:
     )
 
 
-def approver(tool: Tool) -> Approve | None:
+def approver(tool: Approvable) -> Approve | None:
     """What decides at once about a tool's calls, if something does."""
     return None if isinstance(tool.approval, bool) else tool.approval
-
-
-def is_async_approver(approve: Approve) -> bool:
-    """Whether calling it is known to give an awaitable."""
-    return is_asynchronous(approve)
 
 
 def judge(
@@ -99,14 +136,16 @@ def judge(
         Exception: whatever the callable raises.
     """
     given = approve(call)
-    return _decided(call.name, _waited(given, loop) if inspect.isawaitable(given) else given)
+    return _decided(
+        call.name, run_blocking(given, loop=loop) if inspect.isawaitable(given) else given
+    )
 
 
 async def judge_async(approve: Approve, call: ToolCall) -> bool | str:
     """`judge` on the caller's event loop; a function that is not async runs on a thread."""
     import asyncio
 
-    if is_async_approver(approve):
+    if is_async(approve):
         given: Any = approve(call)
     else:
         given = await asyncio.to_thread(approve, call)
@@ -156,7 +195,7 @@ def refused(name: str, reason: str | None) -> ToolError:
     )
 
 
-def refuse_persons(tools: Iterable[Tool], where: str, way_out: str) -> None:
+def refuse_persons(tools: Iterable[Approvable], where: str, way_out: str) -> None:
     """Refuses tools that a person has to approve of, where nothing can wait for one.
 
     Raises:
@@ -173,17 +212,77 @@ def refuse_persons(tools: Iterable[Tool], where: str, way_out: str) -> None:
             )
 
 
-def _waited(awaitable: Any, loop: asyncio.AbstractEventLoop | None) -> Any:
-    import asyncio
+_INTEGERS = range(-(2**63), 2**64)
+"""What readers of JSON keep exactly."""
+_DEEPEST = 100
+"""Levels of nesting; JSON readers stop at 128."""
 
-    from antiphon import _loop
 
-    async def wait() -> Any:
-        return await awaitable
+def json_arguments(tool: Approvable, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call that needs approval as JSON values, shared with nobody.
 
-    future = asyncio.run_coroutine_threadsafe(wait(), loop or _loop.running())
+    The approver sees these and the tool is called with these: neither the caller nor the
+    approver can change one of them in between. Tuples become lists, and text, numbers and
+    containers of a class of their own plain ones.
+
+    Args:
+        tool: what is to be called.
+        arguments: by name.
+
+    Raises:
+        ValidationError: JSON has no form for an argument (``argument_unshowable``).
+    """
     try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
+        return {
+            name: _copy(value, name if name.isidentifier() else repr(name), 0)
+            for name, value in arguments.items()
+        }
+    except _NotJsonError as error:
+        raise _unshowable(tool, error) from None
+
+
+class _NotJsonError(Exception):
+    """A value inside an argument that is no JSON value: where it is, and what."""
+
+    def __init__(self, place: str, value: Any) -> None:
+        super().__init__(place)
+        self.place, self.value = place, value
+
+
+def _copy(value: Any, place: str, depth: int) -> Any:
+    """The same JSON value, in containers of its own."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str) and well_formed(value) == value:
+        return str.__str__(value)
+    if isinstance(value, int) and int(value) in _INTEGERS:
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if depth < _DEEPEST:
+        if isinstance(value, list | tuple):
+            items = enumerate(tuple(value))
+            return [_copy(item, f"{place}[{number}]", depth + 1) for number, item in items]
+        if isinstance(value, dict) and all(_is_key(key) for key in value):
+            entries = tuple(value.items())
+            return {
+                str.__str__(key): _copy(item, f"{place}[{key!r}]", depth + 1)
+                for key, item in entries
+            }
+    raise _NotJsonError(place, value)
+
+
+def _is_key(key: object) -> bool:
+    return isinstance(key, str) and well_formed(key) == key
+
+
+def _unshowable(tool: Approvable, error: _NotJsonError) -> ValidationError:
+    kind, place = type(error.value).__qualname__, error.place[:80]
+    told = f"{kind} {error.value!r}" if type(error.value) is float else kind
+    return ValidationError(
+        f"a call of `{tool.name}` cannot be put to its approver, JSON has no form for the "
+        f"argument `{place}`: {told[:80]}",
+        code="argument_unshowable",
+        details={"tool": tool.name, "argument": place, "type": kind},
+        hint="pass text, finite numbers, lists and dicts with text as keys",
+    )

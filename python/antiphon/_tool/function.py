@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 import types
 import typing
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from antiphon import _docstring
+from antiphon._event_loop import is_async
+from antiphon._schema import docstring
 from antiphon._schema.contract import build
 from antiphon._schema.fields import MISSING, Declaration
 from antiphon._schema.foreign import is_field
 from antiphon._schema.hints import hints_of, peel
 from antiphon._schema.reader import Reader
 from antiphon._schema.record import Record
-from antiphon._tool.context import ToolContext
+from antiphon._text import snake_case
+from antiphon._tool.approval import ToolContext
 from antiphon.errors import ToolError, ValidationError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class FunctionBody:
         self._check_kind()
         self.is_method = _instance_parameter(function) == "self"
         """Whether the first parameter waits for an instance."""
-        text = _docstring.parse(inspect.getdoc(_documented(function)))
+        text = docstring.parse(inspect.getdoc(_documented(function)))
         self.name = self.origin
         self.description = text.text
         reader = Reader()
@@ -63,7 +64,7 @@ class FunctionBody:
         self.parameters: JsonSchema = reader.definitions.finish(
             self._record.schema(reader.definitions)
         )
-        self.is_async = _is_async(function, self.plain)
+        self.is_async = is_async(function) or is_async(self.plain)
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Builds the arguments and calls nothing.
@@ -178,12 +179,7 @@ def _name_of(function: Any, plain: Any) -> str:
         function = function.func
     if inspect.isroutine(function) or isinstance(function, type):
         return str(getattr(function, "__name__", plain.__name__))
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(function).__name__)
-    return words.lower()
-
-
-def _is_async(function: Any, plain: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(plain)
+    return snake_case(type(function).__name__)
 
 
 def _instance_parameter(function: Any) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from antiphon._schema import JsonSchema
-    from antiphon._tool.context import ToolContext
+    from antiphon._tool.approval import ToolContext
 
 
 def is_langchain_tool(value: Any) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypedDict, cast, get_args
 
+from antiphon._validation import LARGEST_COUNT, is_count, is_seconds
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ MAX_RESULT = 20_000
 """Characters of a result that a model sees unless the tool says otherwise."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LARGEST = 2**32 - 1
 
 
 class ToolOptions(TypedDict, total=False):
@@ -56,17 +55,15 @@ def check_timeout(name: str, timeout: Any) -> float | None:
     """Seconds above zero, or ``None`` for no limit of its own."""
     if timeout is None:
         return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        _refuse(name, "timeout", "a number of seconds", timeout)
-    if not (math.isfinite(timeout) and timeout > 0):
-        _refuse(name, "timeout", "above zero and finite", timeout)
+    if not is_seconds(timeout):
+        _refuse(name, "timeout", "a finite number of seconds above zero", timeout)
     return float(timeout)
 
 
 def check_count(name: str, option: str, value: Any) -> int:
     """A whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
-        _refuse(name, option, f"a whole number from 1 to {_LARGEST}", value)
+    if not is_count(value):
+        _refuse(name, option, f"a whole number from 1 to {LARGEST_COUNT}", value)
     return value
 
 

@@ -21,10 +21,9 @@ from antiphon._antiphon import (
     ThreadDetail,
     ThreadSummary,
 )
-from antiphon.checkpoint._checkpoint import Checkpoint
-from antiphon.checkpoint._difference import Change, Difference
-from antiphon.checkpoint._forms.failures import StoredException
-from antiphon.checkpoint._registry import register
+from antiphon._serialization.exceptions import StoredException
+from antiphon._serialization.registry import register
+from antiphon.checkpoint._checkpoint import Change, Checkpoint, Difference
 
 if TYPE_CHECKING:
     from antiphon.checkpoint._langgraph.saver import AntiphonSaver

@@ -1,15 +1,21 @@
-"""What a thread of a team held between two supersteps."""
+"""What a thread of a team held between two supersteps, and what changed from one to another."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
-from antiphon._encode import encode_or
+from antiphon._antiphon import Values
+from antiphon._html import BOX, SMALL, colour_of, escaped, plain, preview, table
+from antiphon._state_schema import fields_of_state
+from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
+    from antiphon._serialization.registry import Registry
     from antiphon.result import Outcome, Question
 
 
@@ -54,35 +60,187 @@ class Checkpoint:
     @property
     def answer(self) -> Any:
         """The state's ``answer``; none if there is none."""
-        return fields_of(self.state).get("answer")
+        return fields_of_state(self.state).get("answer")
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON values; what JSON lacks becomes its type's name."""
-        plain = {name: getattr(self, name) for name in self.__slots__}
-        plain["at"] = self.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        plain["wrote"], plain["next"] = list(self.wrote), list(self.next)
-        plain["state"] = {key: _plain(value) for key, value in fields_of(self.state).items()}
-        plain["questions"] = [{**asdict(one), "value": _plain(one.value)} for one in self.questions]
-        return plain
+        found = {name: getattr(self, name) for name in self.__slots__}
+        found["at"] = self.at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        found["wrote"], found["next"] = list(self.wrote), list(self.next)
+        found["state"] = {key: plain(value) for key, value in fields_of_state(self.state).items()}
+        found["questions"] = [{**asdict(one), "value": plain(one.value)} for one in self.questions]
+        return found
 
     def __repr__(self) -> str:
         told = [f"id={self.id}", f"thread={self.thread!r}", f"step={self.step}"]
-        told += [f"{name}={value!r}" for name in _TOLD if (value := getattr(self, name))]
+        shown = ((name, getattr(self, name)) for name in ("wrote", "next", "outcome"))
+        told += [f"{name}={value!r}" for name, value in shown if value]
         return f"Checkpoint({', '.join(told)})"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from antiphon.checkpoint._card import html, text
-
-        return {"text/plain": text(self), "text/html": html(self)}
+        return {"text/plain": _text(self), "text/html": _html(self)}
 
 
-_TOLD = ("wrote", "next", "outcome")
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened to one key of the state.
+
+    Attributes:
+        kind: ``added``, ``removed``, ``changed``, or ``appended``: a list that only grew at
+            its end.
+        before: its value at the first checkpoint; none if it was not there.
+        after: its value at the second; none if it is not there.
+        items: what was appended.
+    """
+
+    kind: Literal["added", "removed", "changed", "appended"]
+    before: Any = None
+    after: Any = None
+    items: tuple[Any, ...] = ()
 
 
-def fields_of(state: Any) -> dict[str, Any]:
-    """A state as a dict."""
-    return state if isinstance(state, dict) else dict(vars(state))
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What changed in a thread between two checkpoints. In a notebook it shows itself.
+
+    Attributes:
+        thread: the thread.
+        before: the id of the first checkpoint.
+        after: the id of the second.
+        changes: by key of the state; what is not in it is the same.
+    """
+
+    thread: str
+    before: int
+    after: int
+    changes: dict[str, Change]
+
+    @classmethod
+    def between(cls, before: Checkpoint, after: Checkpoint, registry: Registry) -> Difference:
+        """What changed from one checkpoint to another.
+
+        Args:
+            before: the one.
+            after: the other.
+            registry: which types they may hold.
+        """
+        compare = _Compare(Values(registry))
+        old, new = fields_of_state(before.state), fields_of_state(after.state)
+        found = {key: compare.change(old, new, key) for key in dict.fromkeys([*old, *new])}
+        changes = {key: change for key, change in found.items() if change is not None}
+        return cls(after.thread, before.id, after.id, changes)
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{change.kind} {key}" for key, change in self.changes.items())
+        return f"Difference({self.before} to {self.after}: {told or 'nothing'})"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": _difference_text(self), "text/html": _difference_html(self)}
 
 
-def _plain(value: Any) -> Any:
-    return encode_or(value, f"<{type(value).__name__}>")
+class _Compare:
+    def __init__(self, values: Values) -> None:
+        self._values = values
+
+    def change(self, old: dict[str, Any], new: dict[str, Any], key: str) -> Change | None:
+        if key not in old:
+            return Change("added", after=new[key])
+        if key not in new:
+            return Change("removed", before=old[key])
+        before, after = old[key], new[key]
+        if self._same(before, after):
+            return None
+        if type(before) is type(after) is list and self._same(before, after[: len(before)]):
+            return Change("appended", before, after, tuple(after[len(before) :]))
+        return Change("changed", before, after)
+
+    def _same(self, one: Any, two: Any) -> bool:
+        if one is two:
+            return True
+        return type(one) is type(two) and (_equal(one, two) or self._stored_alike(one, two))
+
+    def _stored_alike(self, one: Any, two: Any) -> bool:
+        """Whether two values have one stored form, which arrays and tables do not say plainly."""
+        try:
+            return self._values.pack(one) == self._values.pack(two)
+        except AntiphonError:
+            return False
+
+
+def _equal(one: Any, two: Any) -> bool:
+    try:
+        return (one == two) is True
+    except Exception:  # noqa: BLE001 - tables and users' types may refuse in any way
+        return False
+
+
+def _text(checkpoint: Checkpoint) -> str:
+    """A checkpoint in a few lines."""
+    lines = [_headline(checkpoint)]
+    lines += [
+        f"{key}: {preview(value)}" for key, value in fields_of_state(checkpoint.state).items()
+    ]
+    lines += [f"? {question.agent}: {preview(question.value)}" for question in checkpoint.questions]
+    return "\n".join(lines)
+
+
+def _html(checkpoint: Checkpoint) -> str:
+    """A checkpoint as one self-contained element; all that comes from outside is escaped."""
+    colour = colour_of(checkpoint.outcome)
+    asked = "".join(
+        f"<div><b>{escape(question.agent)} asks:</b> {escaped(question.value)}</div>"
+        for question in checkpoint.questions
+    )
+    rows = ((key, escaped(value)) for key, value in fields_of_state(checkpoint.state).items())
+    told = f'<div style="color:{colour}">{escape(_headline(checkpoint))}</div>'
+    return f'<div style="{BOX}">{told}{asked}{table(rows)}</div>'
+
+
+def _difference_text(difference: Difference) -> str:
+    """A difference, a line for each key."""
+    lines = [_endpoints(difference)]
+    for key, change in difference.changes.items():
+        lines += [f"{sign} {key}: {value}" for sign, value in _parts(change)]
+    return "\n".join(lines)
+
+
+def _difference_html(difference: Difference) -> str:
+    """A difference as one self-contained element; all that comes from outside is escaped."""
+    rows = (
+        (f"{sign} {key}", escape(value))
+        for key, change in difference.changes.items()
+        for sign, value in _parts(change)
+    )
+    told = f'<div style="{SMALL}">{escape(_endpoints(difference))}</div>'
+    return f'<div style="{BOX}">{told}{table(rows)}</div>'
+
+
+def _headline(checkpoint: Checkpoint) -> str:
+    said = [f"{checkpoint.thread}, checkpoint {checkpoint.id}, step {checkpoint.step}"]
+    if checkpoint.wrote:
+        said.append(f"written by {', '.join(checkpoint.wrote)}")
+    if checkpoint.next:
+        said.append(f"next {', '.join(checkpoint.next)}")
+    if checkpoint.outcome:
+        detail = f" ({checkpoint.detail})" if checkpoint.detail else ""
+        said.append(f"{checkpoint.outcome}{detail}")
+    return "; ".join(said)
+
+
+def _endpoints(difference: Difference) -> str:
+    said = f"{difference.thread}, from checkpoint {difference.before} to {difference.after}"
+    return said if difference else f"{said}: nothing changed"
+
+
+def _parts(change: Change) -> Iterator[tuple[str, str]]:
+    """What goes and what comes, each with its sign."""
+    if change.kind == "appended":
+        yield from (("+", preview(item)) for item in change.items)
+        return
+    if change.kind != "added":
+        yield "-", preview(change.before)
+    if change.kind != "removed":
+        yield "+", preview(change.after)

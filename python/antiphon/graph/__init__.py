@@ -7,37 +7,34 @@ Build a `StateGraph` of nodes and edges over a shared state, compile it, and run
 from __future__ import annotations
 
 from antiphon._antiphon import Command, Overwrite, RetryPolicy, Send
-from antiphon.graph._builder import END, START, StateGraph
-from antiphon.graph._compiled import CompiledGraph
-from antiphon.graph._drawing import Drawing, DrawnEdge
-from antiphon.graph._errors import (
+from antiphon._diagram import Diagram, DiagramEdge
+from antiphon._graph_errors import (
     EmptyInputError,
     GraphBubbleUp,
+    GraphBuildError,
     GraphInterrupt,
     GraphRecursionError,
     InvalidUpdateError,
-    NodeTimeoutError,
-)
-from antiphon.graph._faults import (
-    GraphBuildError,
     NodeCancelledError,
+    NodeTimeoutError,
     ParentCommand,
     StepTimeoutError,
     UnknownLabelError,
     UnknownTargetError,
     UnmergeableUpdateError,
 )
-from antiphon.graph._messages import (
+from antiphon._messages import (
     REMOVE_ALL_MESSAGES,
     MessagesState,
     RemoveMessage,
     add_messages,
 )
-from antiphon.graph._node import NodeOptions
+from antiphon.graph._builder import StateGraph
+from antiphon.graph._compiled import CompiledGraph
+from antiphon.graph._declaration import END, START, NodeOptions, TimeoutPolicy
 from antiphon.graph._output import GraphOutput
 from antiphon.graph._pause import Paused
 from antiphon.graph._place import Durability
-from antiphon.graph._reducers import append
 from antiphon.graph._runtime import (
     ExecutionInfo,
     Interrupt,
@@ -52,7 +49,7 @@ from antiphon.graph._runtime import (
 )
 from antiphon.graph._snapshot import PregelTask, StateSnapshot
 from antiphon.graph._stream import StreamMode, Version
-from antiphon.graph._timeout import TimeoutPolicy
+from antiphon.state import append
 
 __all__ = [
     "END",
@@ -61,8 +58,8 @@ __all__ = [
     "Command",
     "CompiledGraph",
     "CompiledStateGraph",
-    "Drawing",
-    "DrawnEdge",
+    "Diagram",
+    "DiagramEdge",
     "Durability",
     "EmptyInputError",
     "ExecutionInfo",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, Limits
+from antiphon._diagram import Diagram, DiagramEdge
+from antiphon._graph_errors import GraphBuildError, as_graph_error
 from antiphon.errors import ValidationError
 from antiphon.graph._compiled import CompiledGraph
-from antiphon.graph._drawing import draw
-from antiphon.graph._faults import GraphBuildError, as_graph_error
+from antiphon.graph._declaration import END, START, NodeSpec, state_hint
 from antiphon.graph._inject import Action, read_action
-from antiphon.graph._node import NodeSpec, state_hint
 from antiphon.graph._plan import Plan
 from antiphon.graph._root import returning_root
 from antiphon.graph._router import read_router
@@ -18,12 +18,11 @@ from antiphon.graph._runnable import as_runnable
 from antiphon.graph._update import adapt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from antiphon._antiphon import Saver
-    from antiphon.graph._builder import StateGraph
-    from antiphon.graph._node import BranchSpec
-    from antiphon.graph._schema import Schema
+    from antiphon._state_schema import Schema
+    from antiphon.graph._declaration import BranchSpec, GraphDeclaration
 
 __all__ = ["assemble"]
 
@@ -32,7 +31,7 @@ _DEFAULT_HANDLER = "__default_error_handler__"
 
 
 def assemble(
-    graph: StateGraph,
+    graph: GraphDeclaration,
     name: str,
     *,
     strict: bool,
@@ -73,7 +72,7 @@ def assemble(
         input=graph.input,
         output=graph.output,
         keys=frozenset(graph.channels),
-        drawn=draw(graph),
+        drawn=_drawing(graph),
         context_schema=graph.context_schema,
         limits=_limits(limits),
         schemas=_kinds(graph),
@@ -84,6 +83,35 @@ def assemble(
     return compiled
 
 
+def _drawing(graph: GraphDeclaration) -> Diagram:
+    """The drawing of a builder's graph."""
+    edges = list(dict.fromkeys(_edges(graph)))
+    sources = {edge.source for edge in edges}
+    edges += [DiagramEdge(name, END) for name in graph.nodes if name not in sources]
+    nodes: dict[str, Mapping[str, Any]] = {START: {}}
+    for name, spec in graph.nodes.items():
+        notes = dict(spec.options.get("metadata") or {})
+        nodes[name] = {**notes, "defer": True} if spec.options.get("defer") else notes
+    if any(edge.target == END for edge in edges):
+        nodes[END] = {}
+    return Diagram(nodes, tuple(edges))
+
+
+def _edges(graph: GraphDeclaration) -> Iterator[DiagramEdge]:
+    for source, target in graph.edges:
+        yield DiagramEdge(source, target)
+    for sources, target in graph.joins:
+        for source in sources:
+            yield DiagramEdge(source, target)
+    for branch in graph.branches:
+        for target, label in branch.drawn().items():
+            shown = "" if label == target else label
+            yield DiagramEdge(branch.source, target, shown, conditional=True)
+    for spec in graph.nodes.values():
+        for target, label in spec.leads_to().items():
+            yield DiagramEdge(spec.name, target, label, conditional=True)
+
+
 def _limits(given: Mapping[str, float]) -> Limits:
     try:
         return Limits(**given)
@@ -91,7 +119,7 @@ def _limits(given: Mapping[str, float]) -> Limits:
         raise GraphBuildError(str(error), code="call_invalid") from None
 
 
-def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec, *, kept: bool) -> None:
+def _add_node(builder: Builder, graph: GraphDeclaration, spec: NodeSpec, *, kept: bool) -> None:
     shared: dict[str, Any] = {"deferred": spec.options.get("defer", False)}
     retry = spec.options.get("retry_policy") or graph.defaults.get("retry_policy")
     if retry is not None:
@@ -109,7 +137,7 @@ def _add_node(builder: Builder, graph: StateGraph, spec: NodeSpec, *, kept: bool
     _put(builder, spec.name, action, {**shared, "inline": inline, **_view(graph, schema)})
 
 
-def _kinds(graph: StateGraph) -> tuple[Any, ...]:
+def _kinds(graph: GraphDeclaration) -> tuple[Any, ...]:
     """What the schemas of the graph, and of the graphs in it, were read from."""
     kinds = [schema.kind for schema in graph.schemas]
     for spec in graph.nodes.values():
@@ -118,13 +146,13 @@ def _kinds(graph: StateGraph) -> tuple[Any, ...]:
     return tuple(kinds)
 
 
-def _has_signs(graph: StateGraph, spec: NodeSpec) -> bool:
+def _has_signs(graph: GraphDeclaration, spec: NodeSpec) -> bool:
     if isinstance(spec.action, CompiledGraph) and spec.action.signs:
         return True
     return spec.timeout(graph.defaults.get("timeout")).get("heartbeat_only") is False
 
 
-def _add_branch(builder: Builder, graph: StateGraph, branch: BranchSpec) -> None:
+def _add_branch(builder: Builder, graph: GraphDeclaration, branch: BranchSpec) -> None:
     kind = state_hint(branch.path)
     schema = graph.state if kind is None else graph.schema(kind)
     router = read_router(branch.path)
@@ -136,7 +164,7 @@ def _add_branch(builder: Builder, graph: StateGraph, branch: BranchSpec) -> None
     builder.branch(branch.source, branch.name, router.call, **options)
 
 
-def _add_handlers(builder: Builder, graph: StateGraph) -> None:
+def _add_handlers(builder: Builder, graph: GraphDeclaration) -> None:
     default = graph.defaults.get("error_handler")
     served = False
     for spec in graph.nodes.values():
@@ -152,7 +180,7 @@ def _add_handlers(builder: Builder, graph: StateGraph) -> None:
             builder.on_error(spec.name, "handle", target=_DEFAULT_HANDLER)
 
 
-def _add_handler(builder: Builder, graph: StateGraph, name: str, handler: Any) -> None:
+def _add_handler(builder: Builder, graph: GraphDeclaration, name: str, handler: Any) -> None:
     options: dict[str, Any] = dict(graph.defaults)
     options.pop("error_handler", None)
     spec = NodeSpec(name, handler)
@@ -165,7 +193,7 @@ def _add_handler(builder: Builder, graph: StateGraph, name: str, handler: Any) -
     _put(builder, name, _action(graph, handler), shared)
 
 
-def _action(graph: StateGraph, action: Any) -> Action:
+def _action(graph: GraphDeclaration, action: Any) -> Action:
     read = _nested(action) if isinstance(action, CompiledGraph) else read_action(action)
     return returning_root(read) if graph.state.is_root else read
 
@@ -175,7 +203,7 @@ def _nested(graph: CompiledGraph) -> Action:
     return Action(graph.ainvoke, wants_ctx=False, asynchronous=True)
 
 
-def _view(graph: StateGraph, schema: Schema) -> dict[str, Any]:
+def _view(graph: GraphDeclaration, schema: Schema) -> dict[str, Any]:
     view = schema.view(graph.channels)
     return {} if view is None else {"view": view}
 

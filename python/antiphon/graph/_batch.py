@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+from antiphon._graph_errors import GraphBuildError
 from antiphon._relay import asks
-from antiphon.graph._faults import GraphBuildError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,33 +5,33 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from antiphon._saver import saver_of
+from antiphon._graph_errors import GraphBuildError
+from antiphon._thread_store import saver_of
 from antiphon.graph._assemble import assemble
-from antiphon.graph._faults import GraphBuildError
-from antiphon.graph._node import BranchSpec, NodeOptions, NodeSpec, name_of, state_hint
-from antiphon.graph._schema import Schema, read_schema
+from antiphon.graph._declaration import (
+    END,
+    START,
+    BranchSpec,
+    GraphDeclaration,
+    NodeOptions,
+    NodeSpec,
+    name_of,
+    state_hint,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Saver
-    from antiphon.graph._channel import Channel
     from antiphon.graph._compiled import CompiledGraph
-    from antiphon.graph._node import Retry
-    from antiphon.graph._timeout import Timeout
+    from antiphon.graph._declaration import Retry, Timeout
 
-__all__ = ["END", "START", "StateGraph"]
-
-START = "__start__"
-"""Where a graph begins; the source of its first edges."""
-
-END = "__end__"
-"""Where a path ends; the target of its last edge."""
+__all__ = ["StateGraph"]
 
 _log = logging.getLogger("antiphon.graph")
 
 
-class StateGraph:
+class StateGraph(GraphDeclaration):
     """A graph of nodes that read and write a shared state. Compile it to run it.
 
     Args:
@@ -65,36 +65,8 @@ class StateGraph:
         input_schema: Any = None,
         output_schema: Any = None,
     ) -> None:
-        self.nodes: dict[str, NodeSpec] = {}
-        self.edges: dict[tuple[str, str], None] = {}
-        self.joins: list[tuple[tuple[str, ...], str]] = []
-        self.branches: list[BranchSpec] = []
-        self.channels: dict[str, Channel] = {}
-        self.defaults: NodeOptions = {}
-        self.context_schema = context_schema
-        self._schemas: dict[Any, Schema] = {}
+        super().__init__(state_schema, context_schema, input_schema, output_schema)
         self._compiled = False
-        self.state = self.schema(state_schema)
-        self.input = self.state if input_schema is None else self.schema(input_schema)
-        self.output = self.state if output_schema is None else self.schema(output_schema)
-
-    @property
-    def schemas(self) -> tuple[Schema, ...]:
-        """All schemas that were read."""
-        return tuple(self._schemas.values())
-
-    def schema(self, kind: Any) -> Schema:
-        """Reads a schema and adds its keys to the state."""
-        known = next((schema for schema in self._schemas.values() if schema.kind is kind), None)
-        if known is not None:
-            return known
-        schema = read_schema(kind)
-        for name, channel in schema.channels.items():
-            old = self.channels.setdefault(name, channel)
-            if old.clashes(channel):
-                raise GraphBuildError(f"two schemas give a key different reducers: {name}")
-        self._schemas[id(kind)] = schema
-        return schema
 
     def add_node(self, node: Any, action: Any = None, **options: Unpack[NodeOptions]) -> Self:
         """Adds a node.

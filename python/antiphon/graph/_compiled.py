@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from antiphon._antiphon import Command, enclosing_context, select
-from antiphon._saver import saver_of
+from antiphon._thread_store import saver_of
 from antiphon.graph._batch import Batches
 from antiphon.graph._config import merge
 from antiphon.graph._entry import concurrency_of, context_of, entry, limit_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
     from antiphon._antiphon import Engine, Saver, Shape
-    from antiphon.graph._drawing import Drawing
+    from antiphon._diagram import Diagram
     from antiphon.graph._place import Durability
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
@@ -266,7 +266,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         """The graph's name."""
         return self.name
 
-    def get_graph(self) -> Drawing:
+    def get_graph(self) -> Diagram:
         """Nodes and edges, to be drawn."""
         return self._plan.drawn
 
@@ -342,7 +342,12 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             max_concurrency=concurrency_of(settings),
             shape=shape,
             above=outer,
-            enter=entering(settings, readers, signs=plan.signs, trace=trace),
+            enter=entering(
+                settings,
+                readers,
+                signs=plan.signs,
+                start_task=None if trace is None else trace.enter,
+            ),
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
             place=None if place is None else place.native(durability),

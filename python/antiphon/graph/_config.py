@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from antiphon.graph._faults import GraphBuildError
+from antiphon._graph_errors import GraphBuildError
 
 if TYPE_CHECKING:
     from antiphon.graph._runtime import RunnableConfig

@@ -6,10 +6,10 @@ from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
+from antiphon._graph_errors import EmptyInputError, GraphBuildError, InvalidUpdateError
+from antiphon._state_schema import ROOT, Schema, is_model
+from antiphon._validation import LARGEST_ID, is_count
 from antiphon.graph._config import RECURSION_LIMIT
-from antiphon.graph._errors import EmptyInputError, InvalidUpdateError
-from antiphon.graph._faults import GraphBuildError
-from antiphon.graph._schema import ROOT, Schema, is_model
 from antiphon.graph._update import is_annotated, wrote
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def counted(given: Any, name: str) -> int:
     Raises:
         GraphBuildError: it is something else.
     """
-    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given < 2**63:
+    if is_count(given, LARGEST_ID):
         return given
     raise GraphBuildError(
         f"`{name}` must be a whole number of at least 1, found: {given!r}", code="call_invalid"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._graph_errors import GraphRecursionError, as_graph_error
 from antiphon._relay import relay_questions
 from antiphon.errors import AntiphonError, RunCancelled
-from antiphon.graph._errors import GraphRecursionError
-from antiphon.graph._faults import as_graph_error
 from antiphon.graph._runtime import Interrupt, pausing
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
+from antiphon._event_loop import is_async
 from antiphon.graph._runtime import (
     NodeError,
     RunnableConfig,
@@ -61,7 +62,7 @@ def read_action(action: Any) -> Action:
     if not callable(action):
         raise TypeError(f"a node or router must be callable, found: {type(action).__name__}")
     wanted = _wanted(action)
-    asynchronous = _is_async(action)
+    asynchronous = is_async(action)
     if not wanted:
         return Action(action, wants_ctx=False, asynchronous=asynchronous)
     # A coroutine function keeps its nature: the engine awaits what the call returns.
@@ -79,15 +80,6 @@ def is_runnable(action: Any) -> bool:
     if core is not None and isinstance(action, core.Runnable):
         return True
     return hasattr(action, "invoke") and not callable(action)
-
-
-def _is_async(action: Any) -> bool:
-    """Whether calling it gives a coroutine."""
-    while isinstance(action, functools.partial):
-        action = action.func
-    if inspect.iscoroutinefunction(action):
-        return True
-    return inspect.iscoroutinefunction(getattr(action, "__call__", None))  # noqa: B004
 
 
 def _runnable(action: Any) -> Action:

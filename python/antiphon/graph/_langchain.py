@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Context
     from antiphon.graph._tokens import Place, Tokens
-    from antiphon.graph._trace import Trace
+
+    _StartTask = Callable[[str, Place, dict[str, Any], Any], Any]
 
 __all__ = ["entering", "handed_on", "settings_of", "without_tokens"]
 
@@ -34,7 +35,7 @@ def entering(
     watching: Sequence[Tokens],
     *,
     signs: bool,
-    trace: Trace | None,
+    start_task: _StartTask | None,
 ) -> Callable[[Context, Place, Any], None] | None:
     """What is to be done before each node of a run; none if there is nothing.
 
@@ -42,16 +43,17 @@ def entering(
         settings: the run's config.
         watching: the streams that show messages.
         signs: whether nodes have to give signs of life.
-        trace: the trace of the run, if there is one.
+        start_task: tells the trace of the run that a task begins, if there is one; gives the
+            callbacks for it.
     """
     if "langchain_core.runnables" not in sys.modules:
         return None
     # Within a node, LangChain would go on with the settings of that node.
-    if not watching and not signs and trace is None and _HERE.get() is None:
+    if not watching and not signs and start_task is None and _HERE.get() is None:
         return None
     makers: list[Callable[[Context], Any]] = [sign_handler] if signs else []
     makers += [functools.partial(token_handler, tokens) for tokens in watching]
-    return functools.partial(_enter, settings, (makers, trace))
+    return functools.partial(_enter, settings, (makers, start_task))
 
 
 def settings_of(ctx: Context) -> Mapping[str, Any] | None:
@@ -84,17 +86,17 @@ def without_tokens(callbacks: Any) -> Any:
 
 def _enter(
     settings: Mapping[str, Any],
-    about: tuple[Sequence[Callable[[Context], Any]], Trace | None],
+    about: tuple[Sequence[Callable[[Context], Any]], _StartTask | None],
     ctx: Context,
     place: Place,
     given: Any,
 ) -> None:
     """Runs in the context variables of the node, before it."""
-    makers, trace = about
+    makers, start_task = about
     metadata = {**settings["metadata"], **where(ctx.node, place)}
     own = {**settings, "metadata": metadata}
-    if trace is not None:
-        own["callbacks"] = trace.enter(ctx.node, place, metadata, given)
+    if start_task is not None:
+        own["callbacks"] = start_task(ctx.node, place, metadata, given)
     callbacks = own.get("callbacks")
     if makers:
         handlers = [make(ctx) for make in makers]

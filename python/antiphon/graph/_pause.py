@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon.graph._faults import GraphBuildError
+from antiphon._graph_errors import GraphBuildError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

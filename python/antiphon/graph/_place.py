@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import UUID
 
 from antiphon import _antiphon
-from antiphon._thread import thread_name
+from antiphon._graph_errors import GraphBuildError
+from antiphon._thread_store import thread_name
 from antiphon.errors import ValidationError
-from antiphon.graph._faults import GraphBuildError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from antiphon._antiphon import Context, Saver
-    from antiphon.checkpoint._registry import Registry
+    from antiphon._serialization.registry import Registry
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Limits
-from antiphon.graph._schema import ROOT, Schema
+from antiphon._state_schema import ROOT, Schema
 
 if TYPE_CHECKING:
-    from antiphon.checkpoint._registry import Registry
-    from antiphon.graph._drawing import Drawing
+    from antiphon._diagram import Diagram
+    from antiphon._serialization.registry import Registry
 
 __all__ = ["Plan"]
 
@@ -35,7 +35,7 @@ class Plan:
     input: Schema
     output: Schema
     keys: frozenset[str]
-    drawn: Drawing
+    drawn: Diagram
     context_schema: type | None = None
     limits: Limits = field(default_factory=Limits)
     signs: bool = False
@@ -47,7 +47,7 @@ class Plan:
         if self._registries:
             return self._registries[0]
         # Most graphs have no threads.
-        from antiphon.checkpoint._registry import registry_for
+        from antiphon._serialization.registry import registry_for
 
         registry = registry_for(*self.schemas)
         if registry.settled:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command
+from antiphon._state_schema import ROOT
 from antiphon.graph._inject import Action
-from antiphon.graph._schema import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -9,13 +9,11 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypedDict, TypeVar, cast
 
 from antiphon._antiphon import Context, current_context
-from antiphon._effect import call_of, perform, perform_async
+from antiphon._graph_errors import GraphInterrupt
+from antiphon._node.calls import Step, call_of, perform, perform_async
+from antiphon._node.human_input import Round, ask
+from antiphon._node.tool_calls import Approving, use, use_async
 from antiphon._pause import Interrupted
-from antiphon._step import Step
-from antiphon._team.approve import Approving
-from antiphon._team.round import Round, ask
-from antiphon._team.use import use, use_async
-from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._langchain import settings_of
 from antiphon.tools import Tool, ToolContext
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon._graph_errors import GraphInterrupt
+from antiphon._node.human_input import Round
 from antiphon._pause import pause_in
-from antiphon._team.round import Round
-from antiphon.graph._errors import GraphInterrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable

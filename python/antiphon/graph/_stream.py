@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from antiphon._antiphon import Shape, select
-from antiphon.graph._faults import GraphBuildError
+from antiphon._graph_errors import GraphBuildError
 from antiphon.graph._tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from antiphon._state_schema import Schema
     from antiphon.graph._flight import Flight
-    from antiphon.graph._schema import Schema
 
 __all__ = ["StreamMode", "Version", "check_version", "pauses", "read_shape"]
 

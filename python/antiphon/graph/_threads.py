@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command
+from antiphon._graph_errors import GraphBuildError, InvalidUpdateError, as_graph_error
+from antiphon._state_schema import ROOT
 from antiphon.errors import AntiphonError
 from antiphon.graph._config import merge
 from antiphon.graph._entry import counted
-from antiphon.graph._errors import InvalidUpdateError
-from antiphon.graph._faults import GraphBuildError, as_graph_error
 from antiphon.graph._place import Place
-from antiphon.graph._schema import ROOT
 from antiphon.graph._snapshot import METADATA, StateSnapshot, config_at, empty, snapshot
 
 if TYPE_CHECKING:

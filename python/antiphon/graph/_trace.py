@@ -13,8 +13,8 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from antiphon._graph_errors import GraphInterrupt
 from antiphon._relay import asks
-from antiphon.graph._errors import GraphInterrupt
 from antiphon.graph._flight import Flight
 from antiphon.graph._runnable import load_runnables
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from antiphon._antiphon import Command
-from antiphon.graph._errors import InvalidUpdateError
-from antiphon.graph._schema import annotated_keys, is_model
+from antiphon._graph_errors import InvalidUpdateError
+from antiphon._state_schema import annotated_keys, is_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from antiphon._encode import well_formed
+from antiphon._text import well_formed
 from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:

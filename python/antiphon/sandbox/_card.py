@@ -6,7 +6,7 @@ import base64
 from html import escape
 from typing import TYPE_CHECKING
 
-from antiphon._terminal import escape_controls
+from antiphon._text import escape_controls
 from antiphon.sandbox._table import SandboxTable
 from antiphon.sandbox._trouble import report
 

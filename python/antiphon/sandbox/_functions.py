@@ -10,9 +10,16 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from antiphon._loop import running
-from antiphon._tool.approval import ToolCall, approver, heed, judge, refuse_persons, refused
-from antiphon._tool.json_arguments import json_arguments
+from antiphon._event_loop import running
+from antiphon._tool.approval import (
+    ToolCall,
+    approver,
+    heed,
+    json_arguments,
+    judge,
+    refuse_persons,
+    refused,
+)
 from antiphon.errors import ValidationError
 from antiphon.sandbox._calls import CALL_SECONDS, CallFailed
 from antiphon.sandbox._guest.budget import TooLarge

@@ -6,7 +6,7 @@ import json
 import keyword
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from antiphon._encode import encode_result
+from antiphon._json_values import encode_result
 from antiphon.errors import ToolError, ValidationError
 from antiphon.sandbox._guest.budget import Budget, TooLarge
 from antiphon.sandbox._guest.encode import Encoder

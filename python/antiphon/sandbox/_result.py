@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from antiphon._encode import encode_or
+from antiphon._json_values import encode_or
 from antiphon.sandbox._trouble import as_trouble
 
 if TYPE_CHECKING:

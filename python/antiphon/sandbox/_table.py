@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from antiphon._terminal import escape_controls
+from antiphon._text import escape_controls
 from antiphon.errors import ValidationError
 from antiphon.sandbox._cells import arrow_cells, polars_cells
 

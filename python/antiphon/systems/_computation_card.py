@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from antiphon._terminal import escape_controls
+from antiphon._text import escape_controls
 from antiphon.sandbox._trouble import report
 
 if TYPE_CHECKING:

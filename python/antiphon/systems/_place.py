@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 from antiphon._antiphon import Place
-from antiphon._saver import saver_of
-from antiphon._thread import fresh_name, thread_name
+from antiphon._thread_store import Durability, fresh_name, saver_of, thread_name
 from antiphon.errors import AntiphonError, ValidationError
-from antiphon.graph import Durability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Computation as Native
-from antiphon._choice import standing
+from antiphon._model.default_model import default_model
 from antiphon._role.played import played_by
 from antiphon.errors import ValidationError
 from antiphon.event import Event
@@ -82,7 +82,7 @@ class Computation:
             return Native(settings, played_by(player, "the model"), engine, stopper)
 
         build(scripted([]))  # what is wrong is said before it costs
-        opened = standing(model) if model is None or isinstance(model, str) else model
+        opened = default_model(model) if model is None or isinstance(model, str) else model
         self._native = build(opened)
 
     def run(

@@ -67,7 +67,7 @@ class ReviewLoopResult:
     @property
     def caveat(self) -> str | None:
         """What to know before trusting the answer: that a model behind it is a small one."""
-        from antiphon._choice import caveat
+        from antiphon._model.default_model import caveat
 
         return caveat(self.models)
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import ReviewLoop as Native
-from antiphon._choice import standing
+from antiphon._model.default_model import default_model
 from antiphon._role import Question, aask_all, as_role, ask_all
 from antiphon.event import Event
 from antiphon.models import Model, scripted
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Event as NativeEvent
     from antiphon._lines import Task
+    from antiphon._thread_store import Durability
     from antiphon.checkpoint import Saver
-    from antiphon.graph import Durability
     from antiphon.systems._file import FileGiven
 
     _Show = Callable[[NativeEvent], None]
@@ -127,7 +127,7 @@ class ReviewLoop(FileBatches):
 
         self._native = build({"model": scripted([])})  # what is wrong is said before it costs
         if any(known.get(name, {}).keys().isdisjoint({"act", "model"}) for name in given):
-            opened = standing(model) if model is None or isinstance(model, str) else model
+            opened = default_model(model) if model is None or isinstance(model, str) else model
             self._native = build(everyone(opened))
 
     def run(

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import (
 )
 
 from antiphon._antiphon import MemorySaver, Saver, Shelves, SqliteSaver
-from antiphon._saver import saver_of
+from antiphon._thread_store import saver_of
 from antiphon.checkpoint._langgraph.place import Place
 from antiphon.checkpoint._langgraph.plan import (
     Query,

@@ -7,9 +7,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Values
-from antiphon.checkpoint._catalog import form_of
-from antiphon.checkpoint._forms.builtin import Plain
-from antiphon.checkpoint._registry import GLOBAL, Registry
+from antiphon._serialization.catalog import form_of
+from antiphon._serialization.registry import GLOBAL, Registry
+from antiphon._serialization.standard_types import Plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

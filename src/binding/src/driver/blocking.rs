@@ -228,7 +228,7 @@ fn await_elsewhere(run: &Bound<'_, Run>, call: Call, value: &Bound<'_, PyAny>) -
     let py = run.py();
     let id = call.errand.id;
     let event_loop =
-        py.import(intern!(py, "antiphon._loop"))?.call_method0(intern!(py, "running"))?;
+        py.import(intern!(py, "antiphon._event_loop"))?.call_method0(intern!(py, "running"))?;
     let coroutine = NodeCoroutine::spawn_elsewhere(&event_loop, call, steppable(value)?)?;
     keep(run, id, Handle::Coroutine(coroutine))
 }

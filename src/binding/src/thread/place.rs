@@ -110,7 +110,7 @@ impl Place {
     pub(crate) fn values(&self, py: Python<'_>) -> PyResult<ObjectCodec> {
         let registry = match &self.registry {
             Some(registry) => registry.clone_ref(py),
-            None => py.import("antiphon.checkpoint._registry")?.getattr("GLOBAL")?.unbind(),
+            None => py.import("antiphon._serialization.registry")?.getattr("GLOBAL")?.unbind(),
         };
         if !self.saver.get().pickles() {
             return Ok(ObjectCodec::new(registry));

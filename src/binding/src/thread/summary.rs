@@ -207,7 +207,7 @@ impl ThreadDetail {
 impl ThreadDetail {
     /// Values of types that Python does not have by itself stay unread.
     pub(crate) fn read(py: Python<'_>, detail: &admin::ThreadDetail) -> PyResult<Self> {
-        let unread = py.import("antiphon.checkpoint._unread")?.getattr("UNREAD")?;
+        let unread = py.import("antiphon._serialization.registry")?.getattr("UNREAD")?;
         let codec = ObjectCodec::new(unread.unbind());
         let read = |bytes: &[u8]| {
             let value = codec.read(&mut ByteReader::new(bytes));

@@ -34,7 +34,7 @@ impl ObjectCodec {
 
     /// With the types that are registered for all.
     pub(crate) fn shared(py: Python<'_>) -> PyResult<Self> {
-        let registry = py.import("antiphon.checkpoint._registry")?.getattr("GLOBAL")?;
+        let registry = py.import("antiphon._serialization.registry")?.getattr("GLOBAL")?;
         Ok(Self::new(registry.unbind()))
     }
 

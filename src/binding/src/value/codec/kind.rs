@@ -14,7 +14,7 @@ pub(super) const SET: i8 = 5;
 /// A frozenset: its items.
 pub(super) const FROZENSET: i8 = 6;
 /// An object of a registered type: the type's name, and what its form packed.
-/// Numbers from 16 on are those of `antiphon.checkpoint._catalog`.
+/// Numbers from 16 on are those of `antiphon._serialization.catalog`.
 pub(super) const NAMED: i8 = 7;
 /// What `pickle` made of an object; read and written only where the caller has asked for it.
 pub(super) const PICKLE: i8 = 8;

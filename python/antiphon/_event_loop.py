@@ -1,0 +1,95 @@
+"""One event loop on a thread of its own, for async code that sync code calls.
+
+asyncio is imported by whoever needs it: that takes longer than to import the rest of antiphon.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable
+    from concurrent.futures import Future
+
+__all__ = ["is_async", "run_blocking", "running", "submit"]
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def _forget() -> None:
+    """A fork has none of its parent's threads: it gets a loop of its own."""
+    global _lock, _loop
+    _lock, _loop = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def running() -> asyncio.AbstractEventLoop:
+    """The loop; the first call starts its thread.
+
+    A caller may be inside a running loop of its own (a notebook cell) and still wait here, because
+    nothing of this one runs on the caller's thread.
+    """
+    import asyncio
+
+    global _loop  # noqa: PLW0603 - one per process, on purpose
+    with _lock:
+        if _loop is None or _loop.is_closed():
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="antiphon-loop", daemon=True).start()
+        return _loop
+
+
+def submit(awaitable: Awaitable[Any], loop: asyncio.AbstractEventLoop | None = None) -> Future[Any]:
+    """Schedules an awaitable on a loop of another thread. Default: antiphon's own."""
+    import asyncio
+
+    async def wait() -> Any:
+        return await awaitable
+
+    return asyncio.run_coroutine_threadsafe(wait(), loop or running())
+
+
+def run_blocking(
+    awaitable: Awaitable[Any],
+    *,
+    loop: asyncio.AbstractEventLoop | None = None,
+    timeout: float | None = None,
+    late: Callable[[], Exception] = TimeoutError,
+) -> Any:
+    """Waits for an awaitable on this thread; whoever interrupts the wait cancels it.
+
+    Args:
+        awaitable: what is awaited.
+        loop: where. Default: antiphon's own.
+        timeout: seconds. Default: no limit.
+        late: makes what is raised once they are over.
+    """
+    future = submit(awaitable, loop)
+    try:
+        return future.result(timeout)
+    except TimeoutError:
+        # What is awaited may raise the same by itself.
+        if future.done():
+            raise
+        future.cancel()
+        raise late() from None
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling it is known to give a coroutine; also for partials and callable objects."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    call = getattr(function, "__call__", None)  # noqa: B004 - the method itself is wanted
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

@@ -1,0 +1,276 @@
+"""The errors of graphs, with LangGraph's names, as members of antiphon's tree.
+
+::
+
+    AntiphonError
+    ├── BudgetError     └── GraphRecursionError  (also a RecursionError)
+    ├── StateError      └── InvalidUpdateError
+    │                       ├── UnknownTargetError      (also a ValueError)
+    │                       ├── UnknownLabelError       (also a KeyError)
+    │                       └── UnmergeableUpdateError  (also a TypeError)
+    ├── ValidationError ├── EmptyInputError
+    │                   └── GraphBuildError      (also a ValueError)
+    ├── RunTimeout      ├── NodeTimeoutError
+    │                   └── StepTimeoutError     (also a TimeoutError)
+    └── InternalError   └── NodeCancelledError
+    Exception
+    └── GraphBubbleUp   ├── GraphInterrupt       a pause on its way out of a node: no error
+                        └── ParentCommand        a command for an enclosing graph
+
+LangGraph's users catch ``ValueError`` around building and ``KeyError`` around a path map, so some
+classes are members of both trees.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from antiphon._antiphon import Command
+from antiphon.errors import (
+    AntiphonError,
+    BudgetError,
+    InternalError,
+    RunTimeout,
+    StateError,
+    ValidationError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "EmptyInputError",
+    "GraphBubbleUp",
+    "GraphBuildError",
+    "GraphInterrupt",
+    "GraphRecursionError",
+    "InvalidUpdateError",
+    "NodeCancelledError",
+    "NodeTimeoutError",
+    "ParentCommand",
+    "StepTimeoutError",
+    "UnknownLabelError",
+    "UnknownTargetError",
+    "UnmergeableUpdateError",
+    "as_graph_error",
+]
+
+
+class GraphBubbleUp(Exception):
+    """What leaves a node without being a failure: never retried, never handled as an error.
+
+    It stays outside `AntiphonError`, so that a node's ``except AntiphonError``
+    around a tool call cannot swallow a pause.
+    """
+
+
+class GraphInterrupt(GraphBubbleUp):
+    """A node asked a question and waits for its answer.
+
+    Args:
+        interrupts: the questions. Default: none.
+    """
+
+    def __init__(self, interrupts: Sequence[Any] = ()) -> None:
+        super().__init__(tuple(interrupts))
+        self._carried: tuple[Any, ...] = ()
+
+    @classmethod
+    def carrying(cls, interrupt: Any) -> GraphInterrupt:
+        """One that leaves a node, and does not show its question.
+
+        Callbacks of what the node calls see it before the question is stored.
+
+        Args:
+            interrupt: the question.
+        """
+        made = cls()
+        made._carried = (interrupt,)
+        return made
+
+    @property
+    def interrupts(self) -> tuple[Any, ...]:
+        """The questions, in the order asked."""
+        questions: tuple[Any, ...] = self.args[0]
+        return self._carried or questions
+
+    @property
+    def __antiphon_question__(self) -> Any:
+        """The question's value; the engine knows a pause by this attribute."""
+        if not self.interrupts:
+            raise AttributeError("the pause holds no question")
+        return self.interrupts[0].value
+
+    @property
+    def __antiphon_asker__(self) -> str:
+        """The question's id, if a graph that the node has invoked asks it; else nothing."""
+        return str(self.interrupts[0].id) if self.interrupts else ""
+
+
+class _GraphError(AntiphonError):
+    """Gives each class a code of its own, for what is raised without one."""
+
+    default_code: ClassVar[str]
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        details: Mapping[str, Any] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, code=code or self.default_code, details=details, hint=hint)
+
+
+class GraphRecursionError(_GraphError, BudgetError, RecursionError):
+    """The graph reached its limit of supersteps before it finished."""
+
+    default_code = "graph_recursion_limit"
+
+
+class InvalidUpdateError(_GraphError, StateError):
+    """A node wrote something that a channel cannot take."""
+
+    default_code = "invalid_update"
+
+
+class EmptyInputError(_GraphError, ValidationError):
+    """The graph was given nothing to start from."""
+
+    default_code = "empty_input"
+
+
+class NodeTimeoutError(_GraphError, RunTimeout):
+    """One attempt of a node took longer than its policy allows; not an ``OSError``.
+
+    Its fields live in ``details``: ``node``, ``kind`` (``"run"`` or ``"idle"``),
+    and in seconds ``elapsed``, ``timeout`` (the limit that fired),
+    ``run_timeout`` and ``idle_timeout`` (the policy; absent if not set).
+    """
+
+    default_code = "node_timeout"
+
+    @property
+    def node(self) -> str | None:
+        """The node's name."""
+        return self.details.get("node")
+
+    @property
+    def kind(self) -> str | None:
+        """Which limit fired: ``"run"`` or ``"idle"``."""
+        return self.details.get("kind")
+
+    @property
+    def elapsed(self) -> float | None:
+        """How long the attempt had run, in seconds."""
+        return self.details.get("elapsed")
+
+    @property
+    def timeout(self) -> float | None:
+        """The limit that fired, in seconds."""
+        return self.details.get("timeout")
+
+    @property
+    def run_timeout(self) -> float | None:
+        """The policy's limit for an attempt, in seconds; none if not set."""
+        return self.details.get("run_timeout")
+
+    @property
+    def idle_timeout(self) -> float | None:
+        """The policy's limit without progress, in seconds; none if not set."""
+        return self.details.get("idle_timeout")
+
+
+class GraphBuildError(_GraphError, ValidationError, ValueError):
+    """A graph, a schema or a setting is wrong; nothing has run."""
+
+    default_code = "graph_invalid"
+
+
+class UnknownTargetError(InvalidUpdateError, ValueError):
+    """A router, a `Send` or a ``goto`` leads to something that cannot be gone to."""
+
+
+class UnknownLabelError(InvalidUpdateError, KeyError):
+    """A router returned what its path map does not hold."""
+
+
+class UnmergeableUpdateError(InvalidUpdateError, TypeError):
+    """The reducer of a key cannot join what is there with what a node wrote: a tuple to a list."""
+
+
+class StepTimeoutError(RunTimeout, TimeoutError):
+    """A superstep took longer than the graph's ``step_timeout``."""
+
+
+class NodeCancelledError(InternalError):
+    """A node's own code raised ``asyncio.CancelledError``; nobody had cancelled the run."""
+
+    @property
+    def node(self) -> str | None:
+        """The node's name."""
+        return self.details.get("node")
+
+
+class ParentCommand(GraphBubbleUp):
+    """A node addressed the enclosing graph, and there is none.
+
+    Where the graph was invoked by another graph's node, that one is meant: the command takes
+    the place of what that node returns.
+
+    Args:
+        command: what the node returned.
+    """
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(command)
+        # The engine knows it by this attribute when it leaves a node of another graph.
+        self.__antiphon_command__ = Command(update=command.update, goto=command.goto)
+
+    @property
+    def command(self) -> Command:
+        """What the node returned."""
+        command: Command = self.args[0]
+        return command
+
+
+_BY_CODE: Mapping[str, type[AntiphonError]] = {
+    "target_unknown": UnknownTargetError,
+    "label_unknown": UnknownLabelError,
+    "write_unmergeable": UnmergeableUpdateError,
+    "node_cancelled": NodeCancelledError,
+    "step_timeout": StepTimeoutError,
+    "thread_empty": EmptyInputError,
+}
+_BY_KIND: Mapping[type[AntiphonError], type[AntiphonError]] = {
+    StateError: InvalidUpdateError,
+    RunTimeout: NodeTimeoutError,
+    ValidationError: GraphBuildError,
+}
+
+
+def as_graph_error(error: AntiphonError) -> Exception:
+    """The same failure as a member of the graph's family.
+
+    Args:
+        error: what the engine raised. Subclasses of its general classes are the
+            user's own, or the graph's already, and are handed back as they are.
+
+    Returns:
+        An exception with the same message, code, details and notes, or `error` itself; a
+        `ParentCommand` for a command that nobody was there to take.
+    """
+    if error.code == "parent_missing" and hasattr(error, "command"):
+        return ParentCommand(error.command).with_traceback(error.__traceback__)
+    kind = _BY_CODE.get(error.code, _BY_KIND.get(type(error)))
+    if kind is None or isinstance(error, kind):
+        return error
+    details = dict(error.details)
+    if kind is NodeTimeoutError:
+        details = {key: value for key, value in details.items() if value is not None}
+    new = kind(error.message, code=error.code, details=details, hint=error.hint)
+    for note in getattr(error, "__notes__", ()):
+        new.add_note(note)
+    new.__cause__ = error.__cause__
+    return new.with_traceback(error.__traceback__)

@@ -1,0 +1,296 @@
+"""Functions and LangChain chat models as models. Nothing here imports LangChain."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from antiphon._antiphon import Model
+from antiphon._event_loop import is_async
+from antiphon._model.opening import open_any
+from antiphon.errors import ModelOutputError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+
+class FunctionModel:
+    """Asks a function on behalf of the engine.
+
+    Args:
+        function: takes the request, a dict with ``messages`` and, where there are any,
+            ``tools``, ``schema`` and ``temperature``; returns a text, or a dict with ``text``,
+            ``tool_calls``, ``usage`` and ``model``. A generator yields the text piece by
+            piece, and may yield such a dict at its end.
+    """
+
+    def __init__(self, function: Callable[[dict[str, Any]], Any]) -> None:
+        self._function = function
+
+    @property
+    def name(self) -> str:
+        """What traces call it."""
+        return f"function:{getattr(self._function, '__name__', type(self._function).__name__)}"
+
+    def __call__(self, request: dict[str, Any], ctx: Listener) -> Any:
+        """One request of the engine, answered; an awaitable if the function is asynchronous.
+
+        Args:
+            request: the request.
+            ctx: is shown the pieces of the reply, if somebody watches.
+        """
+        reply = self._function(request)
+        if inspect.isgenerator(reply):
+            pieces = _Pieces(ctx)
+            for piece in reply:
+                pieces.take(piece)
+            return pieces.whole()
+        if inspect.isasyncgen(reply):
+            return self._gathered(reply, _Pieces(ctx))
+        return self._later(reply) if inspect.isawaitable(reply) else read_reply(reply)
+
+    async def _later(self, reply: Any) -> Any:
+        return read_reply(await reply)
+
+    async def _gathered(self, reply: Any, pieces: _Pieces) -> Any:
+        async for piece in reply:
+            pieces.take(piece)
+        return pieces.whole()
+
+
+class Listener(Protocol):
+    """Whoever is shown the pieces of a reply: the context of a node or of a call."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody wants to see them."""
+
+    def chunk(self, text: str) -> None:
+        """Shows one."""
+
+
+class _Pieces:
+    """A reply that comes in pieces: texts, and at the end a dict with the rest."""
+
+    def __init__(self, ctx: Listener) -> None:
+        self._show = ctx.chunk if ctx.watched else None
+        self._texts: list[str] = []
+        self._rest: dict[str, Any] | None = None
+
+    def take(self, piece: Any) -> None:
+        if self._rest is not None or not isinstance(piece, str | dict):
+            found = type(piece).__name__ if self._rest is None else "something after the dict"
+            raise ModelOutputError(
+                f"a function that stands for a model has to yield texts, and at most one dict "
+                f"at its end, found: {found}",
+                code="model_reply_malformed",
+            )
+        if isinstance(piece, dict):
+            self._rest = piece
+            return
+        self._texts.append(piece)
+        if self._show is not None:
+            self._show(piece)
+
+    def whole(self) -> Any:
+        return read_reply({"text": "".join(self._texts), **(self._rest or {})})
+
+
+def answers_later(function: Any) -> bool:
+    """Whether its reply has to be awaited: of a coroutine or an asynchronous generator."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - the method itself is wanted
+    generates = inspect.isasyncgenfunction(function) or inspect.isasyncgenfunction(call)
+    return generates or is_async(function)
+
+
+def read_reply(reply: Any) -> Any:
+    """What a function returned, as the engine reads it.
+
+    Raises:
+        ModelOutputError: it is neither a text nor a dict of the known fields
+            (``model_reply_malformed``).
+    """
+    if isinstance(reply, str):
+        return str(reply)
+    known = {"text", "tool_calls", "finish", "usage", "model"}
+    if not isinstance(reply, dict) or not set(reply) <= known:
+        found = sorted(set(reply) - known) if isinstance(reply, dict) else type(reply).__name__
+        raise ModelOutputError(
+            f"a function that stands for a model returned neither a text nor a reply: {found}",
+            code="model_reply_malformed",
+            hint=f"return a text, or a dict with some of {', '.join(sorted(known))}",
+        )
+    calls = [_tool_call(call, place) for place, call in enumerate(reply.get("tool_calls") or (), 1)]
+    return {**reply, "text": reply.get("text") or "", "tool_calls": calls}
+
+
+def _tool_call(call: dict[str, Any], place: int) -> dict[str, str]:
+    given = call.get("arguments") or {}
+    return {
+        "id": call.get("id") or f"call_{place}",
+        "name": call["name"],
+        "arguments": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False),
+    }
+
+
+def as_model(given: Any, where: str) -> Model | tuple[FunctionModel | LangChainModel, bool]:
+    """Whatever stands for a model, as the engine takes it.
+
+    Args:
+        given: a name, a list of names, a `Model`, a LangChain chat model, or a function of the
+            request.
+        where: whose it is, for an error.
+
+    Raises:
+        ValidationError: it is none of these (``model_invalid``), or as `model`.
+        AuthError: as `model`.
+    """
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, str | list | tuple):
+        return open_any(given, {})
+    if is_chat_model(given):
+        return LangChainModel(given), True
+    if callable(given) and not isinstance(given, type):
+        return FunctionModel(given), answers_later(given)
+    raise ValidationError(
+        f"`model` of {where} has to be a name, a model or a function: {type(given).__name__}",
+        code="model_invalid",
+        hint='for instance `model = "openai:gpt-5-mini"`, or `antiphon.models.scripted([...])`',
+    )
+
+
+_FINISH = {"length": "length", "max_tokens": "length", "content_filter": "content_filter"}
+
+
+def is_chat_model(value: Any) -> bool:
+    """Whether it is one of LangChain's chat models."""
+    module = sys.modules.get("langchain_core.language_models")
+    return module is not None and isinstance(value, module.BaseChatModel)
+
+
+class LangChainModel:
+    """Asks a LangChain chat model on behalf of the engine.
+
+    Args:
+        model: a chat model, bound to whatever settings it likes.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """What traces call it."""
+        return f"langchain:{type(self._model).__name__}"
+
+    async def __call__(self, request: dict[str, Any], ctx: Listener) -> dict[str, Any]:
+        """One request of the engine, answered.
+
+        Args:
+            request: the request.
+            ctx: is shown the pieces of the reply, if somebody watches.
+        """
+        model = self._model
+        if request.get("tools"):
+            model = model.bind_tools([_langchain_tool(spec) for spec in request["tools"]])
+        options = {key: request[key] for key in ("temperature",) if request.get(key) is not None}
+        messages = _messages(request)
+        if ctx.watched:
+            reply = await _streamed(model.astream(messages, **options), ctx)
+        else:
+            reply = await model.ainvoke(messages, **options)
+        return _reply_of_message(reply, type(self._model).__name__)
+
+    def __repr__(self) -> str:
+        # The model's own repr may show its key.
+        return f"LangChainModel({type(self._model).__name__})"
+
+
+async def _streamed(pieces: AsyncIterator[Any], ctx: Listener) -> Any:
+    whole: Any = None
+    async for piece in pieces:
+        if text := _text_of(piece.content):
+            ctx.chunk(text)
+        whole = piece if whole is None else whole + piece
+    return whole
+
+
+def arguments_text(call: Any) -> str:
+    """The arguments of a tool call as the text that a model wrote."""
+    given = call.get("args") or {}
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def _messages(request: dict[str, Any]) -> list[Any]:
+    kinds = sys.modules["langchain_core.messages"]
+    made = [_message(kinds, message) for message in request["messages"]]
+    schema = request.get("schema")
+    if schema is not None:
+        wanted = json.dumps(schema["json"], ensure_ascii=False)
+        made.append(
+            kinds.HumanMessage(
+                content="Answer with one JSON value that fits this JSON schema, "
+                f"and with nothing else:\n{wanted}"
+            )
+        )
+    return made
+
+
+def _message(kinds: Any, message: dict[str, Any]) -> Any:
+    content, role = message["content"], message["role"]
+    if role == "tool":
+        return kinds.ToolMessage(content=content, tool_call_id=message.get("tool_call_id", ""))
+    if role == "assistant":
+        calls = [
+            {"name": call["name"], "args": _arguments(call), "id": call["id"]}
+            for call in message.get("tool_calls", ())
+        ]
+        return kinds.AIMessage(content=content, tool_calls=calls)
+    kind = kinds.SystemMessage if role == "system" else kinds.HumanMessage
+    return kind(content=content)
+
+
+def _arguments(call: dict[str, Any]) -> dict[str, Any]:
+    try:
+        read = json.loads(call["arguments"] or "{}")
+    except ValueError:  # what a model wrote may be malformed; the model gets to see that it was
+        return {"malformed": call["arguments"]}
+    return read if isinstance(read, dict) else {"value": read}
+
+
+def _langchain_tool(spec: dict[str, Any]) -> dict[str, Any]:
+    function = {key: spec[key] for key in ("name", "description", "parameters")}
+    return {"type": "function", "function": function}
+
+
+def _reply_of_message(reply: Any, model: str) -> dict[str, Any]:
+    calls = [*(getattr(reply, "tool_calls", None) or ())]
+    calls += [*(getattr(reply, "invalid_tool_calls", None) or ())]
+    usage = getattr(reply, "usage_metadata", None) or {}
+    metadata = getattr(reply, "response_metadata", None) or {}
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    finish = _FINISH.get(str(reason))
+    return {
+        "text": _text_of(reply.content),
+        "tool_calls": [
+            {
+                "id": call.get("id") or f"call_{place}",
+                "name": call.get("name") or "",
+                "arguments": arguments_text(call),
+            }
+            for place, call in enumerate(calls, 1)
+        ],
+        "usage": {key: usage.get(key, 0) for key in ("input_tokens", "output_tokens")},
+        "model": metadata.get("model_name") or model,
+        **({} if finish is None else {"finish": finish}),
+    }
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    texts = (part if isinstance(part, str) else part.get("text", "") for part in content)
+    return "".join(texts)

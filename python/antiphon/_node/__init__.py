@@ -1,0 +1,1 @@
+"""What code can do within a node: calls that are made once, approvals, questions to people."""

@@ -1,0 +1,392 @@
+"""What an agent's ``run`` can reach beside the state."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Command, Send
+from antiphon._node.calls import Step, call_of, perform, perform_async
+from antiphon._node.human_input import ask
+from antiphon._node.tool_calls import Approving, find_tool, use, use_async
+from antiphon._orchestrator.ask import Inquiry
+from antiphon.budget import Budget
+from antiphon.errors import BudgetError, ValidationError
+from antiphon.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from antiphon._antiphon import Context
+    from antiphon._node.human_input import Round
+    from antiphon._orchestrator.roster import Roster
+    from antiphon._orchestrator.spec import Spec
+
+__all__ = ["AgentContext"]
+
+
+class AgentContext:
+    """What an agent's ``run`` can reach beside the state; the engine makes it.
+
+    The verbs `goto`, `send` and `end` say where the run goes next, instead of the way that
+    was laid out; return what they return. `ask` pauses the run for a person. `call` and
+    `model` count against the budgets. They and `step` are made once: if ``run`` begins again,
+    after an answer or on a thread after the process had died, they give what they had given.
+    Each has a twin to be awaited: `acall`, `amodel`, `astep`.
+    """
+
+    __slots__ = ("_calls", "_ctx", "_errors", "_made", "_roster", "_round", "_spec")
+
+    def __init__(
+        self,
+        ctx: Context,
+        spec: Spec,
+        roster: Roster,
+        *,
+        errors: Sequence[Mapping[str, Any]],
+        asking: Round,
+    ) -> None:
+        self._ctx = ctx
+        self._spec = spec
+        self._roster = roster
+        self._errors = errors
+        self._calls: dict[str, int] = {}
+        self._made: dict[str, int] = {}
+        self._round = asking
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self._ctx.run_id
+
+    @property
+    def thread(self) -> str | None:
+        """The thread that the run is kept in; none if it is not kept."""
+        thread: str | None = self._ctx.run.thread
+        return thread
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self._spec.name
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first attempt."""
+        return self._ctx.attempt
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the attempt will be given up, in UTC; none if never."""
+        at = self._ctx.deadline
+        return None if at is None else datetime.fromtimestamp(at, UTC)
+
+    @property
+    def budget(self) -> Budget:
+        """What is left of the counts that the team's budget limits."""
+        budget: Budget | None = self._ctx.config
+        return Budget() if budget is None else budget.left(self._ctx.run.spent)
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The errors so far that the team went on after, or that an agent took over."""
+        return [dict(error) for error in self._errors]
+
+    @property
+    def logger(self) -> logging.Logger:
+        """The logger ``antiphon.agent.NAME``."""
+        return logging.getLogger(f"antiphon.agent.{self.agent}")
+
+    def goto(self, target: str | Send | Sequence[str | Send], *, update: Any = None) -> Command:
+        """Hands over to another agent, or to several that then run in parallel.
+
+        Args:
+            target: an agent's name, what `send` returns, or a list of those.
+            update: what to write beside.
+
+        Raises:
+            StateError: an agent is not in the team (``target_unknown``).
+        """
+        targets = [target] if isinstance(target, str | Send) else list(target)
+        where = f"`goto` of agent `{self.agent}`"
+        for one in targets:
+            self._roster.chosen(one.node if isinstance(one, Send) else one, where)
+        return Command(goto=targets, update=update, only=True)
+
+    def send(self, target: str, arg: Any) -> Send:
+        """An input for another agent, which gets it instead of the state.
+
+        Return it alone, in a list with others to run in parallel, or within `goto`. A
+        declarative agent takes a text as the question and the entries of a dict as data.
+
+        Args:
+            target: the agent's name.
+            arg: any value.
+
+        Raises:
+            StateError: the agent is not in the team (``target_unknown``).
+        """
+        self._roster.chosen(target, f"`send` of agent `{self.agent}`")
+        return Send(target, arg)
+
+    def end(self, answer: Any = None, *, update: Mapping[str, Any] | None = None) -> Command:
+        """Ends the run after this step.
+
+        Args:
+            answer: the answer. Default: the one that is there.
+            update: what to write beside.
+        """
+        fields: dict[str, Any] = dict(update or {})
+        if answer is not None:
+            fields["answer"] = answer
+            if isinstance(answer, str):
+                fields.setdefault("messages", answer)
+        return Command(update=fields, end=True)
+
+    def ask(self, question: Any) -> Any:
+        """Asks whoever runs the team, and pauses the run until the answer is there.
+
+        After the answer ``run`` begins again from its first line, and each question that was
+        answered gives its answer. Calls under way beside it, in tasks or threads, end first, unless
+        the node's time-out is near; an `asyncio.TaskGroup` cancels them.
+
+        Args:
+            question: any value, for `Result.questions`.
+
+        Returns:
+            The answer.
+        """
+        return ask(self._ctx, question)
+
+    def emit(self, payload: Any, name: str | None = None) -> None:
+        """Tells whoever watches the run, as an event of kind ``custom``.
+
+        Args:
+            payload: becomes the event's ``data``; what is no dict stands under ``value``.
+            name: the event's name. Default: ``custom``.
+        """
+        self._ctx.emit(payload, name)
+
+    def call(self, tool: Any, /, **arguments: Any) -> Any:
+        """Calls a tool, with the checks and conversions that a model's call has.
+
+        Where its ``approval`` wants a person's word, the run pauses as for `ask`.
+
+        Args:
+            tool: the name of one of the agent's tools, or a tool.
+            **arguments: by name.
+
+        Returns:
+            What the tool returned; or had returned, if ``run`` begins again after the question
+            of an `ask`, or on a thread after the process had died.
+
+        Raises:
+            ValidationError: there is no such tool (``tool_unknown``), or an argument does not
+                fit (``invalid_value``).
+            BudgetError: the tool, or the run, has no call left (``budget_exhausted``).
+            RunTimeout: the call took longer than the tool may take (``tool_timeout``).
+            ToolError: it is not approved (``tool_refused``); or it was begun before the process
+                died, and nobody knows what came of it (``unknown_outcome``); not of a tool that
+                says it is ``idempotent``.
+            StateError: ``run`` began again and does something else than it had
+                (``replay_diverged``); or the run is kept in a thread and what the tool returned
+                cannot be stored (``value_unstorable``).
+        """
+        found = find_tool(tool, self._spec.tools, self.agent)
+        about, call_id = self._about(found)
+        self._check_left(found)
+        call = self._approving(found, arguments, call_id).approved()
+        with self._round.making():
+            self._count(found)
+            return perform(
+                self._ctx,
+                call_of(found, call.arguments),
+                lambda key: use(found, call.arguments, about(key)),
+                call.known,
+            )
+
+    async def acall(self, tool: Any, /, **arguments: Any) -> Any:
+        """`call`, awaited."""
+        found = find_tool(tool, self._spec.tools, self.agent)
+        about, call_id = self._about(found)
+        self._check_left(found)
+        call = await self._approving(found, arguments, call_id).approved_async()
+        with self._round.making():
+            self._count(found)
+            return await perform_async(
+                self._ctx,
+                call_of(found, call.arguments),
+                lambda key: use_async(found, call.arguments, about(key)),
+                call.known,
+            )
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        idempotent: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Calls a function once, also if ``run`` begins again: what it returned is known then.
+
+        For whatever changes the world, and for what is another each time: the time, random
+        numbers. On a thread, what it returns is stored.
+
+        Args:
+            name: what the step is called in the trace and in errors.
+            function: sync or async. A parameter ``idempotency_key`` of its gets a text that is
+                the same each time the step is taken, and that of no other step.
+            *args: for the function.
+            idempotent: whether it does no harm to call it twice. Default: it does.
+            **kwargs: for the function.
+
+        Returns:
+            What the function returned, or had returned.
+
+        Raises:
+            ToolError: it was begun before the process died, and nobody knows what came of it
+                (``unknown_outcome``); not if it is ``idempotent``.
+            StateError: as `call`.
+        """
+        with self._round.making():
+            return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
+
+    async def astep(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        idempotent: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """`step`, awaited; a function that is not async runs on a thread."""
+        taken = Step(name, function, idempotent=idempotent)
+        with self._round.making():
+            return await taken.take_async(self._ctx, args, kwargs)
+
+    def model(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: Any = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Any:
+        """Asks a model.
+
+        Args:
+            prompt: a text, or a list of messages.
+            model: whatever stands for a model. Default: the agent's.
+            output: what the answer has to be, as `Agent.output`. Default: text.
+            temperature: 0 is the least random. Default: the agent's.
+            max_output_tokens: where the reply is cut off. Default: the agent's.
+
+        Returns:
+            The text, or the value.
+
+        Raises:
+            ValidationError: there is no model to ask (``model_invalid``).
+            BudgetError: the run may not ask any more (``budget_exhausted``).
+            ModelOutputError: the reply does not fit, nor did the second
+                (``model_output_invalid``).
+        """
+        options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        inquiry = self._inquiry(prompt, model, output, options)
+
+        def ask(_key: str) -> Any:
+            try:
+                inquiry.drain()
+            finally:
+                self._pay(inquiry)
+            return inquiry.said
+
+        with self._round.making():
+            return inquiry.read(perform(self._ctx, inquiry.call, ask))
+
+    async def amodel(
+        self,
+        prompt: Any,
+        *,
+        model: Any = None,
+        output: Any = None,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+    ) -> Any:
+        """`model`, awaited."""
+        options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
+        inquiry = self._inquiry(prompt, model, output, options)
+
+        async def ask(_key: str) -> Any:
+            try:
+                await inquiry.arrive()
+            finally:
+                self._pay(inquiry)
+            return inquiry.said
+
+        with self._round.making():
+            return inquiry.read(await perform_async(self._ctx, inquiry.call, ask))
+
+    def __repr__(self) -> str:
+        return f"AgentContext(agent={self.agent!r}, attempt={self.attempt})"
+
+    def _approving(self, tool: Tool, arguments: dict[str, Any], call_id: str) -> Approving:
+        return Approving(self._ctx, self._round, tool, arguments, call_id)
+
+    def _check_left(self, tool: Tool) -> None:
+        """Before anybody is asked about a call."""
+        if tool.max_calls is not None and self._made.get(tool.name, 0) >= tool.max_calls:
+            raise BudgetError(
+                f"tool `{tool.name}` has no call left for the agent, the limit is: "
+                f"{tool.max_calls}",
+                code="budget_exhausted",
+                details={"dimension": "tool_calls", "tool": tool.name},
+                hint="raise its `max_calls`",
+            )
+
+    def _count(self, tool: Tool) -> None:
+        """Counts a call that is made, or had been before ``run`` began again."""
+        self._check_left(tool)
+        self._made[tool.name] = self._made.get(tool.name, 0) + 1
+
+    def _about(self, tool: Tool) -> tuple[Callable[[str], ToolContext], str]:
+        """What a tool is told about the call that comes now, given its idempotency key."""
+        number = self._calls[tool.name] = self._calls.get(tool.name, 0) + 1
+        call_id = f"call_{number}"
+
+        def about(key: str) -> ToolContext:
+            return ToolContext(
+                name=tool.name,
+                call_id=call_id,
+                idempotency_key=key,
+                attempt=self.attempt,
+                deadline=self.deadline,
+            )
+
+        return about, call_id
+
+    def _inquiry(self, prompt: Any, model: Any, output: Any, options: dict[str, Any]) -> Inquiry:
+        asked = self._spec.model if model is None else model
+        if asked is None:
+            raise ValidationError(
+                f"there is no model to ask for agent: {self.agent}",
+                code="model_invalid",
+                hint="pass `model=`, or give the agent one",
+            )
+        own = {key: self._spec.limits.get(key) for key in options}
+        given = {key: value for key, value in options.items() if value is not None}
+        options = {**own, **given}
+        return Inquiry(
+            prompt, asked, output=output, agent=self.agent, ctx=self._ctx, options=options
+        )
+
+    def _pay(self, inquiry: Inquiry) -> None:
+        """Counts what an inquiry cost, also one that failed."""
+        spent = inquiry.run.spent
+        self._ctx.charge(spent["input_tokens"], spent["output_tokens"])
+        for _ in range(spent["model_calls"] - 1):
+            self._ctx.request("model")

@@ -1,0 +1,179 @@
+"""What a run is given, made ready for the engine."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Turn
+from antiphon._orchestrator.messages import said
+from antiphon._orchestrator.returns import spoken
+from antiphon._orchestrator.state import HANDED, RECORDED, fields_of, is_record
+from antiphon._text import well_formed
+from antiphon.errors import StateError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from antiphon._orchestrator.state import State
+    from antiphon.result import Question
+
+
+def entry(given: Any, state: State) -> dict[str, Any]:
+    """The first writes of a run.
+
+    Args:
+        given: the question as text, or the initial state: a dict, or an instance of the
+            team's state class.
+        state: the team's state.
+
+    Raises:
+        ValidationError: the question is blank (``question_blank``), or the input is something
+            else or does not fit the state (``input_invalid``).
+    """
+    fields = _fields(given)
+    try:
+        return state.begin(fields)
+    except StateError as error:
+        raise _invalid(error) from error
+
+
+def turn(given: Any, state: State) -> Turn:
+    """What a run on a thread writes: it depends on whether the thread holds something.
+
+    Args:
+        given: as for `entry`.
+        state: the team's state.
+
+    Raises:
+        ValidationError: as `entry`, but for keys that a new thread lacks: whether it is new
+            turns out when the run begins.
+    """
+    fields = _fields(given)
+    first: dict[str, Any] | ValidationError
+    try:
+        further = state.turn(fields)
+    except StateError as error:
+        raise _invalid(error) from error
+    try:
+        first = state.begin(fields)
+    except ValidationError as error:
+        first = error
+    # Each question has an answer and failures of its own.
+    return Turn(first, further, anew=[*state.anew, RECORDED, HANDED])
+
+
+def edit(given: Any, state: State, agent: str | None) -> Turn:
+    """What somebody writes to a thread from outside.
+
+    Args:
+        given: a text, which becomes the answer and a message; or an update, as a dict or
+            another record.
+        state: the team's state.
+        agent: in whose name; none for the person's.
+
+    Raises:
+        ValidationError: it is neither, or does not fit the state (``input_invalid``).
+    """
+    if isinstance(given, str):
+        given = spoken(given, agent) if agent else {"messages": given}
+    if not is_record(given):
+        raise ValidationError(
+            f"an update is a text, a dict or another record: {type(given).__name__}",
+            code="input_invalid",
+            hint='`team.update(thread, {"feedback": "..."})`',
+        )
+    fields = fields_of(given)
+    first: dict[str, Any] | ValidationError
+    try:
+        further = state.write(fields, agent)
+    except StateError as error:
+        raise _invalid(error) from error
+    try:
+        first = state.begin(fields)
+    except ValidationError as error:
+        first = error
+    return Turn(first, further)
+
+
+def _fields(given: Any) -> dict[str, Any]:
+    """What a run is given, by key."""
+    if isinstance(given, str):
+        _check_question(given)
+        return {"question": given, "messages": [said("user", given)]}
+    if not is_record(given):
+        raise ValidationError(
+            f"a run takes a question as text, or an initial state: {type(given).__name__}",
+            code="input_invalid",
+            hint='`team.run("...")`, or `team.run({"question": "..."})`',
+        )
+    fields = fields_of(given)
+    if not fields:
+        _check_question("")
+    if "question" in fields:
+        _check_question(fields["question"])
+    return fields
+
+
+def _invalid(error: StateError) -> ValidationError:
+    return ValidationError(error.message, code="input_invalid", hint=error.hint)
+
+
+class Unanswered(Enum):
+    """Stands for an answer that was not given; ``None`` is one."""
+
+    UNANSWERED = "unanswered"
+
+    def __repr__(self) -> str:
+        return "unanswered"
+
+
+UNANSWERED = Unanswered.UNANSWERED
+
+
+def answers_to(questions: Sequence[Question], given: Any, outcome: str | None) -> dict[str, Any]:
+    """Answers by question id.
+
+    Args:
+        questions: what is asked.
+        given: the answer to the one question, or a dict from question ids to answers.
+        outcome: how the run stands, for an error.
+
+    Raises:
+        ValidationError: nothing is asked, or the answer does not say which of several
+            questions it is for (``answer_invalid``).
+    """
+    if not questions:
+        raise ValidationError(
+            f"the run waits for no answer, its outcome is: {outcome}", code="answer_invalid"
+        )
+    ids = [question.id for question in questions]
+    if isinstance(given, dict) and given and set(given) <= set(ids):
+        return dict(given)
+    if len(ids) == 1:
+        return {ids[0]: given}
+    raise ValidationError(
+        f"the run waits for answers to several questions: {len(ids)}",
+        code="answer_invalid",
+        details={"questions": ids},
+        hint="pass a dict from `question.id` to the answer",
+    )
+
+
+def _check_question(question: Any) -> None:
+    if not isinstance(question, str):
+        raise ValidationError(
+            f"a question has to be text: {type(question).__name__}", code="input_invalid"
+        )
+    if not question.strip():
+        raise ValidationError(
+            f"the question is blank: {question!r}",
+            code="question_blank",
+            hint='ask something: `team.run("How many people live in Lyon?")`',
+        )
+    if well_formed(question) != question:
+        raise ValidationError(
+            f"the question holds half a character, which no model can read: {question!r}",
+            code="input_invalid",
+            hint="decode its bytes as UTF-8",
+        )

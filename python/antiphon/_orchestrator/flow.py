@@ -1,0 +1,209 @@
+"""The ways through a team: lists, named edges, or a hub."""
+
+from __future__ import annotations
+
+import itertools
+import typing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from antiphon._event_loop import is_async
+from antiphon._orchestrator.roster import END, START, Roster
+from antiphon.agent import Agent
+from antiphon.errors import ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A function that says what comes after an agent.
+
+    Attributes:
+        source: the agent.
+        choose: gives a name, a `Send`, the end, or a list of those.
+        targets: all it can choose, where its return hint says so.
+    """
+
+    source: str
+    choose: Callable[[Any], Any]
+    targets: tuple[str, ...] | None
+
+    @property
+    def label(self) -> str:
+        """What to call it."""
+        return getattr(self.choose, "__name__", type(self.choose).__name__)
+
+
+@dataclass(slots=True)
+class Ways:
+    """Edges, joins and routes between agents, by name."""
+
+    edges: list[tuple[str, str]] = field(default_factory=list)
+    joins: list[tuple[list[str], str]] = field(default_factory=list)
+    routes: list[Route] = field(default_factory=list)
+
+    def drawn(self) -> list[tuple[str, str]]:
+        """All that is known to lead from one to another."""
+        joined = [(source, target) for sources, target in self.joins for source in sources]
+        routed = [(route.source, to) for route in self.routes for to in route.targets or ()]
+        return [*self.edges, *joined, *routed]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A piece of a list: where it begins and ends, and over how many steps."""
+
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    steps: int
+    even: bool
+    """Whether all its ends are reached in the same step."""
+
+
+def members(agents: Any) -> list[Agent]:
+    """The agents of a list and the lists within it, in order; classes are called for one.
+
+    Raises:
+        ValidationError: there is something else in it, or nothing (``team_invalid``).
+    """
+    if not isinstance(agents, list | tuple) or not agents:
+        raise ValidationError(
+            f"`agents` of a team has to be a list with at least one agent: {agents!r}",
+            code="team_invalid",
+        )
+    found: list[Agent] = []
+    for item in agents:
+        if isinstance(item, list | tuple):
+            found += members(item)
+        else:
+            found.append(member(item))
+    return found
+
+
+def member(item: Any) -> Agent:
+    """One agent, as it is; of a class, a new one.
+
+    Raises:
+        ValidationError: it is no agent (``team_invalid``).
+    """
+    if isinstance(item, Agent):
+        return item
+    if isinstance(item, type) and issubclass(item, Agent):
+        return item()
+    raise ValidationError(
+        f"a team is made of agents, found: {type(item).__name__}",
+        code="team_invalid",
+        hint="subclass `Agent`; a function goes into its `run`",
+    )
+
+
+def listed_ways(agents: Sequence[Any], names: Iterable[str]) -> tuple[Ways, int]:
+    """The way through a list: in order, the lists within it in parallel, and so on inwards.
+
+    Args:
+        agents: the list.
+        names: the names of its agents, in order.
+
+    Returns:
+        The ways, and how many steps they take.
+    """
+    ways = Ways()
+    whole = _sequence(agents, iter(names), ways)
+    ways.edges = [*((START, name) for name in whole.first), *ways.edges]
+    return ways, whole.steps
+
+
+def flow_ways(flow: Mapping[str, Any], roster: Roster) -> Ways:
+    """The ways that a flow names.
+
+    Raises:
+        ValidationError: a name is not in the team (``agent_unknown``), a value is neither a
+            name, a list of names nor a function, or an agent can never be reached
+            (``team_invalid``).
+    """
+    ways = Ways()
+    if START not in flow:
+        ways.edges.append((START, next(iter(roster))))
+    for source, given in flow.items():
+        if source != START:
+            roster.declared(source, "`flow`")
+        if callable(given):
+            ways.routes.append(_route(source, given, roster))
+            continue
+        for target in [given] if isinstance(given, str) else _targets(source, given):
+            if target != END:
+                roster.declared(target, f"`flow` of agent `{source}`")
+            if (source, target) != (START, END):
+                ways.edges.append((source, target))
+    return ways
+
+
+def _sequence(items: Sequence[Any], names: Any, ways: Ways) -> _Part:
+    parts = [_element(item, names, ways) for item in items]
+    for before, after in itertools.pairwise(parts):
+        for target in after.first:
+            if before.even:
+                ways.edges += [(source, target) for source in before.last]
+            else:
+                ways.joins.append((list(before.last), target))
+    steps = sum(part.steps for part in parts)
+    return _Part(parts[0].first, parts[-1].last, steps, parts[-1].even)
+
+
+def _element(item: Any, names: Any, ways: Ways) -> _Part:
+    if not isinstance(item, list | tuple):
+        name = next(names)
+        return _Part((name,), (name,), 1, even=True)
+    branches = [
+        _sequence(branch if isinstance(branch, list | tuple) else [branch], names, ways)
+        for branch in item
+    ]
+    lengths = {branch.steps for branch in branches}
+    return _Part(
+        tuple(name for branch in branches for name in branch.first),
+        tuple(name for branch in branches for name in branch.last),
+        max(lengths),
+        even=len(lengths) == 1 and all(branch.even for branch in branches),
+    )
+
+
+def _targets(source: str, given: Any) -> list[str]:
+    if isinstance(given, list | tuple) and given and all(isinstance(one, str) for one in given):
+        return list(given)
+    raise ValidationError(
+        f"`flow` of agent `{source}` has to be a name, a list of names, `END` or a function: "
+        f"{given!r}",
+        code="team_invalid",
+    )
+
+
+def _route(source: str, choose: Any, roster: Roster) -> Route:
+    if is_async(choose):
+        raise ValidationError(
+            f"a route has to be a plain function: {getattr(choose, '__name__', choose)}",
+            code="team_invalid",
+            hint="what waits belongs into an agent, whose `run` returns `ctx.goto(...)`",
+        )
+    targets = _declared_targets(choose)
+    for target in targets or ():
+        if target != END:
+            roster.declared(target, f"the return hint of route `{_called(choose)}`")
+    return Route(source, choose, targets)
+
+
+def _declared_targets(choose: Any) -> tuple[str, ...] | None:
+    try:
+        hint = typing.get_type_hints(choose).get("return")
+    except (NameError, TypeError):  # hints that cannot be read say nothing
+        return None
+    if typing.get_origin(hint) is list:
+        (hint,) = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return tuple(str(name) for name in typing.get_args(hint))
+    return None
+
+
+def _called(choose: Any) -> str:
+    return getattr(choose, "__name__", type(choose).__name__)

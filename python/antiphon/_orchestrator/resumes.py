@@ -1,0 +1,185 @@
+"""Taking up runs that paused, failed or were lost."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import Command, Run
+from antiphon._orchestrator.batch import abatch, batch
+from antiphon._orchestrator.entry import UNANSWERED, answers_to
+from antiphon._orchestrator.spec import read_count
+from antiphon._orchestrator.steps import Steps, awalk, walk
+from antiphon._orchestrator.threads import Threads, checkpoint_id, empty
+from antiphon._thread_store import fresh_name, thread_name
+from antiphon.errors import ValidationError
+from antiphon.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon._antiphon import Place
+
+
+class Resumes(Threads):
+    """What a team can do with runs that have not come to their end."""
+
+    name: str
+
+    def resume(
+        self, run: Result | str, answers: Any = UNANSWERED, *, checkpoint: int | None = None
+    ) -> Result:
+        """Lets a run go on: with answers to what it asked, or from where it was lost.
+
+        A run that is kept in a thread can be taken up by any process, by a team of the same
+        agents. What had been done is not done again.
+
+        Args:
+            run: what `run` or `resume` returned, also if it came out of a pickle; or the name
+                of a thread.
+            answers: the answer to the one question, or a dict from question ids to answers;
+                what it leaves out is asked again. Of a thread: to what its `state` lists, also
+                where the run was lost before it paused. Default: none; a thread whose run was lost,
+                failed, was cancelled or reached a limit then goes on from there, and of one
+                that is over the result is given again.
+            checkpoint: the id of a checkpoint of the thread, to go on from there in a branch
+                of its own: the agents that were next there run again. Default: its end.
+
+        Returns:
+            As `run`. Its limits cover the run as a whole.
+
+        Raises:
+            ValidationError: the run waits for nothing, has been resumed already, is kept in no
+                thread and came out of a pickle, or the answer does not say which question it
+                is for (``answer_invalid``, ``question_unknown``); the thread holds nothing
+                (``thread_empty``).
+            StateError: as `run`; or the thread has no such checkpoint
+                (``checkpoint_unknown``).
+            Exception: as `run`.
+        """
+        return self._drive(walk(self._built.engine, self._resuming(run, answers, checkpoint)))
+
+    async def aresume(
+        self, run: Result | str, answers: Any = UNANSWERED, *, checkpoint: int | None = None
+    ) -> Result:
+        """`resume` on the caller's event loop."""
+        steps = self._resuming(run, answers, checkpoint)
+        return await self._adrive(await awalk(self._built.engine, steps))
+
+    def recover(self, *, concurrency: int = 8) -> list[Result]:
+        """Takes up all runs that were lost; see `orphans`.
+
+        Call it when a program starts that others may have left by a crash. Several processes
+        may do so at the same time: each run is taken up by one of them.
+
+        Args:
+            concurrency: how many run at a time. Default: 8.
+
+        Returns:
+            Their results, in the order of the threads' names; a run that fails becomes a
+            result with the outcome ``error``. Those that another process has taken up are
+            left out.
+
+        Raises:
+            ValidationError: as `orphans`.
+            StateError: as `orphans`.
+        """
+        read_count(concurrency, "concurrency", "recovering")
+        places = [self._thread_store().ref(thread) for thread in self.orphans()]
+
+        def one(place: Place, begun: Callable[[Run], None]) -> Result:
+            run = self._launch(None, place)
+            begun(run)
+            return self._drive(run, keep=True)
+
+        return _ours(batch(places, one, concurrency=concurrency, label=self.name))
+
+    async def arecover(self, *, concurrency: int = 8) -> list[Result]:
+        """`recover` on the caller's event loop."""
+        read_count(concurrency, "concurrency", "recovering")
+        places = [self._thread_store().ref(thread) for thread in await self.aorphans()]
+
+        async def one(place: Place) -> Result:
+            return await self._adrive(self._launch(None, place), keep=True)
+
+        return _ours(await abatch(places, one, concurrency=concurrency, label=self.name))
+
+    def _resuming(self, run: Any, answers: Any, checkpoint: int | None) -> Steps[Run]:
+        if isinstance(run, Result) and run.thread is None:
+            return self._in_place(run, answers, checkpoint)
+        if not isinstance(run, Result | str):
+            raise ValidationError(
+                f"what is resumed is the result of a run, or a thread: {type(run).__name__}",
+                code="answer_invalid",
+            )
+        store, seq = self._thread_store(), checkpoint_id(checkpoint)
+        thread = thread_name(run.thread if isinstance(run, Result) else run)
+        if seq is not None:
+            return self._travelling(thread, answers, seq)
+        given: Command[Any] | None = None
+        if answers is not UNANSWERED and isinstance(run, Result):
+            given = Command(resume=answers_to(run.questions, answers, run.outcome))
+        elif isinstance(run, str):
+            found = yield from self._look(store, thread, None)
+            if not found:
+                raise empty(thread)
+            shown = self._pictured(found[0], thread)
+            if answers is not UNANSWERED:
+                # Also of a run that was lost while others still worked beside whoever asks.
+                given = Command(resume=answers_to(shown.questions, answers, shown.outcome))
+        return self._launch(given, store.ref(thread))
+
+    def _travelling(self, thread: str, answers: Any, checkpoint: int) -> Run:
+        """Goes back to a checkpoint; whatever happens from there is another run's doing."""
+        if answers is not UNANSWERED:
+            raise ValidationError(
+                f"answers go to what is asked at the end of a thread, not at: {checkpoint}",
+                code="answer_invalid",
+                hint="resume from the checkpoint, and answer what is asked then",
+            )
+        place = self._thread_store().ref(thread, checkpoint)
+        return self._launch(None, place, run_id=fresh_name())
+
+    def _in_place(self, result: Result, answers: Any, checkpoint: int | None) -> Run:
+        """A run that is kept nowhere: its result holds it."""
+        if checkpoint is not None:
+            raise ValidationError(
+                f"the run is kept in no thread, and has no checkpoint: {checkpoint}",
+                code="thread_unkept",
+            )
+        if answers is UNANSWERED:
+            raise ValidationError(
+                f"a run that is kept in no thread goes on with an answer alone, its outcome is: "
+                f"{result.outcome}",
+                code="answer_invalid",
+                hint="`team.resume(result, answer)`; or give the team a `checkpointer`",
+            )
+        given = answers_to(result.questions, answers, result.outcome)
+        run = result._run  # noqa: SLF001 - a result keeps its run for this alone
+        if run is None or run.outcome != "paused":
+            reason = "it came out of a pickle" if run is None else "it has been resumed already"
+            raise ValidationError(
+                f"the result cannot be resumed: {reason}",
+                code="answer_invalid",
+                hint="resume the result that the last `run` or `resume` returned",
+            )
+        # All of them or none: an answer that cannot be taken leaves the pause as it is.
+        for key, value in given.items():
+            run.check_answer(key, value)
+        for key, value in given.items():
+            run.answer(key, value)
+        return run
+
+    @abstractmethod
+    def _launch(self, first: Any, place: Place | None, *, run_id: str | None = None) -> Run: ...
+
+    @abstractmethod
+    def _drive(self, run: Run, *, keep: bool = False) -> Result: ...
+
+    @abstractmethod
+    async def _adrive(self, run: Run, *, keep: bool = False) -> Result: ...
+
+
+def _ours(results: list[Result]) -> list[Result]:
+    """Those that no other process has taken up meanwhile."""
+    return [result for result in results if getattr(result.error, "code", "") != "thread_busy"]

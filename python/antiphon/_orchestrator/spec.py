@@ -1,0 +1,271 @@
+"""An agent's options, read and checked once."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from antiphon._antiphon import RetryPolicy
+from antiphon._event_loop import is_async
+from antiphon._orchestrator.identity import docstring_of, name_of, option_of
+from antiphon._orchestrator.output import Output
+from antiphon._validation import is_count, is_number, is_seconds
+from antiphon.budget import Budget
+from antiphon.errors import ValidationError
+from antiphon.tools import FunctionTool, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from antiphon.agent import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """An agent's options, read and checked; see `Agent` for what they mean."""
+
+    agent: Agent
+    name: str
+    description: str
+    instructions: str
+    model: Any
+    tools: tuple[Tool, ...]
+    output: Output | None
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    retry: tuple[RetryPolicy, ...]
+    timeout: float | None
+    budget: Budget | None
+    on_error: str | None
+    limits: dict[str, Any] = field(default_factory=dict)
+    """What the engine's loop takes as it is: turns, calls, tokens, temperature."""
+
+    @property
+    def run(self) -> Callable[..., Any] | None:
+        """The agent's own method, if it does not run declaratively."""
+        method: Callable[..., Any] | None = getattr(self.agent, "run", None)
+        return method
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether `run` gives a coroutine."""
+        return is_async(self.run)
+
+
+def read_spec(agent: Agent, *, needs_model: bool = True) -> Spec:
+    """Reads an agent's options.
+
+    Args:
+        agent: the agent.
+        needs_model: whether one that does not run by itself has to have a model.
+
+    Raises:
+        ValidationError: one of them is wrong, or the agent has neither a model nor a ``run``
+            (``agent_invalid``); or a tool or the output is refused.
+    """
+    name = _name(agent)
+    first, rest = docstring_of(agent)
+    description = _text(agent, name, "description", first)
+    spec = Spec(
+        agent=agent,
+        name=name,
+        description=description,
+        instructions=_text(agent, name, "instructions", rest or description),
+        model=option_of(agent, "model"),
+        tools=_tools(agent, name),
+        output=_output(agent, name),
+        reads=_keys(name, "reads", agent.reads),
+        writes=_keys(name, "writes", agent.writes),
+        retry=read_retry(agent.retry, f"agent `{name}`"),
+        timeout=read_seconds(agent.timeout, f"agent `{name}`"),
+        budget=read_budget(agent.budget, f"agent `{name}`"),
+        on_error=agent.on_error,
+        limits=_limits(agent, name),
+    )
+    _check(spec, needs_model=needs_model)
+    return spec
+
+
+def read_retry(given: Any, where: str) -> tuple[RetryPolicy, ...]:
+    """A retry policy, or how many attempts there are.
+
+    Raises:
+        ValidationError: it is neither (``agent_invalid``).
+    """
+    if given is None:
+        return ()
+    if isinstance(given, RetryPolicy):
+        return (given,)
+    if is_count(given):
+        return (RetryPolicy(max_attempts=given),)
+    raise ValidationError(
+        f"`retry` of {where} has to be a `RetryPolicy` or a number of attempts: {given!r}",
+        code="agent_invalid",
+        details={"option": "retry"},
+    )
+
+
+def read_seconds(given: Any, where: str) -> float | None:
+    """A time-out in seconds.
+
+    Raises:
+        ValidationError: it is no number above zero (``agent_invalid``).
+    """
+    if given is None:
+        return None
+    if not is_seconds(given):
+        raise ValidationError(
+            f"`timeout` of {where} has to be a number of seconds above zero: {given!r}",
+            code="agent_invalid",
+            details={"option": "timeout"},
+        )
+    return float(given)
+
+
+def read_budget(given: Any, where: str) -> Budget | None:
+    """A budget.
+
+    Raises:
+        ValidationError: it is something else (``agent_invalid``).
+    """
+    if given is None or isinstance(given, Budget):
+        return given
+    raise ValidationError(
+        f"`budget` of {where} has to be a `Budget`: {type(given).__name__}",
+        code="agent_invalid",
+        details={"option": "budget"},
+        hint="write `Budget(model_calls=20)`",
+    )
+
+
+def read_count(given: Any, option: str, where: str) -> int:
+    """A whole number of at least 1.
+
+    Raises:
+        ValidationError: it is something else (``agent_invalid``).
+    """
+    if not is_count(given):
+        raise ValidationError(
+            f"`{option}` of {where} has to be a whole number of at least 1: {given!r}",
+            code="agent_invalid",
+            details={"option": option},
+        )
+    return given
+
+
+def _name(agent: Agent) -> str:
+    name: Any = name_of(agent)
+    if not isinstance(name, str) or not name.strip() or name.startswith("__") or "#" in name:
+        raise ValidationError(
+            f"an agent's name has to be a text that is not empty, does not begin with `__` "
+            f"and has no `#`: {name!r}",
+            code="agent_invalid",
+            details={"option": "name"},
+        )
+    return str(name)
+
+
+def _text(agent: Agent, name: str, option: str, default: str) -> str:
+    given = getattr(agent, option)
+    if given is None:
+        return default
+    if not isinstance(given, str):
+        raise ValidationError(
+            f"`{option}` of agent `{name}` has to be text: {type(given).__name__}",
+            code="agent_invalid",
+            details={"option": option},
+        )
+    return inspect.cleandoc(given)
+
+
+def _tools(agent: Agent, name: str) -> tuple[Tool, ...]:
+    given = agent.tools
+    if not isinstance(given, list | tuple):
+        raise ValidationError(
+            f"`tools` of agent `{name}` has to be a list: {type(given).__name__}",
+            code="agent_invalid",
+            details={"option": "tools"},
+        )
+    made = (Tool.from_any(value) for value in given)
+    # A method of the class that stands in the class's own list has no instance yet.
+    bound = [tool.__get__(agent) if isinstance(tool, FunctionTool) else tool for tool in made]
+    return tuple(Tool.collect(bound))
+
+
+def _output(agent: Agent, name: str) -> Output | None:
+    given = option_of(agent, "output")
+    return None if given is None else Output(given, f"`output` of agent `{name}`")
+
+
+def _keys(name: str, option: str, given: Any) -> tuple[str, ...]:
+    keys = (given,) if isinstance(given, str) else tuple(given)
+    wrong = [key for key in keys if not isinstance(key, str) or not key]
+    if wrong or (option == "writes" and not keys):
+        raise ValidationError(
+            f"`{option}` of agent `{name}` has to name keys of the state: {given!r}",
+            code="agent_invalid",
+            details={"option": option},
+        )
+    return keys
+
+
+def _limits(agent: Agent, name: str) -> dict[str, Any]:
+    where = f"agent `{name}`"
+    limits: dict[str, Any] = {
+        "max_turns": read_count(agent.max_turns, "max_turns", where),
+        "max_tool_calls": read_count(agent.max_tool_calls, "max_tool_calls", where),
+    }
+    if agent.max_output_tokens is not None:
+        tokens = read_count(agent.max_output_tokens, "max_output_tokens", where)
+        limits["max_output_tokens"] = tokens
+    given: Any = agent.temperature
+    if given is not None:
+        if not is_number(given):
+            raise ValidationError(
+                f"`temperature` of {where} has to be a number that is not negative: {given!r}",
+                code="agent_invalid",
+                details={"option": "temperature"},
+            )
+        limits["temperature"] = float(given)
+    return limits
+
+
+def _check(spec: Spec, *, needs_model: bool) -> None:
+    _check_run(spec)
+    if needs_model and spec.run is None and spec.model is None:
+        raise ValidationError(
+            f"an agent needs a `model`, or a method `run(self, state, ctx)`: {spec.name}",
+            code="agent_invalid",
+            details={"option": "model"},
+            hint='for instance `model = "openai:gpt-5-mini"`',
+        )
+    fields = frozenset[str]() if spec.output is None else spec.output.fields
+    missing = sorted(set(spec.writes) - fields)
+    if len(spec.writes) > 1 and missing:
+        raise ValidationError(
+            f"agent `{spec.name}` writes several keys, so its `output` needs fields of their "
+            f"names: {', '.join(missing)}",
+            code="agent_invalid",
+            details={"option": "writes"},
+        )
+
+
+def _check_run(spec: Spec) -> None:
+    """An agent's own method is called with two arguments; better said before anything costs."""
+    run: Any = spec.run
+    if run is None:
+        return
+    try:
+        taken = inspect.signature(run)
+        taken.bind(None, None)
+    except ValueError:
+        return  # built in, and keeps its signature to itself
+    except TypeError:
+        shown = f"run{taken}" if callable(run) else repr(run)
+        raise ValidationError(
+            f"`run` of agent `{spec.name}` has to take the state and the context: {shown}",
+            code="agent_invalid",
+            details={"option": "run"},
+            hint="write `def run(self, state, ctx)`, or `async def`",
+        ) from None

@@ -1,0 +1,332 @@
+"""The state of a team: what its keys are, how agents see it, and how writes go in."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from typing import TYPE_CHECKING, Any, Protocol
+
+from antiphon._antiphon import Overwrite
+from antiphon._orchestrator.fields import Fields
+from antiphon._orchestrator.messages import listed
+from antiphon._state_schema import Channel, is_model, read_schema
+from antiphon.errors import StateError, ValidationError
+from antiphon.state import append as append_rule
+from antiphon.state import extend, merge, once
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from antiphon._antiphon import Builder
+
+
+BASE = ("question", "messages", "answer")
+"""The keys of every state."""
+
+_RULES: dict[Any, str] = {
+    append_rule: "append",
+    extend: "extend",
+    merge: "merge",
+    once: "once",
+    max: "max",
+}
+
+
+class State(Protocol):
+    """What a team needs to know of its state."""
+
+    keys: frozenset[str] | None
+    """Its keys; none if it is open."""
+    schemas: tuple[Any, ...]
+    """The classes that say what it holds."""
+    anew: tuple[str, ...]
+    """Keys that each run on a thread begins without."""
+
+    def declare(self, builder: Builder) -> None:
+        """Adds its channels to a graph."""
+
+    def show(self, raw: dict[str, Any]) -> Any:
+        """The engine's state as agents see it."""
+
+    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The first writes of a run."""
+
+    def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a further run on a thread writes over what is there."""
+
+    def write(self, update: Any, agent: str | None) -> dict[str, Any]:
+        """An update as the engine takes it: an agent's, or the person's."""
+
+
+def read_state(kind: Any) -> State:
+    """The state of a team.
+
+    Args:
+        kind: a TypedDict, a dataclass, a pydantic model; none for an open state.
+
+    Raises:
+        ValidationError: it has no fields (``state_invalid``), or a merge rule is wrong
+            (``graph_invalid``).
+    """
+    if kind is None:
+        return OpenState()
+    if not isinstance(kind, type) or not getattr(kind, "__annotations__", None):
+        raise ValidationError(
+            f"`state` of a team has to be a class with annotated fields: {kind!r}",
+            code="state_invalid",
+            hint="declare a TypedDict, a dataclass or a pydantic model",
+        )
+    return SchemaState(kind)
+
+
+class SchemaState:
+    """A state whose keys are declared by a class.
+
+    Args:
+        kind: the class. `BASE` keys that it does not declare are added.
+    """
+
+    def __init__(self, kind: type) -> None:
+        self._kind = _complete(kind)
+        schema = read_schema(self._kind)
+        self._channels = schema.channels
+        self._makes = schema.makes
+        self.keys: frozenset[str] | None = frozenset(self._channels) | set(BASE)
+        self.schemas: tuple[Any, ...] = (self._kind,)
+        self._fields = Fields(self._kind)
+        # Without a default there would be none.
+        self.anew: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
+
+    def declare(self, builder: Builder) -> None:
+        """Adds its channels to a graph."""
+        for name in sorted(self.keys or ()):
+            channel = self._channels.get(name, Channel(name))
+            unchecked = channel.reducer is not None or name in BASE
+            options = {} if unchecked else self._fields.check(name)
+            builder.channel(name, _rule(channel), **options)
+
+    def show(self, raw: dict[str, Any]) -> Any:
+        """The engine's state as agents see it: a dict, or an instance of the class."""
+        if not self._makes:
+            return {key: value for key, value in raw.items() if not key.startswith("__")}
+        fields = {key: value for key, value in raw.items() if key in self._channels}
+        if not self._fields.required <= fields.keys():
+            # A run that was stopped before its input was there.
+            return fields
+        if is_model(self._kind):
+            return self._kind.model_construct(set(fields), **fields)  # type: ignore[attr-defined]
+        return self._kind(**fields)
+
+    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The first writes of a run: what is given, over the defaults.
+
+        Raises:
+            ValidationError: a required key is missing, or a value does not fit
+                (``input_invalid``).
+        """
+        unknown = sorted(set(given) - (self.keys or set()))
+        if unknown:
+            raise ValidationError(
+                f"the state has no such key: {', '.join(unknown)}",
+                code="input_invalid",
+                hint=f"its keys are {', '.join(sorted(self.keys or ()))}",
+            )
+        first = {**self._defaults(), **given}
+        missing = sorted(self._fields.required - set(first))
+        if missing:
+            raise ValidationError(
+                f"the input lacks keys of the state that have no default: {', '.join(missing)}",
+                code="input_invalid",
+                hint="pass a dict with them, or give them defaults",
+            )
+        if "messages" in first:
+            first["messages"] = listed(first["messages"])
+        try:
+            whole = self._fields.coerced(first)
+        except StateError as error:
+            raise ValidationError(error.message, code="input_invalid") from error
+        # What a run begins with is a whole value, also where a write is a part of one.
+        return {
+            key: Overwrite(value) if self._reduces(key) else value for key, value in whole.items()
+        }
+
+    def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a further run on a thread writes over what is there.
+
+        Raises:
+            StateError: a value does not fit its key (``write_mistyped``).
+        """
+        first = self._defaults()
+        fresh = {key: first[key] for key in ("answer",) if key in first and key not in given}
+        return {**fresh, **self.write(given, None)}
+
+    def write(self, update: Any, agent: str | None) -> dict[str, Any]:
+        """An agent's update as the engine takes it.
+
+        Raises:
+            StateError: a value does not fit its key (``write_mistyped``).
+        """
+        fields = fields_of(update)
+        if "messages" in fields and self._channels.get("messages", _MESSAGES) == _MESSAGES:
+            fields["messages"] = listed(fields["messages"], agent)
+        whole = {key: value for key, value in fields.items() if not self._reduces(key)}
+        return {**fields, **self._fields.coerced(whole)}
+
+    def _defaults(self) -> dict[str, Any]:
+        """A new value for each key that need not be given."""
+        first = self._fields.defaults()
+        for name, channel in self._channels.items():
+            absent = name not in first and _rule(channel) != "once"
+            if absent and channel.factory is not None:
+                first[name] = channel.factory()
+        return first
+
+    def _reduces(self, key: str) -> bool:
+        channel = self._channels.get(key)
+        return channel is not None and channel.reducer is not None
+
+
+_MESSAGES = Channel("messages")
+
+
+def fields_of(update: Any) -> dict[str, Any]:
+    """An update as a dict: of a dict, a dataclass or a pydantic model."""
+    if isinstance(update, dict):
+        return dict(update)
+    if dataclasses.is_dataclass(update) and not isinstance(update, type):
+        return {field.name: getattr(update, field.name) for field in dataclasses.fields(update)}
+    names: set[str] = update.model_fields_set
+    return {name: getattr(update, name) for name in names}
+
+
+def is_record(value: Any) -> bool:
+    """Whether `fields_of` can read it."""
+    return (
+        isinstance(value, dict)
+        or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+        or is_model(type(value))
+    )
+
+
+def _rule(channel: Channel) -> Any:
+    if channel.reducer is None:
+        return {"messages": "extend", "answer": "last"}.get(channel.name, "set")
+    try:
+        native = _RULES.get(channel.reducer)
+    except TypeError:  # a callable without a hash
+        native = None
+    return native or getattr(channel.reducer, "__antiphon_rule__", None) or channel.merge
+
+
+def _complete(kind: type) -> type:
+    """The class with the `BASE` keys, so that they are fields of its instances too."""
+    lacking = [name for name in BASE if name not in typing.get_type_hints(kind)]
+    if not lacking:
+        return kind
+    fresh: dict[str, tuple[Any, Any]] = {
+        "question": (str, ""),
+        "messages": (list[Any], None),
+        "answer": (Any, None),
+    }
+    if is_model(kind):
+        import pydantic
+
+        made = {
+            name: (fresh[name][0], pydantic.Field(default_factory=list))
+            if name == "messages"
+            else fresh[name]
+            for name in lacking
+        }
+        model: type = pydantic.create_model(kind.__name__, __base__=kind, **made)  # type: ignore[call-overload]
+        return model
+    if dataclasses.is_dataclass(kind):
+        fields = [
+            (name, fresh[name][0], dataclasses.field(default_factory=list))
+            if name == "messages"
+            else (name, fresh[name][0], dataclasses.field(default=fresh[name][1]))
+            for name in lacking
+        ]
+        frozen: bool = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        return dataclasses.make_dataclass(
+            kind.__name__, fields, bases=(kind,), frozen=frozen, kw_only=True
+        )
+    return kind
+
+
+_EXTRAS = "__extras__"
+
+
+class OpenState:
+    """A state whose keys are not known beforehand.
+
+    The engine's channels are fixed, so the keys that agents add are the fields of one hidden
+    channel. Each has the rule that a declared key without one has: the last write counts, and
+    two agents that run in parallel must not write different values.
+    """
+
+    keys: frozenset[str] | None = None
+    schemas: tuple[Any, ...] = ()
+    anew: tuple[str, ...] = ("answer",)
+
+    def declare(self, builder: Builder) -> None:
+        """Adds its channels to a graph."""
+        builder.channel("question")
+        builder.channel("messages", "extend", default=[])
+        builder.channel("answer", "last")
+        builder.channel(_EXTRAS, "fields", default={})
+
+    def show(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """The engine's state as one flat dict."""
+        shown = {key: value for key, value in raw.items() if not key.startswith("__")}
+        for key, value in raw.get(_EXTRAS, {}).items():
+            # As with declared keys, agents that run in parallel do not share containers.
+            shown[key] = value.copy() if type(value) in (list, dict, set) else value
+        return shown
+
+    def begin(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The first writes of a run."""
+        return self._split(dict(given), None)
+
+    def turn(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a further run on a thread writes over what is there."""
+        return self._split(dict(given), None)
+
+    def write(self, update: Any, agent: str | None) -> dict[str, Any]:
+        """An update as the engine takes it: an agent's, or the person's."""
+        return self._split(fields_of(update), agent)
+
+    def _split(self, fields: dict[str, Any], agent: str | None) -> dict[str, Any]:
+        made = {key: fields.pop(key) for key in BASE if key in fields}
+        if "messages" in made:
+            made["messages"] = listed(made["messages"], agent)
+        if not fields:
+            return made
+        key: Any
+        for key in fields:
+            if not isinstance(key, str) or key.startswith("__"):
+                raise StateError(
+                    f"a key of the state has to be a text that does not begin with `__`: {key!r}",
+                    code="state_key_unknown",
+                )
+        return {**made, _EXTRAS: fields}
+
+
+RECORDED = "__errors__"
+"""The channel of errors that the team went on after."""
+HANDED = "__handed__"
+"""The channel of errors that another agent took over."""
+
+
+class Shown:
+    """The state as agents see it, with what only the team needs.
+
+    Args:
+        state: a dict, or an instance of the team's state class.
+        raw: the engine's own.
+    """
+
+    __slots__ = ("errors", "state")
+
+    def __init__(self, state: Any, raw: dict[str, Any]) -> None:
+        self.state = state
+        self.errors: list[dict[str, Any]] = [*raw.get(RECORDED, ()), *raw.get(HANDED, ())]

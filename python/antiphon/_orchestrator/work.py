@@ -1,0 +1,197 @@
+"""Agents as nodes of the engine's graph."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from antiphon._antiphon import Command, current_context
+from antiphon._event_loop import is_async
+from antiphon._json_values import encode_result
+from antiphon._node.human_input import Round
+from antiphon._orchestrator.context import AgentContext
+from antiphon._orchestrator.messages import said
+from antiphon._orchestrator.prompt import opening, sent
+from antiphon._orchestrator.returns import returned
+from antiphon._orchestrator.state import Shown
+from antiphon._pause import Asked, Interrupted, pause_in
+from antiphon._tool.approval import ToolCall, approver, judge, judge_async
+from antiphon.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from antiphon._antiphon import Context
+    from antiphon._orchestrator.roster import Roster
+    from antiphon._orchestrator.spec import Spec
+    from antiphon._orchestrator.state import State
+
+    _Callable: TypeAlias = tuple[Callable[..., Any], bool]
+    """A callable, and whether it is async."""
+
+
+def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context], Any]:
+    """An agent's own ``run`` as a callable of the engine."""
+    run = spec.run
+    assert run is not None  # noqa: S101 - the caller has looked
+
+    def call(given: Any, ctx: Context) -> Any:
+        asking = Round(ctx)
+        seen, errors = _seen(given)
+        verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
+        try:
+            came = run(seen, verbs)
+        except Interrupted as pause:
+            # A thread of its own may be in the middle of a call.
+            asking.settle(pause.__antiphon_question__)
+            raise
+        return returned(came, state, spec.name)
+
+    async def acall(given: Any, ctx: Context) -> Any:
+        asking = Round(ctx)
+        seen, errors = _seen(given)
+        verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
+        try:
+            came = await run(seen, verbs)
+        except (Interrupted, BaseExceptionGroup) as left:
+            pause = pause_in(left, Interrupted)
+            if pause is None:
+                raise
+        else:
+            return returned(came, state, spec.name)
+        await asking.settle_async(pause.__antiphon_question__)
+        raise Asked(pause)
+
+    return acall if spec.asynchronous else call
+
+
+class Declared:
+    """A declarative agent as options of the engine's loop.
+
+    Args:
+        spec: the agent.
+        state: the team's state.
+        takes_over: whether it is what another agent names in ``on_error``.
+    """
+
+    def __init__(self, spec: Spec, state: State, *, takes_over: bool) -> None:
+        self._spec = spec
+        self._state = state
+        self._takes_over = takes_over
+
+    def options(self) -> dict[str, Any]:
+        """What `Builder.agent` takes, but for the model."""
+        spec = self._spec
+        made: dict[str, Any] = {
+            **spec.limits,
+            "open": self._open,
+            "close": self._close,
+            "tools": [_tool(tool) for tool in spec.tools],
+            "tags": {"agent": spec.name},
+        }
+        return made if spec.output is None else {**made, "output": spec.output.schema}
+
+    def _open(self, given: Any, ctx: Context) -> list[dict[str, Any]]:
+        del ctx
+        if isinstance(given, Shown):
+            errors = {"errors": given.errors} if self._takes_over and given.errors else {}
+            return opening(self._spec, given.state, errors)
+        state, data = sent(given, self._spec.reads)
+        return opening(self._spec, state, data)
+
+    def _close(self, given: Any, came: dict[str, Any], ctx: Context) -> dict[str, Any]:
+        del given, ctx
+        spec = self._spec
+        value = came["text"] if spec.output is None else spec.output.construct(came["value"])
+        if len(spec.writes) == 1:
+            update = {spec.writes[0]: value}
+        else:
+            update = {key: _field(value, key) for key in spec.writes}
+        # The agent's own write to `messages` takes the place of what it said.
+        told = {"messages": [said("assistant", came["text"], spec.name)]}
+        return self._state.write({**told, **update}, spec.name)
+
+
+class Chooser:
+    """A model that chooses who is next, as options of the engine's loop.
+
+    Args:
+        spec: the agent that chooses; its output has a field ``next``.
+        finish: what it answers to end the run.
+    """
+
+    def __init__(self, spec: Spec, finish: str) -> None:
+        self._spec = spec
+        self._finish = finish
+
+    def options(self) -> dict[str, Any]:
+        """What `Builder.agent` takes, but for the model."""
+        spec = self._spec
+        assert spec.output is not None  # noqa: S101 - it is the schema of the choice
+        return {
+            **spec.limits,
+            "open": lambda given, _ctx: opening(spec, given.state),
+            "close": self._close,
+            "tools": [_tool(tool) for tool in spec.tools],
+            "tags": {"agent": spec.name},
+            "output": spec.output.schema,
+        }
+
+    def _close(self, given: Any, came: dict[str, Any], ctx: Context) -> Command:
+        del given, ctx
+        chosen = came["value"]["next"]
+        if chosen == self._finish:
+            return Command(end=True)
+        return Command(goto=[chosen], only=True)
+
+
+def _seen(given: Any) -> tuple[Any, Sequence[Mapping[str, Any]]]:
+    if isinstance(given, Shown):
+        return given.state, given.errors
+    return given, ()
+
+
+def _field(value: Any, key: str) -> Any:
+    return value[key] if isinstance(value, dict) else getattr(value, key)
+
+
+def _tool(tool: Tool) -> tuple[dict[str, Any], Callable[..., Any], bool, _Callable | None]:
+    """A tool as the engine calls it, JSON in, JSON out, and what approves of its calls."""
+
+    def call(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+        return encode_result(tool.call(arguments, _about(about)))
+
+    async def acall(arguments: dict[str, Any], about: dict[str, Any]) -> Any:
+        return encode_result(await tool.call(arguments, _about(about)))
+
+    return dict(tool.spec), acall if tool.is_async else call, tool.is_async, _approver(tool)
+
+
+def _approver(tool: Tool) -> _Callable | None:
+    """What approves of a tool's calls at once, as the engine calls it."""
+    approve = approver(tool)
+    if approve is None:
+        return None
+
+    def asked(arguments: dict[str, Any], about: dict[str, Any]) -> ToolCall:
+        return ToolCall(name=tool.name, arguments=arguments, call_id=about["call_id"])
+
+    def decide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+        return judge(approve, asked(arguments, about))
+
+    async def adecide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
+        return await judge_async(approve, asked(arguments, about))
+
+    return (adecide, True) if is_async(approve) else (decide, False)
+
+
+def _about(about: dict[str, Any]) -> ToolContext:
+    ctx = current_context()
+    deadline = None if ctx.deadline is None else datetime.fromtimestamp(ctx.deadline, UTC)
+    return ToolContext(
+        name=about["name"],
+        call_id=about["call_id"],
+        idempotency_key=about["idempotency_key"],
+        attempt=ctx.attempt,
+        deadline=deadline,
+    )

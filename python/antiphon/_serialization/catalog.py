@@ -1,0 +1,123 @@
+"""The types that every registry knows. The list is closed: bytes choose from it by number.
+
+Python's plain types have no number here: the native half writes them by itself.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from antiphon._antiphon import Form
+from antiphon._serialization.plain_parts import exactly
+
+__all__ = ["PICKLED", "Family", "form_numbered", "form_of", "form_of_failure", "package_numbered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Types that are imported together, when one of them is first met.
+
+    Attributes:
+        source: the module of `antiphon._serialization`, and its function that
+            returns the forms by type.
+        numbers: what may stand for them; a number is never given to another type.
+        packages: where the types are defined.
+    """
+
+    source: str
+    numbers: range
+    packages: frozenset[str]
+
+
+_FAMILIES = (
+    Family(
+        "standard_types.builtin_forms",
+        range(16, 32),
+        frozenset({"antiphon", "builtins", "collections", "re"}),
+    ),
+    Family("standard_types.time_forms", range(32, 40), frozenset({"datetime", "zoneinfo"})),
+    Family(
+        "standard_types.number_forms", range(40, 48), frozenset({"decimal", "fractions", "uuid"})
+    ),
+    Family("standard_types.path_forms", range(48, 64), frozenset({"ipaddress", "pathlib"})),
+    Family("exceptions.forms", range(64, 72), frozenset({"antiphon", "builtins"})),
+    Family("agent_types.antiphon_forms", range(72, 80), frozenset({"antiphon"})),
+    Family("agent_types.langchain_forms", range(80, 88), frozenset({"langchain_core"})),
+    Family("tables.numpy_forms", range(88, 96), frozenset({"numpy"})),
+    Family("tables.polars_forms", range(96, 100), frozenset({"polars"})),
+    Family("tables.arrow_forms", range(100, 104), frozenset({"pyarrow"})),
+    Family("tables.pandas_forms", range(104, 112), frozenset({"pandas"})),
+    Family("agent_types.langgraph_forms", range(112, 124), frozenset({"langgraph"})),
+)
+
+_MET: dict[type, Form] = {}
+"""The forms of the families that were needed so far."""
+
+
+def form_of(kind: type) -> Form | None:
+    """How objects of a type are stored, if it is one of the list."""
+    if kind in _MET:
+        return _MET[kind]
+    package = kind.__module__.partition(".")[0]
+    for family in _FAMILIES:
+        if package in family.packages:
+            _MET.update(_forms(family))
+    return _MET.get(kind)
+
+
+def form_of_failure(kind: type) -> Form | None:
+    """How an exception is stored whose type is neither in the list nor registered."""
+    if not issubclass(kind, BaseException):
+        return None
+    from antiphon._serialization.exceptions import FOREIGN
+
+    return FOREIGN
+
+
+def form_numbered(number: int) -> Form | None:
+    """The form that a number stands for.
+
+    Raises:
+        ImportError: the package of the form's types is not installed.
+    """
+    for family in _FAMILIES:
+        if number in family.numbers:
+            return _numbered(family).get(number)
+    return None
+
+
+def package_numbered(number: int) -> str | None:
+    """The package that a number's types are from."""
+    for family in _FAMILIES:
+        if number in family.numbers:
+            return min(family.packages)
+    return None
+
+
+@cache
+def _forms(family: Family) -> dict[type, Form]:
+    module, _, function = family.source.partition(".")
+    forms: dict[type, Form] = getattr(
+        import_module(f"antiphon._serialization.{module}"), function
+    )()
+    return forms
+
+
+@cache
+def _numbered(family: Family) -> dict[int, Form]:
+    return {form.kind: form for form in _forms(family).values()}
+
+
+def _pickle(value: Any) -> bytes:
+    return pickle.dumps(value, protocol=5)
+
+
+def _unpickle(data: Any) -> Any:
+    return pickle.loads(exactly(bytes, data))  # noqa: S301 - sealed with the caller's own key
+
+
+PICKLED = Form(8, _pickle, _unpickle)

@@ -1,0 +1,94 @@
+"""Exceptions as data."""
+
+from __future__ import annotations
+
+import builtins
+from functools import cache
+from typing import Any
+
+from antiphon import _graph_errors, errors
+from antiphon._antiphon import Form
+from antiphon._serialization.plain_parts import exactly, items
+
+__all__ = ["FOREIGN", "StoredException", "forms"]
+
+
+class StoredException(Exception):
+    """An exception of a type that was not registered when it was stored.
+
+    Args:
+        message: what the exception said.
+        type: its type's module and qualified name.
+    """
+
+    def __init__(self, message: str, type: str) -> None:  # noqa: A002  # what users look for
+        super().__init__(message, type)
+        self.message = message
+        self.type = type
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}"
+
+
+def _named(module: Any, root: type[BaseException]) -> dict[str, type[BaseException]]:
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+    return {kind.__name__: kind for kind in kinds if issubclass(kind, root)}
+
+
+_BUILTIN = _named(builtins, BaseException)
+_OURS = _named(errors, errors.AntiphonError) | _named(_graph_errors, errors.AntiphonError)
+
+
+@cache
+def forms() -> dict[type, Form]:
+    """The forms by type."""
+    plain = Form(64, _pack_builtin, _builtin)
+    ours = Form(65, _pack_ours, _ours)
+    return {
+        **dict.fromkeys(_BUILTIN.values(), plain),
+        **dict.fromkeys(_OURS.values(), ours),
+        StoredException: FOREIGN,
+    }
+
+
+def _pack_builtin(value: BaseException) -> list[Any]:
+    # `args` alone would lose the file of an `OSError`.
+    reduced = value.__reduce__()
+    state = reduced[2] if len(reduced) > 2 else None  # noqa: PLR2004  # class, arguments, state
+    return [type(value).__name__, list(reduced[1]), state]
+
+
+def _builtin(value: Any) -> BaseException:
+    name, arguments, state = items(3, value)
+    made = _BUILTIN[name](*exactly(list, arguments))
+    for key, attribute in exactly(dict, state or {}).items():
+        setattr(made, key, attribute)
+    return made
+
+
+def _pack_ours(value: errors.AntiphonError) -> list[Any]:
+    return [type(value).__name__, list(value.args), vars(value)]
+
+
+def _ours(value: Any) -> errors.AntiphonError:
+    name, arguments, state = items(3, value)
+    kind = _OURS[name]
+    made: errors.AntiphonError = kind.__new__(kind, *exactly(list, arguments))  # type: ignore[assignment]
+    made.args = tuple(arguments)
+    vars(made).update(exactly(dict, state))
+    return made
+
+
+def _pack_foreign(value: BaseException) -> list[str]:
+    if type(value) is StoredException:
+        return [value.message, value.type]
+    kind = type(value)
+    return [str(value), f"{kind.__module__}.{kind.__qualname__}"]
+
+
+def _foreign(value: Any) -> StoredException:
+    message, kind = items(2, value)
+    return StoredException(exactly(str, message), exactly(str, kind))
+
+
+FOREIGN = Form(66, _pack_foreign, _foreign)

@@ -1,0 +1,181 @@
+"""Types of users that are stored by what they consist of."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import Enum, Flag
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic
+
+from antiphon._antiphon import Form
+from antiphon._serialization.plain_parts import exactly, items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+_HEAP = 1 << 9
+"""The flag of classes that were not made in C."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How objects of a class are taken apart and put together.
+
+    Attributes:
+        pack: from an object to plain values.
+        unpack: the way back.
+        fields: whether the parts are fields by name.
+    """
+
+    pack: Callable[[Any], Any]
+    unpack: Callable[[Any], Any]
+    fields: bool = False
+
+
+def is_record(kind: type) -> bool:
+    """Whether a class that a state mentions can be stored without being registered."""
+    return not issubclass(kind, BaseException) and record_of(kind) is not None
+
+
+def record_of(kind: type) -> Record | None:
+    """How objects of a class are stored, or none if it is of no known kind."""
+    if issubclass(kind, Enum):
+        return _enum(kind)
+    if _is_model(kind):
+        return Record(pack_model, partial(unpack_model, kind), fields=True)
+    if issubclass(kind, BaseException):
+        return Record(_pack_failure, partial(_failure, kind))
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return Record(lambda value: value._asdict(), partial(_tuple, kind), fields=True)
+    if is_dataclass(kind) and _is_pure(kind):
+        return Record(_pack_dataclass, partial(_dataclass, kind), fields=True)
+    return None
+
+
+def record_form(number: int, kind: type) -> Form:
+    """The numbered form of a class that is known to be a record."""
+    record = record_of(kind)
+    assert record is not None  # noqa: S101 - a dataclass or a named tuple
+    return Form(number, record.pack, record.unpack, fields=True)
+
+
+def _enum(kind: type[Enum]) -> Record | None:
+    # No members: a base of enums, which has no objects.
+    if not kind.__members__:
+        return None
+    if issubclass(kind, Flag):
+        return Record(lambda value: value.value, lambda value: kind(exactly(int, value)))
+    return Record(lambda value: value.name, lambda name: kind[exactly(str, name)])
+
+
+def _is_pure(kind: type) -> bool:
+    """Whether objects consist of their fields alone: a subclass of `dict` has more."""
+    own = {object, Generic}
+    return all(base in own or base.__flags__ & _HEAP for base in kind.__mro__)
+
+
+def _pack_dataclass(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def _dataclass(kind: Any, parts: Any) -> Any:
+    exactly(dict, parts)
+    made = kind.__new__(kind)
+    for field in fields(kind):
+        if field.name in parts:
+            value = parts[field.name]
+        elif field.default is not MISSING:
+            value = field.default
+        elif field.default_factory is not MISSING:
+            value = field.default_factory()
+        else:
+            raise TypeError(f"a field is not stored, and has no default: {field.name}")
+        # A frozen class refuses to be set.
+        object.__setattr__(made, field.name, value)
+    return made
+
+
+def _tuple(kind: type, parts: Any) -> Any:
+    known: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+    return kind(**{name: value for name, value in exactly(dict, parts).items() if name in known})
+
+
+def _pack_failure(value: BaseException) -> list[Any]:
+    return [list(value.args), vars(value)]
+
+
+def _failure(kind: type[BaseException], parts: Any) -> BaseException:
+    arguments, attributes = items(2, parts)
+    # Its own `__init__` may take something else than `args`.
+    made = kind.__new__(kind, *exactly(list, arguments))
+    made.args = tuple(arguments)
+    vars(made).update(exactly(dict, attributes))
+    return made
+
+
+def _is_model(kind: type) -> bool:
+    pydantic = sys.modules.get("pydantic")
+    return pydantic is not None and issubclass(kind, pydantic.BaseModel)
+
+
+def pack_model(value: Any, *, leave_out: Callable[[str], bool] = lambda _: False) -> list[Any]:
+    """The fields of a pydantic model, the names of those that were given, and what it has beside.
+
+    Args:
+        value: the model.
+        leave_out: says which fields need not be stored. Default: none.
+    """
+    known = type(value).model_fields
+    held = {
+        name: part for name, part in vars(value).items() if name in known and not leave_out(name)
+    }
+    given = value.model_fields_set
+    names = None if given == held.keys() else sorted(given)
+    parts = [held, names, value.__pydantic_extra__, value.__pydantic_private__]
+    while parts[-1] is None:
+        parts.pop()
+    return parts
+
+
+def unpack_model(kind: Any, parts: Any) -> Any:
+    """A pydantic model of its stored fields, which are not validated anew."""
+    held, given, extra, private = [*exactly(list, parts), None, None, None][:4]
+    state: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        if name in exactly(dict, held):
+            state[name] = held[name]
+        elif field.is_required():
+            raise TypeError(f"a field is not stored, and has no default: {name}")
+        else:
+            state[name] = field.get_default(call_default_factory=True, validated_data=state)
+    names = held if given is None else exactly(list, given)
+    extra = extra if kind.model_config.get("extra") == "allow" else None
+    made = kind.__new__(kind)
+    made.__setstate__(
+        {
+            "__dict__": state,
+            "__pydantic_fields_set__": {
+                name for name in names if name in state or name in (extra or ())
+            },
+            "__pydantic_extra__": extra,
+            "__pydantic_private__": _private(kind, private or {}),
+        }
+    )
+    return made
+
+
+def _private(kind: Any, held: dict[str, Any]) -> dict[str, Any] | None:
+    known = kind.__private_attributes__
+    if not known:
+        return None
+    values = {name: held.get(name, known[name].get_default()) for name in known}
+    # One without a default stays unset, as it would be in a new model.
+    return {name: value for name, value in values.items() if name in held or _is_set(value)}
+
+
+def _is_set(value: Any) -> bool:
+    from pydantic_core import PydanticUndefined
+
+    return value is not PydanticUndefined

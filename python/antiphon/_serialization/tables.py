@@ -1,0 +1,296 @@
+"""Arrays and tables of numpy, polars, pyarrow and pandas.
+
+An array is its bytes, and what the bytes mean. Tables of polars and pyarrow are Arrow's stream
+format, written and read by their own library. Tables of pandas are stored column by column: Arrow
+has no column for cells of several types, and gives lists back as arrays.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from functools import cache
+from math import prod
+from typing import Any
+
+from antiphon._antiphon import Form
+from antiphon._serialization.plain_parts import exactly, items
+
+_PLAIN = re.compile(r"[<>|=][biufcSUMm]\d+(\[\d*\w+\])?")
+"""Types of items that are bytes alone; the others are references or hold other types."""
+_MOST_DIMENSIONS = 64
+
+
+@cache
+def numpy_forms() -> dict[type, Form]:
+    """The numpy_forms by type."""
+    import numpy as np
+
+    scalar = Form(89, _pack_scalar, _scalar)
+    return {
+        np.ndarray: Form(88, _pack_array, _array),
+        **dict.fromkeys(np.sctypeDict.values(), scalar),
+    }
+
+
+def _pack_array(value: Any) -> list[Any]:
+    order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+    return [_item_type(value.dtype), list(value.shape), order, value.tobytes(order)]
+
+
+def _array(parts: Any) -> Any:
+    import numpy as np
+
+    item, shape, order, data = items(4, parts)
+    kind = _item_type(np.dtype(_checked_item_type(item)))
+    shape = [exactly(int, length) for length in exactly(list, shape)]
+    if len(shape) > _MOST_DIMENSIONS or min(shape, default=0) < 0:
+        raise ValueError(f"no shape of an array: {shape}")
+    if prod(shape) * np.dtype(kind).itemsize != len(exactly(bytes, data)):
+        raise ValueError(f"an array of this shape has another size: {shape}")
+    flat: Any = np.ndarray(shape, kind, data, order="F" if order == "F" else "C")
+    # The bytes cannot be written to; an array can.
+    return flat.copy(order="K")
+
+
+def _pack_scalar(value: Any) -> list[Any]:
+    return [_item_type(value.dtype), value.tobytes()]
+
+
+def _scalar(parts: Any) -> Any:
+    item, data = items(2, parts)
+    return _array([item, [], "C", data])[()]
+
+
+def _item_type(dtype: Any) -> str:
+    """The text of a type of items.
+
+    Raises:
+        TypeError: the items are objects, or records.
+    """
+    if dtype.itemsize == 0 or dtype.hasobject or not _PLAIN.fullmatch(dtype.str):
+        raise TypeError(f"items of an array that are no plain numbers or texts: {dtype}")
+    text: str = dtype.str
+    return text
+
+
+def _checked_item_type(item: Any) -> str:
+    if not _PLAIN.fullmatch(exactly(str, item)):
+        raise TypeError(f"no type of items: {item}")
+    text: str = item
+    return text
+
+
+@cache
+def polars_forms() -> dict[type, Form]:
+    """The forms of polars' types."""
+    import polars as pl
+
+    return {
+        pl.DataFrame: Form(96, _pack_polars, _polars_frame),
+        pl.Series: Form(97, lambda value: _pack_polars(value.to_frame()), _polars_series),
+    }
+
+
+def _pack_polars(value: Any) -> bytes:
+    import polars as pl
+
+    if any(dtype.base_type() is pl.Object for dtype in value.dtypes):
+        raise TypeError("a column of objects has no form in Arrow")
+    buffer = io.BytesIO()
+    value.write_ipc_stream(buffer)
+    return buffer.getvalue()
+
+
+def _polars_frame(data: Any) -> Any:
+    import polars as pl
+
+    return pl.read_ipc_stream(io.BytesIO(exactly(bytes, data)))
+
+
+def _polars_series(data: Any) -> Any:
+    return _polars_frame(data).to_series()
+
+
+@cache
+def arrow_forms() -> dict[type, Form]:
+    """The forms of pyarrow's types."""
+    import pyarrow as pa
+
+    return {
+        pa.Table: Form(100, _pack_arrow, lambda data: _arrow_stream(data).read_all()),
+        pa.RecordBatch: Form(101, _pack_arrow, lambda data: _arrow_stream(data).read_next_batch()),
+    }
+
+
+def _pack_arrow(value: Any) -> bytes:
+    import pyarrow as pa
+
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, value.schema) as stream:
+        stream.write(value)
+    data: bytes = buffer.getvalue().to_pybytes()
+    return data
+
+
+def _arrow_stream(data: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(pa.py_buffer(exactly(bytes, data)))
+
+
+_MASKED = frozenset(
+    {
+        *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64)),
+        *("Float32", "Float64", "boolean"),
+    }
+)
+
+
+@cache
+def pandas_forms() -> dict[type, Form]:
+    """The pandas_forms by type."""
+    import pandas as pd
+
+    index = Form(106, _pack_pandas_index, _pandas_index)
+    indexes = (pd.Index, pd.RangeIndex, pd.MultiIndex, pd.DatetimeIndex, pd.TimedeltaIndex)
+    return {
+        pd.DataFrame: Form(104, _pack_frame, _frame),
+        pd.Series: Form(105, _pack_series, _series),
+        **dict.fromkeys((*indexes, pd.CategoricalIndex), index),
+        pd.Timestamp: Form(107, lambda value: [value.asm8, value.tz], _timestamp),
+        pd.Timedelta: Form(108, lambda value: value.asm8, pd.Timedelta),
+        type(pd.NaT): Form(109, lambda _: None, lambda _: pd.NaT),
+        type(pd.NA): Form(110, lambda _: None, lambda _: pd.NA),
+    }
+
+
+def _pack_frame(value: Any) -> list[Any]:
+    columns = [_pack_column(value.iloc[:, place].array) for place in range(value.shape[1])]
+    return [columns, value.columns, value.index, dict(value.attrs)]
+
+
+def _frame(parts: Any) -> Any:
+    import pandas as pd
+
+    columns, names, index, attributes = items(4, parts)
+    arrays = [_column(column) for column in exactly(list, columns)]
+    made = pd.DataFrame(dict(enumerate(arrays)), index=index, copy=True)
+    made.columns = names
+    made.attrs = exactly(dict, attributes)
+    return made
+
+
+def _pack_series(value: Any) -> list[Any]:
+    return [_pack_column(value.array), value.index, value.name, dict(value.attrs)]
+
+
+def _series(parts: Any) -> Any:
+    import pandas as pd
+
+    column, index, name, attributes = items(4, parts)
+    made = pd.Series(_column(column), index=index, name=name, copy=True)
+    made.attrs = exactly(dict, attributes)
+    return made
+
+
+def _pack_pandas_index(value: Any) -> list[Any]:
+    import pandas as pd
+
+    if isinstance(value, pd.RangeIndex):
+        return ["range", value.start, value.stop, value.step, value.name]
+    if isinstance(value, pd.MultiIndex):
+        codes = [code.astype("int64") for code in map(_numpy, value.codes)]
+        return ["levels", list(value.levels), codes, list(value.names)]
+    return ["array", _pack_column(value.array), value.name, getattr(value, "freqstr", None)]
+
+
+def _pandas_index(parts: Any) -> Any:
+    import pandas as pd
+
+    kind, *rest = exactly(list, parts)
+    if kind == "range":
+        start, stop, step, name = items(4, rest)
+        return pd.RangeIndex(start, stop, step, name=name)
+    if kind == "levels":
+        levels, codes, names = items(3, rest)
+        return pd.MultiIndex(levels=levels, codes=codes, names=names)
+    column, name, frequency = items(3, rest)
+    made: Any = pd.Index(_column(column), name=name, copy=True)
+    if frequency is not None:
+        made.freq = exactly(str, frequency)
+    return made
+
+
+def _numpy(value: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(value)
+
+
+def _pack_column(value: Any) -> list[Any]:
+    """The kind of a column, and what it takes to make it again."""
+    import numpy as np
+    import pandas as pd
+
+    plain = isinstance(value, pd.arrays.NumpyExtensionArray)
+    dtype = value.to_numpy().dtype if plain else value.dtype
+    if isinstance(dtype, np.dtype):
+        return ["object", list(value)] if dtype.hasobject else ["plain", _numpy(value)]
+    if isinstance(dtype, pd.CategoricalDtype):
+        return ["category", _numpy(value.codes), value.categories, value.ordered]
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return ["moments", _numpy(value.tz_convert("UTC").tz_localize(None)), dtype.tz]
+    if isinstance(dtype, pd.StringDtype):
+        texts = [None if pd.isna(text) else str(text) for text in value]
+        return ["texts", texts, dtype.storage, dtype.na_value is pd.NA]
+    if str(dtype) in _MASKED:
+        filled = value.to_numpy(dtype=dtype.numpy_dtype, na_value=0)
+        return ["masked", str(dtype), filled, value.isna()]
+    raise TypeError(f"a column of a type that has no stored form: {dtype}")
+
+
+def _column(parts: Any) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    kind, *rest = exactly(list, parts)
+    if kind == "object":
+        return pd.array(_cells(*items(1, rest)), dtype=object)
+    if kind == "plain":
+        # A lone number would be repeated as often as a forged index says.
+        return exactly(np.ndarray, *items(1, rest))
+    if kind == "category":
+        codes, categories, ordered = items(3, rest)
+        return pd.Categorical.from_codes(codes, categories, exactly(bool, ordered))
+    if kind == "moments":
+        moments, zone = items(2, rest)
+        return pd.array(moments).tz_localize("UTC").tz_convert(zone)
+    if kind == "texts":
+        texts, storage, missing = items(3, rest)
+        dtype = pd.StringDtype(storage, na_value=pd.NA if missing else float("nan"))
+        return pd.array(exactly(list, texts), dtype=dtype)
+    name, filled, missing = items(3, rest)
+    if name not in _MASKED:
+        raise TypeError(f"no type of a column: {name}")
+    made: Any = pd.array(filled, dtype=name)
+    made[missing] = pd.NA
+    return made
+
+
+def _cells(values: Any) -> Any:
+    """An array of objects, none of them spread out for being a list."""
+    import numpy as np
+
+    cells = np.empty(len(exactly(list, values)), dtype=object)
+    for place, value in enumerate(values):
+        cells[place] = value
+    return cells
+
+
+def _timestamp(parts: Any) -> Any:
+    import pandas as pd
+
+    moment, zone = items(2, parts)
+    made = pd.Timestamp(moment)
+    return made if zone is None else made.tz_localize("UTC").tz_convert(zone)

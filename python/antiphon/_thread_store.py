@@ -1,0 +1,154 @@
+"""The stores that threads are kept in, and the names of threads and checkpoints."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from antiphon._antiphon import MemorySaver, Place, PostgresSaver, Saver, SqliteSaver
+from antiphon._text import well_formed
+from antiphon.errors import AntiphonError, ValidationError
+
+if TYPE_CHECKING:
+    from antiphon._serialization.registry import Registry
+
+
+Durability = Literal["sync", "async", "exit"]
+"""When a superstep is durable. ``sync``: before the next begins. ``async``: while the next runs, in
+order, and before the run ends or pauses; a process that is killed loses what is on its way then,
+which is no more than about 1,024 commits or 16 MiB. ``exit``: only when the run ends, fails or
+pauses.
+"""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_LONGEST = 512
+"""Characters of a thread's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStore:
+    """A store of threads, and how runs are written to it.
+
+    Attributes:
+        saver: the store.
+        durability: when a step is durable.
+        registry: which types it may hold. Default: those that were registered.
+    """
+
+    saver: Saver
+    durability: Durability
+    registry: Registry | None = None
+
+    def ref(
+        self, thread: str, checkpoint: int | None = None, *, as_node: str | None = None
+    ) -> Place:
+        """A thread, or one of its checkpoints; `as_node` for a write in the name of a node."""
+        return Place(
+            self.saver,
+            thread,
+            registry=self.registry,
+            checkpoint=checkpoint,
+            durability=self.durability if as_node is None else "sync",
+            as_node=as_node,
+        )
+
+
+def check_durability(given: Any, code: str) -> Durability:
+    """One of the three words.
+
+    Raises:
+        ValidationError: it is something else (`code`).
+    """
+    if given in get_args(Durability):
+        return cast("Durability", given)
+    raise ValidationError(f"`durability` is sync, async or exit, found: {given!r}", code=code)
+
+
+def read_saver(checkpointer: Any, durability: Any, code: str) -> Saver | None:
+    """The saver of a team or a system; none if it has none.
+
+    Args:
+        checkpointer: as `saver_of` takes it.
+        durability: when a step is durable.
+        code: of a failure.
+
+    Raises:
+        ValidationError: the checkpointer is neither a saver nor the URL of one, or the durability
+            is unknown, or is not ``async`` and there is no checkpointer (`code`).
+    """
+    check_durability(durability, code)
+    try:
+        saver = saver_of(checkpointer)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, AntiphonError):
+            raise
+        raise ValidationError(str(error), code=code) from None
+    if saver is None and durability != "async":
+        raise ValidationError(
+            f"`durability` means nothing without a `checkpointer`: {durability}",
+            code=code,
+            hint='add one: `checkpointer="sqlite:runs.db"`',
+        )
+    return saver
+
+
+def saver_of(given: Any) -> Saver | None:
+    """The saver that a caller means.
+
+    Args:
+        given: a saver, ``memory:``, ``sqlite:`` and a path, ``postgres://`` and where a database
+            is, or nothing.
+
+    Raises:
+        ValueError: the URL is of no store. It is not quoted: it may hold a password.
+        TypeError: it is neither a saver nor a text.
+
+    Opening raises what `SqliteSaver.open` and `PostgresSaver.open` do.
+    """
+    if given is None or isinstance(given, Saver):
+        return given
+    if not isinstance(given, str):
+        kind = type(given).__name__
+        raise TypeError(f"`checkpointer` takes a saver of antiphon.checkpoint or a URL: {kind}")
+    scheme, colon, path = given.partition(":")
+    if scheme == "memory" and colon and not path:
+        return MemorySaver()
+    if scheme == "sqlite" and path:
+        return SqliteSaver.open(path)
+    if scheme in {"postgres", "postgresql"} and path:
+        return PostgresSaver.open(given)
+    named = _SCHEME.match(given)
+    raise ValueError(
+        "a checkpointer's URL is `memory:`, `sqlite:` and a file, or `postgres://` and a database,"
+        f" found: {named[0] if named else 'no scheme'}"
+    )
+
+
+def thread_name(given: Any) -> str:
+    """The name of a thread, checked.
+
+    Raises:
+        ValidationError: it is no text, blank, too long, or no store can hold it
+            (``thread_invalid``).
+    """
+    if not isinstance(given, str):
+        raise _refused(f"a thread's name has to be text: {type(given).__name__}")
+    if not given.strip():
+        raise _refused(f"a thread's name is blank: {given!r}")
+    if len(given) > _LONGEST:
+        raise _refused(f"a thread's name takes at most {_LONGEST} characters, found: {len(given)}")
+    if "\0" in given or well_formed(given) != given:
+        raise _refused(f"a thread's name holds a character that no store keeps: {given!r}")
+    return given
+
+
+def fresh_name() -> str:
+    """A name that nothing else has."""
+    import uuid
+
+    return str(uuid.uuid4())
+
+
+def _refused(message: str) -> ValidationError:
+    return ValidationError(message, code="thread_invalid", hint="name it by a short text of yours")
