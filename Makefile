@@ -70,9 +70,9 @@ test-rust: setup ## The crates' own tests (nextest if it is installed) and their
 		$(BESIDE_A_DATABASE) cargo test $(RUST_TESTED); \
 	fi
 
-# One worker more than there are cores, since tests also wait: on two cores this takes 11 minutes
-# instead of 22. Each worker has its own PostgreSQL server, so there are at most eight.
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 8 ? n + 1 : 8)))
+# More workers than cores, since tests also wait for processes, timers and servers. Each worker has
+# its own PostgreSQL server, so there are at most eight.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
 test-python: setup ## pytest: units, systems, house (WORKERS=N processes; ARGS are pytest's)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
 

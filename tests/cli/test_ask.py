@@ -12,30 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import KEY, Antiphon, environment
 from cli.role_server import RoleServer
 
-KEY = "sk-never-shown"
-PYTHON = str(Path(__file__).parents[2] / "python")
 
-
-def environment(url: str = "", **more: str) -> dict[str, str]:
-    kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-    told = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": url} if url else {}
-    return {**kept, "PYTHONPATH": PYTHON, "PYTHONUNBUFFERED": "1", **told, **more}
-
-
-def antiphon(*arguments: str, url: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "antiphon", *arguments],
-        env=environment(url, **more),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-def test_the_answer_goes_to_the_output_and_progress_beside_it() -> None:
+def test_the_answer_goes_to_the_output_and_progress_beside_it(antiphon: Antiphon) -> None:
     with RoleServer() as server:
         done = antiphon("ask", "What is the capital of Peru?", url=server.url)
     assert (done.returncode, done.stdout) == (0, "Lima\n"), done.stderr
@@ -47,7 +28,7 @@ def test_the_answer_goes_to_the_output_and_progress_beside_it() -> None:
     assert "\r" not in done.stderr
 
 
-def test_json_is_one_object() -> None:
+def test_json_is_one_object(antiphon: Antiphon) -> None:
     with RoleServer() as server:
         done = antiphon("ask", "What is the capital of Peru?", "--json", url=server.url)
     told = json.loads(done.stdout)
@@ -67,7 +48,7 @@ def test_json_is_one_object() -> None:
     assert (told["model"], told["caveat"]) == ("openai:gpt-5-mini", None)
 
 
-def test_the_trace_comes_with_it_when_asked_for() -> None:
+def test_the_trace_comes_with_it_when_asked_for(antiphon: Antiphon) -> None:
     with RoleServer() as server:
         done = antiphon("ask", "Capital of Peru?", "--json", "--trace", url=server.url)
     trace = json.loads(done.stdout)["trace"]
@@ -76,7 +57,7 @@ def test_the_trace_comes_with_it_when_asked_for() -> None:
     assert {"plan_created", "verdict", "finalized"} <= {event["name"] for event in trace}
 
 
-def test_a_named_model_and_a_file_reach_the_server(tmp_path: Path) -> None:
+def test_a_named_model_and_a_file_reach_the_server(tmp_path: Path, antiphon: Antiphon) -> None:
     file = tmp_path / "atlas.txt"
     file.write_text("Peru: Lima")
     with RoleServer() as server:
@@ -88,7 +69,7 @@ def test_a_named_model_and_a_file_reach_the_server(tmp_path: Path) -> None:
     assert "Peru: Lima" in json.dumps(server.bodies[0]["messages"])
 
 
-def test_the_environment_can_name_the_model() -> None:
+def test_the_environment_can_name_the_model(antiphon: Antiphon) -> None:
     with RoleServer() as server:
         done = antiphon("ask", "Capital?", url=server.url, ANTIPHON_MODEL="openai:mine")
     assert done.returncode == 0
@@ -96,7 +77,7 @@ def test_the_environment_can_name_the_model() -> None:
     assert done.stderr.startswith("model: openai:mine (ANTIPHON_MODEL)")
 
 
-def test_a_question_that_is_given_up_exits_with_3_and_says_why() -> None:
+def test_a_question_that_is_given_up_exits_with_3_and_says_why(antiphon: Antiphon) -> None:
     reject = {"decision": "reject", "feedback": "too vague"}
     with RoleServer(verdict=reject) as server:
         done = antiphon("ask", "Capital?", "--set", "retry_limit=2", url=server.url)
@@ -107,7 +88,7 @@ def test_a_question_that_is_given_up_exits_with_3_and_says_why() -> None:
     assert "finalizer" not in done.stderr, "it has nothing to word"
 
 
-def test_a_refused_key_exits_with_4_and_is_not_shown() -> None:
+def test_a_refused_key_exits_with_4_and_is_not_shown(antiphon: Antiphon) -> None:
     with RoleServer(status=401) as server:
         done = antiphon("ask", "Capital?", "--json", url=server.url)
     assert done.returncode == 4, done.stderr
@@ -115,7 +96,9 @@ def test_a_refused_key_exits_with_4_and_is_not_shown() -> None:
     assert KEY not in done.stdout + done.stderr
 
 
-def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(tmp_path: Path) -> None:
+def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
     done = antiphon(
         "ask",
         "Capital?",
@@ -149,7 +132,9 @@ def test_without_any_model_the_exit_is_4_and_the_hint_names_the_ways(tmp_path: P
         ([], "command"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_is_asked(arguments: list[str], told: str) -> None:
+def test_what_is_wrong_is_said_before_anything_is_asked(
+    arguments: list[str], told: str, antiphon: Antiphon
+) -> None:
     with RoleServer() as server:
         done = antiphon(*arguments, url=server.url)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
@@ -163,7 +148,7 @@ def test_what_is_wrong_is_said_before_anything_is_asked(arguments: list[str], to
     [(b"x" * (64 * 1024 + 1), "larger than 64 KiB"), (b"\xff\xfe\x00", "not UTF-8")],
 )
 def test_a_file_that_cannot_be_given_to_a_model_is_refused(
-    content: bytes, told: str, tmp_path: Path
+    content: bytes, told: str, tmp_path: Path, antiphon: Antiphon
 ) -> None:
     file = tmp_path / "file.bin"
     file.write_bytes(content)
@@ -234,7 +219,9 @@ def test_a_full_disk_is_an_error_in_one_line(line: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
-def test_an_answer_that_the_encoding_lacks_is_written_all_the_same(encoding: str) -> None:
+def test_an_answer_that_the_encoding_lacks_is_written_all_the_same(
+    encoding: str, antiphon: Antiphon
+) -> None:
     final = {"final_reasoning_trace": "", "final_answer": "Łaź"}
     with RoleServer(final=final) as server:
         done = antiphon("ask", "Which city?", url=server.url, PYTHONIOENCODING=encoding)
@@ -286,7 +273,7 @@ def test_a_terminal_shows_who_works_and_does_not_obey_the_model() -> None:
     assert not {"\x1b", "\x07", "\u202e"} & set(seen)
 
 
-def test_models_lists_what_could_answer_and_no_key() -> None:
+def test_models_lists_what_could_answer_and_no_key(antiphon: Antiphon) -> None:
     done = antiphon("models", url="http://127.0.0.1:9/v1")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr

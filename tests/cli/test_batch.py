@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.conftest import Antiphon, environment
 from cli.role_server import RoleServer
-from cli.test_ask import antiphon, environment
 
 
 def write(folder: Path, *names: str) -> Path:
@@ -27,7 +27,9 @@ def outcomes(output: Path) -> dict[str, str]:
     return {line["task_id"]: line["outcome"] for line in lines}
 
 
-def test_a_file_of_questions_is_answered_and_not_asked_again(tmp_path: Path) -> None:
+def test_a_file_of_questions_is_answered_and_not_asked_again(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
     questions, output = write(tmp_path, "a", "b", "c"), tmp_path / "out.jsonl"
     with RoleServer() as server:
         done = antiphon("ask", "--batch", str(questions), "--out", str(output), url=server.url)
@@ -45,7 +47,7 @@ def test_a_file_of_questions_is_answered_and_not_asked_again(tmp_path: Path) -> 
 
 
 def test_a_question_that_fails_is_counted_and_is_no_failure_of_the_batch(
-    tmp_path: Path,
+    tmp_path: Path, antiphon: Antiphon
 ) -> None:
     """Prove RL-27 of docs/systems/review-loop.md."""
     questions, output = write(tmp_path, "a"), tmp_path / "out.jsonl"
@@ -59,7 +61,9 @@ def test_a_question_that_fails_is_counted_and_is_no_failure_of_the_batch(
     assert done.stdout == "1 answered, 0 failed, 0 done before\n"
 
 
-def test_lines_that_cannot_be_asked_make_the_exit_code_that_of_an_error(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_asked_make_the_exit_code_that_of_an_error(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
     questions, output = write(tmp_path, "a"), tmp_path / "out.jsonl"
     with questions.open("a") as file:
         file.write("{\n")
@@ -70,7 +74,7 @@ def test_lines_that_cannot_be_asked_make_the_exit_code_that_of_an_error(tmp_path
     assert done.stdout == "1 answered, 0 failed, 0 done before, 1 refused\n"
 
 
-def test_a_key_that_is_refused_is_no_model(tmp_path: Path) -> None:
+def test_a_key_that_is_refused_is_no_model(tmp_path: Path, antiphon: Antiphon) -> None:
     questions, output = write(tmp_path, "a", "b"), tmp_path / "out.jsonl"
     with RoleServer(401) as server:
         done = antiphon("ask", "--batch", str(questions), "--out", str(output), url=server.url)
@@ -89,14 +93,18 @@ def test_a_key_that_is_refused_is_no_model(tmp_path: Path) -> None:
         (["--batch", "absent", "--out", "out"], "cannot be read"),
     ],
 )
-def test_what_does_not_go_together_is_a_wrong_usage(arguments: list[str], told: str) -> None:
+def test_what_does_not_go_together_is_a_wrong_usage(
+    arguments: list[str], told: str, antiphon: Antiphon
+) -> None:
     done = antiphon("ask", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
-def test_ctrl_c_keeps_what_is_finished_and_the_rest_goes_on_later(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_is_finished_and_the_rest_goes_on_later(
+    tmp_path: Path, antiphon: Antiphon
+) -> None:
     questions, output = write(tmp_path, "a", "b"), tmp_path / "out.jsonl"
     given = ["ask", "--batch", str(questions), "--out", str(output), "--concurrency", "1"]
     with RoleServer() as server:
@@ -126,7 +134,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_rest_goes_on_later(tmp_path: Path
     assert not (tmp_path / "out.jsonl.threads").exists()
 
 
-def test_a_store_that_is_named_keeps_the_questions(tmp_path: Path) -> None:
+def test_a_store_that_is_named_keeps_the_questions(tmp_path: Path, antiphon: Antiphon) -> None:
     questions, store = write(tmp_path, "a"), f"sqlite:{tmp_path / 'runs.db'}"
     given = ["ask", "--batch", str(questions), "--out"]
     with RoleServer() as server:

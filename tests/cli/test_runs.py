@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copy
+from shutil import copy, copytree
 from typing import Any
 
 import pytest
 
 from antiphon.checkpoint import SqliteSaver
+from support.commands import PYTHON, CommandServer, kept_environment
 
-PYTHON = str(Path(__file__).parents[2] / "python")
 TEAM = Path(__file__).with_name("team.py")
 HOSTILE = "-t\x1b[31m\n\u202ered"
 """As that names a thread; to import it would leave a store in this folder."""
@@ -23,17 +22,17 @@ HOSTILE = "-t\x1b[31m\n\u202ered"
 class Shell:
     """A folder with a file of threads, and the module of the team that has written it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, commands: CommandServer) -> None:
         self.folder = folder
-        copy(TEAM, folder / "team.py")
-        self._run([sys.executable, "team.py"]).check_returncode()
+        self._commands = commands
 
     def runs(
         self, *arguments: str, store: str | None = "sqlite:runs.db", **more: str
     ) -> subprocess.CompletedProcess[str]:
         named = {} if store is None else {"ANTIPHON_CHECKPOINTER": store}
-        command = [sys.executable, "-m", "antiphon", "runs", *arguments]
-        return self._run(command, **named, **more)
+        return self._commands.run(
+            "runs", *arguments, folder=self.folder, variables={**named, **more}
+        )
 
     def json(self, *arguments: str) -> Any:
         done = self.runs(*arguments, "--json")
@@ -41,22 +40,22 @@ class Shell:
         assert done.stdout.count("\n") == 1
         return json.loads(done.stdout)
 
-    def _run(self, command: list[str], **more: str) -> subprocess.CompletedProcess[str]:
-        kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env={**kept, "PYTHONPATH": PYTHON, "PYTHONIOENCODING": "utf-8", **more},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a process of the team has run."""
+    folder = tmp_path_factory.mktemp("written")
+    copy(TEAM, folder / "team.py")
+    environment = {**kept_environment(), "PYTHONPATH": PYTHON}
+    subprocess.run([sys.executable, "team.py"], cwd=folder, env=environment, check=True)
+    return folder
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+def shell(written: Path, tmp_path: Path, commands: CommandServer) -> Shell:
+    folder = tmp_path / "shell"
+    copytree(written, folder)
+    return Shell(folder, commands)
 
 
 class TestList:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from antiphon._antiphon import sandbox_table
 from antiphon.errors import WorkerCrashed
 from antiphon.sandbox._decode import sound_figure, sound_table
+from support.torture import rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +149,7 @@ def test_columns_that_share_their_bytes_are_refused() -> None:
         sound_table(head + struct.pack("<qq", 0, 160) + tail)
 
 
-@settings(max_examples=2_000)
+@settings(max_examples=rounds(300, 2_000))
 @given(st.lists(st.tuples(st.integers(0, len(_BYTES) - 1), st.integers(0, 255)), max_size=6))
 def test_whatever_passes_is_sound_to_arrow_itself(changes: list[tuple[int, int]]) -> None:
     stream = bytearray(_BYTES)

@@ -1,6 +1,6 @@
 """Runs thousands of jobs of all kinds in one sandbox, from eight threads and a loop at once.
 
-`python many.py RUNS` prints as one JSON object how they ended, and what the process had of the
+`python many_runs.py RUNS` prints as one JSON object how they ended, and what the process had of the
 machine before, meanwhile and afterwards.
 """
 
@@ -34,7 +34,7 @@ _THREADS = 8
 _TASKS = 4
 _SESSION, _CANCEL = 23, 17
 """Of so many turns of a thread one is a session, of a task one is cancelled."""
-_WARM = 250
+_WARM = 120
 """Runs after which everything is loaded that stays so."""
 _SPARES = 2
 _PATIENCE, _PAUSE = 30.0, 0.1

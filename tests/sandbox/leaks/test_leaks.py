@@ -13,7 +13,7 @@ import pytest
 from support.engines import probe
 
 _MANY = Path(__file__).with_name("many_runs.py")
-RUNS = int(os.environ.get("ANTIPHON_RUNS", "1000"))
+RUNS = int(os.environ.get("ANTIPHON_RUNS", "400"))
 _ENDS = {
     "cancelled",
     "crashed",
