@@ -1,5 +1,4 @@
-//! Whoever sees to threads from outside of any run: lists, copies, prunes and
-//! deletes them.
+//! Access to threads from outside of runs: lists, copies, pruning, deletion.
 
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ pub use rekey::RekeyReport;
 pub use show::{CheckpointSummary, LastWrite, RunSummary, ThreadDetail};
 pub use status::{OpenQuestion, RunStatus};
 
-/// Sees to the threads of one store.
+/// Administers the threads of one store.
 #[derive(Clone)]
 pub struct ThreadAdmin {
     sealed_store: SealedStore,
@@ -35,15 +34,15 @@ pub struct ThreadAdmin {
 }
 
 impl ThreadAdmin {
-    /// An administrator that holds threads under the name `owner`.
+    /// An administrator that acquires threads under the name `owner`.
     pub fn new(sealed_store: SealedStore, clock: Arc<dyn Clock>, owner: String) -> Self {
         Self { sealed_store, clock, owner }
     }
 
-    /// Removes a thread with all it has; says whether there was one.
+    /// Removes a thread with all its entries; returns whether it existed.
     ///
     /// # Errors
-    /// `thread_busy` while somebody holds it, and those of the store.
+    /// `thread_busy` while another owner holds it, and those of the store.
     pub async fn delete(&self, thread: &str) -> Result<bool, Fault> {
         match self.store().delete(thread).await {
             Err(fault) => {
@@ -58,7 +57,7 @@ impl ThreadAdmin {
         self.sealed_store.store()
     }
 
-    /// Takes a thread, also from whoever is gone.
+    /// Acquires a thread, also from an owner whose process is gone.
     async fn claim(&self, thread: &str) -> Result<ThreadHead, Fault> {
         match self.store().claim(thread, &self.owner, TERM).await {
             Err(fault) => {

@@ -1,4 +1,4 @@
-//! From the commits of a run to the entries of its thread, and back.
+//! Commits of a run to entries of its thread, and back.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,83 +19,83 @@ use crate::log::{OpenedEntry, SealedStore, ThreadLog};
 use crate::owner;
 use crate::pruner::Pruner;
 
-/// When a commit is durable.
+/// When a commit has to be durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Before the run goes on.
+    /// Before the run continues.
     Sync,
-    /// While the run goes on, in order, and before it ends or pauses. A call
-    /// that may not be made twice waits until it is known that it begins, and the
-    /// run waits until a question is durable. It also waits for the oldest commits
-    /// while more than 1,024 of them, or more than 16 MiB, are on their way: no more
-    /// than that is what the death of the process may cost.
+    /// While the run continues, in order, and before it ends or pauses. A call that is not
+    /// repeatable waits until its beginning is durable, and the run waits until a question is.
+    /// The run also waits for the oldest commits while more than 1,024 of them, or more than 16
+    /// MiB, are pending: a crash of the process loses no more than that.
     #[default]
     Async,
-    /// Only when the run ends, fails or asks. Calls are not known again if the
-    /// process ends before that.
+    /// Only when the run ends, fails or asks. If the process crashes before that, its calls are
+    /// forgotten and repeated.
     Exit,
 }
 
-/// What identifies a run, so that it can go on elsewhere.
+/// Identifies a run, so that another process can resume it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunHeader {
     /// The run's id.
     pub run_id: String,
-    /// Where its ids come from.
+    /// The seed of its ids.
     pub seed: Seed,
     /// The name of its graph.
     pub graph: String,
-    /// What the keys of its calls derive from: [`Options::mark`].
+    /// Distinguishes the call keys of this run from those of its forks: [`Options::mark`].
     ///
     /// [`Options::mark`]: antiphon_core::run::Options::mark
     pub mark: u64,
 }
 
-/// What a thread holds.
+/// The contents of a thread.
 #[derive(Clone, Debug)]
 pub struct LoadedThread<V> {
-    /// What its commits add up to.
+    /// The run that its commits add up to.
     pub memory: RecoveredRun<V>,
     /// The run that wrote last.
     pub header: Option<RunHeader>,
-    /// The entry of the last superstep, which is how a checkpoint is named.
+    /// The sequence number of the last superstep's entry, which is the name of the checkpoint.
     pub checkpoint: u64,
 }
 
-/// Keeps what one run commits in its thread.
+/// Writes the commits of one run into its thread.
 pub struct CheckpointWriter<V, C> {
     graph: Arc<Graph<V>>,
     values: Arc<C>,
     log: ThreadLog,
     durability: Durability,
-    /// Appended, and not known to be durable; with the bytes of each.
+    /// Appends that are not yet known to be durable, each with its size in bytes.
     under_way: VecDeque<(usize, StoreFuture<()>)>,
-    /// The bytes of all of them.
+    /// The total size of `under_way`.
     weight: usize,
-    /// With [`Durability::Exit`]: what is not written yet.
+    /// With [`Durability::Exit`]: what is not yet written.
     exit_buffer: ExitBuffer,
-    /// The run, so that each snapshot can be followed by it.
+    /// The encoded header of the run. It is repeated after each snapshot, because readers begin
+    /// at a snapshot.
     header: Vec<u8>,
-    /// Whether the run is still to be written, together with what it commits first.
+    /// Whether the header is still to be written, together with the first commit.
     begins: bool,
     has_begun: bool,
     step: u64,
     checkpoint: u64,
     pruner: Pruner,
-    /// The entry from which what follows is a branch, if it is one.
+    /// The entry after which this run is a branch, if it is one.
     branch: Option<u64>,
 }
 
 impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
-    /// So many commits may be on their way before a run has to wait.
+    /// The most commits that may be pending before the run has to wait.
     const UNDER_WAY: usize = 1024;
-    /// And so many bytes.
+    /// The most bytes of pending commits.
     const WEIGHT: usize = 16 * 1024 * 1024;
 
-    /// Takes a thread, and says what it holds; nothing if it is new.
+    /// Acquires a thread and loads its contents; `None` if it is new.
     ///
     /// # Errors
-    /// `thread_busy`, and whatever keeps entries from being read.
+    /// `thread_busy`, and those of reading entries.
     pub async fn open(
         (sealed_store, thread): (SealedStore, &str),
         (owner, term): (&str, Duration),
@@ -129,8 +129,8 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         }
     }
 
-    /// [`CheckpointWriter::open`] for [`TERM`]. A thread that belongs to a process which is
-    /// gone is taken away from it: nobody has to wait until its time is up.
+    /// [`CheckpointWriter::open`] for [`TERM`]. If the process that holds the thread is gone,
+    /// its lease is revoked instead of waited for.
     ///
     /// # Errors
     /// As [`CheckpointWriter::open`].
@@ -153,7 +153,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         }
     }
 
-    /// Goes back to an earlier checkpoint: what follows is a branch.
+    /// Goes back to an earlier checkpoint: later commits become a branch.
     ///
     /// # Errors
     /// Those of [`ThreadLog::go_back`], and of reading what it finds.
@@ -177,28 +177,28 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         Ok(found)
     }
 
-    /// A run begins or goes on. It is written together with what it commits
-    /// first, because until then the thread is still that of the run before.
+    /// Begins or resumes a run. The header is written together with the run's first commit,
+    /// because until then the thread still belongs to the previous run.
     pub fn begin(&mut self, header: &RunHeader) {
         self.header = header.encode();
         self.begins = true;
     }
 
-    /// Whether the run has committed anything yet.
+    /// Whether the run has committed anything.
     pub const fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// The entry of the last superstep that was kept or found; 0 if there is none.
+    /// The last checkpoint that was written or loaded; 0 if there is none.
     pub const fn checkpoint(&self) -> u64 {
         self.checkpoint
     }
 
-    /// Keeps a commit. What is returned has to be waited for before the run
-    /// may go on. `graph_snapshot` is asked only for a commit of the run's own graph.
+    /// Writes a commit. The caller must await the returned future before the run continues.
+    /// `graph_snapshot` is called only for a commit of the run's own graph.
     ///
     /// # Errors
-    /// `value_unstorable`, or why an earlier commit could not be kept.
+    /// `value_unstorable`, or the fault of an earlier commit that could not be written.
     pub fn keep(
         &mut self,
         commit: &Commit<V>,
@@ -229,8 +229,8 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         Ok(self.too_much())
     }
 
-    /// Everything that was kept, once it is durable: to be waited for before
-    /// the end or a pause of the run is shown.
+    /// A future that resolves once everything is durable. The caller awaits it before it reports
+    /// the end or a pause of the run.
     pub fn settle(&mut self) -> StoreFuture<()> {
         let under_way = std::mem::take(&mut self.under_way);
         self.weight = 0;
@@ -242,16 +242,16 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         })
     }
 
-    /// Keeps the thread for `term` from now.
+    /// Renews the lease for `term` from now.
     ///
     /// # Errors
-    /// `thread_busy` if it was lost.
+    /// `thread_busy` if the lease was lost.
     pub fn renew(&self, term: Duration) -> StoreFuture<()> {
         let answer = self.log.renew(term);
         Box::pin(async move { answer.await.map(|_| ()) })
     }
 
-    /// Lets the thread go, and removes what it need not keep.
+    /// Releases the thread and prunes it.
     ///
     /// # Errors
     /// Those of the store.
@@ -291,8 +291,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         Ok(entries)
     }
 
-    /// What is to be written of a run that is kept when it rests: nothing, as long
-    /// as it does not.
+    /// With [`Durability::Exit`]: the buffered entries if they are due, else none.
     fn entries_at_rest(
         &mut self,
         kind: EntryKind,
@@ -344,7 +343,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         Ok(answer)
     }
 
-    /// Forgets what is known to be durable.
+    /// Removes commits from `under_way` that have become durable.
     fn clear(&mut self) -> Result<(), Fault> {
         while let Some((_, answer)) = self.under_way.front_mut()
             && let Some(answer) = answer.now_or_never()
@@ -355,7 +354,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
         Ok(())
     }
 
-    /// The first of what is on its way, as far as that is more than may be.
+    /// The oldest pending commit, while there are more than the limits allow.
     fn too_much(&mut self) -> Option<StoreFuture<()>> {
         let mut first = Vec::new();
         while self.under_way.len() > Self::UNDER_WAY || self.weight > Self::WEIGHT {
@@ -379,7 +378,7 @@ impl<V: Value, C: ValueCodec<V>> CheckpointWriter<V, C> {
     }
 }
 
-/// Frees a thread whose owner is gone or done with it; any other fault stays.
+/// Releases a thread whose owner is gone or done with it; returns any other fault.
 pub(crate) async fn free(
     sealed_store: &SealedStore,
     thread: &str,
@@ -393,10 +392,10 @@ pub(crate) async fn free(
     }
 }
 
-/// What the way to an entry adds up to; nothing if nothing was stored.
+/// Folds the entries that lead to a checkpoint; `None` if the thread is empty.
 ///
 /// # Errors
-/// `checkpoint_corrupt` or `checkpoint_misfit` if it cannot be read.
+/// `checkpoint_corrupt` or `checkpoint_misfit` if an entry cannot be decoded.
 pub fn read<V: Value>(
     graph: &Arc<Graph<V>>,
     values: &impl ValueCodec<V>,
@@ -419,7 +418,7 @@ pub fn read<V: Value>(
     Ok((!way.is_empty()).then_some(found))
 }
 
-/// Whether an entry is a checkpoint to go back to.
+/// Whether an entry is a checkpoint that a run can go back to.
 pub const fn is_checkpoint(kind: EntryKind) -> bool {
     matches!(kind, EntryKind::Step | EntryKind::Snapshot)
 }
@@ -432,7 +431,7 @@ fn kind<V>(commit: &Commit<V>) -> EntryKind {
     }
 }
 
-/// `supersteps` are those that were spent when the image was made.
+/// `supersteps` is the number that was spent when the snapshot was made.
 fn memory<V: Value>(
     commit: &Commit<V>,
     supersteps: u64,
@@ -443,14 +442,14 @@ fn memory<V: Value>(
 }
 
 impl RunHeader {
-    /// The same run under another id and in another thread: what it does from
-    /// there on is not done yet.
+    /// The same run under another id, in another thread. Its mark is new, so that it repeats its
+    /// calls instead of taking over the results of the original.
     #[must_use]
     pub fn copied(self, run_id: &str) -> Self {
         Self { run_id: run_id.to_owned(), mark: mark(run_id), ..self }
     }
 
-    /// What an entry of [`EntryKind::Run`] holds.
+    /// The body of an entry of [`EntryKind::Run`].
     pub fn encode(&self) -> Vec<u8> {
         let mut out = ByteWriter::new();
         out.array(4);
@@ -461,7 +460,7 @@ impl RunHeader {
         out.into_bytes()
     }
 
-    /// Reads what an entry of [`EntryKind::Run`] holds.
+    /// Decodes the body of an entry of [`EntryKind::Run`].
     ///
     /// # Errors
     /// `checkpoint_corrupt` if it is damaged.

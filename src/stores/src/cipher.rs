@@ -1,16 +1,15 @@
-//! What protects entries: a checksum that shows damage, or keys that keep them secret.
+//! Protection of entries: a checksum that detects damage, or keys that encrypt and authenticate.
 //!
-//! Each entry has a tag in two parts. One is about its place: thread, numbers, kind,
-//! time and size, so that lists can trust what they read without any body. The other
-//! is about the body, which the first covers too: neither can be taken from another
-//! entry. A thread has a tag of its own, about how far it has come: without it nobody
-//! would notice that its last entries were cut off. All of them name the store by its
-//! random id, which the store's own tag holds: what was written into another one under
-//! the same key belongs there.
+//! The tag of an entry has two parts. The first covers its position (thread, sequence numbers,
+//! kind, time and size), so that lists can trust what they read without a body. The second
+//! covers the body, and the first covers the second: neither can be moved to another entry. A
+//! thread has a tag over its last sequence number; without it, nobody would notice that its last
+//! entries were cut off. All tags cover the random id of the store, so that entries of another
+//! store with the same key are refused.
 //!
-//! Checksums (XXH3) show what disks and tools do to bytes, and anybody can make them.
-//! Against those who forge there are keys. What was true once stays true under them:
-//! a thread that is put back as it was is not told from one that never went on.
+//! Checksums (XXH3) detect damage by disks and tools; anyone can forge them. Keys protect
+//! against forgery, but not against rollback: a thread that is restored to an older state is
+//! valid.
 
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{EntryKind, EntryMark, EntryTag, ThreadHead};
@@ -20,21 +19,21 @@ mod key;
 
 use key::{CipherKey, ParsedTag};
 
-/// Tells a store from all others.
+/// The random id of a store.
 type StoreId = [u64; 2];
 
-/// Where an entry belongs; one that is moved elsewhere does not open.
+/// The position of an entry. An entry that is moved elsewhere does not open.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPosition<'a> {
     /// The thread.
     pub thread: &'a str,
-    /// The entry's number.
+    /// The entry's sequence number.
     pub seq: u64,
-    /// The entry it follows.
+    /// The sequence number of the entry it follows.
     pub parent: u64,
-    /// The nearest snapshot.
+    /// The sequence number of the nearest snapshot.
     pub base: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Supersteps so far.
     pub step: u64,
@@ -42,17 +41,16 @@ pub struct EntryPosition<'a> {
     pub at: Time,
 }
 
-/// Closes and opens the bodies of entries. With keys there is no plain text,
-/// neither written nor accepted.
+/// Seals and opens the bodies of entries. With keys, plain text is neither written nor accepted.
 pub struct Cipher {
-    /// The first one closes.
+    /// The first one seals; all of them open.
     keys: Box<[CipherKey]>,
-    /// The store that all of it belongs to.
+    /// The store that the entries belong to.
     store: StoreId,
 }
 
 impl Cipher {
-    /// Damage is noticed; whoever can read the store can read the entries.
+    /// Detects damage, and does not encrypt.
     pub fn tagged() -> Self {
         Self::with_keys([])
     }
@@ -62,16 +60,15 @@ impl Cipher {
         Self::with_keys([key])
     }
 
-    /// The same with the first of several keys; entries that were closed with one of
-    /// the others open too.
+    /// As [`Cipher::with_key`], with several keys: the first one seals, all of them open.
     pub fn with_keys<'a>(keys: impl IntoIterator<Item = &'a [u8; 32]>) -> Self {
         Self { keys: keys.into_iter().map(CipherKey::new).collect(), store: StoreId::default() }
     }
 
-    /// Closes a body.
+    /// Seals a body.
     ///
     /// # Errors
-    /// `store_failed` if the operating system gives no random numbers.
+    /// `store_failed` if the operating system provides no random numbers.
     pub fn close(&self, place: EntryPosition<'_>, body: &mut [u8]) -> Result<EntryTag, Fault> {
         let about = self.about(place, body.len() as u64);
         match self.keys.first() {
@@ -106,11 +103,11 @@ impl Cipher {
         }
     }
 
-    /// Checks what is known of an entry without its body.
+    /// Checks the tag of an entry without its body.
     ///
     /// # Errors
-    /// `checkpoint_corrupt` if it was changed or moved, or the key is another;
-    /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or too much.
+    /// `checkpoint_corrupt` if the entry was changed or moved, or sealed with another key;
+    /// `checkpoint_encrypted` and `checkpoint_plain` if a key is missing or superfluous.
     pub fn check(&self, thread: &str, mark: &EntryMark, tag: &EntryTag) -> Result<(), Fault> {
         let place = EntryPosition::of(thread, mark);
         let about = (thread, &self.about(place, mark.size));
@@ -129,7 +126,7 @@ impl Cipher {
         }
     }
 
-    /// Whether an entry, or a thread, was closed with the key that closes now.
+    /// Whether an entry, or a thread, was sealed with the first key.
     pub fn is_current(&self, tag: &EntryTag) -> bool {
         match (&*self.keys, key::find(&self.keys, tag)) {
             ([first, ..], ParsedTag::With(key, _)) => std::ptr::eq(first, key),
@@ -137,7 +134,7 @@ impl Cipher {
         }
     }
 
-    /// Closes what a thread says of itself: that `last` was added last.
+    /// Seals the head of a thread: that `last` is its last entry.
     ///
     /// # Errors
     /// As [`Cipher::close`].
@@ -149,7 +146,7 @@ impl Cipher {
         }
     }
 
-    /// Checks what a thread says of itself.
+    /// Checks the head of a thread.
     ///
     /// # Errors
     /// As [`Cipher::check`].
@@ -157,7 +154,7 @@ impl Cipher {
         if found.last != found.stored {
             return Err(cut(thread, found));
         }
-        // Nothing was ever written, and nothing is there.
+        // An empty thread was never sealed.
         if found.last == 0 && found.tag.as_bytes().is_empty() {
             return Ok(());
         }
@@ -177,9 +174,9 @@ impl Cipher {
     }
 }
 
-/// How a whole store is protected.
+/// The protection of a whole store.
 impl Cipher {
-    /// What is written into a store that begins with this.
+    /// The tag for a new store.
     ///
     /// # Errors
     /// As [`Cipher::close`].
@@ -187,7 +184,7 @@ impl Cipher {
         self.of_store(key::random_id()?).close_store()
     }
 
-    /// The same for the store that this belongs to.
+    /// The tag that replaces the store's, sealed with the first key.
     ///
     /// # Errors
     /// As [`Cipher::close`].
@@ -201,8 +198,8 @@ impl Cipher {
         Ok(EntryTag::new(&[tag.as_bytes(), &high, &low].concat()))
     }
 
-    /// The same seal for what belongs to a store, by the tag that is found there. Refuses
-    /// one that was made without any of these keys, or with one if there are none.
+    /// This cipher for an existing store, by the store's tag. Refuses a tag that was made with
+    /// none of these keys, or with a key if there are none.
     ///
     /// # Errors
     /// `checkpoint_encrypted`, `checkpoint_plain`, and `store_corrupt`.
@@ -212,7 +209,7 @@ impl Cipher {
         self.check_store(name, (&tag, &about)).map(|()| self.of_store(store))
     }
 
-    /// Whether a store's tag was closed with the key that closes now.
+    /// Whether a store's tag was sealed with the first key.
     pub fn is_current_store(&self, found: &EntryTag) -> bool {
         self.is_current(&split(found).0)
     }
@@ -254,10 +251,10 @@ impl Cipher {
     }
 }
 
-/// What the tag of a store is about, beside its id: no entry and no thread.
+/// What distinguishes the tag of a store from those of entries and threads.
 const STORE: [u64; 7] = [u64::MAX; 7];
 
-/// The tag of a store without its id, and that.
+/// The tag of a store without its id, and the id.
 fn split(found: &EntryTag) -> (EntryTag, StoreId) {
     let bytes = found.as_bytes();
     let low = bytes.split_last_chunk();
@@ -268,7 +265,7 @@ fn split(found: &EntryTag) -> (EntryTag, StoreId) {
 }
 
 impl<'a> EntryPosition<'a> {
-    /// The place that a mark tells of.
+    /// The position of the entry that a mark describes.
     pub const fn of(thread: &'a str, mark: &EntryMark) -> Self {
         let EntryMark { seq, parent, base, kind, step, at, .. } = *mark;
         Self { thread, seq, parent, base, kind, step, at }
@@ -279,7 +276,8 @@ impl<'a> EntryPosition<'a> {
         Self { thread, seq: last, parent: 0, base: 0, kind, step: 0, at }
     }
 
-    /// Whether it follows something: else going back would lead nowhere, or for ever.
+    /// Whether an entry follows an earlier one; otherwise reading backwards would lead nowhere,
+    /// or never end.
     const fn is_possible(&self) -> bool {
         self.parent < self.seq && self.base <= self.seq
     }
@@ -289,13 +287,13 @@ impl<'a> EntryPosition<'a> {
     }
 }
 
-/// What a tag is about, beside the name of the thread.
+/// The authenticated data of a tag, beside the name of the thread.
 type AssociatedData = [u8; 72];
 
 impl Cipher {
     fn about(&self, place: EntryPosition<'_>, size: u64) -> AssociatedData {
         let EntryPosition { seq, parent, base, kind, step, at, .. } = place;
-        // Those of threads have none.
+        // The tags of threads have no size.
         let kind = 1 + EntryKind::ALL.iter().take_while(|other| **other != kind).count() as u64;
         about([kind, seq, parent, base, step, at.as_micros(), size], self.store)
     }
@@ -314,7 +312,7 @@ fn about(numbers: [u64; 7], store: StoreId) -> AssociatedData {
     about
 }
 
-/// The tag of what is not encrypted, by the checksum of its body.
+/// The tag of an entry that is not encrypted, by the checksum of its body.
 fn checksum((thread, about): (&str, &AssociatedData), body: u64) -> EntryTag {
     let seed = XxHash3_64::oneshot_with_seed(body, thread.as_bytes());
     let place = XxHash3_64::oneshot_with_seed(seed, about);
@@ -341,7 +339,7 @@ fn damaged(place: EntryPosition<'_>) -> Fault {
         .hint("check the key, or restore the store from a copy")
 }
 
-/// A thread does not end where it says.
+/// The fault of a thread that does not end where its head says.
 fn cut(thread: &str, found: &ThreadHead) -> Fault {
     let ThreadHead { last, stored, .. } = found;
     let message = if last == stored {

@@ -1,8 +1,8 @@
-//! How commits become bytes, and bytes commits again.
+//! The encoding of commits and snapshots.
 //!
-//! The format is `MessagePack`, and data only: reading it builds values of the
-//! types named here and calls nothing by name. Nodes and channels are stored by
-//! name, so that a graph may gain some; what names one that is gone is refused.
+//! The format is `MessagePack`, and data only: decoding builds values of the types named here
+//! and imports or calls nothing. Nodes and channels are stored by name, so that a graph may gain
+//! some; a name that the graph no longer has is refused.
 
 use antiphon_core::checkpoint::{Callee, Commit, CommitChange, GraphSnapshot, RecoveredRun};
 use antiphon_core::graph::Graph;
@@ -25,17 +25,17 @@ pub use writer::{ByteWriter, Open};
 
 use names::GraphNames;
 
-/// The formats that can be read. Each thing is written in the first that has
-/// it, so that files without it are still those of an earlier antiphon.
+/// The formats that can be decoded. A commit is encoded in the first format that has its change,
+/// so that an older antiphon can read files without newer changes.
 const FORMATS: std::ops::RangeInclusive<u64> = FORMAT..=WITH_SUBRUNS;
 const FORMAT: u64 = 1;
 const WITH_CALLS: u64 = 2;
 const WITH_SUBRUNS: u64 = 3;
 
-/// Bytes that most commits, closed, have room in.
+/// Most sealed commits are smaller.
 const COMMIT: usize = 512;
 
-/// Turns what a run of one graph stores into bytes, and back.
+/// Encodes and decodes what a run of one graph stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Codec<'a, V, C> {
     graph: &'a Graph<V>,
@@ -43,12 +43,12 @@ pub struct Codec<'a, V, C> {
 }
 
 impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
-    /// A codec for runs of `graph`, whose values `values` can turn.
+    /// A codec for runs of `graph`, whose values `values` encodes and decodes.
     pub const fn new(graph: &'a Graph<V>, values: &'a C) -> Self {
         Self { graph, values }
     }
 
-    /// A commit as bytes.
+    /// Encodes a commit.
     ///
     /// # Errors
     /// `value_unstorable` if a value has no stored form; it names the channel.
@@ -64,11 +64,11 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         Ok(out.into_bytes())
     }
 
-    /// A commit from its bytes. Its id is 0: it has been acknowledged long ago.
+    /// Decodes a commit. Its id is 0, because it was acknowledged when it was stored.
     ///
     /// # Errors
-    /// `checkpoint_corrupt` if the bytes are no commit, `checkpoint_misfit` if
-    /// it is one of another graph.
+    /// `checkpoint_corrupt` if the bytes are not a commit, `checkpoint_misfit` if the commit is
+    /// of another graph.
     pub fn decode(&self, bytes: &[u8]) -> Result<Commit<V>, Fault> {
         let mut from = ByteReader::new(bytes);
         from.expect_array(5)?;
@@ -81,7 +81,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         Ok(Commit { id: 0, within, spent, events, change })
     }
 
-    /// What a run's own graph holds between two supersteps, as bytes.
+    /// Encodes a snapshot: the state of a run's own graph between two supersteps.
     ///
     /// # Errors
     /// As [`Codec::encode`].
@@ -98,7 +98,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
         Ok(out.into_bytes())
     }
 
-    /// The same from its bytes.
+    /// Decodes a snapshot.
     ///
     /// # Errors
     /// As [`Codec::decode`].
@@ -116,7 +116,7 @@ impl<'a, V: antiphon_core::value::Value, C: ValueCodec<V>> Codec<'a, V, C> {
     }
 }
 
-/// The first format that has a change.
+/// The first format that has the change.
 fn format_of<V>(change: &CommitChange<V>) -> u64 {
     match change {
         CommitChange::Subrun(..) => WITH_SUBRUNS,
@@ -126,14 +126,14 @@ fn format_of<V>(change: &CommitChange<V>) -> u64 {
     }
 }
 
-/// `checkpoint_corrupt`: bytes that are not what was written.
+/// `checkpoint_corrupt`: the bytes are not what was written.
 pub fn corrupt(problem: &str) -> Fault {
     let message = format!("what was stored is damaged: {problem}");
     Fault::new(Category::State, "checkpoint_corrupt", message)
         .hint("restore the store from a copy, or delete the thread")
 }
 
-/// An entry that should be there is not.
+/// `checkpoint_corrupt`: an entry is missing.
 pub(crate) fn damaged_chain(thread: &str, seq: u64) -> Fault {
     corrupt(&format!("entry {seq} of the thread {thread} is missing"))
         .with("thread", thread)
@@ -161,7 +161,8 @@ pub fn unstorable(channel: &str, problem: &str) -> Fault {
         .hint("turn it into plain data, or register its type: antiphon.checkpoint.register")
 }
 
-/// The fields of a record that its makers hide are what its users know as keys.
+/// The keys of a record channel are what its users know, not the channel itself, whose name
+/// begins with `__`.
 fn within<'a>(channel: &str, problem: &'a str) -> Option<(&'a str, &'a str)> {
     let place = problem.strip_prefix("key `").filter(|_| channel.starts_with("__"))?;
     let (key, rest) = place.split_once('`')?;

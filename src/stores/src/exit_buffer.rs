@@ -1,32 +1,31 @@
-//! What a run that is kept only when it rests has done and not written yet.
+//! The commits of a run with durability `exit` that are not yet written.
 
 use antiphon_runtime::store::EntryKind;
 
-/// What an entry is, and what is in it.
+/// The kind and the body of an entry.
 pub(crate) type BufferedEntry = (EntryKind, Vec<u8>);
 
-/// What has happened since the last superstep. It is written as soon as a task
-/// asks or the run ends, and so is whatever still comes of that superstep: the
-/// tasks beside one that asks go on until they have ended too.
+/// The commits since the last superstep. They are written as soon as a task asks or the run
+/// ends; so is everything that follows in that superstep, because the tasks beside the one that
+/// asks continue until they end too.
 #[derive(Default)]
 pub(crate) struct ExitBuffer {
     parts: Vec<BufferedEntry>,
-    /// Whether the thread holds the superstep that they follow.
+    /// Whether the superstep that they follow is in the thread.
     stands: bool,
     rests: bool,
-    /// Supersteps that were spent when that one was merged.
+    /// The number of supersteps when that one was merged.
     supersteps: u64,
 }
 
 impl ExitBuffer {
-    /// Nothing, after what a thread holds, if it holds anything. A superstep that
-    /// is open there may rest again without anything new: what was asked is not
-    /// asked twice.
+    /// An empty buffer after a loaded thread. If its last superstep is open, the run may pause
+    /// again without new commits: a question that is stored is not stored twice.
     pub(crate) fn after(stands: bool) -> Self {
         Self { stands, rests: stands, ..Self::default() }
     }
 
-    /// Nothing, after a superstep that is not written yet itself.
+    /// An empty buffer after a superstep that is not itself written yet.
     pub(crate) fn merged(supersteps: u64) -> Self {
         Self { supersteps, ..Self::default() }
     }
@@ -36,18 +35,17 @@ impl ExitBuffer {
         self.rests |= rests;
     }
 
-    /// Whether it is to be written now.
+    /// Whether the buffer has to be written now.
     pub(crate) const fn is_due(&self) -> bool {
         self.rests
     }
 
-    /// The supersteps that were spent when the one before it was merged, unless
-    /// that one is written already.
+    /// The number of supersteps when the previous one was merged, unless that one is written.
     pub(crate) fn before(&self) -> Option<u64> {
         (!self.stands).then_some(self.supersteps)
     }
 
-    /// All of it: it is written now, and so is what it follows.
+    /// Takes all entries, to be written now; so is everything that follows in this superstep.
     pub(crate) fn take(&mut self) -> Vec<BufferedEntry> {
         self.stands = true;
         std::mem::take(&mut self.parts)

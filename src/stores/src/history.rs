@@ -1,12 +1,10 @@
-//! What a thread held at its checkpoints, newest first, a page at a time.
+//! The past checkpoints of a thread, newest first, in pages.
 //!
-//! Entries are deltas, so a checkpoint is what a snapshot and all the entries
-//! since add up to, and reading backwards means folding forwards again and
-//! again. A page is found by halving: the entries since the snapshot are
-//! folded to their middle, the newer half is halved in turn, and what the
-//! older half starts from is put aside. That keeps as many states as the
-//! number of entries has binary digits, however long the thread, and folds
-//! each entry about as often.
+//! Entries are deltas: a checkpoint is a snapshot and the fold of all entries since. Reading
+//! backwards would therefore fold the same entries again and again. Instead a page is found by
+//! bisection: the entries since the snapshot are folded to their middle, the state there is put
+//! aside for the older half, and the newer half is divided in turn. This keeps O(log n) states
+//! and folds each entry O(log n) times, however long the thread is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,12 +22,12 @@ use crate::checkpoint_writer::RunHeader;
 use crate::codec::{Codec, ValueCodec};
 use crate::log::{OpenedEntry, SealedStore};
 
-/// A checkpoint: the graph between two supersteps, and what has happened since.
+/// A checkpoint: the graph between two supersteps, and the commits since.
 #[derive(Clone, Debug)]
 pub struct CheckpointView<V> {
-    /// Its number.
+    /// Its sequence number.
     pub seq: u64,
-    /// The checkpoint before it; 0 for the first.
+    /// The sequence number of the previous checkpoint; 0 for the first.
     pub parent: u64,
     /// When it was written.
     pub at: Time,
@@ -37,42 +35,42 @@ pub struct CheckpointView<V> {
     pub source: WriteSource,
     /// The nodes whose writes it merged.
     pub wrote: Vec<NodeId>,
-    /// The graph.
+    /// State and pending work.
     pub graph_snapshot: GraphSnapshot<V>,
-    /// The run that went on from it, or came to it.
+    /// The run that continued from it, or led to it.
     pub header: Option<RunHeader>,
-    /// What tasks of the next superstep came to before that was merged, by key.
+    /// The outcomes of tasks of the next superstep before that was merged, by key.
     pub tasks: BTreeMap<u64, TaskSnapshot<V>>,
-    /// What was asked last, with the key of the asking task, by that of the task of the run's
-    /// own graph.
+    /// The last questions: the key of the asking task and the question, by the key of the task
+    /// of the run's own graph.
     pub asked: BTreeMap<u64, Vec<(u64, Question<V>)>>,
     /// How the run ended there, if it did.
     pub ended: Option<Result<Ending, Fault>>,
 }
 
-/// Some checkpoints, newest first.
+/// A page of checkpoints, newest first.
 #[derive(Clone, Debug)]
 pub struct HistoryPage<V> {
     /// The checkpoints.
     pub checkpoints: Vec<CheckpointView<V>>,
-    /// What is known at the last entry; on the first page alone.
+    /// The run as of the last entry; only on the first page.
     pub tip: Option<RecoveredRun<V>>,
 }
 
 /// Reads a thread backwards.
 ///
-/// Call [`HistoryReader::load`], then [`HistoryReader::page`] until that gives
-/// nothing, and begin anew; it is over once [`HistoryReader::is_finished`].
+/// Call [`HistoryReader::load`], then [`HistoryReader::page`] until it returns `None`, and
+/// repeat; [`HistoryReader::is_finished`] tells when to stop.
 pub struct HistoryReader<V> {
     sealed_store: SealedStore,
     thread: String,
     /// Where the next older part ends.
     older: Older,
-    /// A part that has been read and not decoded.
+    /// A part that was read and is not yet decoded.
     loaded: Option<Vec<OpenedEntry>>,
-    /// What belongs to the last checkpoint of the next older part.
+    /// The commits after the last checkpoint of the next older part.
     carried: Vec<HistoryEntry<V>>,
-    /// The rest of the part, the newest segment last.
+    /// The segments of the current part that are left, newest last.
     segments: Vec<Segment<V>>,
     is_first: bool,
 }
@@ -89,7 +87,7 @@ impl<V: Value> HistoryReader<V> {
     /// The most checkpoints of a page.
     pub const PAGE: usize = 16;
 
-    /// The history of a thread, from one of its checkpoints back, or from its tip.
+    /// The history of a thread back from `checkpoint`, or from its tip.
     pub fn new(sealed_store: SealedStore, thread: &str, from: Option<u64>) -> Self {
         let older = from.map_or(Older::Tip, Older::Checkpoint);
         let (loaded, carried, segments) = (None, Vec::new(), Vec::new());
@@ -103,7 +101,7 @@ impl<V: Value> HistoryReader<V> {
         is_empty && matches!(self.older, Older::Nothing)
     }
 
-    /// Reads the next older part of the thread, unless there are pages left without it.
+    /// Reads the next older part of the thread, unless the current one has pages left.
     ///
     /// # Errors
     /// Those of [`SealedStore::way_to`] and [`SealedStore::way_to_checkpoint`].
@@ -116,7 +114,7 @@ impl<V: Value> HistoryReader<V> {
             Older::Tip => sealed_store.way_to(thread, None).await?,
             Older::Checkpoint(seq) => sealed_store.way_to_checkpoint(thread, seq).await?,
             Older::Entry(seq) => match sealed_store.way_to(thread, Some(seq)).await {
-                // It was pruned while it was read.
+                // The thread was pruned while it was read.
                 Err(_) if sealed_store.store().find(thread, seq).await?.is_none() => Vec::new(),
                 way => way?,
             },
@@ -124,7 +122,7 @@ impl<V: Value> HistoryReader<V> {
         };
         self.older = match way.first().map_or(0, |first| first.parent) {
             0 => Older::Nothing,
-            // What came before a snapshot may have been pruned.
+            // What precedes a snapshot may have been pruned.
             before if sealed_store.store().find(thread, before).await?.is_none() => Older::Nothing,
             before => Older::Entry(before),
         };
@@ -132,11 +130,11 @@ impl<V: Value> HistoryReader<V> {
         Ok(())
     }
 
-    /// The next checkpoints, at most so many and at most [`HistoryReader::PAGE`]; nothing if
+    /// The next checkpoints, at most `limit` and at most [`HistoryReader::PAGE`]; `None` if
     /// another part has to be loaded first, or none is left.
     ///
     /// # Errors
-    /// `checkpoint_corrupt` or `checkpoint_misfit` if entries cannot be read.
+    /// `checkpoint_corrupt` or `checkpoint_misfit` if entries cannot be decoded.
     pub fn page(
         &mut self,
         graph: &Arc<Graph<V>>,
@@ -159,8 +157,8 @@ impl<V: Value> HistoryReader<V> {
         Ok(None)
     }
 
-    /// The part as one segment. A snapshot that it begins with may repeat the superstep before
-    /// it, which the next older part knows: it waits for that.
+    /// The part as one segment. If it begins with a snapshot that repeats the superstep before
+    /// it, that checkpoint belongs to the next older part, and its commits wait there.
     fn divide(
         &mut self,
         graph: &Arc<Graph<V>>,
@@ -179,7 +177,7 @@ impl<V: Value> HistoryReader<V> {
             steps = rest;
         }
         let segment = Segment { steps, start };
-        // A tip that only the next older part can tell about is told with that.
+        // If the tip belongs to the next older part, it is reported with that.
         if segment.views() > 0 {
             self.segments.push(segment);
         }
@@ -187,13 +185,13 @@ impl<V: Value> HistoryReader<V> {
     }
 }
 
-/// An entry, decoded once: the states that are made of it share its values.
+/// A decoded entry. States that are folded from it share its values.
 struct HistoryEntry<V> {
     seq: u64,
     parent: u64,
     step: u64,
     at: Time,
-    /// Whether a checkpoint begins here: a snapshot may repeat the superstep before it.
+    /// Whether a checkpoint begins here; a snapshot may repeat the superstep before it.
     begins_view: bool,
     body: EntryBody<V>,
 }
@@ -219,7 +217,7 @@ fn mark_views<V>(steps: &mut [HistoryEntry<V>]) {
     }
 }
 
-/// What led to the checkpoint that a commit is, if it is one: a superstep of the run's own graph.
+/// What led to a checkpoint, if the commit is one: a superstep of the run's own graph.
 fn checkpoint_source<V>(commit: &Commit<V>) -> Option<WriteSource> {
     match &commit.change {
         CommitChange::Step(SuperstepDelta { source, .. }) if commit.within.is_empty() => {
@@ -247,7 +245,7 @@ fn decode<V: Value, C: ValueCodec<V>>(
     part.into_iter().map(step).collect()
 }
 
-/// Entries that begin with a checkpoint, and what came before them.
+/// Entries that begin with a checkpoint, and the fold of those before them.
 struct Segment<V> {
     steps: Vec<HistoryEntry<V>>,
     start: Fold<V>,
@@ -258,7 +256,7 @@ impl<V: Value> Segment<V> {
         self.steps.iter().filter(|step| step.begins_view).count()
     }
 
-    /// Its checkpoints, newest first, and what is known at its end.
+    /// Its checkpoints, newest first, and the run at its end.
     fn read(
         self,
         graph: &Arc<Graph<V>>,
@@ -288,22 +286,22 @@ impl<V: Value> Segment<V> {
     }
 }
 
-/// What entries add up to.
+/// The fold of entries.
 #[derive(Clone)]
 struct Fold<V> {
     memory: RecoveredRun<V>,
     header: Option<RunHeader>,
     last: LastCheckpoint,
-    /// The checkpoints that it has met, if somebody wants them.
+    /// The checkpoints so far, if they are collected.
     views: Option<Vec<CheckpointView<V>>>,
 }
 
-/// The last checkpoint so far, whether somebody wants it or not.
+/// The last checkpoint so far, also if none are collected.
 #[derive(Clone, Default)]
 struct LastCheckpoint {
     seq: u64,
     step: u64,
-    /// The nodes that were to run next.
+    /// The nodes that were pending.
     next: Vec<NodeId>,
 }
 
@@ -342,7 +340,7 @@ impl<V: Value> Fold<V> {
         let source = checkpoint_source(commit);
         let header = self.header.clone();
         if let (None, Some(view)) = (source, self.view()) {
-            // The run that goes on from a checkpoint is known once it has done something.
+            // A run that continues from a checkpoint is known from its first commit.
             view.header = header;
             if let CommitChange::Asked(task, question) = &commit.change {
                 let key = commit.within.first().map_or(task.key, |level| level.key);
@@ -364,7 +362,7 @@ impl<V: Value> Fold<V> {
                 std::mem::take(&mut self.last.next)
             }
             WriteSource::Begin | WriteSource::Turn => vec![NodeId::START],
-            // A run that is kept when it rests does not tell of the steps before that.
+            // A run with durability `exit` does not store the steps before its snapshot.
             WriteSource::Step | WriteSource::Edit => Vec::new(),
         };
         let next = upcoming_nodes(graph, &self.memory.root);
@@ -385,7 +383,7 @@ impl<V: Value> Fold<V> {
         });
     }
 
-    /// Nothing more comes before the next checkpoint.
+    /// Closes a checkpoint: nothing more belongs to it.
     fn finish(&mut self) {
         let Some(view) = self.views.as_mut().and_then(|views| views.last_mut()) else { return };
         view.tasks.clone_from(&self.memory.tasks);

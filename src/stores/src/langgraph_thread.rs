@@ -1,14 +1,11 @@
-//! Checkpoints that another engine makes, whole ones, kept as what is different
-//! from one to the next.
+//! Checkpoints of LangGraph's saver interface, stored as differences between them.
 //!
-//! Each thread of a store has namespaces, as graphs inside graphs
-//! have, and in each of them checkpoints by id, of which the last is the one
-//! with the greatest id. A checkpoint has a head and values by name; all of
-//! them are bytes here, and what they mean is the engine's. Beside it stands
-//! what tasks have written since.
+//! Each thread has namespaces, one per nested graph, and each namespace has checkpoints by id;
+//! the one with the greatest id is the latest. A checkpoint has a head and named values; both
+//! are opaque bytes here. Beside it stand the writes of the tasks that ran after it.
 //!
-//! A thread is read by going through the entries since its last snapshot. Once
-//! these weigh much more than what is needed to go on, there is another one.
+//! A thread is loaded from the entries since its last snapshot. Once these weigh much more than
+//! a new snapshot would, one is written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,48 +30,48 @@ use crate::codec::corrupt;
 use values::{ValueVersion, ValueVersions};
 use wire::{CheckpointDiff, TaskWrites};
 
-/// One thread, and all that is known of it.
+/// A thread as loaded, and the entries that are still to be written.
 #[derive(Debug, Default)]
 pub struct LangGraphThread {
     thread: String,
-    /// The last entry.
+    /// The sequence number of the last entry.
     tip: u64,
-    /// The last snapshot.
+    /// The sequence number of the last snapshot.
     base: u64,
-    /// That of the last entry, once it is sealed.
+    /// The tag of the last entry, once it is sealed.
     tag: Option<EntryTag>,
-    /// What it takes to read the thread, in bytes.
+    /// The size of the entries that have to be read to load the thread.
     weight: usize,
-    /// What of that a snapshot would hold.
+    /// The size that a snapshot would have.
     live: usize,
     spaces: BTreeMap<String, NamespaceCheckpoints>,
     values: ValueVersions,
     drafts: Vec<DraftEntry>,
 }
 
-/// A namespace.
+/// The checkpoints of a namespace.
 #[derive(Debug, Default)]
 struct NamespaceCheckpoints {
     marks: BTreeMap<String, CheckpointMark>,
-    /// Checkpoints since the last snapshot, and the last before it.
+    /// The checkpoints since the last snapshot, and the last one before it.
     shots: BTreeMap<String, CheckpointRecord>,
-    /// What was written since the last snapshot, and what it holds.
+    /// The writes since the last snapshot, and those in it.
     writes: BTreeMap<String, Vec<TaskWrite>>,
-    /// The entries of what was written at checkpoints that have not come yet.
+    /// The entries of writes at checkpoints that are not yet stored.
     early: BTreeMap<String, Vec<u64>>,
     live: usize,
 }
 
-/// Where a checkpoint is, and what is known of it without reading it.
+/// The location of a checkpoint, known without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointMark {
-    /// Its entry.
+    /// The sequence number of its entry.
     pub seq: u64,
-    /// The id of the checkpoint it comes from.
+    /// The id of the parent checkpoint.
     pub parent: Option<String>,
-    /// The run that made it.
+    /// The id of the run that made it.
     pub run: Option<String>,
-    /// The entries of what was written there.
+    /// The sequence numbers of the entries with its writes.
     pub wrote: Vec<u64>,
 }
 
@@ -84,84 +81,84 @@ struct CheckpointRecord {
     values: BTreeMap<Arc<str>, ValueVersion>,
 }
 
-/// What a task wrote.
+/// A write of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskWrite {
     /// The task's id.
     pub task: String,
-    /// Where the task is, for the order of writes.
+    /// The path of the task, by which writes are ordered.
     pub path: String,
-    /// The write's number within its task. What has a negative one is replaced when
-    /// it is written again; anything else stays as it is.
+    /// The index of the write within its task. A write with a negative index replaces the
+    /// earlier one; with any other index the first one stays.
     pub place: i64,
-    /// What it is to be merged into.
+    /// The channel that it is merged into.
     pub channel: String,
-    /// What was written.
+    /// The encoded value.
     pub value: Arc<[u8]>,
 }
 
-/// A checkpoint to be kept.
+/// A checkpoint to store.
 #[derive(Clone, Debug)]
 pub struct NewCheckpoint {
-    /// Its namespace.
+    /// The namespace.
     pub space: String,
     /// Its id.
     pub id: String,
-    /// The id of the checkpoint it comes from.
+    /// The id of the parent checkpoint.
     pub parent: Option<String>,
-    /// The run that makes it.
+    /// The id of the run that makes it.
     pub run: Option<String>,
-    /// Its superstep.
+    /// The number of its superstep.
     pub step: u64,
     /// Everything but its values.
     pub head: Vec<u8>,
-    /// Its values, each by what is different from [`LangGraphThread::before`].
+    /// Its values, each as a change from [`LangGraphThread::before`].
     pub values: Vec<(String, ValueChange)>,
 }
 
-/// What a value is, compared with the one before it.
+/// A value as a change from the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueChange {
     /// The same.
     Same,
-    /// These bytes, whatever they share with it.
+    /// These bytes, even if they share some with the previous value.
     Whole(Vec<u8>),
-    /// Its first `head` bytes, others, and its last `tail` bytes.
+    /// The first `head` bytes of the previous value, new bytes, and its last `tail` bytes.
     Spliced {
-        /// So many bytes at the beginning.
+        /// Bytes kept at the beginning.
         head: usize,
-        /// What is between.
+        /// The new bytes between them.
         middle: Vec<u8>,
-        /// So many bytes at the end.
+        /// Bytes kept at the end.
         tail: usize,
     },
 }
 
-/// A checkpoint as it is.
+/// A checkpoint with all its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FullCheckpoint {
-    /// The id of the checkpoint it comes from.
+    /// The id of the parent checkpoint.
     pub parent: Option<String>,
     /// Everything but its values.
     pub head: Arc<[u8]>,
     /// Its values.
     pub values: Vec<CheckpointValue>,
-    /// What was written there, in the order of tasks.
+    /// The writes at it, in the order of tasks.
     pub writes: Vec<TaskWrite>,
 }
 
-/// One value of a checkpoint.
+/// A value of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointValue {
     /// Its name.
     pub name: String,
-    /// Two values with the same stamp are the same, in one thread.
+    /// A version number: within one thread, values with equal stamps are equal.
     pub stamp: u64,
-    /// What it is.
+    /// The encoded value.
     pub bytes: Arc<[u8]>,
 }
 
-/// An entry that is still to be stored.
+/// An entry that is still to be written.
 #[derive(Debug)]
 struct DraftEntry {
     seq: u64,
@@ -173,19 +170,19 @@ struct DraftEntry {
 }
 
 impl LangGraphThread {
-    /// A checkpoint's share in what is needed to go on.
+    /// The share of a checkpoint in the size of a snapshot.
     const MARK: usize = 48;
-    /// What an entry costs beside its bytes.
+    /// The overhead of an entry beside its body.
     const ENTRY: usize = 64;
-    /// No snapshot is made for less.
+    /// The least size of entries for which a snapshot is worth it.
     const SNAPSHOT: usize = 64 * 1024;
 
-    /// A thread with nothing in it.
+    /// A thread without checkpoints.
     pub fn new(thread: &str) -> Self {
         Self { thread: thread.to_owned(), ..Self::default() }
     }
 
-    /// How many bytes it takes to hold it.
+    /// The size of the entries that the loaded thread was read from.
     pub const fn weight(&self) -> usize {
         self.weight
     }
@@ -197,36 +194,37 @@ impl LangGraphThread {
         })
     }
 
-    /// Where a checkpoint is.
+    /// The location of a checkpoint.
     pub fn mark(&self, space: &str, id: &str) -> Option<&CheckpointMark> {
         self.spaces.get(space)?.marks.get(id)
     }
 
-    /// The id of the last checkpoint of a namespace.
+    /// The id of the latest checkpoint of a namespace.
     pub fn last(&self, space: &str) -> Option<&str> {
         self.spaces.get(space)?.marks.last_key_value().map(|(id, _)| id.as_str())
     }
 
-    /// The checkpoint that the next one is told from: its parent, if that is at hand.
+    /// The checkpoint that the next one is stored as a difference from: the parent if it is
+    /// loaded, else the latest loaded one.
     pub fn before(&self, space: &str, parent: Option<&str>) -> Option<String> {
         let shots = &self.spaces.get(space)?.shots;
         let parent = parent.filter(|parent| shots.contains_key(*parent));
         parent.map(str::to_owned).or_else(|| shots.last_key_value().map(|(id, _)| id.clone()))
     }
 
-    /// The stamp and the length of a value of a checkpoint at hand.
+    /// The stamp and the length of a value of a loaded checkpoint.
     pub fn stamp(&self, space: &str, id: &str, name: &str) -> Option<(u64, usize)> {
         let version = *self.spaces.get(space)?.shots.get(id)?.values.get(name)?;
         Some((self.values.stamp(version), self.values.length(version)))
     }
 
-    /// Everything but the values of a checkpoint at hand.
+    /// The head of a loaded checkpoint.
     pub fn head(&self, space: &str, id: &str) -> Option<Arc<[u8]>> {
         let shot = self.spaces.get(space)?.shots.get(id)?;
         Some(self.values.bytes(shot.head))
     }
 
-    /// A checkpoint at hand: one since the last snapshot, or the last of its namespace.
+    /// A loaded checkpoint: one since the last snapshot, or the last one before it.
     pub fn picture(&self, space: &str, id: &str) -> Option<FullCheckpoint> {
         let held = self.spaces.get(space)?;
         let (mark, shot) = (held.marks.get(id)?, held.shots.get(id)?);
@@ -243,10 +241,10 @@ impl LangGraphThread {
         })
     }
 
-    /// Keeps a checkpoint, told from [`LangGraphThread::before`].
+    /// Stores a checkpoint as a difference from [`LangGraphThread::before`].
     ///
     /// # Errors
-    /// `checkpoint_corrupt` if a value shares bytes with one that is not there.
+    /// `checkpoint_corrupt` if a value shares bytes with one that does not exist.
     pub fn put(&mut self, new: NewCheckpoint) -> Result<(), Fault> {
         let base = self.before(&new.space, new.parent.as_deref());
         let step = new.step;
@@ -262,7 +260,7 @@ impl LangGraphThread {
         Ok(())
     }
 
-    /// Keeps what a task wrote at a checkpoint, which may come later itself.
+    /// Stores the writes of tasks at a checkpoint, which may itself be stored later.
     pub fn put_writes(&mut self, space: &str, id: &str, writes: Vec<TaskWrite>) {
         let known = self.spaces.get(space).and_then(|held| held.writes.get(id));
         let is_new = |write: &TaskWrite| {
@@ -283,7 +281,8 @@ impl LangGraphThread {
         self.spaces.get(space)?.shots.get(id?).cloned()
     }
 
-    /// What was written to a channel at a checkpoint, which the value after it may share.
+    /// The values that tasks wrote to a channel at a checkpoint: the next value of the channel
+    /// often contains them.
     fn written(&self, space: &str, id: Option<&str>, channel: &str) -> Vec<Arc<[u8]>> {
         let writes = id.and_then(|id| self.spaces.get(space)?.writes.get(id));
         let here = writes.into_iter().flatten();
@@ -333,7 +332,7 @@ impl LangGraphThread {
         }
     }
 
-    /// Sums up what of a namespace is needed to go on.
+    /// Updates the size that a namespace has in a snapshot.
     fn weigh(&mut self, space: &str) {
         let Some(held) = self.spaces.get_mut(space) else { return };
         let mut live = held.marks.len() * Self::MARK;
@@ -348,7 +347,7 @@ impl LangGraphThread {
     }
 }
 
-/// Adds writes to others of the same checkpoint.
+/// Adds writes to the earlier ones of the same checkpoint.
 fn merge(known: &mut Vec<TaskWrite>, writes: Vec<TaskWrite>) {
     for write in writes {
         let same = |known: &&mut TaskWrite| known.task == write.task && known.place == write.place;

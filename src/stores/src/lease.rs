@@ -1,4 +1,4 @@
-//! The right to write to a thread, kept for as long as a run lasts and given back
+//! Leases: the exclusive right to write to a thread, renewed while a run lasts and released
 //! after it.
 
 use std::collections::BTreeMap;
@@ -14,27 +14,27 @@ use futures_util::FutureExt;
 use crate::log::SealedStore;
 use crate::process::{self, PerProcess};
 
-/// For how long a thread stays with a run whose process is gone.
+/// How long a thread stays with a run whose process is gone.
 pub const TERM: Duration = Duration::from_secs(30);
 
-/// How long a store that could not release a thread is left alone.
+/// How long to wait before a failed release is retried.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Keeps a thread until it is dropped. It does so beside the run, because a node
-/// may hold whoever drives the run for longer than a term.
+/// Renews the lease of a thread until it is dropped. A thread of its own does this, because a
+/// node may block whoever drives the run for longer than a term.
 #[derive(Debug)]
 pub struct Lease {
     id: u64,
     process: u32,
 }
 
-/// All leases of this process, and whether somebody renews them.
+/// All leases of this process, and whether a thread renews them.
 struct LeaseRegistry {
     renewed: bool,
     next: u64,
     held: BTreeMap<u64, HeldLease>,
     unreleased: Vec<PendingRelease>,
-    /// Somebody tries to release them.
+    /// A thread is retrying the releases.
     releasing: bool,
 }
 
@@ -48,7 +48,7 @@ static LEASES: PerProcess<LeaseRegistry> =
     PerProcess::new(LeaseRegistry::none(), LeaseRegistry::none);
 
 impl Lease {
-    /// Keeps a thread that was claimed just now.
+    /// Renews the lease of a thread that was just claimed.
     #[must_use]
     pub fn keep(sealed_store: SealedStore, thread: String, owner: String) -> Self {
         let mut leases = LeaseRegistry::here();
@@ -56,7 +56,7 @@ impl Lease {
         let id = leases.next;
         leases.held.insert(id, HeldLease { sealed_store, thread, owner });
         if !leases.renewed {
-            // Without a thread for it the lease lasts for a term.
+            // Without a thread that renews it, the lease lasts for one term.
             let renewing = std::thread::Builder::new().name("antiphon-leases".into()).spawn(renew);
             leases.renewed = renewing.is_ok();
         }
@@ -65,7 +65,7 @@ impl Lease {
 }
 
 impl Drop for Lease {
-    /// Nothing is claimed any more once this returns. In a fork nothing was.
+    /// Stops the renewal; nothing is claimed after this returns. In a fork nothing was.
     fn drop(&mut self) {
         if process::check(self.process).is_ok() {
             let held = LeaseRegistry::here().held.remove(&self.id);
@@ -85,13 +85,14 @@ impl LeaseRegistry {
         }
     }
 
-    /// Those of this process: a fork has neither the leases nor the thread.
+    /// The leases of this process: a fork has neither its parent's leases nor the thread that
+    /// renews them.
     fn here() -> MutexGuard<'static, Self> {
         LEASES.here().0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Claims what is held again and again, until nothing is.
+/// Renews the leases until none is left.
 fn renew() {
     loop {
         std::thread::sleep(TERM / 3);
@@ -101,39 +102,39 @@ fn renew() {
             return;
         }
         for HeldLease { sealed_store, thread, owner } in leases.held.values() {
-            // Queued at once. If the thread was lost, the next commit says so.
+            // `claim` queues at once. If the lease was lost, the next commit reports it.
             drop(sealed_store.store().claim(thread, owner, TERM));
         }
     }
 }
 
-/// A thread that is being released. A release that fails is tried again in the
-/// background, because until it succeeds no other process may write to the thread.
+/// A release in progress. A release that fails is retried in the background, because until it
+/// succeeds no other process may write to the thread.
 pub(crate) struct ThreadRelease {
     answer: StoreFuture<()>,
-    /// What is left to do.
+    /// The work that is left.
     claimed: Option<ThreadClaim>,
 }
 
-/// A thread, and who has claimed it.
+/// A thread and its owner.
 struct ThreadClaim {
-    /// Whoever closes the store waits for nothing more.
+    /// Weak: whoever closes the store does not wait for the release.
     store: Weak<dyn Store>,
     thread: String,
     owner: String,
     process: u32,
 }
 
-/// A thread that its store did not release, as when its disk was full.
+/// A thread whose release failed, for example because the disk was full.
 struct PendingRelease {
     claimed: ThreadClaim,
     answer: Option<StoreFuture<()>>,
-    /// The lease is over by then.
+    /// When the lease expires by itself.
     until: Instant,
 }
 
 impl ThreadRelease {
-    /// Lets a thread go.
+    /// Releases a thread.
     pub(crate) fn of(store: &Arc<dyn Store>, thread: &str, owner: &str) -> Self {
         let answer = store.release(thread, owner);
         let (thread, owner) = (thread.to_owned(), owner.to_owned());
@@ -158,7 +159,7 @@ impl Future for ThreadRelease {
 }
 
 impl Drop for ThreadRelease {
-    /// Nobody waits for it any more, but it may still fail. In a fork nothing was claimed.
+    /// The caller is gone, but the release may still fail. In a fork nothing was claimed.
     fn drop(&mut self) {
         let Some(claimed) = self.claimed.take() else { return };
         if process::check(claimed.process).is_ok() {
@@ -185,9 +186,9 @@ impl PendingRelease {
         }
     }
 
-    /// Tries the release again if it has failed; true once nothing is left to do. Dropping
-    /// the last reference to a store closes it, which takes a while: the caller does that
-    /// with `stores`, after it has unlocked the leases.
+    /// Retries the failed releases; returns true once none is left. To drop the last reference
+    /// to a store closes it, which takes time: the caller drops `stores` after it has unlocked
+    /// the leases.
     fn settle(&mut self, stores: &mut Vec<Arc<dyn Store>>) -> bool {
         if Instant::now() >= self.until {
             return true;
@@ -208,7 +209,7 @@ impl PendingRelease {
     }
 }
 
-/// Whether this owner has let a thread go, and no store could be told so.
+/// Whether this owner has released a thread and the store does not know it yet.
 pub(crate) fn has_left(thread: &str, owner: &str) -> bool {
     let is_left = |claimed: &ThreadClaim| (&*claimed.thread, &*claimed.owner) == (thread, owner);
     LeaseRegistry::here().unreleased.iter().any(|left| is_left(&left.claimed))

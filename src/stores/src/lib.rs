@@ -1,20 +1,20 @@
-//! Where threads are kept.
+//! Stores for threads: where runs write their commits and read them back.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`admin`] | seeing to threads from outside of runs: lists, copies, pruning |
-//! | [`codec`] | how commits become bytes |
-//! | [`history`] | what a thread held at its checkpoints |
-//! | [`retention`] | what of a thread stays |
-//! | [`checkpoint_writer`] | from commits to entries, and back |
-//! | [`lease`], [`owner`] | who writes to a thread, and for how long |
-//! | [`log`] | one thread in the hands of one run |
-//! | [`name`] | what threads may be called |
-//! | [`process`] | what no fork of a process may use |
-//! | [`stored_thread`] | where native runs are kept |
-//! | [`cipher`] | what protects what is stored |
-//! | [`langgraph_thread`] | checkpoints that another engine makes |
-//! | [`memory`] | a store that lasts as long as its process |
+//! | [`admin`] | access to threads from outside of runs: lists, copies, pruning |
+//! | [`codec`] | the encoding of commits and snapshots |
+//! | [`history`] | the past checkpoints of a thread |
+//! | [`retention`] | which checkpoints of a thread stay |
+//! | [`checkpoint_writer`] | commits to entries, and back |
+//! | [`lease`], [`owner`] | the exclusive right to write to a thread |
+//! | [`log`] | sealed stores, and the log of one thread that is being written |
+//! | [`name`] | valid names of threads |
+//! | [`process`] | guards against use in a forked process |
+//! | [`stored_thread`] | threads of native runs |
+//! | [`cipher`] | encryption and authentication of entries |
+//! | [`langgraph_thread`] | checkpoints of LangGraph's saver interface |
+//! | [`memory`] | a store in memory |
 //! | [`postgres`] | a store in a Postgres database |
 //! | [`sqlite`] | a store in one file |
 

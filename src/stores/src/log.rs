@@ -1,4 +1,4 @@
-//! One thread of a store, in the hands of one run.
+//! Sealed stores, and the log of one thread that is being written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,24 +14,24 @@ use crate::lease::ThreadRelease;
 use crate::reread::retry_torn_read;
 use crate::retention::RetentionPolicy;
 
-/// An entry that has been opened.
+/// An entry that was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenedEntry {
-    /// Its number.
+    /// Its sequence number.
     pub seq: u64,
-    /// The entry it follows.
+    /// The sequence number of the entry it follows.
     pub parent: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
     /// Supersteps so far.
     pub step: u64,
     /// When it was written.
     pub at: Time,
-    /// What is in it.
+    /// Its decrypted contents.
     pub body: Vec<u8>,
 }
 
-/// A store, and what protects what is put into it.
+/// A store and the cipher that seals its entries.
 #[derive(Clone)]
 pub struct SealedStore {
     store: Arc<dyn Store>,
@@ -40,14 +40,14 @@ pub struct SealedStore {
 }
 
 impl SealedStore {
-    /// Threads in `store`, protected by `seal`.
+    /// The threads of `store`, sealed with `seal`.
     pub const fn new(store: Arc<dyn Store>, seal: Arc<Cipher>) -> Self {
         let keep = RetentionPolicy { last: None, age: None, bytes: None };
         Self { store, seal, keep }
     }
 
-    /// The same, if the store is protected by `seal`, or begins with this. Of several
-    /// keys the first is from now on that of the store.
+    /// The same after a check that the store is sealed with `seal`; a new store is sealed with
+    /// it now. The first of several keys becomes the store's key.
     ///
     /// # Errors
     /// Those of [`Cipher::open_store`], and of the store.
@@ -56,7 +56,7 @@ impl SealedStore {
         let seal = Arc::new(seal.open_store(store.name(), &found)?);
         if !seal.is_current_store(&found) {
             match store.protect(seal.close_store()?).await {
-                // It is only looked at.
+                // A store that is only read keeps its tag.
                 Err(fault) if fault.code == "store_read_only" => {}
                 protected => protected?,
             }
@@ -64,19 +64,19 @@ impl SealedStore {
         Ok(Self::new(store, seal))
     }
 
-    /// What protects its entries.
+    /// The cipher of its entries.
     pub(crate) fn seal(&self) -> &Cipher {
         &self.seal
     }
 
-    /// The same, where threads are pruned as they are written to.
+    /// The same with a policy by which threads are pruned while they are written.
     #[must_use]
     pub const fn keeping(mut self, keep: RetentionPolicy) -> Self {
         self.keep = keep;
         self
     }
 
-    /// What stays of threads that are written to.
+    /// The policy by which threads are pruned while they are written.
     pub const fn keep(&self) -> RetentionPolicy {
         self.keep
     }
@@ -86,8 +86,8 @@ impl SealedStore {
         &self.store
     }
 
-    /// Lets a thread go, if `owner` holds it. What fails is tried again until the
-    /// lease is over, and this process takes the thread meanwhile as if it were free.
+    /// Releases a thread if `owner` holds it. A release that fails is retried until the lease
+    /// expires; meanwhile this process treats the thread as free.
     ///
     /// # Errors
     /// Those of the store.
@@ -95,8 +95,8 @@ impl SealedStore {
         Box::pin(ThreadRelease::of(&self.store, thread, owner))
     }
 
-    /// What leads to an entry, from the last snapshot before it on. The tip's
-    /// way is read if no entry is named; an empty or unknown thread has none.
+    /// The entries that lead to `seq`, beginning with the nearest snapshot before it; to the tip
+    /// if `seq` is `None`. They are empty for an empty or unknown thread.
     ///
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
@@ -139,10 +139,10 @@ impl SealedStore {
         Ok(way)
     }
 
-    /// The entry that was added last; none if there is no such thread.
+    /// The sequence number of the last entry; `None` if there is no such thread.
     ///
     /// # Errors
-    /// Those of the store, and `checkpoint_corrupt` if the thread was changed or cut.
+    /// Those of the store, and `checkpoint_corrupt` if the thread was changed or cut off.
     pub async fn head(&self, thread: &str) -> Result<Option<u64>, Fault> {
         match self.store.head(thread).await? {
             Some(head) => self.checked(thread, &head).map(Some),
@@ -150,19 +150,19 @@ impl SealedStore {
         }
     }
 
-    /// The same, as a thread has just said it.
+    /// Checks a head that was just read.
     ///
     /// # Errors
-    /// `checkpoint_corrupt` if it was changed or cut.
+    /// `checkpoint_corrupt` if the thread was changed or cut off.
     pub fn checked(&self, thread: &str, head: &ThreadHead) -> Result<u64, Fault> {
         self.seal.check_head(thread, head).map(|()| head.last)
     }
 
-    /// What there is between these numbers, as [`Store::marks`] says. It is what was
-    /// written: each follows an earlier one.
+    /// The marks of a range as [`Store::marks`] returns them, after a check that they are
+    /// unchanged and that each follows an earlier one.
     ///
     /// # Errors
-    /// Those of the store, and `checkpoint_corrupt` if one of them was changed.
+    /// Those of the store, and `checkpoint_corrupt` if a mark was changed.
     pub async fn marks(
         &self,
         thread: &str,
@@ -174,7 +174,7 @@ impl SealedStore {
         found.map(checked).collect()
     }
 
-    /// What leads to the end of a thread that was taken, and the number of that end.
+    /// The entries that lead to the tip of an acquired thread, and the tip's sequence number.
     async fn way_from(
         &self,
         thread: &str,
@@ -182,16 +182,16 @@ impl SealedStore {
     ) -> Result<(u64, Vec<OpenedEntry>), Fault> {
         let last = match self.checked(thread, head) {
             Ok(last) => last,
-            // A database may have answered with parts of two moments.
+            // A database may answer with parts of two states.
             Err(_) => self.head(thread).await?.unwrap_or_default(),
         };
         Ok((last, self.way_to(thread, Some(last)).await?))
     }
 
-    /// What leads to a checkpoint that a caller has named.
+    /// The entries that lead to a checkpoint that a caller named.
     ///
     /// # Errors
-    /// `checkpoint_unknown` if the thread has none of that number, and those of
+    /// `checkpoint_unknown` if the thread does not have it, and those of
     /// [`SealedStore::way_to`].
     pub async fn way_to_checkpoint(
         &self,
@@ -204,13 +204,13 @@ impl SealedStore {
         }
         let way = self.way_to(thread, Some(seq)).await;
         match way {
-            // It was pruned while it was read.
+            // The checkpoint was pruned while it was read.
             Err(_) if self.store.find(thread, seq).await?.is_none() => Err(missing(thread, seq)),
             way => way,
         }
     }
 
-    /// A record of a thread, closed; `base` is the snapshot before it.
+    /// Seals an entry of a thread; `base` is the snapshot before it.
     pub(crate) fn close(
         &self,
         thread: &str,
@@ -223,7 +223,7 @@ impl SealedStore {
         Ok(Entry { seq, parent, base, kind, step, at, tag, body })
     }
 
-    /// Entries of a thread, closed anew; `last` is the last that it has.
+    /// Entries that replace those of the same sequence numbers; `last` is the thread's last one.
     pub(crate) fn replacement(
         &self,
         (thread, owner): (Arc<str>, Arc<str>),
@@ -234,7 +234,7 @@ impl SealedStore {
         Ok(EntryBatch { thread, owner, after: last, expected: None, entries, tag })
     }
 
-    /// Entries to be added to a thread after the one of that number.
+    /// Entries to be appended after the entry `after`.
     pub(crate) fn batch(
         &self,
         (thread, owner): (Arc<str>, Arc<str>),
@@ -254,28 +254,28 @@ impl SealedStore {
     }
 }
 
-/// The right to write to a thread, and where it is.
+/// The log of one thread, and the right to write to it.
 pub struct ThreadLog {
     sealed_store: SealedStore,
     thread: Arc<str>,
     owner: Arc<str>,
-    /// The entry that the next one follows.
+    /// The sequence number of the entry that the next one follows.
     tip: u64,
-    /// The largest number given out, on any branch.
+    /// The largest sequence number on any branch.
     last: u64,
     base: u64,
-    /// Bytes since the last snapshot, and of that snapshot.
+    /// Bytes since the last snapshot, and the size of that snapshot.
     since: usize,
     snapshot: usize,
 }
 
 impl ThreadLog {
-    /// A snapshot is due no earlier than after so many bytes, and so many times
-    /// as many as the last one has.
+    /// A snapshot is due after at least so many bytes, and after so many times the size of the
+    /// last one.
     const SNAPSHOT: (usize, usize) = (64 * 1024, 4);
     const PRUNED_SNAPSHOT: (usize, usize) = (8 * 1024, 1);
 
-    /// Takes a thread for `term`, and reads what leads to its tip.
+    /// Acquires a thread for `term` and reads the entries that lead to its tip.
     ///
     /// # Errors
     /// `thread_busy` if another owner holds it, and those of [`SealedStore::way_to`].
@@ -309,17 +309,17 @@ impl ThreadLog {
         Ok((log, way))
     }
 
-    /// Goes on from an earlier entry: what follows is a branch.
+    /// Continues after an earlier entry: later entries become a branch.
     pub const fn branch(&mut self, seq: u64, base: u64) {
         self.tip = seq;
         self.base = base;
     }
 
-    /// Goes on from an earlier checkpoint, and reads what leads there: what
-    /// follows is a branch.
+    /// Continues after an earlier checkpoint and reads the entries that lead to it: later
+    /// entries become a branch.
     ///
     /// # Errors
-    /// `checkpoint_unknown` if the thread has none of that number, and those of
+    /// `checkpoint_unknown` if the thread does not have it, and those of
     /// [`SealedStore::way_to`].
     pub async fn go_back(&mut self, seq: u64) -> Result<Vec<OpenedEntry>, Fault> {
         let way = self.sealed_store.way_to_checkpoint(&self.thread, seq).await?;
@@ -330,31 +330,30 @@ impl ThreadLog {
         Ok(way)
     }
 
-    /// The number of the last entry on the way.
+    /// The sequence number of the entry that the next one follows.
     pub const fn tip(&self) -> u64 {
         self.tip
     }
 
-    /// The largest number given out, on any branch.
+    /// The largest sequence number on any branch.
     pub const fn last(&self) -> u64 {
         self.last
     }
 
-    /// Whether so much was written since the last snapshot that another one
-    /// costs little beside it. All snapshots together then weigh no more than
-    /// a quarter more than the last, however long the thread. Of a thread that
-    /// is pruned as it is written they come earlier: what goes makes up for it.
+    /// Whether enough was written since the last snapshot for another one. Because a snapshot is
+    /// due only after four times its size, all snapshots together add at most a quarter to the
+    /// thread, however long it is. A thread that is pruned while it is written has them more
+    /// often, because pruning needs a snapshot and removes more than that costs.
     pub fn wants_snapshot(&self) -> bool {
         let (least, times) =
             if self.sealed_store.keep.is_all() { Self::SNAPSHOT } else { Self::PRUNED_SNAPSHOT };
         self.since > least.max(self.snapshot * times)
     }
 
-    /// Adds entries, together or not at all. They are on their way when this
-    /// returns, and durable when it is answered.
-    ///
+    /// Appends entries, all or none. They are queued when this returns, and durable when the
+    /// future resolves.
     /// # Errors
-    /// Those of [`Cipher::close`]; the answer fails as [`Store::append`] does.
+    /// Those of [`Cipher::close`]; the future fails as [`Store::append`] does.
     pub fn append(
         &mut self,
         entries: impl IntoIterator<Item = (EntryKind, impl Into<Vec<u8>>)>,
@@ -365,7 +364,7 @@ impl ThreadLog {
         Ok(self.sealed_store.store.append(batch))
     }
 
-    /// The same for entries that nobody waits for yet.
+    /// As [`ThreadLog::append`], for entries that nobody waits for yet.
     ///
     /// # Errors
     /// As [`ThreadLog::append`].
@@ -408,23 +407,23 @@ impl ThreadLog {
         Ok(batch)
     }
 
-    /// Keeps the thread for `term` from now.
+    /// Renews the lease for `term` from now.
     pub fn renew(&self, term: Duration) -> StoreFuture<ThreadHead> {
         self.sealed_store.store.claim(&self.thread, &self.owner, term)
     }
 
-    /// What it is called, who writes to it, and where it is.
+    /// The store, the name of the thread, and its owner.
     pub(crate) fn place(&self) -> (&SealedStore, (&str, &str)) {
         (&self.sealed_store, (&self.thread, &self.owner))
     }
 
-    /// Lets the thread go.
+    /// Releases the thread.
     pub fn release(self) -> StoreFuture<()> {
         self.sealed_store.release(&self.thread, &self.owner)
     }
 }
 
-/// `checkpoint_unknown`: a checkpoint that a thread does not have.
+/// `checkpoint_unknown`: the thread does not have the checkpoint.
 pub(crate) fn missing(thread: &str, seq: u64) -> Fault {
     let message = format!("the thread {thread} has no such checkpoint: {seq}");
     Fault::new(Category::State, "checkpoint_unknown", message)

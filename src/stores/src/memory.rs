@@ -1,4 +1,4 @@
-//! A store that lasts as long as its process.
+//! A store in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ struct MemoryThread {
 }
 
 impl MemoryStore {
-    /// An empty store that lives by `clock`.
+    /// An empty store that reads time from `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, threads: Mutex::default(), tag: Mutex::default() }
     }
@@ -83,7 +83,7 @@ impl Store for MemoryStore {
             kept.at = now;
         }
         kept.entries.extend(entries.into_iter().map(|mut entry| {
-            // It stays, and had room to grow.
+            // The entry stays in memory; its buffer was sized for growth.
             entry.body.shrink_to_fit();
             (entry.seq, entry)
         }));

@@ -1,14 +1,14 @@
-//! What threads may be called.
+//! Valid names of threads.
 
 use antiphon_core::{Category, Fault};
 
-/// Characters of a name that is given to a new thread.
+/// The most characters in the name of a new thread.
 pub const LONGEST: usize = 512;
 
-/// Refuses a name under which no thread can be.
+/// Checks a name under which a thread is looked up.
 ///
 /// # Errors
-/// `thread_invalid` if it is blank, or holds a zero.
+/// `thread_invalid` if it is blank or contains a NUL character.
 pub fn check(name: &str) -> Result<(), Fault> {
     if name.trim().is_empty() {
         return Err(invalid(&format!("a thread's name is blank: {name:?}")));
@@ -20,7 +20,7 @@ pub fn check(name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a name that no thread is to be given.
+/// Checks a name for a new thread.
 ///
 /// # Errors
 /// Those of [`check`], and `thread_invalid` if it is too long.
@@ -34,7 +34,7 @@ pub fn check_new(name: &str) -> Result<(), Fault> {
     Err(invalid(&message))
 }
 
-/// `thread_invalid`: no thread can be called so.
+/// `thread_invalid`: the name is not valid for a thread.
 pub fn invalid(message: &str) -> Fault {
     Fault::new(Category::Validation, "thread_invalid", message)
         .hint("name it by a short text of yours")

@@ -1,14 +1,12 @@
 //! A store in a Postgres database, for threads that several machines share.
 //!
-//! A thread of its own drives a few connections. What is asked of one thread
-//! goes over one of them, in the order it was asked; what is appended while that
-//! connection is busy goes into the next statement together, so that many small
-//! commits cost little more than one. A connection that is lost is opened anew,
-//! and what was under way on it is repeated, once it is known whether it had
-//! happened.
+//! A thread with its own event loop drives a few connections. All requests about one thread use
+//! the same connection, in order; appends that arrive while it is busy are combined into the
+//! next statement, so that many small commits cost little more than one. A lost connection is
+//! reopened, and its pending requests are repeated after a check whether they had taken effect.
 //!
-//! Who holds a thread, and until when, is told by the clock of the database:
-//! machines whose own clocks differ agree all the same.
+//! Leases are measured by the clock of the database, so that machines with different clocks
+//! agree.
 
 use std::time::Duration;
 
@@ -38,17 +36,16 @@ use pool::ConnectionPool;
 use query::{DeleteQuery, MarksQuery, ReadQuery};
 use statements as sql;
 
-/// How a database is used.
+/// Settings of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresSettings {
-    /// The schema that holds the tables; it is made if there is none. Several
-    /// stores may share a database under different names.
+    /// The schema with the tables; it is created if it does not exist. Several stores may share
+    /// a database in different schemas.
     pub schema: String,
-    /// Connections at most. Each is opened when it is needed first.
+    /// The most connections. Each is opened when it is first needed.
     pub pool: usize,
-    /// How long a statement may take; also how long one is tried again whose
-    /// connection is cut, or a database that was there waited for, before whoever
-    /// asks is told so.
+    /// The time limit of a statement. It also limits how long a request is retried after its
+    /// connection was lost, and how long a database that is away is waited for.
     pub timeout: Duration,
 }
 
@@ -65,19 +62,18 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to the database of a URL, and makes or updates the tables.
+    /// Connects to the database of a URL, and creates or migrates the tables.
     ///
-    /// The URL is libpq's: `postgres://user:password@host:5432/database`, with
-    /// `sslmode` (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`)
-    /// and `sslrootcert` among its options.
+    /// The URL has libpq's form `postgres://user:password@host:5432/database`, with the options
+    /// `sslmode` (`disable`, `prefer`, `require`, `verify-ca` or `verify-full`) and
+    /// `sslrootcert`.
     ///
     /// # Errors
-    /// `store_setting_invalid` if a setting or the URL cannot be used,
-    /// `store_unavailable` if there is no such database, or one that cuts every
-    /// connection for as long as `timeout`, `store_refused` if it
-    /// does not let us in, `store_read_only` if the tables are missing and may not
-    /// be made, `store_corrupt` if the schema is something else, `store_version`
-    /// if a later antiphon has made it.
+    /// `store_setting_invalid` for a setting or URL that is not valid, `store_unavailable` if no
+    /// database answers or every connection is cut until `timeout`, `store_refused` if the login
+    /// is refused, `store_read_only` if the tables do not exist and may not be created,
+    /// `store_corrupt` if the schema has other tables, `store_version` if a later antiphon has
+    /// created them.
     pub fn connect(url: &str, settings: &PostgresSettings) -> Result<Self, Fault> {
         let address = Address::parse(url, settings)?;
         let name = format!("postgres:{}", address.place());
@@ -97,7 +93,7 @@ impl Store for PostgresStore {
 
     fn release(&self, thread: &str, owner: &str) -> StoreFuture<()> {
         let (name, owner) = (thread.to_owned(), owner.to_owned());
-        // Else nobody could go on with the thread until the term is over.
+        // Owed: otherwise nobody could resume the thread until the lease expires.
         self.pool.owe(thread, async move |link| sql::release(link, &name, &owner).await)
     }
 
@@ -149,7 +145,7 @@ impl Store for PostgresStore {
 
     fn remove(&self, thread: &str, owner: &str, span: EntryRange) -> StoreFuture<u64> {
         let (name, owner) = (thread.to_owned(), owner.to_owned());
-        // A repetition finds nothing if the first try did happen.
+        // If the first attempt had succeeded, a repetition finds nothing.
         let mut removed = 0;
         self.pool.ask(thread, async move |link| {
             let remove = async || {

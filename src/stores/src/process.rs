@@ -1,6 +1,5 @@
-//! What belongs to one process. A fork has its parent's memory and none of its
-//! threads: whoever waited for them would wait for ever, and what they had locked
-//! stays locked.
+//! Guards against use in a forked process. A fork has the memory of its parent and none of its
+//! threads: to wait for such a thread would block for ever, and locks that it held stay locked.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -12,12 +11,12 @@ use antiphon_runtime::store::{
     StoredThreadInfo, ThreadHead,
 };
 
-/// The number of this process, if every fork tells of itself; 0 if it has to be
-/// asked for.
+/// The id of this process if every fork announces itself; 0 if the operating system has to be
+/// asked.
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 
-/// The number of this process. To ask the operating system each time would cost a
-/// kept step a quarter of its time.
+/// The id of this process. To ask the operating system each time would make a stored superstep a
+/// quarter slower.
 ///
 /// ```
 /// use antiphon_stores::process;
@@ -33,13 +32,13 @@ pub fn id() -> u32 {
     }
 }
 
-/// Says that this process is another one than before, and that every fork of it
-/// will say so before it does anything else.
+/// Announces that this process is a new one, and that every fork of it will call this before it
+/// does anything else.
 pub fn entered() {
     KNOWN.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// Why a fork of the process of that number cannot do what it was asked.
+/// `process_forked`: the object belongs to the process `owner`, of which this is a fork.
 pub fn forked(owner: u32) -> Fault {
     let message = format!("native work of antiphon cannot go on in a fork of process: {owner}");
     Fault::new(Category::Internal, "process_forked", message).hint(
@@ -48,7 +47,7 @@ pub fn forked(owner: u32) -> Fault {
     )
 }
 
-/// Refuses what the process of that number has begun, if this is not that process.
+/// Refuses use by any process other than `owner`.
 ///
 /// # Errors
 /// `process_forked`.
@@ -56,16 +55,16 @@ pub fn check(owner: u32) -> Result<(), Fault> {
     if id() == owner { Ok(()) } else { Err(forked(owner)) }
 }
 
-/// A store that serves the process that has opened it, and no fork of that.
+/// A store that serves the process that opened it, and no fork of it.
 pub struct ProcessGuard {
     name: String,
     process: u32,
-    /// Gone only while it is dropped.
+    /// `None` only during `drop`.
     store: Option<Box<dyn Store>>,
 }
 
 impl ProcessGuard {
-    /// Takes in a store that this process has opened.
+    /// Guards a store that this process has opened.
     pub fn new(store: impl Store + 'static) -> Self {
         let name = store.name().to_owned();
         Self { name, process: id(), store: Some(Box::new(store)) }
@@ -86,8 +85,8 @@ impl ProcessGuard {
 }
 
 impl Drop for ProcessGuard {
-    /// In a fork nothing of it may be closed: that would wait for its threads,
-    /// and take leave of a database in the parent's name.
+    /// A fork must not close the store: it would wait for the parent's threads, and log out of a
+    /// database in the parent's name.
     fn drop(&mut self) {
         if check(self.process).is_err() {
             std::mem::forget(self.store.take());
@@ -174,8 +173,8 @@ impl Store for ProcessGuard {
     }
 }
 
-/// Something that each process has one of. A fork begins with its own: a lock of
-/// its parent's may be held by a thread that is not there.
+/// A value that each process has once. A fork begins with a new one, because a thread that does
+/// not exist in the fork may hold the parent's lock.
 pub(crate) struct PerProcess<T> {
     process: OnceLock<u32>,
     own: Mutex<T>,
@@ -188,8 +187,8 @@ impl<T> PerProcess<T> {
         Self { process: OnceLock::new(), own: Mutex::new(first), next: OnceLock::new(), empty }
     }
 
-    /// That of this process, and beside it those of the processes that this one
-    /// was forked from, by their numbers.
+    /// The value of this process, and those of the processes that it was forked from, by process
+    /// id.
     pub(crate) fn here(&self) -> (&Mutex<T>, Vec<(u32, &Mutex<T>)>) {
         let own = id();
         let (mut found, mut before) = (self, Vec::new());

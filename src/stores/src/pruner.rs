@@ -1,4 +1,4 @@
-//! Removing what a thread need not keep, while it is written to.
+//! Pruning of a thread while it is written.
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{EntryKind, EntryRange, StoreFuture};
@@ -8,15 +8,15 @@ use crate::lease::TERM;
 use crate::log::SealedStore;
 use crate::retention::RetentionPolicy;
 
-/// What is to be removed of one thread, and how far that has come. Whatever
-/// fails here is tried again after the next snapshot, and fails no run.
+/// The pruning of one thread and its progress. A step that fails is retried after the next
+/// snapshot, and does not fail the run.
 pub(crate) struct Pruner {
     keep: RetentionPolicy,
-    /// So many checkpoints from now on, those before the last snapshot are too many.
+    /// After so many further checkpoints, those before the last snapshot exceed the limit.
     countdown: Option<u64>,
-    /// Since when there may be something that is not needed.
+    /// The time of the first entry that may be superfluous; `None` if there is none.
     due: Option<Time>,
-    /// The same, as long as that is being removed.
+    /// `due` of the pruning in progress.
     since: Time,
     under_way: Option<StoreFuture<()>>,
 }
@@ -27,7 +27,7 @@ impl Pruner {
         Self { keep, countdown: None, due: None, since, under_way: None }
     }
 
-    /// Takes in what was added.
+    /// Registers appended entries.
     pub(crate) fn added(&mut self, kinds: impl IntoIterator<Item = EntryKind>, at: Time) {
         if self.keep.is_all() {
             return;
@@ -48,7 +48,7 @@ impl Pruner {
         }
     }
 
-    /// Goes on by one step, without waiting.
+    /// Does one step of pruning, without waiting.
     pub(crate) fn go_on(&mut self, sealed_store: &SealedStore, (thread, owner): (&str, &str)) {
         if self.under_way.as_mut().and_then(FutureExt::now_or_never).is_some() {
             self.under_way = None;
@@ -62,8 +62,8 @@ impl Pruner {
         }
     }
 
-    /// Does the rest once the thread is free; it is taken again for that, unless
-    /// somebody else was faster.
+    /// Does the rest after the thread was released. The thread is acquired again for that,
+    /// unless another owner was faster.
     pub(crate) async fn finish(self, sealed_store: SealedStore, thread: String, owner: String) {
         let left = self.under_way.map(|_| self.since);
         let Some(now) = self.due.or(left) else { return };
@@ -75,7 +75,7 @@ impl Pruner {
     }
 }
 
-/// A thread that is let go also if nobody waits any more.
+/// An acquired thread that is released also if the future is dropped.
 struct TakenThread {
     sealed_store: SealedStore,
     thread: String,
@@ -94,7 +94,7 @@ async fn remove(
     (keep, now): (RetentionPolicy, Time),
 ) -> Result<(), Fault> {
     let marks = sealed_store.marks(&thread, EntryRange::ALL, None).await?;
-    // What follows goes first: an entry never lacks the one it follows.
+    // Descending, because an entry must never lack the one it follows.
     for span in keep.plan(&marks, now).spans.into_iter().rev() {
         sealed_store.store().remove(&thread, &owner, span).await?;
     }

@@ -1,30 +1,30 @@
-//! Telling damage from a change under way.
+//! Distinguishes damage from a concurrent change.
 //!
-//! A thread is read by several statements, and others may write to it, prune
-//! it or delete it between them: what is missing then was there a moment
-//! before. So nothing is called damaged on one reading. It is read again until
-//! two readings fail with nothing changed between them.
+//! A thread is read by several statements, and others may write to it, prune it or delete it in
+//! between: an entry that is missing now may have been there a moment ago. So one failed reading
+//! is no proof of damage. The thread is read again until two readings fail with no change
+//! between them.
 
 use antiphon_core::Fault;
 use antiphon_runtime::store::{Store, StoredThreadInfo};
 
-/// The readings of a thread that have failed.
+/// The failed readings of a thread.
 #[derive(Debug, Default)]
 pub(crate) struct FailedReadings {
     count: u32,
-    /// The thread as it was after the last of them; none if it was gone.
+    /// The thread after the last of them; `None` if it was gone.
     thread: Option<StoredThreadInfo>,
 }
 
 impl FailedReadings {
-    /// A writer that outruns its reader so often is not at fault.
+    /// After so many readings that a concurrent writer has broken, the fault is reported.
     const MOST: u32 = 100;
 
-    /// The thread as it is now, to be read again; none if it is gone.
+    /// The thread as it is now, to be read again; `None` if it is gone.
     ///
     /// # Errors
-    /// The fault of the reading, if it is another than `checkpoint_corrupt` or
-    /// the thread is damaged indeed; and those of the store.
+    /// The fault of the reading, if it is not `checkpoint_corrupt` or the thread is in fact
+    /// damaged; and those of the store.
     pub(crate) async fn add(
         &mut self,
         store: &dyn Store,
@@ -44,7 +44,7 @@ impl FailedReadings {
     }
 }
 
-/// Reads until a reading succeeds, or the thread is damaged indeed.
+/// Reads until a reading succeeds, or the thread is in fact damaged.
 ///
 /// # Errors
 /// Those of `read`, and of the store.

@@ -1,4 +1,4 @@
-//! What of a thread stays when it is pruned.
+//! Which checkpoints of a thread stay when it is pruned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,30 +8,30 @@ use antiphon_runtime::store::{EntryKind, EntryMark, EntryRange};
 
 use crate::checkpoint_writer::is_checkpoint;
 
-/// How much of each thread is kept. A checkpoint beyond any of the limits goes;
-/// the last one of a thread stays, with all that is needed to go on from it.
+/// How much of each thread is kept. A checkpoint beyond any of the limits is removed; the last
+/// one of a thread stays, with everything that is needed to resume from it.
 ///
-/// What a kept checkpoint is read from stays too: everything back to the
-/// snapshot before it. Snapshots are written often enough for that to be no
-/// more than 64 KiB, or four times what the thread's state weighs.
+/// The entries that a kept checkpoint is read from stay too: everything back to the snapshot
+/// before it. Snapshots are frequent enough for that to be at most 64 KiB, or four times the
+/// size of the thread's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetentionPolicy {
-    /// So many checkpoints, the last ones on any branch.
+    /// The number of checkpoints, the newest on any branch.
     pub last: Option<u64>,
-    /// Checkpoints no older than this.
+    /// The greatest age of a checkpoint.
     pub age: Option<Duration>,
-    /// Checkpoints whose entries weigh no more than so many bytes together.
+    /// The total size of the checkpoints' entries, in bytes.
     pub bytes: Option<u64>,
 }
 
-/// What pruning a thread comes to.
+/// The result of planning the pruning of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrunePlan {
-    /// What nobody needs any more.
+    /// The entries that are superfluous.
     pub spans: Vec<EntryRange>,
-    /// How many entries that is.
+    /// Their number.
     pub entries: u64,
-    /// How many bytes of bodies.
+    /// The size of their bodies, in bytes.
     pub bytes: u64,
 }
 
@@ -41,8 +41,8 @@ impl RetentionPolicy {
         self.last.is_none() && self.age.is_none() && self.bytes.is_none()
     }
 
-    /// What of a thread with these entries is to be removed at the time `now`. Only
-    /// threads of runs can be pruned so: what else there is may be read in other ways.
+    /// Plans which of these entries to remove at the time `now`. Only threads of runs can be
+    /// pruned by it; entries of other engines may be read in other ways.
     pub fn plan(&self, marks: &[EntryMark], now: Time) -> PrunePlan {
         if self.is_all() || marks.iter().all(|mark| mark.kind != EntryKind::Run) {
             return PrunePlan::default();
@@ -52,7 +52,7 @@ impl RetentionPolicy {
         for (rank, checkpoint) in (1_u64..).zip(checkpoints(marks)) {
             let too_many = self.last.is_some_and(|last| rank > last);
             let too_old = self.age.is_some_and(|age| now.since(checkpoint.at) > age);
-            // Older ones are no newer, and add no less.
+            // The remaining checkpoints are older, and need at least as much.
             if too_many || too_old || !needed.add(checkpoint.seq, self.bytes) {
                 return needed.rest();
             }
@@ -61,8 +61,8 @@ impl RetentionPolicy {
     }
 }
 
-/// The checkpoints that entries hold, newest first; a snapshot stands for the
-/// superstep that it repeats.
+/// The checkpoints among entries, newest first. A snapshot stands for the superstep that it
+/// repeats.
 pub fn checkpoints(marks: &[EntryMark]) -> impl Iterator<Item = &EntryMark> {
     let repeated = repeated(marks);
     let is_shown =
@@ -70,8 +70,8 @@ pub fn checkpoints(marks: &[EntryMark]) -> impl Iterator<Item = &EntryMark> {
     marks.iter().rev().filter(is_shown)
 }
 
-/// The supersteps that snapshots repeat. A run that is kept when it rests leaves
-/// snapshots that follow an earlier superstep.
+/// The supersteps that snapshots repeat. A run with durability `exit` leaves snapshots that
+/// follow an earlier superstep.
 fn repeated(marks: &[EntryMark]) -> BTreeSet<u64> {
     let of = |kind| marks.iter().filter(move |mark| mark.kind == kind);
     let steps: BTreeSet<_> = of(EntryKind::Step).map(|mark| (mark.seq, mark.step)).collect();
@@ -82,7 +82,7 @@ fn repeated(marks: &[EntryMark]) -> BTreeSet<u64> {
 /// The entries that kept checkpoints are read from.
 struct RequiredEntries<'a> {
     marks: BTreeMap<u64, &'a EntryMark>,
-    /// By checkpoint: what came after it, before the next as lists show it.
+    /// By checkpoint: the entries after it, before the next one in lists.
     after: BTreeMap<u64, Vec<u64>>,
     kept: BTreeSet<u64>,
     size: u64,
@@ -107,14 +107,14 @@ impl<'a> RequiredEntries<'a> {
         found
     }
 
-    /// Whatever is needed to go on.
+    /// Adds everything that is needed to resume.
     fn add_tip(&mut self) {
         let Some((tip, _)) = self.marks.last_key_value() else { return };
         let way = self.way_to(*tip);
         self.take(&way);
     }
 
-    /// A checkpoint and what came after it; false if that is more than fits.
+    /// Adds a checkpoint and the entries after it; returns false if they exceed `most`.
     fn add(&mut self, seq: u64, most: Option<u64>) -> bool {
         let mut way = self.way_to(seq);
         let after = self.after.get(&seq).map_or(&[][..], Vec::as_slice);
@@ -128,7 +128,7 @@ impl<'a> RequiredEntries<'a> {
         true
     }
 
-    /// What leads to an entry from the snapshot before it, as far as it is not kept yet.
+    /// The entries that lead to `seq` from the snapshot before it and are not kept yet.
     fn way_to(&self, seq: u64) -> BTreeSet<u64> {
         let mut way = BTreeSet::new();
         let mut next = self.marks.get(&seq);
@@ -148,7 +148,7 @@ impl<'a> RequiredEntries<'a> {
         self.kept.extend(way);
     }
 
-    /// All others.
+    /// The plan that removes all others.
     fn rest(&self) -> PrunePlan {
         let mut plan = PrunePlan::default();
         let mut open: Option<EntryRange> = None;

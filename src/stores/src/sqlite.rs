@@ -1,13 +1,12 @@
 //! A store in one SQLite file.
 //!
-//! A thread does everything in the order it was asked. What is asked for while a
-//! transaction is being written goes into the next one together, and what nobody
-//! waits for is put off for a moment, so that many small commits cost little
-//! more than one. If the thread has nothing to do, a small change that somebody
-//! waits for is made by whoever asks: it takes less time than waking the thread.
+//! A writer thread does all work in order. Requests that arrive during a transaction are
+//! combined into the next one, and those that nobody waits for yet are delayed for a moment, so
+//! that many small commits cost little more than one. If the writer is idle, the caller makes a
+//! small change itself, which takes less time than waking the writer.
 //!
-//! Until when a thread is held is told by a clock that all processes of the
-//! machine share: whoever sets the time of day takes no thread from anybody.
+//! Leases are measured by a clock that all processes of the machine share, so that setting the
+//! time of day revokes none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,26 +38,25 @@ use queue::FlushMode;
 use statements as sql;
 use writer::WriterThread;
 
-/// How long a commit waits for the disk.
+/// What a commit survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
-    /// Survives the death of the process; the last commits may be lost when
-    /// the machine loses power.
+    /// The death of the process; a power failure may lose the last commits.
     #[default]
     Process,
-    /// Survives the loss of power, for one flush of the disk per commit.
+    /// A power failure, at the price of one flush of the disk per commit.
     Power,
 }
 
-/// How a file is kept.
+/// Settings of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqliteSettings {
-    /// How long a commit waits for the disk.
+    /// What a commit survives.
     pub sync: Sync,
-    /// Bytes the file may grow to; what would go beyond fails with `store_full`.
+    /// The largest size of the file in bytes; commits beyond it fail with `store_full`.
     pub max_bytes: Option<u64>,
-    /// How long what nobody waits for is put off, so that more of it is written
-    /// at once; a millisecond by default.
+    /// How long commits that nobody waits for are delayed, to combine more of them; by default a
+    /// millisecond.
     pub delay: Duration,
 }
 
@@ -76,18 +74,18 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a file, and makes it if there is none.
+    /// Opens a file, and creates it if it does not exist.
     ///
     /// # Errors
-    /// `store_setting_invalid` if no file is meant, `store_unavailable` if it cannot be
-    /// opened, `store_corrupt` if it is
-    /// something else, `store_version` if a later antiphon has written it.
+    /// `store_setting_invalid` if the path is not that of a file, `store_unavailable` if it
+    /// cannot be opened, `store_corrupt` if it is not a store, `store_version` if a later
+    /// antiphon has written it.
     pub fn open(
         path: &Path,
         settings: SqliteSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
-        // These are SQLite's names for what is gone with its connection.
+        // SQLite's names for databases that vanish with their connection.
         if path.as_os_str().is_empty() || path == Path::new(":memory:") {
             return Err(fault::no_file(path));
         }
@@ -182,7 +180,7 @@ impl Store for SqliteStore {
     }
 
     fn protection(&self, proposed: EntryTag) -> StoreFuture<EntryTag> {
-        // Where nobody may write it is there already.
+        // If the file is read-only, its tag exists already.
         self.writer.read(move |file| protection::of(file, &proposed))
     }
 

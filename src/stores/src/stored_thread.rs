@@ -1,4 +1,4 @@
-//! Where native runs are kept: a thread of a sealed store.
+//! Threads of native runs.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::lease::Lease;
 use crate::log::SealedStore;
 use crate::owner;
 
-/// A thread of a sealed store, and how what a native run commits is kept there. The
-/// same process may take it any number of times, one after the other.
+/// A thread of a sealed store, as native runs use it. The same process may acquire it any number
+/// of times, one after the other.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct StoredThread {
 }
 
 impl StoredThread {
-    /// The thread of that name.
+    /// The thread with that name.
     pub fn new(
         sealed_store: SealedStore,
         thread: impl Into<String>,
@@ -67,7 +67,7 @@ impl ThreadRef for StoredThread {
             let taken =
                 CheckpointWriter::take((sealed_store.clone(), thread), owner, about, durability)
                     .await;
-            // From here on the lease lets the thread go, or the checkpoint writer has.
+            // From here on the lease or the checkpoint writer releases the thread.
             claim.is_open = true;
             let (checkpoint_writer, found) = taken?;
             let lease = Some(Lease::keep(sealed_store, claim.thread.clone(), claim.owner.clone()));
@@ -91,7 +91,7 @@ impl From<RunHeader> for RunOrigin {
     }
 }
 
-/// A thread that is being taken. If nobody waits for that any more, it is let go.
+/// A thread that is being acquired. If the future is dropped, the thread is released.
 struct PendingLease {
     sealed_store: SealedStore,
     thread: String,
@@ -102,13 +102,13 @@ struct PendingLease {
 impl Drop for PendingLease {
     fn drop(&mut self) {
         if !self.is_open {
-            // It is queued behind the claim, and nobody waits for it.
+            // The release is queued behind the claim; nobody waits for it.
             drop(self.sealed_store.release(&self.thread, &self.owner));
         }
     }
 }
 
-/// A run in its thread.
+/// A run and the lease of its thread.
 struct StoredThreadLease {
     checkpoint_writer: Option<CheckpointWriter<Json, JsonCodec>>,
     graph: String,
@@ -117,7 +117,7 @@ struct StoredThreadLease {
 
 impl StoredThreadLease {
     fn leave(&mut self) -> StoreFuture<()> {
-        // Nothing may claim the thread once it is free.
+        // The renewal must stop before the thread is released.
         self.lease = None;
         let Some(mut checkpoint_writer) = self.checkpoint_writer.take() else {
             return Box::pin(std::future::ready(Ok(())));

@@ -1,4 +1,4 @@
-//! Copying the way to a checkpoint into a thread of its own.
+//! Copies of a thread up to a checkpoint.
 
 use antiphon_core::effect::Ending;
 use antiphon_core::{Category, Fault};
@@ -12,34 +12,34 @@ use crate::log::{OpenedEntry, missing};
 use crate::name;
 use crate::reread::FailedReadings;
 
-/// Why a run that was still going on in the other thread does not in the new one.
+/// The reason with which the copy of an unfinished run is ended.
 const COPIED: &str = "forked";
 
 type SourceEntries = (Vec<EntryMark>, Vec<OpenedEntry>, Vec<(OpenedEntry, u64)>);
 
-/// What is to be copied.
+/// A request to copy a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyRequest<'a> {
-    /// The thread that is there.
+    /// The source thread.
     pub from: &'a str,
-    /// One of its checkpoints; none for all it holds now, open questions included.
+    /// The checkpoint to copy up to; `None` copies the present state, open questions included.
     pub checkpoint: Option<u64>,
     /// The new thread.
     pub to: &'a str,
-    /// What the run is called that goes on there: not as the other one, so that
-    /// what it does in the world is not taken for something done already.
+    /// The id of the copied run. It differs from the source's, so that the copy repeats calls
+    /// instead of taking them for done.
     pub run_id: &'a str,
 }
 
 impl ThreadAdmin {
-    /// Makes a thread of what leads to a checkpoint of another, with all that is
-    /// kept of its past, together or not at all. Checkpoints keep their numbers;
-    /// other branches are left out. A run that still went on has ended there.
+    /// Copies the entries that lead to a checkpoint into a new thread, all or none. Checkpoints
+    /// keep their numbers; other branches are left out. A run that is not finished is ended in
+    /// the copy.
     ///
     /// # Errors
-    /// `thread_invalid` if no thread can be called so, `thread_empty` and `checkpoint_unknown` if there is nothing to copy,
-    /// `thread_taken` if the new thread holds something, and those of reading and
-    /// writing.
+    /// `thread_invalid` if the new name is not valid, `thread_empty` and `checkpoint_unknown` if
+    /// there is nothing to copy, `thread_taken` if the new thread has entries, and those of
+    /// reading and writing.
     pub async fn copy(&self, copying: CopyRequest<'_>) -> Result<(), Fault> {
         let CopyRequest { from, to, .. } = copying;
         name::check_new(to)?;
@@ -66,13 +66,14 @@ impl ThreadAdmin {
         };
         self.release(to).await?;
         if copied.is_err() {
-            // It may be there although nobody was told; whoever has it by now keeps it.
+            // The append may have succeeded although its answer was lost. If another owner has
+            // the thread by now, it stays.
             let _ = self.store().delete(to).await;
         }
         copied
     }
 
-    /// The way to what is copied, its entries, and what is added to them.
+    /// The entries to copy, and the entries to add behind them.
     async fn read_original(&self, copying: CopyRequest<'_>) -> Result<SourceEntries, Fault> {
         let way = self.whole_way(copying.from, copying.checkpoint).await?;
         let records = self.records(copying.from, &way).await?;
@@ -80,7 +81,7 @@ impl ThreadAdmin {
         Ok((way, records, added))
     }
 
-    /// What leads to a checkpoint from the first entry that is kept.
+    /// The marks that lead to `seq` from the oldest entry that is left.
     async fn whole_way(&self, thread: &str, seq: Option<u64>) -> Result<Vec<EntryMark>, Fault> {
         let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         if last == 0 {
@@ -99,13 +100,13 @@ impl ThreadAdmin {
             }
         }
         way.reverse();
-        // What was pruned is missing before a snapshot, and nowhere else.
+        // Pruning removes entries only before a snapshot.
         let is_whole =
             way.first().is_some_and(|mark| mark.parent == 0 || mark.kind == EntryKind::Snapshot);
         if is_whole { Ok(way) } else { Err(damaged_chain(thread, wanted)) }
     }
 
-    /// The entries of a way.
+    /// The opened entries of these marks.
     async fn records(&self, thread: &str, way: &[EntryMark]) -> Result<Vec<OpenedEntry>, Fault> {
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return Ok(Vec::new()) };
         let span = EntryRange { from: first.seq, to: last.seq };
@@ -123,7 +124,7 @@ impl ThreadAdmin {
         }
     }
 
-    /// All of it, closed for the new thread.
+    /// All entries, sealed for the new thread.
     fn sealed(
         &self,
         to: &str,
@@ -140,8 +141,8 @@ impl ThreadAdmin {
         Ok(entries)
     }
 
-    /// The run under its new name, and its end if it was going on; each with the
-    /// snapshot before it.
+    /// The header of the run under its new id, and the end of a run that is not finished; each
+    /// with the snapshot before it.
     async fn added(
         &self,
         copying: CopyRequest<'_>,
@@ -167,7 +168,7 @@ impl ThreadAdmin {
     }
 }
 
-/// The end of a run that goes on elsewhere.
+/// The entry that ends the copy of an unfinished run.
 fn ended(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
     let last = records.iter().rev().find(|record| record.kind != EntryKind::Run);
     let summary = match last {

@@ -1,4 +1,4 @@
-//! Threads with what their runs have come to, page by page.
+//! Lists of threads with the status of their last runs, in pages.
 
 use antiphon_core::{Category, Fault, Time};
 use antiphon_runtime::store::{EntryKind, EntryMark, EntryRange, StoredThreadInfo};
@@ -10,20 +10,20 @@ use crate::checkpoint_writer::RunHeader;
 use crate::codec::damaged_chain;
 use crate::reread::FailedReadings;
 
-/// Which threads are wanted.
+/// Which threads to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadFilter {
-    /// Only those whose last run has come to this; one of [`RunStatus::NAMES`].
+    /// Only threads whose last run has this status, one of [`RunStatus::NAMES`].
     pub status: Option<String>,
-    /// Only those whose last run is one of this graph.
+    /// Only threads whose last run is of this graph.
     pub graph: Option<String>,
 }
 
 impl ThreadFilter {
-    /// Refuses what no thread can have come to.
+    /// Checks the status.
     ///
     /// # Errors
-    /// `call_invalid`.
+    /// `call_invalid` if there is no such status.
     pub fn check(&self) -> Result<(), Fault> {
         let status = self.status.as_deref();
         let Some(unknown) = status.filter(|name| !RunStatus::NAMES.contains(name)) else {
@@ -35,40 +35,40 @@ impl ThreadFilter {
     }
 }
 
-/// A thread, and its last run.
+/// A thread and its last run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadSummary {
-    /// The thread.
+    /// The name of the thread.
     pub thread: String,
-    /// What its last run has come to.
+    /// The status of its last run.
     pub status: RunStatus,
-    /// What that asks.
+    /// The open questions of its last run.
     pub asking: Vec<OpenQuestion>,
-    /// The name of its graph; nothing if that cannot be read.
+    /// The name of the last run's graph; empty if it cannot be read.
     pub graph: String,
-    /// Its id.
+    /// The id of the last run.
     pub run_id: String,
-    /// Supersteps of all runs so far.
+    /// The number of supersteps of all runs.
     pub step: u64,
-    /// When the first run that is still kept began.
+    /// When the oldest run that is left began.
     pub began: Time,
     /// When the thread was last written to.
     pub at: Time,
-    /// Bytes of all its entries.
+    /// The size of all entries, in bytes.
     pub size: u64,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadPage {
     /// In the order of their names.
     pub threads: Vec<ThreadSummary>,
-    /// Where the next part begins; nothing if this was the last.
+    /// The name after which the next page begins; `None` on the last page.
     pub next: Option<String>,
 }
 
 impl ThreadSummary {
-    /// A thread of which nothing has been read yet.
+    /// A summary before any entry is read.
     fn empty(thread: &StoredThreadInfo) -> Self {
         Self {
             thread: thread.name.clone(),
@@ -85,11 +85,11 @@ impl ThreadSummary {
 }
 
 impl ThreadAdmin {
-    /// So many threads at most, and so many bytes of them, are looked at together.
+    /// The most threads, and the most bytes of them, that are read concurrently.
     const TOGETHER: (usize, u64) = (128, 32 << 20);
 
-    /// Threads in the order of their names, those after `after`, and no more
-    /// than `limit`. Nothing of their graphs is needed for it.
+    /// Lists at most `limit` threads in the order of their names, after `after`. Their graphs
+    /// are not needed.
     ///
     /// # Errors
     /// Those of [`ThreadFilter::check`] and of the store.
@@ -123,8 +123,8 @@ impl ThreadAdmin {
         }
     }
 
-    /// How many of the next threads are looked at together, so that a store can
-    /// answer for all of them at once: as many as may be held in memory.
+    /// The number of threads to read concurrently, so that the store can group their statements;
+    /// limited by what they need in memory.
     pub(super) fn together(threads: &[StoredThreadInfo]) -> usize {
         let mut bytes = 0_u64;
         let fits = |thread: &&StoredThreadInfo| {
@@ -134,7 +134,7 @@ impl ThreadAdmin {
         threads.iter().take(Self::TOGETHER.0).take_while(fits).count().max(1)
     }
 
-    /// Some threads; the first ones include that without a name.
+    /// Threads after `name`; from the first one if it is `None`.
     pub(super) async fn after(&self, name: Option<&str>) -> Result<Vec<StoredThreadInfo>, Fault> {
         let first = match name {
             Some(_) => None,
@@ -145,7 +145,7 @@ impl ThreadAdmin {
         Ok(threads)
     }
 
-    /// One thread as lists show it.
+    /// The summary of one thread.
     ///
     /// # Errors
     /// `thread_empty` if there is none, and those of the store.
@@ -165,7 +165,8 @@ impl ThreadAdmin {
         Ok((has_status && has_graph).then_some(listed))
     }
 
-    /// A thread that is damaged is listed as one, beside the others.
+    /// Reads the summary of a thread. A damaged thread is listed as such and does not fail the
+    /// list.
     async fn told(&self, thread: &StoredThreadInfo) -> Result<ThreadSummary, Fault> {
         let mut thread = thread.clone();
         let mut failed = FailedReadings::default();
@@ -216,7 +217,7 @@ impl ThreadAdmin {
         Ok(())
     }
 
-    /// A thread without a run is another engine's. One that has lost them is damaged.
+    /// Checks a thread without a run header: it is another engine's, or it is damaged.
     async fn check_foreign(&self, thread: &str, tip: &EntryMark) -> Result<(), Fault> {
         let span = EntryRange { from: tip.base.max(1), to: tip.seq };
         let marks = self.sealed_store.marks(thread, span, None).await?;
@@ -226,12 +227,12 @@ impl ThreadAdmin {
                 wanted = if mark.seq == tip.base { 0 } else { mark.parent };
             }
         }
-        // Whoever has pruned it since has written to it too.
+        // A thread that was pruned meanwhile has a new head.
         let is_whole = wanted == 0 || self.sealed_store.head(thread).await? != Some(tip.seq);
         if is_whole { Ok(()) } else { Err(damaged_chain(thread, wanted)) }
     }
 
-    /// What identifies the run that begins with an entry.
+    /// The header of the run that begins with an entry.
     pub(super) async fn header(&self, thread: &str, seq: u64) -> Result<RunHeader, Fault> {
         match self.store().find(thread, seq).await? {
             Some(entry) => RunHeader::decode(&self.sealed_store.open(thread, entry)?.body),

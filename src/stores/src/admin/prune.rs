@@ -1,4 +1,4 @@
-//! Removing what nobody wants to keep any longer.
+//! Pruning of threads from outside of runs.
 
 use std::time::Duration;
 
@@ -10,33 +10,32 @@ use super::{ThreadAdmin, empty};
 use crate::codec::damaged_chain;
 use crate::retention::{PrunePlan, RetentionPolicy};
 
-/// What is to be removed.
+/// What to prune.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PruneRequest {
-    /// What of each thread stays.
+    /// Which checkpoints of each thread stay.
     pub keep: RetentionPolicy,
-    /// Threads that were not written to for longer than this are removed whole,
-    /// whatever they wait for.
+    /// Threads with no write for longer than this are deleted, whatever they wait for.
     pub idle: Option<Duration>,
-    /// It is only said what would be removed.
+    /// Whether to report only, and remove nothing.
     pub rehearsal: bool,
 }
 
-/// What was removed.
+/// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PruneReport {
-    /// How many threads were looked at.
+    /// The number of threads that were examined.
     pub threads: u64,
-    /// Those that were removed whole.
+    /// The number of threads that were deleted.
     pub deleted: u64,
-    /// How many entries were removed, those of deleted threads included.
+    /// The number of entries that were removed, including those of deleted threads.
     pub entries: u64,
-    /// Bytes of their bodies.
+    /// The size of their bodies, in bytes.
     pub bytes: u64,
-    /// Threads that somebody writes to, left as they are.
+    /// Threads that a run writes to; they were skipped.
     pub busy: Vec<String>,
-    /// Threads that were changed from outside, left as they are: nobody can tell
-    /// what of them is needed.
+    /// Damaged threads; they were skipped, because it is unknown which of their entries are
+    /// needed.
     pub damaged: Vec<String>,
 }
 
@@ -66,7 +65,7 @@ impl PruneReport {
 }
 
 impl ThreadAdmin {
-    /// So many threads are listed at a time.
+    /// The number of threads in a page of the list.
     pub(super) const PAGE: u32 = 256;
 
     /// Prunes one thread.
@@ -82,7 +81,7 @@ impl ThreadAdmin {
     /// Prunes all threads, one after the other.
     ///
     /// # Errors
-    /// Those of the store; threads that were pruned until then stay so.
+    /// Those of the store; threads that were pruned before stay pruned.
     pub async fn prune_all(&self, pruning: &PruneRequest) -> Result<PruneReport, Fault> {
         let mut pruned = PruneReport::default();
         let mut after: Option<String> = None;
@@ -137,7 +136,7 @@ impl ThreadAdmin {
         Ok(())
     }
 
-    /// When a thread was last written to, as its last entry says.
+    /// When a thread was last written to, by its last entry.
     async fn written_at(&self, thread: &StoredThreadInfo) -> Result<Time, Fault> {
         let last = self.sealed_store.checked(&thread.name, &thread.head)?;
         if last == 0 {
@@ -153,7 +152,7 @@ impl ThreadAdmin {
         thread: &StoredThreadInfo,
         rehearsal: bool,
     ) -> Result<(bool, PrunePlan), Fault> {
-        // They go whatever they hold, and are only counted.
+        // The entries are deleted whatever they hold; they are read only to count them.
         let marks = self.store().marks(&thread.name, EntryRange::ALL, None).await?;
         let entries = marks.len() as u64;
         let plan = PrunePlan { entries, bytes: thread.size, spans: Vec::new() };
@@ -172,7 +171,8 @@ impl ThreadAdmin {
             return Ok(plan);
         }
         self.claim(name).await?;
-        // Somebody may have written, and may need what nobody needed before.
+        // The plan is made again under the lease: entries may have been appended that need
+        // others.
         let removed = self.remove_planned(name, &pruning.keep).await;
         self.release(name).await?;
         removed
@@ -184,7 +184,7 @@ impl ThreadAdmin {
         keep: &RetentionPolicy,
     ) -> Result<PrunePlan, Fault> {
         let plan = self.plan(thread, keep).await?;
-        // What follows goes first: an entry never lacks the one it follows.
+        // Descending, because an entry must never lack the one it follows.
         for span in plan.spans.iter().rev() {
             self.store().remove(thread, &self.owner, *span).await?;
         }

@@ -1,4 +1,4 @@
-//! Closing anew what was closed with an earlier key.
+//! Sealing of entries with a new key.
 
 use antiphon_core::Fault;
 use antiphon_runtime::store::{Entry, EntryRange};
@@ -6,28 +6,27 @@ use antiphon_runtime::store::{Entry, EntryRange};
 use super::ThreadAdmin;
 use crate::lease::Lease;
 
-/// What was closed anew.
+/// The result of a change of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RekeyReport {
-    /// How many threads were looked at.
+    /// The number of threads that were examined.
     pub threads: u64,
-    /// How many entries were closed anew.
+    /// The number of entries that were sealed with the new key.
     pub entries: u64,
-    /// Threads that somebody writes to, left as they are.
+    /// Threads that a run writes to; they were skipped.
     pub busy: Vec<String>,
-    /// Threads that none of the keys opens, or that were changed from outside, left
-    /// as they are.
+    /// Threads that are damaged, or that none of the keys opens; they were skipped.
     pub damaged: Vec<String>,
 }
 
 impl ThreadAdmin {
-    /// So many entries are closed at a time, and no more bytes than these.
+    /// The most entries that are sealed in one transaction; their bytes are limited too.
     const ENTRIES: usize = 256;
     const BYTES: u64 = 4 << 20;
 
-    /// Closes with the first key what another one opens. It may end at any time, and
-    /// goes on where it was when it is asked for again; threads are read and, once
-    /// they are done, written by others meanwhile.
+    /// Seals with the first key all entries that were sealed with another one. If it is
+    /// interrupted, the next call continues where it stopped. Meanwhile others can read all
+    /// threads, and write to those that are done.
     ///
     /// # Errors
     /// Those of the store.
@@ -66,7 +65,7 @@ impl ThreadAdmin {
         closed
     }
 
-    /// To be called by whoever holds the thread.
+    /// The caller must hold the lease of the thread.
     async fn close_anew(&self, thread: &str, entries: &mut u64) -> Result<(), Fault> {
         let last = self.sealed_store.head(thread).await?.unwrap_or_default();
         for span in self.outdated(thread).await? {
@@ -93,7 +92,8 @@ impl ThreadAdmin {
         self.sealed_store.close(thread, self.sealed_store.open(thread, entry)?, base)
     }
 
-    /// Where entries are that an earlier key has closed, in parts that are not too large.
+    /// The ranges of entries that were sealed with an older key, each small enough for one
+    /// transaction.
     async fn outdated(&self, thread: &str) -> Result<Vec<EntryRange>, Fault> {
         let marks = self.store().marks(thread, EntryRange::ALL, None).await?;
         let mut spans: Vec<EntryRange> = Vec::new();
@@ -114,7 +114,7 @@ impl ThreadAdmin {
         Ok(spans)
     }
 
-    /// Whether the end of a thread is closed with the first key.
+    /// Whether the head of a thread is sealed with the first key.
     async fn is_current(&self, thread: &str) -> Result<bool, Fault> {
         let head = self.store().head(thread).await?.unwrap_or_default();
         Ok(head.last == 0 || self.sealed_store.seal().is_current(&head.tag))

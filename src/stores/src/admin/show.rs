@@ -1,4 +1,4 @@
-//! One thread in detail: its runs, its checkpoints, and what was written last.
+//! Details of one thread: its runs, its checkpoints, and the last writes.
 
 use std::collections::BTreeMap;
 
@@ -12,71 +12,71 @@ use crate::codec::{CommitEvent, CommitSummary, damaged_chain};
 use crate::reread::FailedReadings;
 use crate::retention::checkpoints;
 
-/// One thread in detail.
+/// Details of one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadDetail {
-    /// As lists show it.
+    /// The summary as in lists.
     pub listed: ThreadSummary,
     /// Its runs, newest first.
     pub turns: Vec<RunSummary>,
     /// Its checkpoints, newest first.
     pub checkpoints: Vec<CheckpointSummary>,
-    /// By channel: what was written last, as far as that is near enough to the end.
+    /// The last write by channel, for writes since the last snapshot.
     pub written: BTreeMap<String, LastWrite>,
 }
 
-/// A run within its thread.
+/// One run of a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSummary {
     /// Its id.
     pub run_id: String,
     /// The name of its graph.
     pub graph: String,
-    /// What it has come to.
+    /// The status of the run.
     pub status: RunStatus,
-    /// When it began, as far as that is kept.
+    /// When it began, as far as its entries are left.
     pub began: Time,
-    /// When it was last written to.
+    /// When it last wrote.
     pub at: Time,
-    /// How many of its checkpoints are kept.
+    /// The number of its checkpoints that are left.
     pub checkpoints: u64,
-    /// Bytes of its entries.
+    /// The size of its entries, in bytes.
     pub size: u64,
 }
 
-/// A checkpoint of a thread.
+/// One checkpoint of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointSummary {
-    /// What it is called.
+    /// Its sequence number, by which it is named.
     pub seq: u64,
-    /// The checkpoint before it; 0 if there is none.
+    /// The sequence number of the previous checkpoint; 0 if there is none.
     pub parent: u64,
-    /// Supersteps so far.
+    /// The number of supersteps.
     pub step: u64,
     /// When it was written.
     pub at: Time,
-    /// What led to it; nothing if that is not known any more.
+    /// What led to it; `None` if that entry was pruned.
     pub source: Option<WriteSource>,
-    /// The nodes that ran for it, as far as that is known.
+    /// The nodes that ran in its superstep, as far as known.
     pub ran: Vec<String>,
     /// The nodes that run next.
     pub next: Vec<String>,
-    /// Bytes of what led to it.
+    /// The size of the entries that led to it, in bytes.
     pub size: u64,
 }
 
-/// What was written to a channel last.
+/// The last write to a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastWrite {
-    /// The value, as the codec of values has written it; nothing if the channel
-    /// was set back to what it began with.
+    /// The encoded value; `None` if the channel was reset to its default.
     pub value: Option<Vec<u8>>,
-    /// Whether that is all it holds, and not something that was merged into it.
+    /// Whether the value is all that the channel holds, and not one that a reducer merged into
+    /// it.
     pub whole: bool,
 }
 
 impl ThreadAdmin {
-    /// A thread with no more than its `limit` last checkpoints and runs.
+    /// The details of a thread, with at most the last `limit` checkpoints and runs.
     ///
     /// # Errors
     /// `thread_empty` if there is none, and those of reading entries.
@@ -106,8 +106,8 @@ impl ThreadAdmin {
         })
     }
 
-    /// Runs follow one another in the order of their entries' numbers, whatever
-    /// the branch.
+    /// Summarizes the runs. They follow one another in the order of sequence numbers, on
+    /// whatever branch.
     async fn turns(
         &self,
         listed: &ThreadSummary,
@@ -180,7 +180,7 @@ impl ThreadAdmin {
         Ok(instants)
     }
 
-    /// What ran for a checkpoint is what the one before it had run next.
+    /// Fills in the nodes that ran for a checkpoint: the pending nodes of the previous one.
     async fn name_nodes(
         &self,
         thread: &str,
@@ -218,7 +218,7 @@ impl ThreadAdmin {
         if mark.kind != EntryKind::Snapshot {
             return Ok((source, next));
         }
-        // The superstep that it repeats says what led there.
+        // The superstep that a snapshot repeats has the source.
         let span = EntryRange { from: mark.parent, to: mark.parent };
         let repeated = self.sealed_store.marks(thread, span, Some(EntryKind::Step)).await?;
         let repeated = repeated.first().filter(|step| step.step == mark.step);
@@ -230,7 +230,7 @@ impl ThreadAdmin {
         }
     }
 
-    /// What was written last, from the snapshot before the last entry on.
+    /// The last writes, since the last snapshot.
     async fn written(
         &self,
         thread: &str,
@@ -262,7 +262,7 @@ impl ThreadAdmin {
     }
 }
 
-/// What was pruned is missing before a snapshot, and nowhere else.
+/// Checks that no entry is missing. Pruning removes entries only before a snapshot.
 fn check_whole(thread: &str, marks: &[EntryMark]) -> Result<(), Fault> {
     let is_there = |seq: u64| seq == 0 || marks.binary_search_by_key(&seq, |mark| mark.seq).is_ok();
     let lost = marks.iter().find(|mark| mark.kind != EntryKind::Snapshot && !is_there(mark.parent));
@@ -277,8 +277,8 @@ fn note(kind: EntryKind, body: &[u8]) -> Result<CommitEvent<'_>, Fault> {
     Ok(summary.note)
 }
 
-/// The entries of each run, or of each time it went on. A snapshot that comes
-/// before the run it belongs to goes with that.
+/// The entries of each run, or of each resumption. A snapshot directly before a header belongs
+/// to that run.
 fn parts(marks: &[EntryMark]) -> Vec<&[EntryMark]> {
     let begins = |place: usize| {
         let mark = marks.get(place);
@@ -299,7 +299,7 @@ fn parts(marks: &[EntryMark]) -> Vec<&[EntryMark]> {
 
 fn add_written(note: CommitEvent<'_>, all: &mut BTreeMap<String, LastWrite>) {
     let CommitEvent::Checkpoint { written, .. } = note else { return };
-    // What a rule of the host has made is all there is, beside what went into it.
+    // A value that a reducer of the host returned replaces the writes that went into it.
     let made: Vec<_> = written.iter().filter(|one| one.whole).map(|one| one.channel).collect();
     for one in &written {
         if one.whole || !made.contains(&one.channel) {

@@ -1,4 +1,4 @@
-//! What a run has come to, as its entries say.
+//! The status of a run, derived from its entries.
 
 use antiphon_core::checkpoint::WriteSource;
 use antiphon_core::effect::Ending;
@@ -11,29 +11,29 @@ use crate::codec::{CommitEvent, CommitSummary, damaged_chain};
 use crate::log::OpenedEntry;
 use crate::owner;
 
-/// What a run has come to.
+/// The status of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunStatus {
-    /// Somebody writes to its thread.
+    /// A live process holds the lease of its thread.
     Running,
-    /// It waits for answers, or for somebody to go on with an edited state.
+    /// It waits for answers, or to be resumed from an edited state.
     Paused,
-    /// It is over.
+    /// It has ended.
     Ended(Ending),
-    /// It has failed, and could go on from its last checkpoint.
+    /// It has failed, and can be resumed from its last checkpoint.
     Failed(Fault),
-    /// It has not ended, and whoever drove it is gone.
+    /// It has not ended, and its process is gone.
     Orphaned,
-    /// Nothing was ever written.
+    /// The thread has no entries.
     Empty,
-    /// What was written cannot be read, with the key at hand at least.
+    /// The entries cannot be read, at least not with this key.
     Unreadable(Fault),
-    /// It holds no runs of ours, but what another engine keeps there.
+    /// The thread holds checkpoints of another engine.
     Foreign,
 }
 
 impl RunStatus {
-    /// All names of [`RunStatus::as_str`].
+    /// All names that [`RunStatus::as_str`] returns.
     pub const NAMES: [&'static str; 8] =
         ["running", "paused", "ended", "failed", "orphaned", "empty", "unreadable", "foreign"];
 
@@ -51,7 +51,7 @@ impl RunStatus {
         }
     }
 
-    /// How it ended, if it has.
+    /// The outcome of a run that has ended.
     pub const fn outcome(&self) -> Option<&'static str> {
         match self {
             Self::Ended(Ending::Completed) => Some("completed"),
@@ -76,13 +76,13 @@ impl RunStatus {
 pub struct OpenQuestion {
     /// Answers are given by this id.
     pub id: String,
-    /// The names of the nodes that lead to the one that asks.
+    /// The nodes that lead to the one that asks.
     pub path: Vec<String>,
-    /// What is asked, as the codec of values has written it.
+    /// The encoded value of the question.
     pub value: Vec<u8>,
 }
 
-/// The end of a run's entries.
+/// The last entries of a run.
 #[derive(Clone, Debug)]
 pub(super) struct RunTail {
     pub(super) status: RunStatus,
@@ -90,20 +90,19 @@ pub(super) struct RunTail {
 }
 
 impl ThreadAdmin {
-    /// What the entries up to `tip` come to, if nobody drives the run.
+    /// Reads the status from the entries up to `tip`, for a thread that no live process holds.
     pub(super) async fn tail(&self, thread: &str, tip: u64) -> Result<RunTail, Fault> {
         let records = self.ending(thread, tip).await?;
         Ok(read(&records).unwrap_or_else(unreadable))
     }
 
-    /// Whether a thread is held by somebody who is there.
+    /// Whether a live process holds the lease.
     pub(super) fn is_held(&self, held: Option<&(String, Time)>) -> bool {
         held.is_some_and(|(owner, _)| *owner != self.owner && !owner::is_gone(owner))
     }
 
-    /// The end at `tip`, or the entries from the last superstep on the way to it
-    /// on. An end before that is of a run that was taken up again since, with
-    /// whatever it had not merged.
+    /// The end of a run at `tip`, or the entries since the last superstep. An earlier end is of
+    /// a run that was resumed later, with everything that it had not merged.
     async fn ending(&self, thread: &str, tip: u64) -> Result<Vec<OpenedEntry>, Fault> {
         let mut reach = 16;
         let way = loop {
@@ -168,7 +167,7 @@ fn read(records: &[OpenedEntry]) -> Result<RunTail, Fault> {
             CommitEvent::Checkpoint { source, next, .. } if record.kind == EntryKind::Step => {
                 edited = (*source == Some(WriteSource::Edit)).then_some(!next.is_empty());
             }
-            // It repeats the superstep before it.
+            // A snapshot repeats the superstep before it.
             CommitEvent::Checkpoint { .. } if record.kind == EntryKind::Snapshot => {}
             CommitEvent::Ended(how) => {
                 edited = None;

@@ -1,14 +1,14 @@
-//! The superstep that a run has open, as its entries say.
+//! The open superstep of a run, derived from its entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::status::OpenQuestion;
 use crate::codec::{ByteReader, CommitEvent, CommitSummary};
 
-/// What tasks have come to since the last superstep of the run's own graph.
+/// The tasks since the last superstep of the run's own graph.
 #[derive(Debug, Default)]
 pub(super) struct Superstep {
-    /// Graphs at work, by the key of the task they work for; the run's own has none.
+    /// Active graphs, by the key of the task they run for; `None` is the run's own graph.
     units: BTreeMap<Option<u64>, Unit>,
     /// Tasks that are done or ask, by key.
     tasks: BTreeMap<u64, Settled>,
@@ -17,19 +17,19 @@ pub(super) struct Superstep {
 #[derive(Debug)]
 struct Unit {
     within: Vec<u64>,
-    /// How many tasks its open superstep has.
+    /// The number of tasks in its open superstep.
     tasks: usize,
 }
 
 #[derive(Debug)]
 struct Settled {
     within: Vec<u64>,
-    /// What it asks, and its place in the superstep.
+    /// The question of the task and its slot in the superstep.
     asks: Option<(u64, OpenQuestion)>,
 }
 
 impl Superstep {
-    /// Takes in what happened.
+    /// Applies the summary of a commit.
     pub(super) fn add(&mut self, summary: CommitSummary<'_>) {
         let CommitSummary { within, note, .. } = summary;
         match note {
@@ -46,7 +46,7 @@ impl Superstep {
             CommitEvent::Answered(task) => {
                 self.tasks.remove(&task);
                 if self.is_call(&within) {
-                    // The agent goes on; what else it asks, it asks again.
+                    // The agent continues; it asks its other questions again.
                     self.tasks.retain(|_, other| other.within != within);
                 }
             }
@@ -55,19 +55,19 @@ impl Superstep {
         }
     }
 
-    /// Whoever takes a failed run up is asked again about an agent's calls.
+    /// A failed run that is resumed asks again about an agent's calls.
     fn fail(&mut self) {
         let mut tasks = std::mem::take(&mut self.tasks);
         tasks.retain(|_, task| !self.is_call(&task.within));
         self.tasks = tasks;
     }
 
-    /// Whether it waits for answers alone: every task is done or asks.
+    /// Whether the run waits only for answers: every task is done or asks.
     pub(super) fn is_paused(&self) -> bool {
         self.tasks.values().any(|task| task.asks.is_some()) && self.rests(None, ByteReader::DEPTH)
     }
 
-    /// What is asked, in the order of the tasks.
+    /// The open questions in the order of their tasks.
     pub(super) fn into_asking(self) -> Vec<OpenQuestion> {
         let asked = |task: Settled| task.asks.map(|(slot, asks)| (task.within.len(), slot, asks));
         let mut asking: Vec<_> = self.tasks.into_values().filter_map(asked).collect();
@@ -75,7 +75,7 @@ impl Superstep {
         asking.into_iter().map(|(_, _, asks)| asks).collect()
     }
 
-    /// A merged superstep is the end of whatever worked for its tasks.
+    /// A merged superstep ends everything that ran for its tasks.
     fn merged(&mut self, within: Vec<u64>, tasks: usize) {
         let unit = within.last().copied();
         let is_over = |levels: &[u64]| unit.is_none_or(|unit| levels.contains(&unit));
@@ -84,7 +84,7 @@ impl Superstep {
         self.units.insert(unit, Unit { within, tasks });
     }
 
-    /// Whether every task of a graph's open superstep is done, or asks.
+    /// Whether every task in the open superstep of a graph is done or asks.
     fn rests(&self, unit: Option<u64>, depth: usize) -> bool {
         let found = self.units.get(&unit).filter(|_| depth > 0);
         let Some(found) = found else { return false };
@@ -99,7 +99,7 @@ impl Superstep {
         settled + resting.count() + self.asleep(unit) >= found.tasks
     }
 
-    /// How many agents of a graph wait for a person to approve of their calls.
+    /// The number of agents in a graph that wait for the approval of their calls.
     fn asleep(&self, unit: Option<u64>) -> usize {
         let asking = self.tasks.values().filter(|task| self.is_call(&task.within));
         let of_unit = asking.filter_map(|task| {
@@ -109,7 +109,7 @@ impl Superstep {
         of_unit.collect::<BTreeSet<_>>().len()
     }
 
-    /// Whether what happened there is about a call of an agent: no graph works there.
+    /// Whether a commit is about a call of an agent: no graph is active at that level.
     fn is_call(&self, within: &[u64]) -> bool {
         within.last().is_some_and(|key| !self.units.contains_key(&Some(*key)))
     }

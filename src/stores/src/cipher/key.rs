@@ -1,4 +1,4 @@
-//! One key, and what it makes: the bodies and the tags of entries.
+//! One key: it seals and opens the bodies and the tags of entries.
 
 use antiphon_core::{Category, Fault};
 use antiphon_runtime::store::EntryTag;
@@ -10,17 +10,18 @@ use super::{AssociatedData, StoreId};
 const ID: usize = 4;
 const NONCE: usize = 24;
 const MAC: usize = 16;
-/// The length of a tag: which key it is of, what both parts are made with, and these.
+/// The length of a tag: the id of its key, the nonce, and the MACs of position and body.
 const LENGTH: usize = ID + NONCE + MAC + MAC;
 
-/// Told apart from the nonces of entries by what it is for alone: those are random.
+/// The nonce that derives keys. It cannot collide with the nonces of entries: the given key
+/// is used for nothing else, and entries use the derived keys.
 const DERIVING: [u8; NONCE] = *b"antiphon: keys of a seal";
 
 #[derive(Clone)]
 pub(super) struct CipherKey {
-    /// Tells it from others, and nothing of it.
+    /// Identifies the key without revealing it.
     id: [u8; ID],
-    /// For bodies, and for what is told of them: the same nonce serves both.
+    /// Encrypts bodies. Positions have a key of their own, so that one nonce serves both.
     body: XChaCha20Poly1305,
     about: XChaCha20Poly1305,
 }
@@ -33,12 +34,12 @@ pub(super) struct TagParts {
     body: [u8; MAC],
 }
 
-/// What can be said of a tag before it is checked.
+/// The key of a tag, before the tag is checked.
 pub(super) enum ParsedTag<'a> {
     With(&'a CipherKey, TagParts),
-    /// It is of no key.
+    /// The tag was made without a key.
     Plain,
-    /// It is of some key, and there is none.
+    /// The tag was made with a key, and there is none.
     Locked,
     Damaged,
 }
@@ -57,7 +58,7 @@ pub(super) fn find<'a>(keys: &'a [CipherKey], tag: &EntryTag) -> ParsedTag<'a> {
     }
 }
 
-/// Whether a tag has the form of one that was made with some key.
+/// Whether a tag has the form of those that are made with a key.
 pub(super) fn is_of_a_key(tag: &EntryTag) -> bool {
     tag.as_bytes().len() == LENGTH
 }
@@ -73,7 +74,7 @@ fn read(bytes: &[u8]) -> Option<([u8; ID], TagParts)> {
 impl CipherKey {
     pub(super) fn new(key: &[u8; 32]) -> Self {
         let mut derived = [0; 32 + 32 + ID];
-        // What encrypts nothing is a stream that tells nothing of the key.
+        // Encrypting zeros yields a key stream, which reveals nothing about the key.
         let filled = XChaCha20Poly1305::new(key.into()).encrypt_inout_detached(
             &DERIVING.into(),
             &[],
@@ -101,7 +102,7 @@ impl CipherKey {
         Ok(EntryTag::new(&[&self.id, &*nonce, &*told, &*mac].concat()))
     }
 
-    /// Whether a body is what it was; then it is plain.
+    /// Decrypts a body; returns whether it is authentic.
     pub(super) fn open(
         &self,
         about: (&str, &AssociatedData),
@@ -116,7 +117,7 @@ impl CipherKey {
                 .is_ok()
     }
 
-    /// Whether what is told of it is what it was.
+    /// Whether the position of an entry is authentic.
     pub(super) fn check(&self, (thread, about): (&str, &AssociatedData), sealed: TagParts) -> bool {
         let told = [&about[..], &sealed.body, thread.as_bytes()].concat();
         let (nonce, mac) = (sealed.nonce.into(), sealed.about.into());
@@ -124,7 +125,7 @@ impl CipherKey {
     }
 }
 
-/// An id that nobody can foresee.
+/// A random id that cannot be predicted.
 pub(super) fn random_id() -> Result<StoreId, Fault> {
     let random = XNonce::try_generate().map_err(|_| failed())?;
     let mut id = StoreId::default();

@@ -1,4 +1,4 @@
-//! The calls of tasks, as bytes.
+//! The encoding of calls.
 
 use antiphon_core::Fault;
 use antiphon_core::checkpoint::{Call, CallOutcome, CallRecord, Callee};
@@ -69,7 +69,7 @@ impl ByteWriter {
         }
     }
 
-    /// What has a text of its own.
+    /// Writes a value as JSON text.
     pub(super) fn serialized(&mut self, value: &impl Serialize) -> Result<(), Fault> {
         let text = serde_json::to_string(value).map_err(|_| corrupt("something without a text"))?;
         self.text(&text);

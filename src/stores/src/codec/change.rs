@@ -1,4 +1,4 @@
-//! What happened, as bytes.
+//! The encoding of changes.
 
 use antiphon_core::Fault;
 use antiphon_core::channel::{Write, WriteOp};
@@ -73,7 +73,8 @@ impl ByteWriter {
         Ok(())
     }
 
-    /// The task a change is about goes into one list with what follows.
+    /// Writes the key of a task as the first items of the list of four that its caller
+    /// completes.
     fn task<V>(&mut self, names: &GraphNames<'_, V>, task: TaskKey) {
         self.array(4);
         self.number(task.key);

@@ -17,7 +17,7 @@ impl<'a, V> GraphNames<'a, V> {
         Self(graph)
     }
 
-    /// Those of the nested graph at the end of `within`.
+    /// The names of the nested graph at the end of `within`.
     pub(super) fn within(graph: &'a Graph<V>, within: &[NestedLevel]) -> Result<Self, Fault> {
         let mut graph = graph;
         for level in within {
@@ -92,7 +92,7 @@ impl ByteReader<'_> {
 fn inner<V>(graph: &Graph<V>, node: NodeId) -> Result<&Graph<V>, Fault> {
     match graph.node(node).map(|node| &node.work) {
         Some(NodeWork::Graph(inner)) => Ok(inner),
-        // The calls of an agent go by the name of its node.
+        // The calls of an agent carry the name of its node.
         Some(NodeWork::Agent(_)) => Ok(graph),
         _ => Err(misfit("nested graph", &graph.node_name(Some(node)))),
     }

@@ -1,4 +1,4 @@
-//! What a graph holds and does next, as bytes.
+//! The encoding of state and pending work.
 
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ impl ByteReader<'_> {
         })
     }
 
-    /// Values that the graph has no channel for any more are left out.
+    /// Reads a state without the values whose channels the graph no longer has.
     pub(super) fn held<V: antiphon_core::value::Value>(
         &mut self,
         values: &impl ValueCodec<V>,

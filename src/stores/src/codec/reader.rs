@@ -1,4 +1,4 @@
-//! `MessagePack`, read with care: nothing is allocated because a length says so.
+//! A `MessagePack` reader that trusts no length: it allocates only as bytes arrive.
 
 use antiphon_core::Fault;
 use rmp::Marker;

@@ -1,5 +1,4 @@
-//! What an entry says to whoever has not the graph that wrote it. Values stay
-//! unread.
+//! Summaries of commits that are read without the graph. Values stay encoded.
 
 use antiphon_core::Fault;
 use antiphon_core::budget::Spent;
@@ -12,74 +11,74 @@ use super::change::source_of;
 use super::reader::ByteReader;
 use super::writer::ByteWriter;
 
-/// What happened, by names and keys.
+/// A commit by names and keys.
 #[derive(Clone, Debug)]
 pub struct CommitSummary<'a> {
-    /// The keys of the nested graphs it happened in, outermost first.
+    /// The keys of the nested graphs that it belongs to, outermost first.
     pub within: Vec<u64>,
     /// What the run had spent.
     pub spent: Spent,
-    /// How many events it had had.
+    /// How many events the run had emitted.
     pub events: u64,
-    /// What happened.
+    /// The change.
     pub note: CommitEvent<'a>,
 }
 
-/// What happened.
+/// The change of a commit.
 #[derive(Clone, Debug)]
 pub enum CommitEvent<'a> {
-    /// A superstep was merged, or everything up to there repeated.
+    /// A superstep was merged, or a snapshot repeats it.
     Checkpoint {
-        /// What led to it; a snapshot does not say.
+        /// What led to it; `None` in a snapshot.
         source: Option<WriteSource>,
-        /// Supersteps so far.
+        /// The number of supersteps.
         step: u64,
-        /// What it wrote, or all it holds.
+        /// The writes of the superstep, or the whole state in a snapshot.
         written: Vec<WrittenValue<'a>>,
         /// The nodes that run next.
         next: Vec<&'a str>,
     },
-    /// A task is done.
+    /// The task with this key ended.
     Finished(u64),
     /// A task asks.
     Asked {
-        /// The task.
+        /// The key of the task.
         task: u64,
-        /// Its place in the superstep.
+        /// Its slot in the superstep.
         slot: u64,
         /// The question's id.
         id: &'a str,
-        /// The names of the nodes that lead to the one that asks.
+        /// The nodes that lead to the one that asks.
         path: Vec<&'a str>,
-        /// What is asked, unread.
+        /// The encoded value of the question.
         value: &'a [u8],
     },
-    /// A task was given an answer.
+    /// The task with this key received an answer.
     Answered(u64),
-    /// A run is over.
+    /// The run ended.
     Ended(Result<Ending, Fault>),
-    /// Something else.
+    /// Any other change.
     Other,
 }
 
-/// One value that was written to a channel.
+/// A value that was written to a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenValue<'a> {
     /// The channel.
     pub channel: &'a str,
-    /// Whether it is all that the channel holds, and not something that is
-    /// merged into it by a rule.
+    /// Whether the value is all that the channel holds, and not one that a reducer merges into
+    /// it.
     pub whole: bool,
-    /// The value, unread; nothing if the channel is set back to what it began with.
+    /// The encoded value; `None` if the channel is reset to its default.
     pub value: Option<&'a [u8]>,
 }
 
 impl<'a> CommitSummary<'a> {
-    /// Looks at a commit.
+    /// Reads the summary of a commit.
     ///
     /// # Errors
-    /// `checkpoint_corrupt` if the bytes are none, `store_version` if a later
-    /// antiphon has written them.
+    /// `checkpoint_corrupt` if the bytes are not a commit, `store_version` if a later antiphon
+    /// has written them.
     pub fn at_commit(bytes: &'a [u8]) -> Result<Self, Fault> {
         let mut from = ByteReader::new(bytes);
         from.expect_array(5)?;
@@ -96,7 +95,7 @@ impl<'a> CommitSummary<'a> {
         Ok(Self { within, spent, events, note: from.note(tag)? })
     }
 
-    /// Looks at a snapshot.
+    /// Reads the summary of a snapshot.
     ///
     /// # Errors
     /// As [`CommitSummary::at_commit`].
@@ -115,7 +114,7 @@ impl<'a> CommitSummary<'a> {
     }
 }
 
-/// A commit that ends a run, whatever its graph.
+/// Encodes a commit that ends a run of any graph.
 ///
 /// # Errors
 /// None that a caller could cause.
@@ -152,7 +151,7 @@ impl<'a> ByteReader<'a> {
         })
     }
 
-    /// A task's key, and its place in the superstep.
+    /// The key of a task, and its slot in the superstep.
     fn task_key(&mut self) -> Result<(u64, u64), Fault> {
         self.expect_array(4)?;
         let (key, slot) = (self.number()?, self.number()?);
@@ -185,8 +184,8 @@ impl<'a> ByteReader<'a> {
         Ok(WrittenValue { channel, whole: tag != 0, value: (tag != 2).then_some(value) })
     }
 
-    /// The nodes that pending work has run next, as
-    /// [`PendingWork::upcoming`](antiphon_core::checkpoint::PendingWork::upcoming) says.
+    /// The nodes that pending work runs next, as
+    /// [`PendingWork::upcoming`](antiphon_core::checkpoint::PendingWork::upcoming) has them.
     fn upcoming(&mut self) -> Result<Vec<&'a str>, Fault> {
         self.expect_array(9)?;
         let (mut ready, deferred) = (self.list(Self::text)?, self.list(Self::text)?);

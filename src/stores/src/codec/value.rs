@@ -1,4 +1,4 @@
-//! How values of a state become bytes.
+//! The encoding of values.
 
 use serde_json::{Map, Number, Value as Json};
 

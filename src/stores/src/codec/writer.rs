@@ -1,4 +1,4 @@
-//! `MessagePack`, written.
+//! A `MessagePack` writer.
 
 use rmp::Marker;
 use rmp::encode as put;

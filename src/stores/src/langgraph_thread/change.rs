@@ -1,4 +1,4 @@
-//! From a checkpoint to what is different from the one before it.
+//! Differences between checkpoints.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::wire::CheckpointDiff;
 use super::{CheckpointRecord, LangGraphThread, NewCheckpoint, ValueChange};
 use crate::codec::corrupt;
 
-/// All bytes of a value that was told by its pieces; that of no name is the head.
+/// All bytes of a value that is stored in pieces; the head has no name.
 pub(super) type FlatValue = (Option<String>, Vec<u8>);
 
-/// How a value is told, if it is not the same, and its bytes if they are known.
+/// The difference of a value, if it has changed, and all its bytes, if they are known.
 type EncodedChange = Option<(VersionDelta, Option<Vec<u8>>)>;
 
 impl LangGraphThread {
@@ -100,7 +100,8 @@ impl ValueVersions {
         let Some(left) = length.checked_sub(head).and_then(|left| left.checked_sub(tail)) else {
             return Err(corrupt("a value that shares more than there is"));
         };
-        // To know what was between takes all bytes, and often nothing was.
+        // Only bytes that were replaced can be found again in the middle; often there are none,
+        // and the old value need not be assembled.
         let old = if left == 0 || middle.is_empty() { Arc::default() } else { self.bytes(before) };
         let base = old.get(head..head + left).unwrap_or_default();
         let between = pieces(&KnownBytes { base, from: head, written }, middle);
@@ -109,7 +110,8 @@ impl ValueVersions {
         Ok(first.into_iter().chain(between).chain(last).collect())
     }
 
-    /// Keeps the bytes of values at hand, for those that come after them.
+    /// Keeps all bytes of these values in memory, because the next checkpoint is compared with
+    /// them.
     pub(super) fn keep_all(
         &mut self,
         flats: Vec<FlatValue>,
@@ -135,9 +137,9 @@ fn told_new(bytes: Vec<u8>, written: &[Arc<[u8]>]) -> (VersionDelta, Option<Vec<
     shorter(pieces(&KnownBytes { base: &[], from: 0, written }, &bytes), bytes)
 }
 
-/// Pieces, unless all bytes take no more room.
+/// Pieces, unless the whole value is smaller.
 fn shorter(pieces: Vec<VersionPiece>, bytes: Vec<u8>) -> (VersionDelta, Option<Vec<u8>>) {
-    /// What a piece takes beside its bytes.
+    /// The size of a piece beside its bytes.
     const PIECE: usize = 6;
     let size = |piece: &VersionPiece| match piece {
         VersionPiece::New(bytes) => PIECE + bytes.len(),

@@ -1,21 +1,21 @@
-//! What a value shares with what is stored already.
+//! Finds the bytes that a value shares with stored ones.
 
 use std::sync::Arc;
 
 use super::values::VersionPiece;
 
-/// Where bytes may be taken from: a part of the version before, and what tasks
-/// have written.
+/// The stored bytes that a value may share: a part of its previous version, and values that
+/// tasks wrote.
 pub(super) struct KnownBytes<'a> {
-    /// A part of the version before.
+    /// The part of the previous version.
     pub(super) base: &'a [u8],
-    /// Where in that version it begins.
+    /// The offset of `base` in the previous version.
     pub(super) from: usize,
     /// Values that tasks have written.
     pub(super) written: &'a [Arc<[u8]>],
 }
 
-/// How many bytes two values begin and end with alike.
+/// The lengths of the common prefix and the common suffix.
 pub(super) fn shared(old: &[u8], new: &[u8]) -> (usize, usize) {
     let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
     let sure = blocks.take_while(|(old, new)| old == new).count() * BLOCK;
@@ -28,10 +28,10 @@ pub(super) fn shared(old: &[u8], new: &[u8]) -> (usize, usize) {
     (head, sure + rest.take_while(|(old, new)| old == new).count())
 }
 
-/// Bytes that are compared at once.
+/// The number of bytes that are compared at once.
 const BLOCK: usize = 64;
 
-/// Tells bytes by what is known of them.
+/// Splits bytes into pieces that are known and new ones.
 pub(super) fn pieces(known: &KnownBytes<'_>, new: &[u8]) -> Vec<VersionPiece> {
     let buffer = SearchBuffer::of(known);
     if new.is_empty() || buffer.bytes.is_empty() {
@@ -61,10 +61,10 @@ fn push_new(found: &mut Vec<VersionPiece>, bytes: Option<&[u8]>) {
     }
 }
 
-/// Everything that is known, in a row.
+/// All known bytes, concatenated.
 struct SearchBuffer {
     bytes: Vec<u8>,
-    /// Where each part ends.
+    /// The end of each part.
     parts: Vec<(usize, BufferPart)>,
 }
 
@@ -74,11 +74,11 @@ enum BufferPart {
     Written(usize),
 }
 
-/// Bytes that two texts have in common.
+/// A common substring.
 struct MatchedBytes {
     from: usize,
     length: usize,
-    /// How many of them lie before the place where it was found.
+    /// How many of its bytes lie before the position where it was found.
     before: usize,
 }
 
@@ -93,7 +93,7 @@ impl SearchBuffer {
         Self { bytes, parts }
     }
 
-    /// The longest run through a place, within its part.
+    /// The longest common substring through a position, within one part.
     fn run(&self, place: usize, new: &[u8], (done, at): (usize, usize)) -> Option<MatchedBytes> {
         let (start, end, _) = self.part(place);
         let ahead = self.bytes.get(place..end)?.iter().zip(new.get(at..)?);
@@ -125,16 +125,16 @@ impl SearchBuffer {
     }
 }
 
-/// Where keys of some bytes are found.
+/// An index of the known bytes by hashes of short keys.
 struct KeyIndex<'a> {
     buffer: &'a [u8],
-    /// Places, counted from 1, by the hash of what stands there.
+    /// Positions, counted from 1, by the hash of the key there.
     table: Vec<u32>,
     key: usize,
 }
 
 impl<'a> KeyIndex<'a> {
-    /// In what is small each byte may begin a run, and runs may be short.
+    /// In small buffers every position is indexed, by a shorter key.
     const SMALL: usize = 4096;
 
     fn of(buffer: &'a [u8]) -> Self {

@@ -1,4 +1,4 @@
-//! From a thread to the entries of its thread, and back.
+//! Reads and writes the entries of a thread.
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::{Entry, EntryBatch, EntryKind, EntryRange, EntryTag};
@@ -11,14 +11,14 @@ use crate::codec::{corrupt, damaged_chain};
 use crate::log::{OpenedEntry, SealedStore};
 use crate::reread::retry_torn_read;
 
-/// All who write to threads hold them under one name: they find out by the last entry
-/// who was first, and whoever was not goes on from there. See [`WriteTurn`] for those
-/// who were late too often.
+/// The owner of all LangGraph threads. Writers of a thread share its lease under this name and
+/// detect conflicts by the last entry: a writer that is late catches up and tries again.
+/// [`WriteTurn`] is for writers that were late too often.
 ///
 /// [`WriteTurn`]: super::WriteTurn
 pub const OWNER: &str = "langgraph";
 
-/// What was known of a thread when its newer entries were asked for.
+/// What was loaded of a thread when its newer entries were requested.
 #[derive(Clone, Debug)]
 pub struct KnownEntries {
     last: u64,
@@ -26,14 +26,14 @@ pub struct KnownEntries {
 }
 
 impl KnownEntries {
-    /// The last entry that is known, and all after it.
+    /// The range of the last loaded entry and all later ones.
     pub const fn span(&self) -> EntryRange {
         EntryRange { from: self.last, to: u64::MAX }
     }
 }
 
 impl LangGraphThread {
-    /// Reads a thread.
+    /// Loads a thread.
     ///
     /// # Errors
     /// Those of the store, and `checkpoint_corrupt` if entries are damaged or missing.
@@ -49,10 +49,11 @@ impl LangGraphThread {
         .await
     }
 
-    /// A checkpoint that was made before the last snapshot, and those around it.
+    /// Loads a checkpoint from before the last snapshot, and those around it.
     ///
     /// # Errors
-    /// As [`LangGraphThread::load`]; others may remove it, and what replaces it is somewhere else.
+    /// As [`LangGraphThread::load`]; also `checkpoint_corrupt` if others have removed or
+    /// rewritten it.
     pub async fn past(
         sealed_store: &SealedStore,
         thread: &str,
@@ -62,7 +63,7 @@ impl LangGraphThread {
         Self::replayed(thread, &way)
     }
 
-    /// What was written at a checkpoint, in the order of tasks.
+    /// Loads the writes at a checkpoint, in the order of tasks.
     ///
     /// # Errors
     /// As [`LangGraphThread::load`].
@@ -97,17 +98,17 @@ impl LangGraphThread {
         Ok(langgraph_thread)
     }
 
-    /// What is known of the thread now.
+    /// What is loaded of the thread now.
     pub fn seen(&self) -> KnownEntries {
         KnownEntries { last: self.tip, tag: self.tag.clone() }
     }
 
-    /// Adds what others have written since; says whether this is still the thread
-    /// that was `seen`, and not another one of its name, or one that was pruned, or
-    /// one whose next entries are others than those that are on their way from here.
+    /// Applies the entries that others have written since `seen`. Returns false if the thread
+    /// must be loaded anew: it was deleted, recreated or pruned, or its next entries conflict
+    /// with those that this process is writing.
     ///
     /// # Errors
-    /// Those of reading entries.
+    /// Those of opening and decoding entries.
     pub fn catch_up(
         &mut self,
         sealed_store: &SealedStore,
@@ -171,8 +172,8 @@ impl LangGraphThread {
         self.weight += body.len() + Self::ENTRY;
     }
 
-    /// What is new, to be stored together by whoever holds the thread as `owner`;
-    /// nothing if nothing is.
+    /// Takes the new entries as one batch for `owner`, who holds the lease; `None` if there are
+    /// none.
     ///
     /// # Errors
     /// Those of sealing.
@@ -203,14 +204,14 @@ impl LangGraphThread {
 }
 
 impl FullCheckpoint {
-    /// The same with what was written there, where that is known better.
+    /// The same with other writes, as when they were loaded separately.
     #[must_use]
     pub fn with_writes(self, writes: Vec<TaskWrite>) -> Self {
         Self { writes, ..self }
     }
 }
 
-/// The tag of an entry that was read just now, if it is still there.
+/// The tag of an entry that was just read, if it is still the same entry.
 pub(super) async fn tag_of(
     sealed_store: &SealedStore,
     thread: &str,

@@ -1,4 +1,4 @@
-//! Writing a thread anew: without some of its checkpoints, or in another thread.
+//! Rewrites a thread: without some of its checkpoints, or into another thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::{CheckpointRecord, LangGraphThread, NewCheckpoint, ValueChange};
 use crate::log::{OpenedEntry, SealedStore};
 use crate::reread::retry_torn_read;
 
-/// Some checkpoints, by namespace and id.
+/// The keys of checkpoints: namespaces and ids.
 pub type CheckpointKeys = BTreeSet<(String, String)>;
 
-/// Removes some checkpoints from a thread; others stay, also those that were added
-/// since somebody chose. What is told of them begins with the entry that is returned:
-/// once it is stored, nothing before it is needed. None if there is nothing to remove.
+/// Removes checkpoints from a thread; others stay, including those that were added after `gone`
+/// was chosen. Returns the sequence number of the first rewritten entry: once that is stored, no
+/// earlier entry is needed. `None` if there is nothing to remove.
 ///
 /// # Errors
 /// Those of reading the thread.
@@ -49,7 +49,7 @@ pub async fn remove_checkpoints(
     Ok(Some(first))
 }
 
-/// Adds all checkpoints of a thread to a thread.
+/// Adds all checkpoints of `thread` to the thread `into`.
 ///
 /// # Errors
 /// Those of reading the thread.
@@ -64,8 +64,8 @@ pub async fn copied(
     Ok(copy.target)
 }
 
-/// The entries of a thread in parts that begin with a snapshot, oldest first, back
-/// to the one that has the entry `oldest`.
+/// The entries of a thread in parts that begin with a snapshot, oldest part first, back to the
+/// part that contains the entry `oldest`.
 async fn parts(
     sealed_store: &SealedStore,
     thread: &str,
@@ -80,7 +80,8 @@ async fn parts(
             parts.push(sealed_store.way_to(thread, Some(before)).await?);
         }
         if let Some(last) = parts.first().and_then(|way| way.last()) {
-            // It was one thread all the time, and not another one of its name since.
+            // The parts were read one after the other; this proves that the thread was not
+            // recreated in between.
             tag_of(sealed_store, thread, last).await?;
         }
         parts.reverse();
@@ -89,7 +90,7 @@ async fn parts(
     .await
 }
 
-/// The entry before a part, if what is wanted goes back further.
+/// The sequence number of the entry before a part, if older parts are needed.
 fn before(way: &[OpenedEntry], oldest: u64) -> Option<u64> {
     let first = way.first().filter(|first| first.seq > oldest)?;
     Some(first.parent).filter(|parent| *parent > 0)
@@ -97,9 +98,9 @@ fn before(way: &[OpenedEntry], oldest: u64) -> Option<u64> {
 
 struct CheckpointCopy<'a> {
     target: LangGraphThread,
-    /// What is copied; everything if none are named.
+    /// The checkpoints to copy; `None` copies all.
     keys: Option<&'a CheckpointKeys>,
-    /// The stamps of values in the source, and what they have become.
+    /// The stamps of values in the source, and of their copies.
     known: BTreeMap<u64, u64>,
 }
 
@@ -126,7 +127,7 @@ impl CheckpointCopy<'_> {
         Ok(())
     }
 
-    /// Most of what a snapshot holds was met before it.
+    /// Adds the checkpoints of a snapshot; most of them were met in the part before it.
     fn add_snapshot(&mut self, source: &LangGraphThread) -> Result<(), Fault> {
         for (space, held) in &source.spaces {
             for (id, shot) in &held.shots {
@@ -144,7 +145,7 @@ impl CheckpointCopy<'_> {
         Ok(())
     }
 
-    /// Two shots of the same checkpoint hold the same.
+    /// Two records of the same checkpoint have the same values: maps their stamps.
     fn meet(&mut self, source: &LangGraphThread, shot: &CheckpointRecord, met: &CheckpointRecord) {
         for (name, version) in &shot.values {
             if let Some(met) = met.values.get(name) {
@@ -154,7 +155,8 @@ impl CheckpointCopy<'_> {
         }
     }
 
-    /// What was written at a checkpoint that has not come yet is wanted too.
+    /// Whether the writes at a checkpoint are copied; those at a checkpoint that is not yet
+    /// stored are.
     fn wants(&self, source: &LangGraphThread, space: &str, id: &str) -> bool {
         let is_early = source.mark(space, id).is_none();
         is_early || self.keys.is_none_or(|keys| keys.contains(&(space.to_owned(), id.to_owned())))
@@ -196,8 +198,7 @@ impl CheckpointCopy<'_> {
         Ok(())
     }
 
-    /// A value as it is told in the source, if what it is told from is what comes
-    /// before it here.
+    /// A value as a splice, as in the source, if its origin is also the previous value here.
     fn change(
         &self,
         source: &LangGraphThread,
@@ -218,7 +219,7 @@ impl CheckpointCopy<'_> {
     }
 }
 
-/// Pieces as a splice, if they are one.
+/// Converts pieces to a splice, if they have its form.
 fn spliced(pieces: &[VersionPiece], length: usize) -> Option<ValueChange> {
     let head = match pieces.first() {
         Some(VersionPiece::Base { from: 0, length }) => Some(*length),

@@ -1,4 +1,4 @@
-//! Everything that is needed to go on, in one entry.
+//! Snapshots: everything that is needed to load a thread, in one entry.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::values::{ValueVersions, VersionDelta};
 use super::wire::{CheckpointLocation, StoredCheckpoint, TaskWrites, ThreadSnapshot};
 use super::{CheckpointMark, CheckpointRecord, LangGraphThread, NamespaceCheckpoints, merge};
 
-/// A value by namespace, checkpoint and name, and its stamp.
+/// Namespace, checkpoint, name (`None` for the head) and stamp of a value.
 type StampedValue = (String, String, Option<String>, u64);
 
 impl LangGraphThread {
-    /// Makes a snapshot if what has to be read weighs much more than what it would
-    /// hold. To be called before a checkpoint is put.
+    /// Writes a snapshot if the entries since the last one weigh much more than a new one would.
+    /// To be called before [`LangGraphThread::put`].
     ///
     /// # Errors
     /// None are known.
@@ -40,7 +40,7 @@ impl LangGraphThread {
         Ok(())
     }
 
-    /// Begins anew with an empty snapshot, so that nothing before it is needed.
+    /// Writes an empty snapshot, so that no earlier entry is needed.
     pub(super) fn clear(&mut self) -> Result<(), Fault> {
         self.draft(EntryKind::Snapshot, 0, ThreadSnapshot::default().encode());
         self.restore(ThreadSnapshot::default(), self.tip)
@@ -88,7 +88,7 @@ impl LangGraphThread {
         }
     }
 
-    /// Goes on from a snapshot: what it holds is read from it from now on.
+    /// Replaces what is loaded by the contents of a snapshot.
     pub(super) fn restore(&mut self, whole: ThreadSnapshot, seq: u64) -> Result<(), Fault> {
         let mut values = ValueVersions::default();
         values.stamp_after(&self.values);

@@ -1,8 +1,8 @@
-//! A writer's turn at a thread that others write to as well.
+//! Turns of writers that share a thread.
 //!
-//! Writers do not wait for each other: each adds to what it knows of the thread, and
-//! whoever was late reads what was added and tries again. One that needs long for
-//! that could be late for ever. After some tries it takes the thread for itself.
+//! Writers do not wait for each other: each appends to the thread as it knows it, and a writer
+//! that is late reads the new entries and tries again. A slow writer could be late for ever, so
+//! after some attempts it takes the lease for itself.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
@@ -14,46 +14,46 @@ use crate::checkpoint_writer::free;
 use crate::log::SealedStore;
 use crate::owner;
 
-/// One writer's tries to write something to a thread.
+/// The attempts of one writer to append something.
 pub struct WriteTurn {
     sealed_store: SealedStore,
     thread: String,
-    /// How often somebody else was first.
+    /// The number of attempts that were late.
     late: u32,
-    /// The name under which this writer has the thread for itself.
+    /// The owner name under which this writer holds the lease exclusively.
     alone: Option<String>,
     until: Instant,
 }
 
 impl WriteTurn {
-    /// For so long a thread is held in the name of all writers.
+    /// The term of the shared lease.
     pub const TERM: Duration = Duration::from_secs(10);
-    /// For so long it stays with a writer who had it alone and is gone, where nobody
-    /// can tell that it is.
+    /// The term of an exclusive lease. If its writer crashes on another machine, others wait for
+    /// this long.
     const ALONE: Duration = Duration::from_secs(5);
-    /// So often somebody else may be first.
+    /// The number of late attempts before a writer takes the lease for itself.
     const LATE: u32 = 4;
-    /// How long to wait for whoever has the thread alone.
+    /// The pause between attempts while another writer holds the lease exclusively.
     const PAUSE: Duration = Duration::from_millis(20);
-    /// For so long a thread may be held by somebody else until that is an error.
+    /// How long another owner may hold the thread before that is an error.
     const PATIENCE: Duration = Duration::from_secs(30);
 
-    /// A writer's first try.
+    /// The first attempt of a writer.
     pub fn new(sealed_store: &SealedStore, thread: &str) -> Self {
         let until = Instant::now() + Self::PATIENCE;
         let (sealed_store, thread) = (sealed_store.clone(), thread.to_owned());
         Self { sealed_store, thread, late: 0, alone: None, until }
     }
 
-    /// The name under which this writer has the thread for itself, if it has.
+    /// The owner name under which this writer holds the lease exclusively, if it does.
     pub fn alone(&self) -> Option<&str> {
         self.alone.as_deref()
     }
 
-    /// Goes on after a try that failed: says how long to wait before the next one.
+    /// Handles a failed attempt: returns how long to wait before the next one.
     ///
     /// # Errors
-    /// `fault`, unless it says that others have the thread, and not for too long.
+    /// `fault`, unless it is a conflict with other writers and the deadline is not over.
     pub async fn failed(&mut self, fault: Fault) -> Result<Duration, Fault> {
         match &*fault.code {
             "thread_conflict" => self.late += 1,
@@ -66,13 +66,13 @@ impl WriteTurn {
         if fault.code == "thread_busy" {
             return self.freed(fault).await;
         }
-        // Whoever had it alone and was late all the same has lost it.
+        // An exclusive holder that is late all the same has lost its lease.
         self.leave();
         if self.late < Self::LATE { Ok(Duration::ZERO) } else { self.take().await }
     }
 
-    /// Takes the thread away from all who write together; if somebody else has it alone,
-    /// says how long to wait before the next try.
+    /// Takes the lease for this writer alone. If another writer holds it exclusively, returns
+    /// how long to wait before the next attempt.
     ///
     /// # Errors
     /// Those of the store.
@@ -82,7 +82,8 @@ impl WriteTurn {
         let store = self.sealed_store.store();
         let released = store.release(&self.thread, OWNER);
         let claimed = store.claim(&self.thread, &own, Self::ALONE);
-        // It may be ours from now on, also if nobody waits any more.
+        // Set before the claim is awaited: if this future is dropped, the claim may still
+        // succeed and must be released.
         self.alone = Some(own);
         let taken = match released.await {
             Ok(()) => claimed.await,
@@ -93,7 +94,7 @@ impl WriteTurn {
         if fault.code == "thread_busy" { self.freed(fault).await } else { Err(fault) }
     }
 
-    /// Frees a thread whose holder is gone; anybody else is waited for.
+    /// Releases the lease of a writer that is gone; waits for any other.
     async fn freed(&self, fault: Fault) -> Result<Duration, Fault> {
         match free(&self.sealed_store, &self.thread, fault).await {
             Ok(()) => Ok(Duration::ZERO),
@@ -102,10 +103,10 @@ impl WriteTurn {
         }
     }
 
-    /// Gives it back to them.
+    /// Returns the lease to all writers.
     pub fn leave(&mut self) {
         if let Some(own) = self.alone.take() {
-            // Queued at once.
+            // `release` queues at once.
             drop(self.sealed_store.release(&self.thread, &own));
         }
     }

@@ -1,4 +1,4 @@
-//! Versions of values, each told by what it shares with an earlier one.
+//! Versions of values, each stored as pieces that it shares with others.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use antiphon_core::Fault;
 
 use crate::codec::corrupt;
 
-/// A version; valid as long as its [`ValueVersions`].
+/// The index of a version in its [`ValueVersions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ValueVersion(usize);
 
-/// What a version is made of, in turn.
+/// A piece of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VersionPiece {
-    /// So many bytes of the version before it, from one of them on.
+    /// Bytes of the previous version.
     Base { from: usize, length: usize },
-    /// Bytes of a value that a task wrote, which is the nth of its channel.
+    /// Bytes of the nth value that tasks wrote to the channel.
     Written { nth: usize, from: usize, length: usize },
-    /// Other bytes.
+    /// New bytes.
     New(Vec<u8>),
 }
 
-/// How a version is told.
+/// The stored form of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum VersionDelta {
-    /// By all its bytes.
+    /// All its bytes.
     Whole(Vec<u8>),
-    /// By its pieces.
+    /// Its pieces, in order.
     Pieces(Vec<VersionPiece>),
 }
 
@@ -39,11 +39,11 @@ pub(super) struct ValueVersions {
 
 #[derive(Debug)]
 struct VersionNode {
-    /// Never given to another version, also not when versions are numbered anew.
+    /// Unique for ever in this thread, also when versions are renumbered.
     stamp: u64,
     length: usize,
     body: VersionBody,
-    /// All its bytes, while it is likely that the next version shares some.
+    /// All bytes, while the next version is likely to be compared with them.
     flat: Option<Arc<[u8]>>,
 }
 
@@ -53,7 +53,7 @@ enum VersionBody {
     Derived { base: Option<ValueVersion>, parts: Vec<PlacedPiece> },
 }
 
-/// A piece, and where in the version it begins.
+/// A piece and its offset in the version.
 #[derive(Debug)]
 struct PlacedPiece {
     at: usize,
@@ -66,7 +66,7 @@ enum PieceSource {
     Bytes(Arc<[u8]>, usize),
 }
 
-/// A range of bytes that is still to be found, and where it goes.
+/// A range of bytes that is still to be resolved, and its target offset.
 struct ByteRange {
     to: usize,
     from: usize,
@@ -74,13 +74,13 @@ struct ByteRange {
 }
 
 impl ValueVersions {
-    /// No version is larger, whatever its pieces say.
+    /// The greatest length of a version: pieces can claim more than there is memory.
     const MOST: usize = 1 << 31;
 
     /// Adds a version.
     ///
     /// # Errors
-    /// `checkpoint_corrupt` if its pieces are not those of `base` and `written`.
+    /// `checkpoint_corrupt` if a piece is not within `base` or `written`.
     pub(super) fn add(
         &mut self,
         delta: VersionDelta,
@@ -129,17 +129,17 @@ impl ValueVersions {
         Ok((at, VersionBody::Derived { base, parts }))
     }
 
-    /// How many bytes a version has.
+    /// The length of a version in bytes.
     pub(super) fn length(&self, version: ValueVersion) -> usize {
         self.node(version).map_or(0, |node| node.length)
     }
 
-    /// What tells a version from all others.
+    /// The stamp of a version: unique in its thread.
     pub(super) fn stamp(&self, version: ValueVersion) -> u64 {
         self.node(version).map_or(0, |node| node.stamp)
     }
 
-    /// Says that a version is one that was known before versions were numbered anew.
+    /// Gives a renumbered version the stamp that it had before.
     pub(super) fn restamp(&mut self, version: ValueVersion, stamp: u64) {
         if let Some(node) = self.nodes.get_mut(version.0) {
             node.stamp = stamp;
@@ -147,12 +147,12 @@ impl ValueVersions {
         }
     }
 
-    /// No version of these has a stamp that `other` has given.
+    /// Makes all future stamps greater than those of `other`.
     pub(super) fn stamp_after(&mut self, other: &Self) {
         self.stamps = self.stamps.max(other.stamps);
     }
 
-    /// Keeps the bytes of a version at hand, and no longer those of the one before it.
+    /// Keeps all bytes of a version in memory, and drops those of the previous one.
     pub(super) fn keep(
         &mut self,
         version: ValueVersion,
@@ -169,7 +169,7 @@ impl ValueVersions {
         }
     }
 
-    /// The version that another one is told from, and by which pieces.
+    /// The version that another one was derived from, and its pieces.
     pub(super) fn origin(
         &self,
         version: ValueVersion,
@@ -197,7 +197,8 @@ impl ValueVersions {
         }
     }
 
-    /// Goes from version to version, with all ranges that are still to be found.
+    /// Assembles a version: resolves its ranges in one version after the other, back to one that
+    /// has all its bytes.
     fn gathered<'a>(&'a self, mut node: &'a VersionNode) -> Vec<u8> {
         let mut out = vec![0; node.length];
         let mut wanted = vec![ByteRange { to: 0, from: 0, length: node.length }];
@@ -236,7 +237,7 @@ impl VersionNode {
 }
 
 impl ByteRange {
-    /// Copies what the parts have, and leaves what the version before them has to it.
+    /// Copies what these parts have, and collects the ranges that the previous version has.
     fn resolve(
         &self,
         (parts, end): (&[PlacedPiece], usize),
@@ -271,7 +272,7 @@ impl ByteRange {
     }
 }
 
-/// Ranges that follow one another are one.
+/// Joins adjacent ranges, which keeps their number small in long chains of versions.
 trait JoinRanges {
     fn push_joined(&mut self, range: ByteRange);
 }

@@ -1,4 +1,4 @@
-//! The entries of a thread as bytes.
+//! The encoding of entries.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use crate::codec::{ByteReader, ByteWriter, corrupt, version};
 /// The first byte of every entry.
 const VERSION: u64 = 1;
 
-/// A checkpoint, by what is different from another one.
+/// A checkpoint as a difference from another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CheckpointDiff {
     pub(super) space: String,
     pub(super) id: String,
     pub(super) parent: Option<String>,
     pub(super) run: Option<String>,
-    /// The checkpoint that deltas are told from.
+    /// The checkpoint that it is a difference from.
     pub(super) base: Option<String>,
     pub(super) head: VersionDelta,
     pub(super) changed: Vec<(String, VersionDelta)>,
-    /// Values of the base that this one has not.
+    /// The names of values that the base has and this checkpoint does not.
     pub(super) gone: Vec<String>,
 }
 
-/// What tasks wrote at a checkpoint.
+/// The writes of tasks at a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TaskWrites {
     pub(super) space: String,
@@ -35,7 +35,7 @@ pub(super) struct TaskWrites {
     pub(super) writes: Vec<TaskWrite>,
 }
 
-/// Everything that is needed to go on.
+/// Everything that is needed to load a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadSnapshot {
     pub(super) marks: Vec<CheckpointLocation>,
@@ -43,7 +43,7 @@ pub(super) struct ThreadSnapshot {
     pub(super) wrote: Vec<TaskWrites>,
 }
 
-/// Where a checkpoint is.
+/// The location of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CheckpointLocation {
     pub(super) space: String,
@@ -116,7 +116,7 @@ impl TaskWrites {
         out.array(self.writes.len());
         let mut before: Option<&TaskWrite> = None;
         for write in &self.writes {
-            // What a task wrote comes together.
+            // The writes of a task are adjacent, so that its id is stored once.
             let is_same = |last: &TaskWrite| last.task == write.task && last.path == write.path;
             let is_told = before.is_some_and(is_same);
             out.flag(is_told);
@@ -219,8 +219,8 @@ fn opened(bytes: &[u8]) -> Result<ByteReader<'_>, Fault> {
     }
 }
 
-/// Bytes are a delta that is whole; a list is its pieces, each of them new bytes, or a
-/// place and a length, after the number of a write if it is from one.
+/// A whole value is bytes. Pieces are a list: new bytes; offset and length; or a list of index,
+/// offset and length of a write.
 fn write_delta(out: &mut ByteWriter, delta: &VersionDelta) {
     let pieces = match delta {
         VersionDelta::Whole(bytes) => return out.bytes(bytes),
@@ -286,7 +286,7 @@ fn read_id(from: &mut ByteReader<'_>) -> Result<String, Fault> {
     }
 }
 
-/// The places of hyphens in the text of a UUID.
+/// The positions of hyphens in the text of a UUID.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 fn packed(id: &str) -> Option<[u8; 16]> {

@@ -1,5 +1,5 @@
-//! Where a database is, and how it is spoken to. What cannot be read is never
-//! quoted: it may be part of a password.
+//! The address and TLS mode of a database. A URL that cannot be parsed is never quoted: any part
+//! of it may be a password.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio_postgres::config::{Host, SslMode};
 use super::{PostgresSettings, fault};
 use crate::postgres::tls::{Check, TlsClient};
 
-/// A URL that was read, and the settings that go with it.
+/// A parsed URL and its settings.
 pub(super) struct Address {
     config: Config,
     tls: TlsClient,
@@ -20,7 +20,7 @@ pub(super) struct Address {
     place: String,
 }
 
-/// What the options of a URL say of TLS.
+/// The TLS options of a URL.
 #[derive(Default)]
 struct TlsMode {
     mode: Option<(SslMode, Check)>,
@@ -28,11 +28,11 @@ struct TlsMode {
 }
 
 impl TlsMode {
-    /// The issuers of the operating system, as libpq names them.
+    /// libpq's name for the operating system's root certificates.
     const SYSTEM: &str = "system";
     const PREFER: (SslMode, Check) = (SslMode::Prefer, Check::Nothing);
 
-    /// What is checked, and against which file of issuers.
+    /// What to check, and against which file of root certificates.
     fn resolved(&self) -> Result<(SslMode, Check, Option<&str>), Fault> {
         let root = self.root.as_deref();
         let is_system = root == Some(Self::SYSTEM);
@@ -42,13 +42,14 @@ impl TlsMode {
             (SslMode::Disable, ..) => Ok((mode, check, None)),
             (_, Check::IssuerAndName, _) if is_system => Ok((mode, check, None)),
             (..) if is_system => {
-                // Anybody may have a certificate from one of the system's issuers.
+                // As in libpq: anyone can get a certificate from a public authority, so the name
+                // must be checked too.
                 Err(fault::setting("`sslrootcert=system` needs `sslmode=verify-full`"))
             }
             (_, Check::Issuer, None) => {
                 Err(fault::setting("`sslmode=verify-ca` needs `sslrootcert`"))
             }
-            // Whoever names issuers wants them to be looked at: as libpq has it.
+            // As in libpq: whoever names root certificates wants the issuer checked.
             (_, Check::Nothing, Some(_)) => Ok((mode, Check::Issuer, root)),
             _ => Ok((mode, check, root)),
         }
@@ -71,7 +72,7 @@ impl Address {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(settings.timeout.min(Duration::from_secs(10)));
         }
-        // A connection that is cut off without a word is found out by then.
+        // Detects a connection that was cut without notice.
         config.keepalives_idle(Duration::from_secs(30));
         Ok(Self {
             tls: TlsClient::new(check, root)?,
@@ -98,7 +99,7 @@ impl Address {
         self.timeout
     }
 
-    /// Hosts, ports and database.
+    /// Hosts, ports and database, for messages.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
@@ -124,7 +125,7 @@ fn check(settings: &PostgresSettings) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Takes what is ours to decide, TLS, out of the options of a URL.
+/// Separates the TLS options, which tokio-postgres does not know, from a URL.
 fn split(url: &str) -> Result<(String, TlsMode), Fault> {
     let (scheme, rest) = url.split_once("://").ok_or_else(unread)?;
     if !matches!(scheme, "postgres" | "postgresql") {
@@ -134,7 +135,7 @@ fn split(url: &str) -> Result<(String, TlsMode), Fault> {
         rest.split_once('@').map_or((None, rest), |(login, rest)| (Some(login), rest));
     let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
     if place.contains('@') {
-        // Else a piece of the password would be taken for the host.
+        // Otherwise a part of the password would be taken for the host.
         return Err(fault::setting("an @ in a user or password is written %40"));
     }
     let mut secrecy = TlsMode::default();

@@ -1,4 +1,4 @@
-//! What can go wrong with a database.
+//! Failures of a database.
 
 use std::error::Error as _;
 use std::io;
@@ -8,18 +8,18 @@ use antiphon_core::{Category, Fault};
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, SqlState};
 
-/// What is done, or why not.
+/// The result of a request, with failures by how to continue.
 pub(super) type PostgresResult<T> = Result<T, PostgresFault>;
 
-/// A failure, by what can be done about it at once.
+/// A failure, by how to continue after it.
 pub(super) enum PostgresFault {
-    /// The connection was cut, for this reason, and nobody knows whether it happened.
+    /// The connection was lost, for this reason; whether the statement took effect is unknown.
     Lost(String),
-    /// Nobody answers, for this reason.
+    /// No server answers, for this reason.
     Absent(String),
-    /// The database has undone it in favour of another one.
+    /// The database rolled it back in favour of another transaction.
     Undone(Fault),
-    /// It did not happen, and would not if it were tried again.
+    /// It did not take effect, and would not if it were repeated.
     Failed(Fault),
 }
 
@@ -31,7 +31,7 @@ impl PostgresFault {
         }
     }
 
-    /// What is told once so many attempts were in vain.
+    /// The fault to report after this many attempts.
     pub(super) fn after(self, attempts: u32, spent: Duration) -> Fault {
         let fault = match self {
             Self::Lost(cause) | Self::Absent(cause) => {
@@ -50,8 +50,8 @@ impl From<Fault> for PostgresFault {
     }
 }
 
-/// A failure of a statement, or of opening a connection. Its text is the
-/// server's own or the system's; neither ever holds a password.
+/// Classifies the failure of a statement or of a login. The text is the server's or the
+/// operating system's; neither contains a password.
 pub(super) fn of(error: &Error) -> PostgresFault {
     if let Some(told) = error.as_db_error() {
         return told_by(told);
@@ -77,7 +77,7 @@ pub(super) fn of(error: &Error) -> PostgresFault {
     PostgresFault::Failed(unusable(&error.to_string(), &problem))
 }
 
-/// The fault of what keeps a connection from being made, by the driver's own words.
+/// The fault of a connection that cannot be made, in the driver's words.
 fn unusable(kind: &str, problem: &str) -> Fault {
     if kind == "invalid configuration" && problem == "password missing" {
         let message = "the database asks for a password, and the URL of the store has none";
@@ -94,7 +94,7 @@ fn unusable(kind: &str, problem: &str) -> Fault {
         .hint("check what the URL says of TLS: `sslmode`")
 }
 
-/// The fault of a server whose TLS is not accepted.
+/// The fault of a server whose certificate is not accepted.
 fn untrusted(error: &rustls::Error) -> Fault {
     let message = format!("the database's certificate or TLS is not accepted: {error}");
     Fault::new(Category::Auth, "store_certificate_invalid", message).hint(
@@ -154,7 +154,7 @@ fn refused(code: &SqlState, problem: &str, state: impl Fn(&'static str, &str) ->
     }
 }
 
-/// The fault of a database that is not there.
+/// The fault of a database that does not answer.
 fn unavailable(problem: &str) -> Fault {
     unreached("", problem)
 }

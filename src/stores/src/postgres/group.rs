@@ -1,4 +1,4 @@
-//! Batches that are added together.
+//! Batches that are appended in one statement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use super::link::Connection;
 use super::statements as sql;
 use super::work::{RetriableWork, WorkReply};
 
-/// What is appended to several threads, at most one run of batches to each. In
-/// the order of their names, so that two groups never wait for each other.
+/// Batches for several threads, at most one chain for each. They are ordered by thread name, so
+/// that two groups never deadlock.
 #[derive(Default)]
 pub(super) struct BatchGroup {
     chains: BTreeMap<Arc<str>, BatchChain>,
     batches: usize,
     bytes: usize,
-    /// One of them fails all of them: they are added one by one.
+    /// Whether the group failed as a whole: its batches are then appended one by one.
     apart: bool,
 }
 
-/// Batches that follow each other in one thread, as one.
+/// Consecutive batches of one thread, as one.
 struct BatchChain {
     batch: EntryBatch,
     replies: Vec<WorkReply<()>>,
@@ -37,7 +37,7 @@ impl BatchGroup {
         self.batches >= Self::BATCHES || self.bytes >= Self::BYTES
     }
 
-    /// Takes a batch in, or gives it back if it does not follow what is there.
+    /// Adds a batch, or returns it if it does not continue the chain of its thread.
     pub(super) fn add(
         &mut self,
         batch: EntryBatch,
@@ -124,7 +124,7 @@ impl RetriableWork for BatchGroup {
 impl BatchChain {
     fn reply(self, answer: &Result<(), Fault>) {
         for reply in self.replies {
-            // Whoever asked may have gone.
+            // The caller may be gone.
             let _ = reply.send(answer.clone());
         }
     }

@@ -14,27 +14,27 @@ use super::address::Address;
 use super::fault::{self, PostgresFault, PostgresResult};
 use super::schema;
 
-/// What stands for the store's own schema in a statement.
+/// The placeholder of the schema in statements.
 const SCHEMA: &str = "@";
 
-/// A value to be bound, and its type.
+/// A value to bind, and its type.
 pub(super) type BoundValue<'a> = (&'a (dyn ToSql + Sync), Type);
 
 pub(super) struct Connection {
     client: Client,
     carrier: ConnectionTask,
-    /// The server's process holds an advisory lock of this number, by which it is
-    /// found once the connection is lost.
+    /// The number of an advisory lock that the server process holds; it identifies the process
+    /// after the connection is lost.
     key: i64,
     schema: String,
-    /// A server that is silent for longer is given up.
+    /// How long to wait for a server that is silent.
     patience: Duration,
     used: Cell<Instant>,
-    /// What the server has planned already.
+    /// The statements that are prepared on this connection.
     plans: RefCell<BTreeMap<&'static str, Statement>>,
 }
 
-/// Carries what the client says. What was not sent when the link is dropped never is.
+/// Drives the connection. What is not yet sent when it is dropped is never sent.
 struct ConnectionTask(JoinHandle<()>);
 
 impl Drop for ConnectionTask {
@@ -44,13 +44,12 @@ impl Drop for ConnectionTask {
 }
 
 impl Connection {
-    /// A connection that was not used for so long may be dead without saying so.
+    /// A connection that was idle for longer may be dead, and is tested before use.
     const FRESH: Duration = Duration::from_secs(30);
-    /// What a statement's answer may need on its way, beyond its own time.
+    /// What an answer may take in addition to the statement's time limit.
     const WAY: Duration = Duration::from_secs(5);
 
-    /// Connects, and sees to it that the tables are there, if there is so much
-    /// time left.
+    /// Connects and prepares the tables, within the time that is left.
     pub(super) async fn open(address: &Address, left: Duration) -> PostgresResult<Self> {
         let patience = left + Self::WAY;
         let silent = |_| PostgresFault::Lost(format!("no answer within {patience:.1?}"));
@@ -62,7 +61,7 @@ impl Connection {
         let connecting = address.config().connect(address.tls());
         let (client, connection) = within(patience, connecting).await?;
         let carrier = tokio::spawn(async move {
-            // How it ended, the statements under way hear by themselves.
+            // The pending statements report how the connection ended.
             let _ = connection.await;
         });
         let schema = format!("\"{}\"", address.schema());
@@ -71,7 +70,7 @@ impl Connection {
         let key = RandomState::new().hash_one(address.schema()).cast_signed();
         let carrier = ConnectionTask(carrier);
         let link = Self { client, carrier, key, schema, patience, used, plans };
-        // The standard's own meaning, whatever the role's defaults are.
+        // Standard behaviour, whatever the defaults of the role are.
         let settings = format!(
             "SET search_path = pg_catalog; SET statement_timeout = {}; \
              SET default_transaction_isolation = 'read committed'; \
@@ -83,7 +82,7 @@ impl Connection {
         Ok(link)
     }
 
-    /// Whether it can still be used, as far as can be told.
+    /// Whether the connection can still be used, as far as is known.
     pub(super) async fn is_well(&self) -> bool {
         if self.client.is_closed() {
             return false;
@@ -94,7 +93,7 @@ impl Connection {
         within(Self::WAY, self.client.check_connection()).await.is_ok()
     }
 
-    /// Asks for rows. `@` stands for the schema.
+    /// Runs a query. `@` stands for the schema.
     pub(super) async fn rows(
         &self,
         statement: &'static str,
@@ -105,7 +104,7 @@ impl Connection {
         within(self.patience, self.client.query(&plan, &values)).await
     }
 
-    /// As [`Self::rows`], planned for these values: where it matters how many there are.
+    /// As [`Self::rows`], planned for these very values: the plan depends on how many there are.
     pub(super) async fn rows_of(
         &self,
         statement: &str,
@@ -116,7 +115,7 @@ impl Connection {
         within(self.patience, self.client.query_typed(&statement, values)).await
     }
 
-    /// Asks for a row, if there is one.
+    /// Runs a query for at most one row.
     pub(super) async fn row(
         &self,
         statement: &'static str,
@@ -125,7 +124,7 @@ impl Connection {
         Ok(self.rows(statement, values).await?.into_iter().next())
     }
 
-    /// Changes rows, and says how many.
+    /// Runs a statement; returns the number of changed rows.
     pub(super) async fn change(
         &self,
         statement: &'static str,
@@ -153,15 +152,15 @@ impl Connection {
         Ok(plan)
     }
 
-    /// Says statements without values, one after the other.
+    /// Runs statements without values, one after the other.
     pub(super) async fn say(&self, statements: &str) -> PostgresResult<()> {
         self.used.set(Instant::now());
         let statements = statements.replace(SCHEMA, &self.schema);
         within(self.patience, self.client.batch_execute(&statements)).await
     }
 
-    /// Does it whole or not at all. What it gives back is known before it is
-    /// durable.
+    /// Runs `work` in a transaction. Its result is known before the commit, and returned only
+    /// after it.
     pub(super) async fn in_transaction<T>(
         &self,
         work: impl AsyncFnOnce() -> PostgresResult<T>,
@@ -177,29 +176,29 @@ impl Connection {
         }
     }
 
-    /// What the server's process is found by, once the connection is lost.
+    /// The number that identifies the server process after the connection is lost.
     pub(super) const fn key(&self) -> i64 {
         self.key
     }
 
-    /// Ends what a connection that was lost may have left behind: a statement that
-    /// the server has not begun yet would take effect after those that repeat it.
+    /// Terminates the server process of a lost connection. A statement that it has not begun
+    /// would otherwise take effect after its own repetition.
     pub(super) async fn end_process(&self, key: i64) -> PostgresResult<()> {
         let end = "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks
             WHERE locktype = 'advisory' AND objsubid = 1 AND pid <> pg_backend_pid()
                 AND (classid::bigint << 32) + objid::bigint = $1";
         match self.rows(end, &[(&key, Type::INT8)]).await {
-            // A server may keep this to itself: then it was worth the try.
+            // A role without the right to do this is refused; the attempt does no harm.
             Ok(_) | Err(PostgresFault::Failed(_)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 
-    /// Takes leave of the server.
+    /// Closes the connection.
     pub(super) async fn close(self) {
         let Self { client, mut carrier, .. } = self;
         drop(client);
-        // A server that does not answer is left alone.
+        // A server that does not answer is not waited for.
         let _ = timeout(Self::WAY, &mut carrier.0).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that drives the connections, and the way to it.
+//! The thread that drives the connections, and the requests to it.
 
 use std::rc::Rc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -20,15 +20,15 @@ use super::retry::RetrySchedule;
 use super::work::{IdempotentWork, WorkReply, answered};
 use super::worker::{ConnectionJob, ConnectionWorker, PoolState};
 
-/// A few connections, each owned by one worker. All queries for one thread go
-/// through the same worker, which keeps their order.
+/// A few connections, each owned by one worker. All requests about one thread go to the same
+/// worker, which keeps their order.
 pub(super) struct ConnectionPool {
     workers: Vec<UnboundedSender<ConnectionJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ConnectionPool {
-    /// Connects once, to see that it can be done.
+    /// Connects once, so that errors are reported at once.
     pub(super) fn start(address: Address, size: usize) -> Result<Self, Fault> {
         let (workers, queues) = (0..size).map(|_| unbounded_channel()).unzip();
         let (opened, answer) = sync_channel(1);
@@ -39,8 +39,7 @@ impl ConnectionPool {
         Ok(Self { workers, thread: Some(thread) })
     }
 
-    /// Asks for something about a thread. It has to have the same effect
-    /// however often it is done.
+    /// Requests work on a thread. It must be idempotent.
     pub(super) fn ask<T: Send + 'static>(
         &self,
         thread: &str,
@@ -51,8 +50,8 @@ impl ConnectionPool {
         answer
     }
 
-    /// As [`Self::ask`]; what cannot be done because the database is away is
-    /// done when it is there again, though whoever asked has been told.
+    /// As [`Self::ask`]; if the database is away, the caller receives the fault, and the work is
+    /// still done once the database is back.
     pub(super) fn owe<T: Send + 'static>(
         &self,
         thread: &str,
@@ -63,7 +62,7 @@ impl ConnectionPool {
         answer
     }
 
-    /// Asks for something about all threads, once everything asked so far is done.
+    /// Requests work on all threads, to be done after all earlier requests.
     pub(super) fn ask_after_all<T: Send + 'static>(
         &self,
         mut work: impl AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
@@ -85,22 +84,22 @@ impl ConnectionPool {
         answer
     }
 
-    /// Adds a batch, perhaps together with others.
+    /// Appends a batch, possibly in one statement with others.
     pub(super) fn append(&self, batch: EntryBatch) -> StoreFuture<()> {
         self.queue(self.worker_of(&batch.thread), |reply| ConnectionJob::Append(batch, reply))
     }
 
-    /// Asks for entries, perhaps together with those of other threads.
+    /// Reads entries, possibly in one statement with those of other threads.
     pub(super) fn read(&self, query: ReadQuery) -> StoreFuture<Vec<Entry>> {
         self.queue(self.worker_of(&query.thread), |reply| ConnectionJob::Read(query, reply))
     }
 
-    /// The same for marks.
+    /// Reads marks, in the same way.
     pub(super) fn marks(&self, query: MarksQuery) -> StoreFuture<Vec<(EntryMark, EntryTag)>> {
         self.queue(self.worker_of(&query.thread), |reply| ConnectionJob::Marks(query, reply))
     }
 
-    /// Removes a thread, perhaps together with others.
+    /// Deletes a thread, possibly in one statement with others.
     pub(super) fn delete(&self, query: DeleteQuery) -> StoreFuture<bool> {
         self.queue(self.worker_of(&query.thread), |reply| ConnectionJob::Delete(query, reply))
     }
@@ -122,14 +121,14 @@ impl ConnectionPool {
 
     fn send(&self, worker: usize, job: ConnectionJob) {
         if let Some(worker) = self.workers.get(worker) {
-            // If the thread is gone, the answer says so.
+            // If the worker is gone, the reply reports it.
             let _ = worker.send(job);
         }
     }
 }
 
 impl Drop for ConnectionPool {
-    /// What was queued is still done, unless the database is away.
+    /// Queued requests are still carried out, unless the database is away.
     fn drop(&mut self) {
         self.workers.clear();
         if let Some(thread) = self.thread.take() {
@@ -143,7 +142,7 @@ fn serve(
     queues: Vec<UnboundedReceiver<ConnectionJob>>,
     opened: &SyncSender<Result<(), Fault>>,
 ) {
-    // Nobody listens any more if the opener was interrupted.
+    // The caller that opened the store may be gone.
     let tell = |told| drop(opened.send(told));
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -162,8 +161,8 @@ fn serve(
     runtime.block_on(join_all(workers));
 }
 
-/// A connection that shows that there is a database. One that is not there at all
-/// is told at once: its address is likely to be wrong.
+/// The connection that proves that the database exists. If no server answers, the caller is told
+/// at once, because the address is probably wrong.
 async fn open_first(address: &Address) -> Result<Connection, Fault> {
     let mut retries = RetrySchedule::within(address.timeout());
     let mut was_there = false;

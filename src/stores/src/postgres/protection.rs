@@ -1,4 +1,4 @@
-//! How a schema is protected, as whoever opened it first has said.
+//! The protection of a schema, as chosen when it was created.
 
 use antiphon_runtime::store::{EntryBatch, EntryTag, conflict};
 use tokio_postgres::types::Type;
@@ -8,7 +8,7 @@ use super::link::{BoundValue, Connection};
 use super::row::tag_of;
 use super::statements::number;
 
-/// How the store is protected, or `proposed` if nobody has said it yet.
+/// The tag of the store; `proposed` becomes the tag of a new one.
 pub(super) async fn of(link: &Connection, proposed: &EntryTag) -> PostgresResult<EntryTag> {
     let found = "SELECT tag FROM @.antiphon WHERE tag IS NOT NULL";
     if let Some(row) = link.row(found, &[]).await? {
@@ -27,8 +27,7 @@ pub(super) async fn set(link: &Connection, tag: &EntryTag) -> PostgresResult<()>
     Ok(())
 }
 
-/// Puts other tags and bodies in the place of those that are there. To be asked
-/// within a transaction.
+/// Replaces tags and bodies. Must run in a transaction.
 pub(super) async fn replace(link: &Connection, batch: &EntryBatch) -> PostgresResult<()> {
     let replace = "WITH held AS (
             UPDATE @.thread SET tag = $4

@@ -1,4 +1,4 @@
-//! Questions about single threads that wait for the same connection: asked together.
+//! Queries about single threads that are combined into one statement.
 
 use std::collections::VecDeque;
 
@@ -11,46 +11,46 @@ use super::link::Connection;
 use super::statements as sql;
 use super::work::{RetriableWork, WorkReply};
 
-/// Something that can be asked about many threads in one statement.
+/// A query that can be made about many threads in one statement.
 pub(super) trait Query: Sized + Send + 'static {
     type Answer: Send + 'static;
 
-    /// So many are asked at most together.
+    /// The most queries in one statement.
     const LIMIT: usize;
 
-    /// Asks; an answer, or why there is none, for each. A failure is one of all of them.
+    /// Runs the queries; returns an answer or a fault for each. A failure fails all of them.
     async fn ask(
         all: &mut [Self],
         link: &Connection,
     ) -> PostgresResult<Vec<Result<Self::Answer, Fault>>>;
 }
 
-/// The entries of a thread with these numbers.
+/// The entries of a thread in a range.
 pub(super) struct ReadQuery {
     pub(super) thread: String,
     pub(super) span: EntryRange,
 }
 
-/// The same without what is in them; of one kind only, if one is named.
+/// The marks of a thread in a range, optionally of one kind only.
 pub(super) struct MarksQuery {
     pub(super) thread: String,
     pub(super) span: EntryRange,
     pub(super) kind: Option<EntryKind>,
 }
 
-/// That a thread be removed.
+/// The deletion of a thread.
 pub(super) struct DeleteQuery {
     pub(super) thread: String,
-    /// The thread that an earlier try has come upon: one that has got its name
-    /// since is another one.
+    /// The row that an earlier attempt found: a thread that was created under the same name
+    /// since then is another one.
     pub(super) found: Option<i64>,
-    /// An earlier try has removed it, unless that was undone.
+    /// Whether an earlier attempt has deleted it, unless that was rolled back.
     pub(super) removed: bool,
 }
 
 impl Query for ReadQuery {
     type Answer = Vec<Entry>;
-    // Each may weigh as much as a whole state.
+    // Each answer may be as large as a whole state.
     const LIMIT: usize = 64;
 
     async fn ask(
@@ -90,11 +90,11 @@ impl Query for DeleteQuery {
     }
 }
 
-/// Questions of one kind, in the order in which they were asked.
+/// Queries of one kind, in the order of their requests.
 pub(super) struct QueryGroup<Q: Query> {
     queries: Vec<Q>,
     replies: VecDeque<WorkReply<Q::Answer>>,
-    /// One of them fails all of them: they are asked one by one.
+    /// Whether the group failed as a whole: its queries are then run one by one.
     apart: bool,
 }
 
@@ -112,11 +112,11 @@ impl<Q: Query> QueryGroup<Q> {
         self.replies.push_back(reply);
     }
 
-    /// Answers the first ones.
+    /// Answers the first queries.
     fn reply(&mut self, answers: Vec<Result<Q::Answer, Fault>>) {
         let answered = answers.len().min(self.queries.len());
         self.queries.drain(..answered);
-        // Whoever asked may have gone.
+        // The caller may be gone.
         for (reply, answer) in self.replies.drain(..answered).zip(answers) {
             let _ = reply.send(answer);
         }

@@ -1,4 +1,4 @@
-//! How long something is tried again after a connection was lost.
+//! Retries after a lost connection.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -8,37 +8,35 @@ use tokio::time::{Instant, sleep};
 
 use super::fault::PostgresFault;
 
-/// The attempts of one job, from its first failure until its time is up.
+/// The attempts of one request, from its first failure to its deadline.
 pub(super) struct RetrySchedule {
     timeout: Duration,
-    /// When the first attempt failed.
+    /// The time of the first failure.
     since: Option<Instant>,
     attempts: u32,
     chance: RandomState,
 }
 
 impl RetrySchedule {
-    /// The first pauses are this long and twice as long, and so on. A connection
-    /// that was merely cut is there again at once.
+    /// The first pause; it doubles each time. After a mere cut the server answers at once.
     const FIRST_PAUSE: Duration = Duration::from_millis(10);
     const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-    /// Attempts for `timeout` from the first failure on.
+    /// A schedule that ends `timeout` after the first failure.
     pub(super) fn within(timeout: Duration) -> Self {
         Self { timeout, since: None, attempts: 0, chance: RandomState::new() }
     }
 
-    /// How long there may be further attempts.
+    /// The time that is left.
     pub(super) fn left(&self) -> Duration {
         let spent = self.since.map_or(Duration::ZERO, |since| since.elapsed());
         self.timeout.saturating_sub(spent)
     }
 
-    /// Waits until the next attempt is due; whoever is told to make `haste` gives
-    /// up sooner.
+    /// Waits until the next attempt is due; `haste` shortens the deadline.
     ///
     /// # Errors
-    /// What is to be told to whoever asked, once time is up.
+    /// The fault to report, once the deadline is over.
     pub(super) async fn pause(
         &mut self,
         trouble: PostgresFault,
@@ -54,11 +52,11 @@ impl RetrySchedule {
         Ok(())
     }
 
-    /// Twice as long each time, less up to a half: what was cut at once shall not
-    /// come back at once.
+    /// Doubles each time, less a random part of up to a half: connections that were cut together
+    /// should not return together.
     fn next_pause(&self) -> Duration {
         let doublings = match self.attempts {
-            // The likely case, a single cut, costs no pause.
+            // In the likely case, a single cut, there is no pause.
             ..=1 => return Duration::ZERO,
             attempts => (attempts - 2).min(10),
         };

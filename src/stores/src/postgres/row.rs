@@ -1,4 +1,4 @@
-//! What rows of Postgres say.
+//! Conversion of rows.
 
 use antiphon_core::Time;
 use antiphon_runtime::store::{
@@ -64,7 +64,7 @@ pub(super) fn thread_of(row: &Row) -> PostgresResult<StoredThreadInfo> {
     })
 }
 
-/// What is below zero was changed by somebody: it becomes a count that no tag fits.
+/// A negative number was put there from outside: it becomes a count that no tag matches.
 pub(super) fn count(row: &Row, column: usize) -> PostgresResult<u64> {
     at(row, column).map(i64::cast_unsigned)
 }

@@ -1,4 +1,4 @@
-//! The tables, and how those of earlier versions become them.
+//! The tables and their migrations.
 
 use antiphon_core::{Category, Fault};
 use tokio_postgres::types::Type;
@@ -7,15 +7,14 @@ use twox_hash::XxHash3_64;
 use super::fault::{self, PostgresResult};
 use super::link::Connection;
 
-/// The version that the first step makes. What is older was written before the
-/// first release, and protects too little of what it holds.
+/// The version that the first migration creates. Older tables are from before the first release,
+/// and protect their contents too little.
 const FIRST: i64 = 3;
 
-/// One step for each version; the last is the present one. Names are bytes,
-/// because a text of Postgres's cannot hold every name, and are found by
-/// their hash, because an index cannot hold long ones. No reference leads from
-/// entries to threads: it would be looked up for each, and only whoever holds the
-/// row of a thread writes to it.
+/// One migration per version. Names are bytes, because Postgres's `text` cannot contain all of
+/// them, and are looked up by a hash, because an index cannot contain long ones. Entries have no
+/// foreign key: it would be checked for each of them, and only the holder of a thread's row lock
+/// writes its entries.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE @.thread (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -43,8 +42,7 @@ const MIGRATIONS: [&str; 1] = ["
     ALTER TABLE @.antiphon ADD COLUMN tag bytea;
 "];
 
-/// What the present version is made of: columns with their types, and the indexes
-/// on which it depends that nothing is there twice.
+/// The columns and types of the present version, and the indexes that keep rows unique.
 const PARTS: [&str; 19] = [
     "antiphon.tag bytea",
     "thread.id bigint",
@@ -67,13 +65,13 @@ const PARTS: [&str; 19] = [
     "entry_pkey unique",
 ];
 
-/// Brings the tables up to date, unless they are.
+/// Migrates the tables if necessary.
 pub(super) async fn prepare(link: &Connection, schema: &str) -> PostgresResult<()> {
     let latest = i64::try_from(MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + FIRST - 1);
     if version(link, schema).await? == Some(latest) {
         return check(link, schema).await;
     }
-    // One process at a time: whoever comes later finds it done.
+    // One process at a time; later ones find it done.
     link.in_transaction(async || {
         let lock = "SELECT pg_advisory_xact_lock($1)";
         link.rows(lock, &[(&key(schema), Type::INT8)]).await?;
@@ -97,7 +95,7 @@ pub(super) async fn prepare(link: &Connection, schema: &str) -> PostgresResult<(
     .await
 }
 
-/// Refuses a schema from which something was taken away.
+/// Checks that nothing was dropped from the schema.
 async fn check(link: &Connection, schema: &str) -> PostgresResult<()> {
     let found = "SELECT relname || '.' || attname || ' ' || format_type(atttypid, atttypmod)
         FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -117,10 +115,9 @@ async fn check(link: &Connection, schema: &str) -> PostgresResult<()> {
     Err(fault::altered(schema, &lacks.join(", ")).into())
 }
 
-/// The version of the tables; none if there are none.
+/// The version of the tables; `None` if there are none.
 async fn version(link: &Connection, schema: &str) -> PostgresResult<Option<i64>> {
-    // Asked of the catalog's own tables: names that a connection has looked up
-    // in vain, it takes as missing until the end of its transaction.
+    // Queries the catalog: a name that a transaction has looked up in vain stays missing for it.
     let found = "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
         WHERE nspname = $1 AND relname = 'antiphon'";
     if link.row(found, &[(&schema, Type::TEXT)]).await?.is_none() {
@@ -140,7 +137,7 @@ async fn begin(link: &Connection, schema: &str) -> PostgresResult<()> {
     link.say("INSERT INTO @.antiphon VALUES (0)").await
 }
 
-/// What those who make the same schema agree on.
+/// The advisory lock of processes that create the same schema.
 fn key(schema: &str) -> i64 {
     XxHash3_64::oneshot(format!("antiphon schema {schema}").as_bytes()).cast_signed()
 }

@@ -1,4 +1,4 @@
-//! What is said to Postgres. Every value is bound; `@` is the store's schema.
+//! The statements for Postgres. Every value is bound; `@` is the store's schema.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ macro_rules! head {
     };
 }
 
-/// An instant as microseconds. One that only a hand can have put there, before all
-/// time or after it, is the first or the last that can be told.
+/// An instant in microseconds. Instants out of range can only come from outside; they are
+/// clamped.
 macro_rules! micros {
     ($instant:literal) => {
         concat!(
@@ -61,7 +61,7 @@ pub(super) async fn claim(
     owner: &str,
     term: Duration,
 ) -> PostgresResult<ThreadHead> {
-    // If somebody has just written, the largest number is that from before.
+    // If another writer has just committed, `last` is still the old number.
     let claim = concat!(
         "INSERT INTO @.thread AS held (name, last, tag, at, owner, until)
         VALUES ($1, 0, '', clock_timestamp(), $2, clock_timestamp() + $3 * interval '1 microsecond')
@@ -80,7 +80,7 @@ pub(super) async fn claim(
         if let Some(row) = link.row(claim, &values).await? {
             return head_of(&row);
         }
-        // Unless it was let go since.
+        // The lease may have been released since.
         if let Some(busy) = held(link, thread).await? {
             return Err(busy.into());
         }
@@ -101,8 +101,8 @@ pub(super) async fn release(link: &Connection, thread: &str, owner: &str) -> Pos
     Ok(())
 }
 
-/// Adds a batch; says whether it was added. A thread that was lost, or written
-/// to by somebody else, stays as it is.
+/// Appends a batch; returns whether it was appended. It is not if the lease was lost or another
+/// writer has appended.
 pub(super) async fn append(link: &Connection, batch: &EntryBatch) -> PostgresResult<bool> {
     let append = "WITH moved AS (
             UPDATE @.thread AS thread
@@ -136,7 +136,7 @@ pub(super) async fn append(link: &Connection, batch: &EntryBatch) -> PostgresRes
     Ok(link.row(append, &values).await?.is_some())
 }
 
-/// Adds batches of different threads in one statement; says which of them were added.
+/// Appends batches of different threads in one statement; returns which of them were appended.
 pub(super) async fn append_all(
     link: &Connection,
     batches: &[&EntryBatch],
@@ -196,8 +196,8 @@ pub(super) async fn append_all(
     Ok(added)
 }
 
-/// Whether a batch is in its thread. The statement that may have put it there
-/// has ended by now: the one that was to repeat it has waited for it.
+/// Whether a batch is in its thread. Called after the server process that may have appended it
+/// was terminated, so the answer cannot change.
 pub(super) async fn is_there(link: &Connection, batch: &EntryBatch) -> PostgresResult<bool> {
     let span = EntryRange { from: batch.after + 1, to: last(batch) };
     Ok(!batch.entries.is_empty() && read(link, &batch.thread, span).await? == batch.entries)
@@ -235,7 +235,7 @@ pub(super) async fn marks(
     link.rows(list, &values).await?.iter().map(mark_of).collect()
 }
 
-/// As [`read`], for several threads at once.
+/// As [`read`], for several threads.
 pub(super) async fn read_all(
     link: &Connection,
     queries: &[ReadQuery],
@@ -254,7 +254,7 @@ pub(super) async fn read_all(
     placed(queries.len(), &link.rows_of(read, &values).await?, entry_of)
 }
 
-/// As [`marks`], for several threads at once.
+/// As [`marks`], for several threads.
 pub(super) async fn marks_all(
     link: &Connection,
     queries: &[MarksQuery],
@@ -280,7 +280,7 @@ pub(super) async fn marks_all(
     placed(queries.len(), &link.rows_of(list, &values).await?, mark_of)
 }
 
-/// Rows by what they answer, which their ninth column numbers from 1.
+/// Groups rows by their query, whose number (from 1) is in the ninth column.
 fn placed<T>(
     count_of: usize,
     rows: &[Row],
@@ -331,7 +331,7 @@ pub(super) async fn threads(
 }
 
 pub(super) async fn recent(link: &Connection, prefix: &str) -> PostgresResult<Vec<(String, Time)>> {
-    // Names are text, of which no byte is the last one.
+    // Text has no greatest byte to compare with.
     let list = concat!(
         "SELECT name, ",
         micros!("at"),
@@ -343,7 +343,7 @@ pub(super) async fn recent(link: &Connection, prefix: &str) -> PostgresResult<Ve
     rows.iter().map(|row| Ok((text(row, 0)?, Time::from_micros(count(row, 1)?)))).collect()
 }
 
-/// To be asked within a transaction.
+/// Must run in a transaction.
 pub(super) async fn remove(
     link: &Connection,
     thread: &str,
@@ -361,13 +361,12 @@ pub(super) async fn remove(
     link.change(remove, &[(&id, Type::INT8), (&from, Type::INT8), (&to, Type::INT8)]).await
 }
 
-/// Removes those of the threads that are there and that nobody holds. To be asked
-/// within a transaction.
+/// Deletes those of the threads that exist and that nobody holds. Must run in a transaction.
 pub(super) async fn delete_all(
     link: &Connection,
     queries: &mut [DeleteQuery],
 ) -> PostgresResult<Vec<Result<bool, Fault>>> {
-    // In the order of their numbers: two that do the same never wait for each other.
+    // In the order of their rows, so that two deletions never deadlock.
     let lock = concat!(
         "SELECT place, id, CASE WHEN until > clock_timestamp() THEN owner END, ",
         micros!("until"),
@@ -398,7 +397,7 @@ pub(super) async fn delete_all(
         (query.removed, *answer) = (true, Ok(true));
     }
     if !ids.is_empty() {
-        // What is appended has the thread locked: it is here by now, or never will be.
+        // Appends lock the row of their thread: whatever was appended is visible now.
         let delete = "WITH emptied AS (DELETE FROM @.entry WHERE thread = ANY($1))
             DELETE FROM @.thread WHERE id = ANY($1)";
         link.change(delete, &[(&ids, Type::INT8_ARRAY)]).await?;
@@ -406,7 +405,7 @@ pub(super) async fn delete_all(
     Ok(answers)
 }
 
-/// That somebody holds a thread, and who.
+/// The fault of a thread that another owner holds.
 async fn held(link: &Connection, thread: &str) -> PostgresResult<Option<Fault>> {
     let held = concat!(
         "SELECT owner, ",
@@ -429,7 +428,7 @@ fn last(batch: &EntryBatch) -> u64 {
     batch.entries.last().map_or(batch.after, |entry| entry.seq)
 }
 
-/// Entries as a table of theirs has them.
+/// Entries as arrays, one per column.
 struct Columns<'a> {
     seq: Vec<i64>,
     parent: Vec<i64>,
@@ -478,7 +477,7 @@ fn of_each<'a, T, U>(all: &[&'a T], part: impl Fn(&'a T) -> U) -> Vec<U> {
     all.iter().map(|one| part(one)).collect()
 }
 
-/// Postgres counts with a sign; nothing of ours is ever so large.
+/// Postgres has only signed integers; none of ours is so large.
 pub(super) fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,5 @@
-//! TLS to a database, as libpq has it: how much of a certificate is checked is
-//! for the URL to say.
+//! TLS to a database with libpq's semantics: the URL decides how much of a certificate is
+//! checked.
 
 use std::io;
 use std::pin::Pin;
@@ -25,12 +25,12 @@ use certificate::Certificate;
 pub(super) use verifier::Check;
 use verifier::Verifier;
 
-/// Makes connections secret.
+/// Creates TLS connections.
 #[derive(Clone)]
 pub(super) struct TlsClient(Arc<ClientConfig>);
 
 impl TlsClient {
-    /// `root` is a file of issuers in PEM; without it the system's are trusted.
+    /// `root` is a PEM file of root certificates; without it the operating system's are trusted.
     pub(super) fn new(check: Check, root: Option<&str>) -> Result<Self, Fault> {
         let provider = Arc::new(ring::default_provider());
         let failed = |error: &dyn std::fmt::Display| {
@@ -49,7 +49,7 @@ impl TlsClient {
     }
 }
 
-/// Makes one connection secret.
+/// The handshake of one connection.
 pub(super) struct TlsHandshake {
     connector: TlsConnector,
     host: ServerName<'static>,
@@ -61,7 +61,7 @@ impl MakeTlsConnect<Socket> for TlsClient {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<TlsHandshake> {
-        // A socket file has no name, and no TLS either.
+        // A Unix socket has no host name, and uses no TLS.
         let host = if domain.is_empty() { "localhost" } else { domain };
         let host = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         Ok(TlsHandshake { connector: TlsConnector::from(Arc::clone(&self.0)), host })
@@ -80,11 +80,11 @@ impl TlsConnect<Socket> for TlsHandshake {
     }
 }
 
-/// A connection that is secret.
+/// An encrypted connection.
 pub(super) struct EncryptedStream(Encrypted<Socket>);
 
 impl TlsStream for EncryptedStream {
-    /// So that a login is worth nothing to somebody in between.
+    /// Binds the login to the certificate, so that a man in the middle cannot relay it.
     fn channel_binding(&self) -> ChannelBinding {
         let certificates = self.0.get_ref().1.peer_certificates().unwrap_or_default();
         let hash = certificates

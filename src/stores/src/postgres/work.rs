@@ -1,4 +1,4 @@
-//! Something that was asked of a database, until it is answered.
+//! Requests to a database, until they are answered.
 
 use antiphon_core::Fault;
 use antiphon_runtime::store::StoreFuture;
@@ -8,29 +8,29 @@ use tokio::sync::oneshot;
 use super::fault::{self, PostgresFault, PostgresResult};
 use super::link::Connection;
 
-/// Where an answer goes. Whoever asked may have gone.
+/// The receiver of an answer. It may be gone.
 pub(super) type WorkReply<T> = oneshot::Sender<Result<T, Fault>>;
 
-/// What is asked, in a form that can be tried more than once.
+/// A request that can be attempted more than once.
 pub(super) trait RetriableWork: Send {
-    /// Tries it, and answers unless the trouble may pass. `again` says that it
-    /// was tried before, and may have happened.
+    /// Attempts it, and answers unless the failure may be temporary. `again` says that an
+    /// earlier attempt may have taken effect.
     fn run<'a>(
         &'a mut self,
         link: &'a Connection,
         again: bool,
     ) -> LocalBoxFuture<'a, PostgresResult<()>>;
 
-    /// Answers that it could not be done.
+    /// Answers with a fault.
     fn fail(&mut self, fault: &Fault);
 
-    /// Whether it is to be done nevertheless, once it can be.
+    /// Whether it must still be carried out after its caller has received a fault.
     fn is_owed(&self) -> bool {
         false
     }
 }
 
-/// Work that has the same effect however often it is done.
+/// An idempotent request.
 pub(super) struct IdempotentWork<T, W> {
     work: W,
     reply: Option<WorkReply<T>>,
@@ -42,7 +42,7 @@ where
     T: Send + 'static,
     W: AsyncFnMut(&Connection) -> PostgresResult<T> + Send + 'static,
 {
-    /// The work, and its answer.
+    /// The request and the future of its answer.
     pub(super) fn of(work: W, is_owed: bool) -> (Box<dyn RetriableWork>, StoreFuture<T>) {
         let (reply, answer) = oneshot::channel();
         (Box::new(Self { work, reply: Some(reply), is_owed }), answered(answer))
@@ -84,7 +84,7 @@ where
     }
 }
 
-/// An answer that comes from another thread.
+/// A future of an answer that another thread sends.
 pub(super) fn answered<T: Send + 'static>(
     answer: oneshot::Receiver<Result<T, Fault>>,
 ) -> StoreFuture<T> {

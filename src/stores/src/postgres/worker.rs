@@ -1,4 +1,4 @@
-//! One connection, and what waits for it.
+//! One connection and its queue of requests.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,9 +18,9 @@ use super::query::{DeleteQuery, MarksQuery, Query, QueryGroup, ReadQuery};
 use super::retry::RetrySchedule;
 use super::work::{RetriableWork, WorkReply};
 
-/// What is to be done in a worker.
+/// A job for a worker.
 pub(super) enum ConnectionJob {
-    /// Says that everything before it is done.
+    /// Signals that all earlier jobs are done.
     Pass(oneshot::Sender<()>),
     Work(Box<dyn RetriableWork>),
     Append(EntryBatch, WorkReply<()>),
@@ -32,20 +32,20 @@ pub(super) enum ConnectionJob {
 /// What the workers of a store share.
 pub(super) struct PoolState {
     address: Address,
-    /// The database was there: if it is not, it is likely to come back.
+    /// Whether the database has answered before: then it is worth waiting for.
     hopeful: Cell<bool>,
 }
 
-/// Does what is asked, in order, over a connection of its own.
+/// Carries out jobs in order, over a connection of its own.
 pub(super) struct ConnectionWorker {
     shared: Rc<PoolState>,
     jobs: UnboundedReceiver<ConnectionJob>,
-    /// The job that ended a group.
+    /// The job after a group, taken from the queue and not yet begun.
     next: Option<ConnectionJob>,
     link: Option<Connection>,
-    /// What is done first when the database is there again.
+    /// Requests to carry out first once the database is back.
     owed: Vec<Box<dyn RetriableWork>>,
-    /// The keys of connections that were lost while something was under way.
+    /// The keys of connections that were lost with a statement pending.
     lost: Vec<i64>,
 }
 
@@ -56,12 +56,12 @@ impl PoolState {
 }
 
 impl ConnectionWorker {
-    /// A connection that is not used for so long is closed.
+    /// A connection that is idle for longer is closed.
     const IDLE: Duration = Duration::from_mins(5);
-    /// What is left when the store is closed is tried for so long.
+    /// How long requests are retried when the store is being closed.
     const CLOSING: Duration = Duration::from_secs(5);
 
-    /// A worker with the connection that was opened for it, if one was.
+    /// A worker, with a connection if one is open.
     pub(super) const fn new(
         shared: Rc<PoolState>,
         jobs: UnboundedReceiver<ConnectionJob>,
@@ -70,7 +70,7 @@ impl ConnectionWorker {
         Self { shared, jobs, next: None, link, owed: Vec::new(), lost: Vec::new() }
     }
 
-    /// Serves until nobody can ask any more and all is done.
+    /// Carries out jobs until the queue is closed and empty.
     pub(super) async fn serve(mut self) {
         while let Some(job) = self.next_job().await {
             match job {
@@ -119,7 +119,7 @@ impl ConnectionWorker {
         self.jobs.recv().await
     }
 
-    /// A batch, and those that wait behind it.
+    /// Collects a batch and those queued directly behind it.
     fn gather(&mut self, batch: EntryBatch, reply: WorkReply<()>) -> BatchGroup {
         let mut group = BatchGroup::default();
         group.add(batch, reply);
@@ -136,7 +136,7 @@ impl ConnectionWorker {
         group
     }
 
-    /// A question, and those of the same kind that wait behind it.
+    /// Collects a query and those of the same kind queued directly behind it.
     fn gather_queries<Q: Query>(
         &mut self,
         query: Q,
@@ -154,8 +154,8 @@ impl ConnectionWorker {
         group
     }
 
-    /// Does it, and again where a connection was lost, until it is known to be
-    /// done or time is up.
+    /// Carries out a request, and repeats it after a lost connection until it is done or its
+    /// deadline is over.
     async fn carry_out(&mut self, mut work: Box<dyn RetriableWork>) {
         let mut retries = RetrySchedule::within(self.shared.address.timeout());
         let mut again = false;
@@ -182,14 +182,14 @@ impl ConnectionWorker {
         }
     }
 
-    /// A connection that can be used, on which nothing is owed.
+    /// A usable connection on which no request is owed.
     async fn connected(&mut self, retries: &RetrySchedule) -> PostgresResult<&Connection> {
         let is_well = match &self.link {
             Some(link) => link.is_well().await,
             None => false,
         };
         if !is_well {
-            // Nothing was under way on it.
+            // No statement was pending on the old connection.
             self.link = None;
             let link = Connection::open(&self.shared.address, retries.left()).await?;
             self.shared.hopeful.set(true);
@@ -207,8 +207,8 @@ impl ConnectionWorker {
         Ok(link)
     }
 
-    /// Waits for a database that does not let us in; says why, if it is not
-    /// waited for any longer.
+    /// Waits for a database that refuses connections; returns the failure if it is not waited
+    /// for any longer.
     async fn stays_away(
         &self,
         retries: &mut RetrySchedule,
@@ -217,13 +217,13 @@ impl ConnectionWorker {
         match trouble {
             PostgresFault::Failed(fault) => Some(fault),
             trouble if !self.shared.hopeful.get() => Some(trouble.into_fault()),
-            // Whoever closes the store waits for no server to come back.
+            // A store that is being closed does not wait for a server to come back.
             PostgresFault::Absent(_) if self.jobs.is_closed() => Some(trouble.into_fault()),
             trouble => retries.pause(trouble, self.haste()).await.err(),
         }
     }
 
-    /// How long a job may still be tried if the store is being closed.
+    /// The deadline for jobs of a store that is being closed.
     fn haste(&self) -> Option<Duration> {
         self.jobs.is_closed().then_some(Self::CLOSING)
     }
@@ -236,7 +236,7 @@ impl ConnectionWorker {
         }
     }
 
-    /// Nobody who waits shall wait as long again.
+    /// Fails the queued jobs too, so that none of them waits as long again.
     fn give_up(&mut self, fault: &Fault) {
         while let Some(job) = self.next.take().or_else(|| self.jobs.try_recv().ok()) {
             match job {

@@ -1,4 +1,4 @@
-//! The log beside a file, as long as it is not part of the file.
+//! The write-ahead log, as far as it is not yet copied into the file.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -9,31 +9,31 @@ use rusqlite::Connection;
 
 use super::fault;
 
-/// Moving so many pages is worth waiting for the disk, once nobody waits for us.
+/// So many pages are worth a flush of the disk when the writer is idle.
 const ENOUGH: c_int = 4000;
-/// So many are moved whoever waits: readers search all of the log.
+/// So many pages are copied even if the writer is busy, because readers search the whole log.
 const MOST: c_int = 16000;
 
-/// How many pages of the log are still to be moved. `SQLite` by itself would do
-/// that in the middle of a commit, which would then wait for the disk.
+/// Counts the pages of the log that are not yet in the file. SQLite by itself would copy them
+/// during a commit, which would then wait for the disk.
 pub(super) struct WalBacklog {
-    /// In the log.
+    /// The pages in the log.
     pages: Arc<AtomicI32>,
-    /// Of these, moved.
+    /// Those of them that were copied.
     moved: AtomicI32,
-    /// Moves them while the other connection goes on writing.
+    /// A connection that copies pages while the other one continues to write.
     mover: Mutex<Connection>,
 }
 
 impl WalBacklog {
-    /// Counts what a connection commits from now on.
+    /// Counts the pages of all later commits of a connection.
     pub(super) fn of(file: &mut Connection, mover: Connection) -> Result<Self, Fault> {
         let pages = Arc::new(AtomicI32::new(0));
         let counted = Arc::clone(&pages);
         let hook = move |log: &mut rusqlite::hooks::Wal, pages| {
             counted.store(pages, Ordering::Relaxed);
             if pages >= MOST {
-                // What fails now is tried again after the next commit.
+                // A failure is repeated after the next commit.
                 let _ = log.checkpoint();
             }
             Ok(())
@@ -42,22 +42,22 @@ impl WalBacklog {
         Ok(Self { pages, moved: AtomicI32::new(0), mover: Mutex::new(mover) })
     }
 
-    /// Whether they are enough to be moved.
+    /// Whether the backlog is large enough to be copied.
     pub(super) fn is_large(&self) -> bool {
         let pages = self.pages.load(Ordering::Relaxed);
         let moved = self.moved.load(Ordering::Relaxed);
-        // A log that is shorter than what was moved has begun anew since.
+        // A log with fewer pages than were copied was restarted since.
         pages - if pages < moved { 0 } else { moved } >= ENOUGH
     }
 
-    /// Nobody waits: moves them, if they are enough.
+    /// Copies the backlog if it is large enough. To be called when the writer is idle.
     pub(super) fn clear(&self) {
         if !self.is_large() {
             return;
         }
         let mover = self.mover.lock().unwrap_or_else(PoisonError::into_inner);
         let moved = mover.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2));
-        // The log is as good a place for them: a failure harms nobody.
+        // A failure does no harm: the pages are as safe in the log.
         self.moved.store(moved.unwrap_or(0), Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Batches that are added together.
+//! Batches that are appended together.
 
 use antiphon_core::{Fault, Time};
 use antiphon_runtime::store::EntryBatch;
@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 use super::job::{JobReply, in_savepoint};
 use super::statements as sql;
 
-/// Whether a batch holds, and the batch: it is whoever has asked that drops it.
-/// What one thread makes and another drops costs both of them a lock.
+/// The result of a batch, and the batch itself: its caller drops it, because memory that one
+/// thread allocates and another one frees costs both of them a lock.
 pub(super) type BatchResult = (Result<(), Fault>, EntryBatch);
 
-/// A batch, and who waits for it.
+/// A batch and the receiver of its result.
 pub(super) struct PendingBatch {
     pub(super) batch: EntryBatch,
     pub(super) now: Time,
@@ -20,14 +20,14 @@ pub(super) struct PendingBatch {
 }
 
 impl PendingBatch {
-    /// It does not hold.
+    /// Answers with a fault.
     pub(super) fn refuse(self, fault: &Fault) {
-        // Whoever asked may have gone.
+        // The caller may be gone.
         let _ = self.reply.send((Err(fault.clone()), self.batch));
     }
 }
 
-/// Batches that follow each other in one thread.
+/// Consecutive batches of one thread.
 pub(super) struct BatchChain {
     batches: Vec<EntryBatch>,
     replies: Vec<oneshot::Sender<BatchResult>>,
@@ -40,12 +40,12 @@ impl BatchChain {
         Self { batches: vec![batch], replies: vec![reply], now }
     }
 
-    /// How many they are.
+    /// The number of batches.
     pub(super) fn len(&self) -> usize {
         self.batches.len()
     }
 
-    /// Takes in what follows, or gives it back if it does not.
+    /// Adds a batch, or returns it if it does not continue the chain.
     pub(super) fn add(&mut self, other: PendingBatch) -> Option<PendingBatch> {
         if !self.batches.last().is_some_and(|last| last.is_followed_by(&other.batch)) {
             return Some(other);
@@ -56,13 +56,13 @@ impl BatchChain {
         None
     }
 
-    /// Adds all of them, or each that can be.
+    /// Appends all of them; if that fails, each on its own.
     pub(super) fn write(self, file: &Connection) -> JobReply {
         let Self { batches, replies, now } = self;
         let done = add(file, &batches, now);
         Box::new(move |held| {
             for ((reply, batch), done) in replies.into_iter().zip(batches).zip(done) {
-                // Whoever asked may have gone.
+                // The caller may be gone.
                 let _ = reply.send((done.and_then(|()| held.clone()), batch));
             }
         })
@@ -75,7 +75,7 @@ fn add(file: &Connection, batches: &[EntryBatch], now: Time) -> Vec<Result<(), F
     if together.is_ok() || batches.len() == 1 || file.is_autocommit() {
         return batches.iter().map(|_| together.clone()).collect();
     }
-    // One that fails takes none with it.
+    // A batch that fails does not affect the others.
     let alone = |batch| in_savepoint(file, |file| sql::append(file, &[batch], now));
     all.into_iter().map(alone).collect()
 }

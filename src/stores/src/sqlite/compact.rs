@@ -1,16 +1,16 @@
-//! Giving back the room of what was removed.
+//! Returns free pages to the disk.
 
 use antiphon_core::Fault;
 use rusqlite::Connection;
 
 use super::fault;
 
-/// `auto_vacuum` of files that can shrink piece by piece.
+/// `auto_vacuum` of files that can shrink in steps.
 const INCREMENTAL: i64 = 2;
-/// So many pages at a time: others may write in between.
+/// The pages of one step; others can write in between.
 const PIECE: i64 = 1024;
 
-/// Makes the file, and the log beside it, as small as what they hold.
+/// Shrinks the file and its log to their contents.
 pub(super) fn all(file: &Connection) -> Result<(), Fault> {
     shrink(file).map_err(|error| fault::of(&error))
 }
@@ -32,7 +32,7 @@ fn shrink(file: &Connection) -> rusqlite::Result<()> {
         file.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
         file.execute_batch("VACUUM")?;
     }
-    // What readers still need stays in the log, without being an error.
+    // Pages that readers still need stay in the log; that is no error.
     file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 

@@ -1,12 +1,12 @@
-//! What can go wrong with a file.
+//! Failures of a file.
 
 use std::path::Path;
 
 use antiphon_core::{Category, Fault};
 use rusqlite::ErrorCode;
 
-/// A failure of SQLite, by what its reader can do about it. Its text may hold
-/// a path, and never what is stored.
+/// Classifies a failure of SQLite by what its reader can do about it. The text may contain a
+/// path, and never contents.
 pub(super) fn of(error: &rusqlite::Error) -> Fault {
     let message = format!("the store does not work: {error}");
     match error.sqlite_error_code() {
@@ -26,7 +26,7 @@ pub(super) fn of(error: &rusqlite::Error) -> Fault {
     }
 }
 
-/// The same, with the name of the file that it is about.
+/// The fault with the name of its file.
 pub(super) fn about(fault: Fault, file: &str) -> Fault {
     if !fault.code.starts_with("store_") || fault.details.contains_key("store") {
         return fault;
@@ -39,14 +39,14 @@ pub(super) fn about(fault: Fault, file: &str) -> Fault {
     }
 }
 
-/// The file of that name is another one by now, or none.
+/// The path now leads to another file, or to none.
 pub(super) fn moved() -> Fault {
     let message = "the store does not work: its file was moved, replaced or deleted";
     Fault::new(Category::State, "store_unavailable", message)
         .hint("put the file back, or open the store again")
 }
 
-/// Somebody writes to a file that was opened as one to which nobody does.
+/// Another process writes to a file that was opened as immutable.
 pub(super) fn thawed() -> Fault {
     let message = "the store does not work: its file can only be read here, and was changed";
     Fault::new(Category::State, "store_unavailable", message).hint("open the store again")
@@ -57,14 +57,14 @@ pub(super) fn corrupt(problem: &str) -> Fault {
         .hint("name another file, or restore this one from a copy")
 }
 
-/// The tables are those of an antiphon before its first release.
+/// The tables are from before the first release.
 pub(super) fn too_old(version: i64) -> Fault {
     let message = format!("the store was written before the first release: version {version}");
     Fault::new(Category::State, "store_version", message)
         .hint("name another file, or delete this one")
 }
 
-/// A name that SQLite takes for something else than a file.
+/// The path has a meaning for SQLite other than a file.
 pub(super) fn no_file(path: &Path) -> Fault {
     let message = format!("a store in a file needs the name of one, found: `{}`", path.display());
     Fault::new(Category::Validation, "store_setting_invalid", message)

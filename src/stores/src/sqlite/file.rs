@@ -1,4 +1,4 @@
-//! A file that is open, and what belongs to it.
+//! An open file and its connections.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct SqliteFile {
 }
 
 impl SqliteFile {
-    /// Opens a file, and makes it if there is none.
+    /// Opens a file, and creates it if it does not exist.
     pub(super) fn open(path: &Path, settings: SqliteSettings) -> Result<Self, Fault> {
         make_private(path);
         let mut connection = connect(path)?;
@@ -37,19 +37,19 @@ impl SqliteFile {
         Ok(Self { connection, file_identity, backlog })
     }
 
-    /// What can be looked things up in, if the file is still there.
+    /// The connection for reading, if the file is still at its path.
     pub(super) fn look(&self) -> Result<&Connection, Fault> {
         self.file_identity.check().map(|()| &self.connection)
     }
 
-    /// The right to write, as soon as nobody else has it.
+    /// Begins a transaction that can write, as soon as no other process has one.
     pub(super) fn begin(&mut self) -> Result<Transaction<'_>, Fault> {
         self.file_identity.check()?;
         let begun = self.connection.transaction_with_behavior(TransactionBehavior::Immediate);
         begun.map_err(|error| fault::of(&error))
     }
 
-    /// The same for `work`; nothing, if that would have to wait.
+    /// Runs `work` in such a transaction; `None` if it would have to wait.
     pub(super) fn at_once<T>(
         &mut self,
         work: impl FnOnce(Transaction<'_>) -> T,
@@ -64,33 +64,33 @@ impl SqliteFile {
         restored.map(|()| done).map_err(|error| fault::of(&error))
     }
 
-    /// What can be put off, for whoever has the time.
+    /// The backlog of the write-ahead log.
     pub(super) fn backlog(&self) -> Arc<WalBacklog> {
         Arc::clone(&self.backlog)
     }
 
-    /// Whether that is much.
+    /// Whether the backlog is large.
     pub(super) fn wants_rest(&self) -> bool {
         self.backlog.is_large()
     }
 }
 
 fn connect(path: &Path) -> Result<Connection, Fault> {
-    // SQLite would read such a name as a URL, which may mean no file at all.
+    // SQLite would parse such a name as a URL, possibly of no file at all.
     let is_url = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
     let path = if is_url { &Path::new(".").join(path) } else { path };
     Connection::open(path).map_err(|error| fault::of(&error))
 }
 
-/// Whether a file can be read only as one that nobody writes to: SQLite wants to put
-/// files beside it, where nobody may, and there is nothing in them that it needs.
+/// Whether a file can be read only as immutable: SQLite needs to create files beside it, the
+/// folder is read-only, and there is no log with contents.
 fn is_frozen(path: &Path, connection: &Connection) -> bool {
     connection.is_readonly(MAIN_DB).unwrap_or(false)
         && path.exists()
         && !file_identity::has_log(path)
 }
 
-/// What means something else in a URL than in a path.
+/// Characters with a special meaning in URLs.
 const OUTSIDE_PATHS: AsciiSet =
     NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
@@ -104,15 +104,15 @@ fn connect_frozen(path: &Path) -> Result<Connection, Fault> {
     Connection::open_with_flags(url, flags).map_err(|error| fault::of(&error))
 }
 
-/// Makes a file that only its owner reads, if there is none: SQLite gives the files
-/// beside it the same rights. What keeps it from being made keeps SQLite too, which
-/// says why.
+/// Creates a file that only its owner can read, if it does not exist; SQLite gives the files
+/// beside it the same permissions. A failure is ignored, because SQLite then fails too and
+/// reports the reason.
 #[cfg(unix)]
 fn make_private(path: &Path) {
     use std::os::unix::fs::OpenOptionsExt;
     drop(std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path));
 }
 
-/// Elsewhere a file has the rights of its folder.
+/// On other systems a file has the permissions of its folder.
 #[cfg(not(unix))]
 fn make_private(_: &Path) {}

@@ -1,5 +1,5 @@
-//! Whether a file that is open is still the one of its name: SQLite would go on
-//! writing to one that nobody can find any more.
+//! Checks that an open file is still at its path: SQLite would continue to write to a file that
+//! was deleted or replaced.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,28 +8,28 @@ use antiphon_core::Fault;
 
 use super::fault;
 
-/// A file, as it was when it was opened.
+/// The identity of a file when it was opened.
 pub(super) struct FileIdentity {
     path: PathBuf,
-    /// What tells it from other files; nothing where that cannot be told.
+    /// Device and inode; `None` where they do not exist.
     file: Option<(u64, u64)>,
-    /// When it was changed last, of one that SQLite takes for frozen: it would not see
-    /// a change.
+    /// The modification time of a file that was opened as immutable: SQLite would not notice a
+    /// change.
     frozen: Option<SystemTime>,
 }
 
 impl FileIdentity {
-    /// The file that has just been opened.
+    /// The identity of a file that was just opened.
     pub(super) fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), file: identity(path), frozen: None }
     }
 
-    /// A file that is about to be opened as one that nobody writes to.
+    /// The identity of a file that is about to be opened as immutable.
     pub(super) fn of_frozen(path: &Path) -> Self {
         Self { frozen: Some(changed(path)), ..Self::of(path) }
     }
 
-    /// Says whether it is there.
+    /// Checks that the file is still the same.
     pub(super) fn check(&self) -> Result<(), Fault> {
         let is_there = self.file.is_none() || self.file == identity(&self.path);
         let is_the_same =
@@ -42,7 +42,7 @@ impl FileIdentity {
     }
 }
 
-/// Whether there is something beside a file that is not part of it yet.
+/// Whether a file has a log with contents.
 pub(super) fn has_log(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -60,7 +60,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Elsewhere a file that is open stays where it is.
+/// Other systems do not let an open file be moved.
 #[cfg(not(unix))]
 fn identity(_: &Path) -> Option<(u64, u64)> {
     None

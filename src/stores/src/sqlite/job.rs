@@ -1,4 +1,4 @@
-//! What is asked of a file.
+//! Jobs for a file.
 
 use antiphon_core::Fault;
 use rusqlite::Connection;
@@ -7,16 +7,16 @@ use super::chain::{BatchChain, PendingBatch};
 use super::fault;
 use super::queue::Consumer;
 
-/// So many changes at most go into one transaction.
+/// The most changes in one transaction.
 pub(super) const GROUP: usize = 512;
 
-/// Tells whoever asked, once it is known whether the transaction holds.
+/// Sends the result of a change, once it is known whether the transaction was committed.
 pub(super) type JobReply = Box<dyn FnOnce(Result<(), Fault>) + Send>;
 
-/// Makes one change, or hears why there is no transaction to make it in.
+/// Makes one change, or receives the reason why there is no transaction.
 pub(super) type ChangeJob = Box<dyn FnOnce(Result<&Connection, &Fault>) -> JobReply + Send>;
 
-/// Looks something up, or hears why it cannot.
+/// Reads, or receives the reason why it cannot.
 pub(super) type ReadJob = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 
 pub(super) enum SqliteJob {
@@ -30,8 +30,8 @@ pub(super) enum WriteJob {
 }
 
 impl WriteJob {
-    /// Makes the change, and with it those queued behind it that can be made at
-    /// once; says how many that were, and gives back the first job that is none.
+    /// Makes the change, and the queued ones that can be combined with it; returns their number,
+    /// and the first job that could not.
     pub(super) fn carry_out(
         self,
         file: &Connection,
@@ -48,7 +48,7 @@ impl WriteJob {
         }
     }
 
-    /// There is no transaction to make it in.
+    /// Fails the change: there is no transaction.
     pub(super) fn refuse(self, fault: &Fault) {
         match self {
             Self::Change(change) => change(Err(fault))(Ok(())),
@@ -71,7 +71,7 @@ fn gather(chain: &mut BatchChain, queue: &mut Consumer<SqliteJob>) -> Option<Sql
     None
 }
 
-/// One change of a group: what fails leaves nothing behind.
+/// Makes one change of a group in a savepoint: a failure leaves nothing behind.
 pub(super) fn in_savepoint<T>(
     file: &Connection,
     work: impl FnOnce(&Connection) -> Result<T, Fault>,
@@ -83,7 +83,7 @@ pub(super) fn in_savepoint<T>(
     done.and_then(|done| ended.map(|()| done))
 }
 
-/// What is said for every change is understood once.
+/// Runs a statement that is used for every change, so that it is prepared once.
 fn said(file: &Connection, words: &str) -> Result<(), Fault> {
     let said = file.prepare_cached(words).and_then(|mut words| words.execute([]));
     said.map(|_| ()).map_err(|error| fault::of(&error))

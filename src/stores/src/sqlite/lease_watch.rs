@@ -1,7 +1,6 @@
-//! Leases whose time this machine cannot tell: they were taken on another one, whose
-//! clock began elsewhere. Whoever wants the thread looks whether the lease is renewed,
-//! for as long as it would last, by the clock of its own machine. What was seen is kept
-//! in the file, because each look may be that of another process.
+//! Leases from another machine, whose clock cannot be compared with this one's. Whoever wants
+//! the thread watches whether such a lease is renewed for as long as it would last, by the local
+//! clock. The observation is stored in the file, because each look may be by another process.
 
 use std::time::Duration;
 
@@ -10,17 +9,17 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::owner;
 
-/// A lease, as it was read.
+/// A lease as stored.
 pub(super) struct LeaseRow<'a> {
-    /// The number of its thread in the file.
+    /// The row of its thread.
     pub(super) thread: i64,
     pub(super) owner: &'a str,
-    /// By the clock of its owner's machine.
+    /// When it expires, by the clock of its owner's machine.
     pub(super) until: i64,
 }
 
-/// The end of a lease by the clock of this machine, if it is not renewed before;
-/// none if it is over.
+/// When a lease expires by the local clock, if it is not renewed before; `None` if it has
+/// expired.
 pub(super) fn end_of(
     file: &Connection,
     lease: &LeaseRow<'_>,

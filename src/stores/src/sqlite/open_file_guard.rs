@@ -1,6 +1,6 @@
-//! The process in which SQLite is at work. A fork has a copy of what it has
-//! locked, within the process and of its files, and nobody there unlocks it: what
-//! it opened would wait for ever, or be protected from nobody.
+//! Detects forks of a process that had files open. A fork has copies of SQLite's mutexes and
+//! file locks that nobody in it releases: files that it opens would block for ever, or not be
+//! locked at all.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -8,17 +8,17 @@ use antiphon_core::Fault;
 
 use crate::process::{PerProcess, forked};
 
-/// How many files each process has open.
+/// The number of files that each process has open.
 static OPEN: PerProcess<usize> = PerProcess::new(0, || 0);
 
-/// A file that is open, or being opened, until it is dropped.
+/// Counts a file as open, from before it is opened until this is dropped.
 pub(super) struct OpenFileGuard(());
 
 impl OpenFileGuard {
-    /// Refuses a fork of a process that had files open then.
+    /// Refuses a fork of a process that had files open.
     pub(super) fn begin() -> Result<Self, Fault> {
         for (process, open) in OPEN.here().1 {
-            // One that is locked was being opened or closed.
+            // If the parent's count is locked, a file was being opened or closed at the fork.
             if open.try_lock().map_or(true, |open| *open > 0) {
                 return Err(forked(process));
             }

@@ -1,4 +1,4 @@
-//! How a file is protected, as whoever opened it first has said.
+//! The protection of a file, as chosen when it was created.
 
 use antiphon_core::Fault;
 use antiphon_runtime::store::EntryTag;
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::fault;
 
-/// Reads it, or makes it `proposed` if nobody has said it yet.
+/// The tag of the store; `proposed` becomes the tag of a new one.
 pub(super) fn of(file: &Connection, proposed: &EntryTag) -> Result<EntryTag, Fault> {
     if let Some(found) = found(file)? {
         return Ok(found);

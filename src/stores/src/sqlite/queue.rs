@@ -1,18 +1,18 @@
-//! What is asked of the thread that owns a file, until it gets there.
+//! The queue of the writer thread.
 //!
-//! Work that somebody waits for wakes the thread. Other work is put off for a
-//! moment, until there is more of it: a thread that wakes for each piece alone
-//! costs more than the piece, and may take the core of whoever has asked.
+//! Work that somebody waits for wakes the thread. Other work is delayed until there is more of
+//! it: a thread that wakes for each piece costs more than the piece, and may take the core from
+//! the caller.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many pieces of work are put off no longer. Whoever puts in the last of them
-/// may lose its core to the one it wakes: the delay should come first.
+/// So many pieces of work are not delayed any longer. It is large, because whoever puts in the
+/// last one may lose its core to the thread: the delay should end first.
 const ENOUGH: usize = 512;
 
-/// Whether work can be put off.
+/// Whether work may be delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlushMode {
     /// Somebody waits for it.
@@ -21,15 +21,14 @@ pub(super) enum FlushMode {
     Soon,
 }
 
-/// The end that work is put into. Once it is dropped and all is done, the other
-/// one is told so.
+/// The producing end. When it is dropped and all work is done, the consumer is told.
 pub(super) struct Producer<J>(Arc<JobQueue<J>>);
 
-/// The end of the thread that does the work. What is left when it is dropped is
-/// dropped too.
+/// The consuming end. Work that is left when it is dropped is dropped too.
 pub(super) struct Consumer<J> {
     queue: Arc<JobQueue<J>>,
-    /// What was taken out of it: nobody who puts something in waits meanwhile.
+    /// Work that was taken out of the queue in one go, so that producers do not wait for the
+    /// lock.
     taken: VecDeque<J>,
 }
 
@@ -41,25 +40,25 @@ struct JobQueue<J> {
 
 struct QueueState<J> {
     jobs: VecDeque<J>,
-    /// What is there is to be done now.
+    /// Whether the queued work is due.
     due: bool,
     doer: ConsumerState,
     closed: bool,
 }
 
-/// What the consumer does.
+/// The state of the consumer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConsumerState {
     Work,
-    /// It does what can be put off.
+    /// It does optional work in the meantime.
     Rest,
-    /// It waits for anything.
+    /// It waits for any work.
     Sleep,
-    /// It waits for something that is due, or until what is there is.
+    /// It waits until work is due.
     Doze,
 }
 
-/// Both ends of a queue that puts work off for up to `delay`.
+/// Both ends of a queue that delays work for up to `delay`.
 pub(super) fn queue<J>(delay: Duration) -> (Producer<J>, Consumer<J>) {
     let state =
         QueueState { jobs: VecDeque::new(), due: false, doer: ConsumerState::Work, closed: false };
@@ -72,14 +71,14 @@ impl<J> JobQueue<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the consumer, if it waits for what has changed.
+    /// Wakes the consumer if it waits for the new state.
     fn announce(&self, state: MutexGuard<'_, QueueState<J>>) {
         let wakes = match state.doer {
             ConsumerState::Work | ConsumerState::Rest => false,
             ConsumerState::Sleep => true,
             ConsumerState::Doze => state.due || state.closed,
         };
-        // It would only wait for the lock.
+        // Unlocked first, or the consumer would wake only to wait for the lock.
         drop(state);
         if wakes {
             self.news.notify_one();
@@ -88,7 +87,7 @@ impl<J> JobQueue<J> {
 }
 
 impl<J> Producer<J> {
-    /// Puts work in. Once the consumer is gone, it is dropped.
+    /// Puts work in. If the consumer is gone, the work is dropped.
     pub(super) fn put(&self, job: J, haste: FlushMode) {
         let mut state = self.0.lock();
         if state.closed {
@@ -100,14 +99,14 @@ impl<J> Producer<J> {
         self.0.announce(state);
     }
 
-    /// Whether everything is done that somebody has asked for.
+    /// Whether all work that somebody waits for is done.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.0.lock();
         let is_free = matches!(state.doer, ConsumerState::Sleep | ConsumerState::Rest);
         state.jobs.is_empty() && is_free && !state.closed
     }
 
-    /// Lets the consumer rest once more, if it does nothing else.
+    /// Lets an idle consumer call `rest` once more.
     pub(super) fn nudge(&self) {
         self.0.announce(self.0.lock());
     }
@@ -122,8 +121,8 @@ impl<J> Drop for Producer<J> {
 }
 
 impl<J> Consumer<J> {
-    /// What is to be done next, once it is due; nothing if nobody can ask any
-    /// more. `rest` is called whenever nothing is left to do.
+    /// The next work, once it is due; `None` once the producer is gone and the queue is empty.
+    /// `rest` is called when nothing is left to do.
     pub(super) fn next(&mut self, mut rest: impl FnMut()) -> Option<J> {
         if let Some(job) = self.taken.pop_front() {
             return Some(job);
@@ -162,11 +161,11 @@ impl<J> Consumer<J> {
         }
     }
 
-    /// What else there is, due or not.
+    /// Further work, due or not.
     pub(super) fn more(&mut self) -> Option<J> {
         if self.taken.is_empty() {
             let mut state = self.queue.lock();
-            // What comes later can be put off again.
+            // Later work may be delayed again.
             state.due = false;
             std::mem::swap(&mut state.jobs, &mut self.taken);
         }
@@ -180,7 +179,7 @@ impl<J> Drop for Consumer<J> {
         state.closed = true;
         let left = std::mem::take(&mut state.jobs);
         drop(state);
-        // Whoever waits for it may ask for something else.
+        // After the lock is released: whoever waits for this work may put in more.
         drop(left);
     }
 }

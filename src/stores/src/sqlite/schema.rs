@@ -1,4 +1,4 @@
-//! The tables, and how those of earlier versions become them.
+//! The tables and their migrations.
 
 use std::time::Duration;
 
@@ -7,16 +7,15 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::{SqliteSettings, Sync, fault};
 
-/// Tells files of ours from other databases: the letters `anti`.
+/// SQLite's application id of our files: the letters `anti`.
 const APPLICATION: i64 = 0x616e_7469;
 
-/// The version that the first step makes. What is older was written before the
-/// first release, and protects too little of what it holds.
+/// The version that the first migration creates. Older tables are from before the first release,
+/// and protect their contents too little.
 const FIRST: i64 = 3;
 
-/// One step for each version; the last is the present one. Entries have a rowid
-/// because without one `SQLite` gives each that is larger than a kilobyte pages
-/// of its own.
+/// One migration per version. Entries have a rowid, because a table without one gives each entry
+/// larger than a kilobyte pages of its own.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE thread (
         id INTEGER PRIMARY KEY,
@@ -53,19 +52,19 @@ const MIGRATIONS: [&str; 1] = ["
     ) STRICT;
 "];
 
-/// A commit writes whole pages, and most commits are small.
+/// The page size: a commit writes whole pages, and most commits are small.
 const PAGE: u32 = 2048;
 
-/// How long it takes until somebody else who writes is in the way.
+/// How long to wait for another process that writes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sets a connection up and brings its tables up to date.
+/// Configures a connection and migrates its tables.
 pub(super) fn prepare(file: &mut Connection, settings: SqliteSettings) -> Result<(), Fault> {
     let failed = |error: rusqlite::Error| fault::of(&error);
     file.busy_timeout(PATIENCE).map_err(failed)?;
     let found = FoundFile::of(&file.transaction().map_err(failed)?)?;
     if found.tables == 0 {
-        // Before anything is written: later it takes a file written anew.
+        // Must be set before anything is written: later it needs a `VACUUM`.
         file.pragma_update(None, "page_size", PAGE).map_err(failed)?;
         file.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_err(failed)?;
     }
@@ -83,7 +82,7 @@ pub(super) fn prepare(file: &mut Connection, settings: SqliteSettings) -> Result
     }
     let migration =
         file.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    // Others may have opened the file at the same time, and been faster.
+    // Another process may have migrated the file in the meantime.
     let found = FoundFile::of(&migration)?;
     let done = usize::try_from(found.version + 1 - FIRST).unwrap_or_default();
     for step in MIGRATIONS.iter().skip(done) {
@@ -94,9 +93,9 @@ pub(super) fn prepare(file: &mut Connection, settings: SqliteSettings) -> Result
     migration.commit().map_err(failed)
 }
 
-/// SQLite does not wait here by itself for somebody else who does the same.
+/// SQLite's busy handler does not cover a change of the journal mode.
 fn keep_journal(file: &Connection) -> rusqlite::Result<()> {
-    /// So often it is tried, about five seconds.
+    /// The attempts, over about five seconds.
     const TRIES: u32 = 500;
     let mut tries = 0;
     loop {
@@ -114,14 +113,14 @@ fn latest() -> i64 {
     i64::try_from(MIGRATIONS.len()).map_or(i64::MAX, |steps| steps + FIRST - 1)
 }
 
-/// What a file is before it is ours and up to date.
+/// A file before it is migrated.
 struct FoundFile {
     version: i64,
     tables: i64,
 }
 
 impl FoundFile {
-    /// Reads it, and refuses files that are not ours to change.
+    /// Reads it, and refuses files that are not stores.
     fn of(file: &Transaction<'_>) -> Result<Self, Fault> {
         let number = |query: &str| {
             let number = file.query_row(query, [], |row| row.get::<_, i64>(0));

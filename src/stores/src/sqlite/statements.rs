@@ -1,4 +1,4 @@
-//! What is said to SQLite. Every value is bound.
+//! The statements for SQLite. Every value is bound.
 
 use std::time::Duration;
 
@@ -38,18 +38,18 @@ macro_rules! listed {
 
 type SqliteResult<T> = Result<T, Fault>;
 
-/// The present, by both clocks of a machine.
+/// The present time by both clocks of a machine.
 #[derive(Clone, Copy)]
 pub(super) struct ClockReading {
-    /// The time of day.
+    /// The time of day, for what users see.
     pub(super) now: Time,
-    /// The time that all processes share, of which terms are made.
+    /// The clock that all processes share, for leases.
     pub(super) shared: Time,
 }
 
 impl ClockReading {
-    /// The time of day at which a lease ends; none if it is over, or was that of a
-    /// process before this machine was started again.
+    /// The time of day at which a lease expires; `None` if it has expired, or is from before the
+    /// machine was restarted.
     fn end_of(
         self,
         file: &Connection,
@@ -74,7 +74,7 @@ pub(super) fn claim(
     term: Duration,
 ) -> SqliteResult<Result<ThreadHead, Fault>> {
     let (now, until) = (present.now, present.shared + term);
-    // What was seen of the lease stays.
+    // The transaction commits all the same, to keep the observation of the lease.
     if let Some(busy) = held(file, thread, owner, (present, term))? {
         return Ok(Err(busy));
     }
@@ -94,7 +94,7 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> SqliteRes
     let mut release = asked(file.prepare_cached(release))?;
     let last = release.query_row([thread, owner], |row| row.get::<_, i64>(0)).optional();
     if asked(last)? == Some(0) {
-        // Nobody has taken it since, and nothing of it is there.
+        // The thread was not claimed since, and has no entries.
         let end = "DELETE FROM thread WHERE name = ?1 AND owner IS NULL AND last = 0
             AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.thread = thread.id)";
         asked(file.prepare_cached(end).and_then(|mut end| end.execute([thread])))?;
@@ -102,14 +102,14 @@ pub(super) fn release(file: &Connection, thread: &str, owner: &str) -> SqliteRes
     Ok(())
 }
 
-/// Adds batches that follow each other in one thread.
+/// Appends consecutive batches of one thread.
 pub(super) fn append(file: &Connection, batches: &[&EntryBatch], now: Time) -> SqliteResult<()> {
     let (Some(first), Some(last)) = (batches.first(), batches.last()) else { return Ok(()) };
     let EntryBatch { thread, owner, after, expected, .. } = first;
     if let Some(expected) = expected {
         expect(file, (thread, *after), expected)?;
     }
-    // A batch of nothing leaves the thread as it is.
+    // A batch without entries does not change the head.
     let tag = batches.iter().rev().find(|batch| !batch.entries.is_empty());
     let tag = tag.map(|batch| batch.tag.as_bytes());
     let last = last.entries.last().map_or(last.after, |entry| entry.seq);
@@ -139,8 +139,8 @@ pub(super) fn append(file: &Connection, batches: &[&EntryBatch], now: Time) -> S
     Ok(())
 }
 
-/// Fails unless an entry is the one that is expected there. To be asked within the
-/// transaction that adds what follows it.
+/// Checks that an entry has the expected tag. Must run in the transaction that appends behind
+/// it.
 fn expect(file: &Connection, (thread, seq): (&str, u64), tag: &EntryTag) -> SqliteResult<()> {
     let found = "SELECT 1 FROM entry JOIN thread ON thread.id = entry.thread
         WHERE name = ?1 AND seq = ?2 AND entry.tag = ?3";
@@ -204,7 +204,7 @@ pub(super) fn threads(
 }
 
 pub(super) fn recent(file: &Connection, prefix: &str) -> SqliteResult<Vec<(String, Time)>> {
-    // Text is compared by its bytes, and none of it has the last one.
+    // Text is compared by its bytes, and none contains the greatest one.
     let list = "SELECT name, at FROM thread
         WHERE name >= ?1 AND name < CAST(CAST(?1 AS BLOB) || x'ff' AS TEXT) ORDER BY at DESC";
     let found = |row: &Row<'_>| Ok((row.get(0)?, Time::from_micros(count(row, 1)?)));
@@ -241,7 +241,7 @@ pub(super) fn delete(
     Ok(Ok(asked(removed)? > 0))
 }
 
-/// Puts other tags and bodies in the place of those that are there.
+/// Replaces tags and bodies.
 pub(super) fn replace(file: &Connection, batch: &EntryBatch) -> SqliteResult<()> {
     let EntryBatch { thread, owner, after, entries, tag, .. } = batch;
     let held = "UPDATE thread SET tag = ?1 WHERE name = ?2 AND owner = ?3 AND last = ?4
@@ -260,7 +260,7 @@ pub(super) fn replace(file: &Connection, batch: &EntryBatch) -> SqliteResult<()>
     Ok(())
 }
 
-/// That somebody else holds a thread.
+/// The fault of a thread that another owner holds.
 fn held(
     file: &Connection,
     thread: &str,
@@ -321,7 +321,7 @@ fn kind_of(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
     EntryKind::named(&kind).ok_or_else(unknown)
 }
 
-/// A thread, its number, and who holds it until when by which clock ever.
+/// A thread, its row, and its owner with the end of the lease by the owner's clock.
 type ThreadRow = (StoredThreadInfo, i64, Option<(String, i64)>);
 
 fn thread_of(row: &Row<'_>) -> rusqlite::Result<ThreadRow> {
@@ -344,19 +344,19 @@ fn listed(
     let Some((owner, until)) = lease else { return Ok(thread) };
     let lease = LeaseRow { thread: id, owner: &owner, until };
     let end = match present.end_of(file, &lease, TERM) {
-        // Where nobody may write nothing can be watched, and lists are read all the same.
+        // A read-only file cannot keep observations, and lists must work all the same.
         Err(_) => Some(present.now + TERM),
         end => end?,
     };
     Ok(StoredThreadInfo { held: end.map(|end| (owner, end)), ..thread })
 }
 
-/// SQLite counts with a sign; nothing of ours is ever so large.
+/// SQLite has only signed integers; none of ours is so large.
 fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// What is below zero was changed by somebody: it becomes a count that no tag fits.
+/// A negative number was put there from outside: it becomes a count that no tag matches.
 fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get(column).map(i64::cast_unsigned)
 }
@@ -367,7 +367,7 @@ fn asked<T>(answer: rusqlite::Result<T>) -> SqliteResult<T> {
     })
 }
 
-/// The same for what is read of one thread: others may be well.
+/// The fault of a read, limited to one thread: others may be intact.
 fn asked_of<T>(thread: &str, answer: rusqlite::Result<T>) -> SqliteResult<T> {
     answer.map_err(|error| {
         if is_misread(&error) {

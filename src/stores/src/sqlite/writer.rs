@@ -1,4 +1,4 @@
-//! The thread that does what is asked of a file, and those who need not wait for it.
+//! The thread that writes to a file, and the callers that need not wait for it.
 
 use std::path::Path;
 use std::sync::mpsc::channel;
@@ -18,18 +18,18 @@ use super::queue::{Consumer, FlushMode, Producer, queue};
 use super::{SqliteSettings, Sync, fault};
 use crate::process;
 
-/// So many bytes are written by whoever asks, who may have other things to do.
+/// The most bytes that a caller writes itself, because it may have other things to do.
 const AT_ONCE: usize = 64 * 1024;
 
 pub(super) struct WriterThread {
     file: Arc<Mutex<SqliteFile>>,
     jobs: Option<Producer<SqliteJob>>,
     thread: Option<JoinHandle<()>>,
-    /// What the file is called in messages.
+    /// The name of the file in messages.
     name: Arc<str>,
-    /// Whether a change waits for the disk.
+    /// Whether a commit flushes the disk.
     flushes: bool,
-    /// A fork has no thread, and must not touch the file.
+    /// A fork has no writer thread, and must not touch the file.
     process: u32,
 }
 
@@ -42,7 +42,7 @@ impl WriterThread {
         let path = path.to_owned();
         let work = move || {
             let file = SqliteFile::open(&path, settings).map(|file| Arc::new(Mutex::new(file)));
-            // Nobody listens any more if the opener was interrupted.
+            // The caller that opened the store may be gone.
             let _ = opened.send(file.clone());
             if let Ok(file) = file {
                 serve(&file, &mut todo);
@@ -69,7 +69,7 @@ impl WriterThread {
     ) -> StoreFuture<T> {
         let (sender, answer) = oneshot::channel();
         let look = Box::new(move |file: Result<&Connection, Fault>| {
-            // Whoever asked may have gone.
+            // The caller may be gone.
             let _ = sender.send(file.and_then(work));
         });
         self.put(SqliteJob::Read(look), FlushMode::Now);
@@ -92,7 +92,7 @@ impl WriterThread {
         self.answered(answer)
     }
 
-    /// [`WriterThread::write`] for what is done before a thread would have woken.
+    /// [`WriterThread::write`] for changes that take less time than waking the thread.
     pub(super) fn write_little<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T, Fault> + Send + 'static,
@@ -124,8 +124,8 @@ impl WriterThread {
         })
     }
 
-    /// Makes a change in the thread of whoever asks, if that has nothing to wait
-    /// for: no other change, no other process and no disk.
+    /// Makes a change on the calling thread, if it need not wait for another change, another
+    /// process or the disk.
     fn at_once<T>(
         &self,
         work: &dyn Fn(&Connection) -> Result<T, Fault>,
@@ -171,7 +171,7 @@ impl WriterThread {
     }
 
     fn put(&self, job: SqliteJob, haste: FlushMode) {
-        // If there is no thread, the answer says so.
+        // If there is no thread, the reply reports it.
         if let Some(jobs) = self.jobs.as_ref().filter(|_| self.is_own()) {
             jobs.put(job, haste);
         }
@@ -179,7 +179,7 @@ impl WriterThread {
 }
 
 impl Drop for WriterThread {
-    /// What was queued is still written.
+    /// Queued changes are still written.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
@@ -203,8 +203,8 @@ fn lock(file: &Mutex<SqliteFile>) -> MutexGuard<'_, SqliteFile> {
     file.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes one change and those that are queued behind it; gives back the job
-/// that ended the group, if one did.
+/// Writes one change and the queued ones that can be combined with it; returns the job that
+/// ended the group, if one did.
 fn write(
     file: &Mutex<SqliteFile>,
     first: WriteJob,
@@ -225,7 +225,7 @@ fn write(
     } else {
         group.commit().map_err(|error| fault::of(&error))
     };
-    // Whoever goes on now may have more to write.
+    // Unlocked before the answers: callers that continue may write again.
     drop(file);
     for reply in replies {
         reply(held.clone());
@@ -240,7 +240,7 @@ fn carry_out(
 ) -> (Vec<JobReply>, Option<SqliteJob>) {
     let (mut replies, mut size) = (Vec::new(), 0);
     let mut next = Some(SqliteJob::Write(first));
-    // Some failures, such as a full disk, end the whole transaction.
+    // Some failures, such as a full disk, roll back the whole transaction.
     while size < GROUP && !file.is_autocommit() {
         match next.take().or_else(|| queue.more()) {
             Some(SqliteJob::Write(write)) => {

@@ -1,5 +1,5 @@
-//! What a certificate says beyond what rustls looks at: old versions, common
-//! names, and the hash that binds a login to it.
+//! What rustls does not read of a certificate: version 1, common names, and the hash for channel
+//! binding.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use rustls::{CertificateError, Error};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate, X509Version};
 use x509_parser::signature_algorithm::SignatureAlgorithm;
 
-/// A certificate that was read.
+/// A parsed certificate.
 pub(super) struct Certificate<'a>(X509Certificate<'a>);
 
 impl<'a> Certificate<'a> {
@@ -20,13 +20,13 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// Whether it is of the first version, which has no extensions and which
-    /// rustls refuses; `openssl x509 -req` made such ones for decades.
+    /// Whether it is of X.509 version 1, which has no extensions and which rustls refuses;
+    /// `openssl x509 -req` made such certificates for decades.
     pub(super) fn is_of_version_1(&self) -> bool {
         self.0.version() == X509Version::V1
     }
 
-    /// The key that it is for.
+    /// Its public key.
     pub(super) fn key(&self) -> SubjectPublicKeyInfoDer<'_> {
         SubjectPublicKeyInfoDer::from(self.0.public_key().raw)
     }
@@ -35,7 +35,7 @@ impl<'a> Certificate<'a> {
         &self.0.public_key().subject_public_key.data
     }
 
-    /// Refuses it outside of the time it is for.
+    /// Checks its validity period.
     pub(super) fn check_time(&self, now: UnixTime) -> Result<(), Error> {
         let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let validity = self.0.validity();
@@ -48,7 +48,7 @@ impl<'a> Certificate<'a> {
         Ok(())
     }
 
-    /// Whether `issuer` has signed it, in a way that is still safe.
+    /// Whether `issuer` has signed it with an algorithm that is still secure.
     pub(super) fn is_issued_by(&self, issuer: &Certificate<'_>) -> bool {
         let is_safe = !matches!(self.signed_with().as_deref(), None | Some(MD5_RSA | SHA1_RSA));
         is_safe
@@ -56,7 +56,7 @@ impl<'a> Certificate<'a> {
             && self.0.verify_signature(Some(issuer.0.public_key())).is_ok()
     }
 
-    /// Whether it may be a server's, as far as it says what it is for.
+    /// Whether it may be used for servers; it may if it does not list its uses.
     pub(super) fn is_for_servers(&self) -> bool {
         let purposes = self.0.extended_key_usage();
         purposes.is_ok_and(|purposes| {
@@ -64,8 +64,8 @@ impl<'a> Certificate<'a> {
         })
     }
 
-    /// Refuses it for another host. Its common name counts where it lists no hosts:
-    /// so libpq has it, and so most certificates of databases are made.
+    /// Checks the host name. As in libpq, the common name counts if no hosts are listed, because
+    /// most certificates of databases are like that.
     pub(super) fn check_name(&self, host: &ServerName<'_>) -> Result<(), Error> {
         let listed = self.0.subject_alternative_name().ok().flatten();
         let names = listed.iter().flat_map(|listed| &listed.value.general_names);
@@ -94,10 +94,10 @@ impl<'a> Certificate<'a> {
         Err(CertificateError::NotValidForName.into())
     }
 
-    /// Its hash as `tls-server-end-point` (RFC 5929) has it; none where that names none.
+    /// Its hash for `tls-server-end-point` (RFC 5929); `None` for signatures without a hash.
     pub(super) fn end_point(&self, der: &CertificateDer<'_>) -> Option<Vec<u8>> {
         let hash = match self.signed_with()?.as_str() {
-            // Instead of MD5 and SHA-1, which are broken, too.
+            // MD5 and SHA-1 are replaced, because they are broken.
             MD5_RSA
             | SHA1_RSA
             | "1.2.840.10045.4.1"
@@ -112,7 +112,7 @@ impl<'a> Certificate<'a> {
         Some(digest::digest(hash, der).as_ref().to_vec())
     }
 
-    /// The algorithm of its signature, or the hash in it where that is told apart.
+    /// The algorithm of its signature; for RSASSA-PSS the hash, which is a parameter of it.
     fn signed_with(&self) -> Option<String> {
         let algorithm = &self.0.signature_algorithm;
         match SignatureAlgorithm::try_from(algorithm) {
@@ -135,7 +135,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// A star stands for the first part of a host's name, and for nothing else.
+/// A star matches exactly the first label of a host name.
 fn matches(name: &str, host: &str) -> bool {
     match name.strip_prefix("*.") {
         Some(rest) => host.split_once('.').is_some_and(|(_, of)| of.eq_ignore_ascii_case(rest)),

@@ -1,4 +1,4 @@
-//! How much of a server's certificate is checked, as libpq does it.
+//! Verification of server certificates with libpq's semantics.
 
 use std::sync::Arc;
 
@@ -11,29 +11,29 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::certificate::Certificate;
 
-/// What of a server's certificate is checked.
+/// How much of a server's certificate is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::postgres) enum Check {
-    /// Nothing: what is sent is hidden from those who only listen.
+    /// Nothing: protects only against eavesdropping.
     Nothing,
-    /// Who has issued it.
+    /// The issuer.
     Issuer,
-    /// That, and that it is the host's.
+    /// The issuer and the host name.
     IssuerAndName,
 }
 
-/// Checks as much as it was told to.
+/// Verifies as much as `check` says.
 #[derive(Debug)]
 pub(super) struct Verifier {
     issued: Option<Arc<dyn ServerCertVerifier>>,
-    /// The certificates of the file of issuers.
+    /// The certificates of the file of root certificates.
     roots: Vec<CertificateDer<'static>>,
     check: Check,
     provider: Arc<CryptoProvider>,
 }
 
 impl Verifier {
-    /// `root` is a file of issuers in PEM; without it the system's are trusted.
+    /// `root` is a PEM file of root certificates; without it the operating system's are trusted.
     pub(super) fn new(
         check: Check,
         root: Option<&str>,
@@ -59,9 +59,8 @@ impl Verifier {
         Ok(Self { issued, roots, check, provider })
     }
 
-    /// What rustls refuses and libpq accepts: a certificate that is trusted itself,
-    /// as that which `openssl req -x509` makes, and one of the first version which
-    /// somebody who is trusted has issued.
+    /// What rustls refuses and libpq accepts: a certificate that is itself listed as a root, as
+    /// `openssl req -x509` makes it, and one of X.509 version 1 that a root has issued.
     fn is_trusted(&self, certificate: &Certificate<'_>, der: &CertificateDer<'_>) -> bool {
         self.roots.iter().any(|root| root.as_ref() == der.as_ref())
             || certificate.is_of_version_1()
@@ -70,7 +69,7 @@ impl Verifier {
                 })
     }
 
-    /// What libpq accepts although rustls does not; else the refusal stands.
+    /// Accepts what libpq accepts although rustls does not; returns the refusal otherwise.
     fn verify_as_libpq(
         &self,
         der: &CertificateDer<'_>,
@@ -79,7 +78,7 @@ impl Verifier {
         refusal: CertificateError,
     ) -> Result<ServerCertVerified, Error> {
         let certificate = Certificate::read(der)?;
-        // The name is what rustls looks at last.
+        // rustls checks the name last, so everything else was accepted.
         let is_misnamed = matches!(
             refusal,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
@@ -97,7 +96,7 @@ impl Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// That a server has the key of a certificate which rustls does not read.
+    /// Verifies that the server has the private key of a certificate that rustls cannot parse.
     fn verify_old(
         &self,
         message: &[u8],
@@ -107,7 +106,7 @@ impl Verifier {
         let all = self.provider.signature_verification_algorithms.mapping;
         let known = all.iter().find(|(scheme, _)| *scheme == dss.scheme);
         let (key, signature) = (certificate.key_bits(), dss.signature());
-        // One that is for keys of another kind refuses this one.
+        // Algorithms for other kinds of keys refuse this one.
         let is_valid = known.is_some_and(|(_, algorithms)| {
             algorithms.iter().any(|one| one.verify_signature(key, message, signature).is_ok())
         });
