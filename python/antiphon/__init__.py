@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from antiphon._antiphon import RetryPolicy, Send
     from antiphon._orchestrator.context import AgentContext
-    from antiphon._orchestrator.roster import END
+    from antiphon._orchestrator.flow import END
     from antiphon.agent import Agent
     from antiphon.budget import Budget
     from antiphon.errors import AntiphonError
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "END": "_orchestrator.roster",
+    "END": "_orchestrator.flow",
     "Agent": "agent",
     "AgentContext": "_orchestrator.context",
     "AntiphonError": "errors",

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Limits, Shape, enclosing_context
+from antiphon._orchestrator.agent_spec import read_budget, read_count, read_retry, read_seconds
 from antiphon._orchestrator.assemble import Settings, assemble
 from antiphon._orchestrator.batch import abatch, batch
-from antiphon._orchestrator.entry import entry, turn
-from antiphon._orchestrator.finish import finish, is_limit, name_agent
-from antiphon._orchestrator.resumes import Resumes
-from antiphon._orchestrator.spec import read_budget, read_count, read_retry, read_seconds
-from antiphon._orchestrator.watch import AsyncStream, Stream
-from antiphon._relay import relay_questions
+from antiphon._orchestrator.outcome import finish, is_limit, name_agent
+from antiphon._orchestrator.resume import Resumes
+from antiphon._orchestrator.stream import AsyncStream, Stream
+from antiphon._orchestrator.updates import entry, turn
+from antiphon._pause import relay_questions
 from antiphon._thread_store import Durability, ThreadStore, fresh_name, read_saver, thread_name
 from antiphon.errors import StateError, ValidationError
 

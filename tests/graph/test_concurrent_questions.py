@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from antiphon import tool
-from antiphon._node.human_input import Round
+from antiphon._node.human_input import HumanInput
 from antiphon.graph import (
     START,
     Command,
@@ -178,7 +178,7 @@ def test_a_node_asks_before_it_has_been_idle_for_too_long() -> None:
 
 
 def test_a_call_that_is_closed_from_outside_does_not_stay_open() -> None:
-    made = Round(cast("Context", None))
+    made = HumanInput(cast("Context", None))
 
     def call() -> Generator[None]:
         with made.making():

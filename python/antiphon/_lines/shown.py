@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 
-from antiphon._orchestrator.progress import Progress
+from antiphon._orchestrator.batch import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from antiphon._lines.report import BatchReport, LineProblem
 from antiphon._lines.sink import Sink
 from antiphon._lines.source import Source
 from antiphon._lines.teller import Teller
-from antiphon._orchestrator.spec import read_count
+from antiphon._orchestrator.agent_spec import read_count
 from antiphon.errors import AntiphonError, ValidationError
 
 if TYPE_CHECKING:

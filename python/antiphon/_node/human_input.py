@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     _LookUp: TypeAlias = Callable[["Decided"], Effect | None]
     """Finds a call that is known, by what was decided about it."""
 
-__all__ = ["Decided", "Round", "ask"]
+__all__ = ["Decided", "HumanInput", "ask"]
 
 
 Decided: TypeAlias = tuple[bool, Any | None, str | None]
 """Whether a call is made, with which arguments if not its own, and why not."""
 
-_PRESENT: ContextVar[tuple[object, Round] | None] = ContextVar("antiphon_round", default=None)
+_PRESENT: ContextVar[tuple[object, HumanInput] | None] = ContextVar("antiphon_round", default=None)
 _WITHIN: ContextVar[tuple[Future[None], ...]] = ContextVar("antiphon_within", default=())
 """The calls that whatever runs here is part of."""
 _NOWHERE = -1
@@ -58,7 +58,7 @@ def ask(ctx: Context, question: Any) -> Any:
     return relayed[0]
 
 
-class Round:
+class HumanInput:
     """What a node asks and calls from where it begins to where it ends or pauses.
 
     Args:
@@ -78,7 +78,7 @@ class Round:
         self._paused: Any = None
 
     @classmethod
-    def of(cls, ctx: Context) -> Round:
+    def of(cls, ctx: Context) -> HumanInput:
         """The one of the node that runs here; a node has variables of its own."""
         node = (ctx.run_id, ctx.path, ctx.step, ctx.attempt)
         present = _PRESENT.get()

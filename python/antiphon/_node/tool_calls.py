@@ -18,10 +18,10 @@ from antiphon._node.calls import Call, call_of, look_up, perform, perform_async
 from antiphon._tool.approval import (
     ToolCall,
     approver,
-    heed,
+    decide_call,
+    decide_call_async,
+    enforce,
     json_arguments,
-    judge,
-    judge_async,
     refused,
 )
 from antiphon.errors import RunTimeout, ValidationError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from antiphon._antiphon import Context, Effect
-    from antiphon._node.human_input import Decided, Round
+    from antiphon._node.human_input import Decided, HumanInput
 
 __all__ = ["ApprovedCall", "Approving", "find_tool", "use", "use_async"]
 
@@ -136,7 +136,7 @@ class Approving:
     def __init__(
         self,
         ctx: Context,
-        asking: Round,
+        asking: HumanInput,
         tool: Tool,
         arguments: dict[str, Any],
         call_id: str | None = None,
@@ -166,9 +166,9 @@ class Approving:
         decision = perform(
             self._ctx,
             self._step(),
-            lambda key: self._is_made(made) or judge(approve, self._call(key)),
+            lambda key: self._is_made(made) or decide_call(approve, self._call(key)),
         )
-        heed(self._tool.name, decision)
+        enforce(self._tool.name, decision)
         return ApprovedCall(self._arguments, made[0] if made else None)
 
     async def approved_async(self) -> ApprovedCall:
@@ -183,9 +183,9 @@ class Approving:
         made: list[Effect] = []
 
         async def decide(key: str) -> bool | str:
-            return self._is_made(made) or await judge_async(approve, self._call(key))
+            return self._is_made(made) or await decide_call_async(approve, self._call(key))
 
-        heed(self._tool.name, await perform_async(self._ctx, self._step(), decide))
+        enforce(self._tool.name, await perform_async(self._ctx, self._step(), decide))
         return ApprovedCall(self._arguments, made[0] if made else None)
 
     def _freeze(self) -> None:

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Builder, RetryPolicy, Send
 from antiphon._model.adapters import as_model
-from antiphon._orchestrator.drawn import drawing
-from antiphon._orchestrator.flow import Route, Ways, flow_ways, listed_ways, members
-from antiphon._orchestrator.identity import option_of
-from antiphon._orchestrator.roster import END, START, Roster
-from antiphon._orchestrator.router import FINISH, read_router
-from antiphon._orchestrator.spec import Spec, read_spec
-from antiphon._orchestrator.state import HANDED, RECORDED, Shown, State, read_state
-from antiphon._orchestrator.work import Chooser, Declared, calling
+from antiphon._orchestrator.agent_spec import Spec, option_of, read_spec
+from antiphon._orchestrator.flow import (
+    END,
+    START,
+    Roster,
+    Route,
+    Ways,
+    flow_diagram,
+    flow_ways,
+    listed_ways,
+    members,
+)
+from antiphon._orchestrator.nodes import FINISH, Chooser, Declared, calling, read_router
+from antiphon._orchestrator.state import HANDED, RECORDED, State, StateView, read_state
 from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
@@ -95,7 +101,7 @@ def assemble(settings: Settings) -> Assembled:
     nodes.connect(ways)
     for name, policy in policies.items():
         _set_policy(builder, name, policy)
-    drawn = drawing([spec.name for spec in everyone], ways, policies, _hub(router, roster))
+    drawn = flow_diagram([spec.name for spec in everyone], ways, policies, _hub(router, roster))
     schemas = (*state.schemas, *_outputs(everyone))
     return Assembled(builder.build(), state, drawn, steps, tuple(roster), schemas)
 
@@ -143,8 +149,8 @@ class _Nodes:
                 route.source, route.label, _routing(route, self._roster), view=self._show
             )
 
-    def _show(self, raw: dict[str, Any]) -> Shown:
-        return Shown(self._state.show(raw), raw)
+    def _show(self, raw: dict[str, Any]) -> StateView:
+        return StateView(self._state.show(raw), raw)
 
     def _model(self, spec: Spec) -> Any:
         where = f"agent `{spec.name}`"
@@ -255,11 +261,11 @@ def _set_policy(builder: Builder, name: str, policy: str) -> None:
         builder.on_error(name, "goto", target=policy, channel=HANDED)
 
 
-def _routing(route: Route, roster: Roster) -> Callable[[Shown], Any]:
+def _routing(route: Route, roster: Roster) -> Callable[[StateView], Any]:
     """A route as the engine calls it: it sees the state, and must name agents."""
     where = f"route `{route.label}` of agent `{route.source}`"
 
-    def choose(shown: Shown) -> Any:
+    def choose(shown: StateView) -> Any:
         chosen = route.choose(shown.state)
         for one in chosen if isinstance(chosen, list | tuple) else [chosen]:
             if not isinstance(one, str | Send):

@@ -10,7 +10,7 @@ from antiphon._antiphon import Command, Send
 from antiphon._node.calls import Step, call_of, perform, perform_async
 from antiphon._node.human_input import ask
 from antiphon._node.tool_calls import Approving, find_tool, use, use_async
-from antiphon._orchestrator.ask import Inquiry
+from antiphon._orchestrator.model_request import ModelRequest
 from antiphon.budget import Budget
 from antiphon.errors import BudgetError, ValidationError
 from antiphon.tools import Tool, ToolContext
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Context
-    from antiphon._node.human_input import Round
-    from antiphon._orchestrator.roster import Roster
-    from antiphon._orchestrator.spec import Spec
+    from antiphon._node.human_input import HumanInput
+    from antiphon._orchestrator.agent_spec import Spec
+    from antiphon._orchestrator.flow import Roster
 
 __all__ = ["AgentContext"]
 
@@ -45,7 +45,7 @@ class AgentContext:
         roster: Roster,
         *,
         errors: Sequence[Mapping[str, Any]],
-        asking: Round,
+        asking: HumanInput,
     ) -> None:
         self._ctx = ctx
         self._spec = spec
@@ -369,7 +369,9 @@ class AgentContext:
 
         return about, call_id
 
-    def _inquiry(self, prompt: Any, model: Any, output: Any, options: dict[str, Any]) -> Inquiry:
+    def _inquiry(
+        self, prompt: Any, model: Any, output: Any, options: dict[str, Any]
+    ) -> ModelRequest:
         asked = self._spec.model if model is None else model
         if asked is None:
             raise ValidationError(
@@ -380,11 +382,11 @@ class AgentContext:
         own = {key: self._spec.limits.get(key) for key in options}
         given = {key: value for key, value in options.items() if value is not None}
         options = {**own, **given}
-        return Inquiry(
+        return ModelRequest(
             prompt, asked, output=output, agent=self.agent, ctx=self._ctx, options=options
         )
 
-    def _pay(self, inquiry: Inquiry) -> None:
+    def _pay(self, inquiry: ModelRequest) -> None:
         """Counts what an inquiry cost, also one that failed."""
         spent = inquiry.run.spent
         self._ctx.charge(spent["input_tokens"], spent["output_tokens"])

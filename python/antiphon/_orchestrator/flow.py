@@ -1,19 +1,80 @@
-"""The ways through a team: lists, named edges, or a hub."""
+"""The names of a team's agents, and the ways between them: lists, named edges, or a hub."""
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import typing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._event_loop import is_async
-from antiphon._orchestrator.roster import END, START, Roster
 from antiphon.agent import Agent
-from antiphon.errors import ValidationError
+from antiphon.errors import StateError, ValidationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+
+END = "__end__"
+"""Where a flow leads when the run is to end."""
+START = "__start__"
+
+
+class Roster:
+    """The names of a team's agents.
+
+    Args:
+        names: the names, in order.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def declared(self, name: object, where: str) -> str:
+        """A name that stands in the team's declaration.
+
+        Args:
+            name: the name.
+            where: where it stands, for an error.
+
+        Raises:
+            ValidationError: no agent is called that (``agent_unknown``).
+        """
+        if isinstance(name, str) and name in self:
+            return name
+        raise ValidationError(
+            f"{where} names an agent that is not in the team: {name}",
+            code="agent_unknown",
+            details={"name": str(name), "known": list(self)},
+            hint=self._hint(name),
+        )
+
+    def chosen(self, name: object, where: str) -> str:
+        """A name that something chose while the team runs.
+
+        Raises:
+            StateError: no agent is called that (``target_unknown``).
+        """
+        if isinstance(name, str) and (name == END or name in self):
+            return name
+        raise StateError(
+            f"{where} leads to an agent that is not in the team: {name}",
+            code="target_unknown",
+            details={"name": str(name), "known": list(self)},
+            hint=self._hint(name),
+        )
+
+    def _hint(self, name: object) -> str:
+        near = difflib.get_close_matches(str(name), self._names, 1)
+        return f"did you mean `{near[0]}`?" if near else f"its agents are {', '.join(self)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +268,36 @@ def _declared_targets(choose: Any) -> tuple[str, ...] | None:
 
 def _called(choose: Any) -> str:
     return getattr(choose, "__name__", type(choose).__name__)
+
+
+def flow_diagram(
+    names: Sequence[str],
+    ways: Ways,
+    policies: Mapping[str, str],
+    hub: Sequence[tuple[str, str]],
+) -> Diagram:
+    """The flow_diagram of a team.
+
+    Args:
+        names: its agents, in order.
+        ways: what leads from one to another.
+        policies: what happens when an agent fails.
+        hub: where a router may lead.
+    """
+    edges = [DiagramEdge(source, target) for source, target in ways.edges]
+    edges += [DiagramEdge(source, to) for sources, to in ways.joins for source in sources]
+    for route in ways.routes:
+        edges += [
+            DiagramEdge(route.source, target, route.label, conditional=True)
+            for target in route.targets or names
+        ]
+    edges += [DiagramEdge(source, target, conditional=True) for source, target in hub]
+    edges += [
+        DiagramEdge(name, policy, "on error", conditional=True)
+        for name, policy in policies.items()
+        if policy in names
+    ]
+    sources = {edge.source for edge in edges if edge.label != "on error"}
+    edges += [DiagramEdge(name, END) for name in names if name not in sources]
+    nodes: dict[str, dict[str, Any]] = {name: {} for name in (START, *names, END)}
+    return Diagram(nodes, tuple(dict.fromkeys(edges)))

@@ -7,8 +7,8 @@ import typing
 from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon._antiphon import Overwrite
-from antiphon._orchestrator.fields import Fields
 from antiphon._orchestrator.messages import listed
+from antiphon._orchestrator.state_fields import Fields
 from antiphon._state_schema import Channel, is_model, read_schema
 from antiphon.errors import StateError, ValidationError
 from antiphon.state import append as append_rule
@@ -317,7 +317,7 @@ HANDED = "__handed__"
 """The channel of errors that another agent took over."""
 
 
-class Shown:
+class StateView:
     """The state as agents see it, with what only the team needs.
 
     Args:

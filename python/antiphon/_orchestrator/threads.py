@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from antiphon._orchestrator.entry import edit
-from antiphon._orchestrator.roster import START
+from antiphon._orchestrator.flow import START
 from antiphon._orchestrator.steps import Call, Steps, awalk, walk
+from antiphon._orchestrator.updates import edit
 from antiphon._thread_store import ThreadStore, fresh_name, thread_name
 from antiphon._validation import LARGEST_ID, is_count
 from antiphon.errors import StateError, ValidationError
@@ -251,11 +251,11 @@ class Threads:
         return target
 
     def _comparing(self, thread: str, before: int, after: int | None) -> Steps[Difference]:
-        from antiphon._orchestrator.pictured import compared
+        from antiphon._orchestrator.checkpoint_view import difference
 
         one = yield from self._reading(thread, before)
         two = yield from self._reading(thread, after)
-        return compared(one, two, self._built.registry())
+        return difference(one, two, self._built.registry())
 
     def _seeking(self, store: ThreadStore) -> Steps[list[str]]:
         found: list[str] = yield Call("orphans", (store.ref(""),))
@@ -281,9 +281,9 @@ class Threads:
 
     def _pictured(self, shown: dict[str, Any], thread: str) -> Checkpoint:
         # Most teams have no threads.
-        from antiphon._orchestrator.pictured import pictured
+        from antiphon._orchestrator.checkpoint_view import as_checkpoint
 
-        return pictured(shown, thread, self._built.state)
+        return as_checkpoint(shown, thread, self._built.state)
 
     def _agents(self) -> list[str]:
         """Everyone who can write, a router included."""

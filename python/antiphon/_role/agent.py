@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Send
 from antiphon._json_values import encode_result
-from antiphon._orchestrator.spec import read_spec
+from antiphon._orchestrator.agent_spec import read_spec
 from antiphon._orchestrator.state import fields_of, is_record
 from antiphon._role.context import RoleContext
 from antiphon._role.played import as_tools, played_by
@@ -16,7 +16,7 @@ from antiphon.errors import ModelOutputError, StateError, ToolError, ValidationE
 
 if TYPE_CHECKING:
     from antiphon._antiphon import RoleCall
-    from antiphon._orchestrator.spec import Spec
+    from antiphon._orchestrator.agent_spec import Spec
     from antiphon._role.part import Part
 
 __all__ = ["agent_role"]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from antiphon._json_values import encode_or
-from antiphon._node.human_input import Round
+from antiphon._node.human_input import HumanInput
 from antiphon._orchestrator.context import AgentContext
-from antiphon._orchestrator.roster import Roster
+from antiphon._orchestrator.flow import Roster
 from antiphon.budget import Budget
 from antiphon.errors import StateError
 
 if TYPE_CHECKING:
     from antiphon._antiphon import RoleCall
-    from antiphon._orchestrator.ask import Inquiry
-    from antiphon._orchestrator.spec import Spec
+    from antiphon._orchestrator.agent_spec import Spec
+    from antiphon._orchestrator.model_request import ModelRequest
 
 __all__ = ["RoleContext"]
 
@@ -33,7 +33,7 @@ class RoleContext(AgentContext):
     def __init__(self, call: RoleCall, spec: Spec, role: str) -> None:
         # The call offers what a context of the engine does, as far as it is used here.
         given: Any = call
-        super().__init__(given, spec, Roster(()), errors=(), asking=Round(given))
+        super().__init__(given, spec, Roster(()), errors=(), asking=HumanInput(given))
         self._role = role
 
     @property
@@ -96,7 +96,9 @@ class RoleContext(AgentContext):
             hint="return the reply of the role: the system decides what comes next",
         )
 
-    def _inquiry(self, prompt: Any, model: Any, output: Any, options: dict[str, Any]) -> Inquiry:
+    def _inquiry(
+        self, prompt: Any, model: Any, output: Any, options: dict[str, Any]
+    ) -> ModelRequest:
         inquiry = super()._inquiry(prompt, model, output, options)
         call: Any = self._ctx
         call.when_cancelled(inquiry.run.cancel)

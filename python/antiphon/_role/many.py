@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from antiphon import _event_loop
+from antiphon._orchestrator.agent_spec import read_count
 from antiphon._orchestrator.batch import Ended, abatch, batch
-from antiphon._orchestrator.spec import read_count
 from antiphon.errors import ValidationError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from antiphon._model.adapters import as_model
 from antiphon._node.tool_calls import use
 from antiphon._role.question import waited
-from antiphon._tool.approval import ToolCall, approver, judge
+from antiphon._tool.approval import ToolCall, approver, decide_call
 from antiphon.models import Model
 from antiphon.tools import Tool, ToolContext, encode_result
 
@@ -52,7 +52,7 @@ def _approving(tool: Tool) -> Callable[..., Any] | None:
     def decide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
         key = about.get("idempotency_key") or ""
         call_id = about.get("call_id") or key
-        return judge(approve, ToolCall(name=tool.name, arguments=arguments, call_id=call_id))
+        return decide_call(approve, ToolCall(name=tool.name, arguments=arguments, call_id=call_id))
 
     return decide
 

@@ -11,10 +11,9 @@ from antiphon._json_values import codes_of, encode_or
 from antiphon._schema.choice import Choice, Union, literal
 from antiphon._schema.collection import ARRAYS, MAPPINGS, SETS, Array, Fixed, Table
 from antiphon._schema.definitions import Definitions
-from antiphon._schema.fields import MISSING, Declaration, layout_of
 from antiphon._schema.foreign import Foreign, is_foreign
 from antiphon._schema.hints import bound_of, is_variable, peel, resolve, substitute
-from antiphon._schema.record import NO_DEFAULT, Field, Record
+from antiphon._schema.record import MISSING, NO_DEFAULT, Declaration, Field, Record, layout_of
 from antiphon._schema.scalar import Primitive, formatted, primitive
 from antiphon._schema.shape import Anything, Described, Named, Shape
 from antiphon.errors import ValidationError

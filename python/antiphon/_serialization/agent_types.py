@@ -7,8 +7,7 @@ from typing import Any
 
 from antiphon._antiphon import Command, Form, Overwrite, Send
 from antiphon._messages import RemoveMessage
-from antiphon._serialization.plain_parts import exactly, items
-from antiphon._serialization.records import pack_model, record_form, unpack_model
+from antiphon._serialization.records import exactly, items, pack_model, record_form, unpack_model
 from antiphon.result import Question, Usage
 
 

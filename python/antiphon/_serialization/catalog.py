@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from antiphon._antiphon import Form
-from antiphon._serialization.plain_parts import exactly
+from antiphon._serialization.records import exactly
 
 __all__ = ["PICKLED", "Family", "form_numbered", "form_of", "form_of_failure", "package_numbered"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from antiphon import _graph_errors, errors
 from antiphon._antiphon import Form
-from antiphon._serialization.plain_parts import exactly, items
+from antiphon._serialization.records import exactly, items
 
 __all__ = ["FOREIGN", "StoredException", "forms"]
 

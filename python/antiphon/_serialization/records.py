@@ -1,4 +1,4 @@
-"""Types of users that are stored by what they consist of."""
+"""Types of users that are stored by what they consist of, and checks of what they are made from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,37 @@ import sys
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum, Flag
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from antiphon._antiphon import Form
-from antiphon._serialization.plain_parts import exactly, items
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+_T = TypeVar("_T")
+
+
+def exactly(kind: type[_T], value: Any) -> _T:
+    """The value, if it is of a type and not of a subclass.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if type(value) is not kind:
+        raise TypeError(f"expected `{kind.__name__}`, found: {type(value).__name__}")
+    return value
+
+
+def items(count: int, value: Any) -> list[Any]:
+    """The value, if it is a list of so many items.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if type(value) is not list or len(value) != count:
+        raise TypeError(f"expected a list of {count} items, found: {type(value).__name__}")
+    return value
 
 
 _HEAP = 1 << 9

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from antiphon._antiphon import Form
-from antiphon._serialization.plain_parts import exactly, items
+from antiphon._serialization.records import exactly, items
 
 _FACTORIES: tuple[type, ...] = (list, dict, set, int, float, str, tuple, bool, deque, Counter)
 """What a `defaultdict` may make; each is known by its place."""

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from antiphon._antiphon import Form
-from antiphon._serialization.plain_parts import exactly, items
+from antiphon._serialization.records import exactly, items
 
 _PLAIN = re.compile(r"[<>|=][biufcSUMm]\d+(\[\d*\w+\])?")
 """Types of items that are bytes alone; the others are references or hold other types."""

@@ -25,10 +25,10 @@ __all__ = [
     "ToolContext",
     "approver",
     "check_approval",
-    "heed",
+    "decide_call",
+    "decide_call_async",
+    "enforce",
     "json_arguments",
-    "judge",
-    "judge_async",
     "refuse_persons",
     "refused",
 ]
@@ -121,7 +121,7 @@ def approver(tool: Approvable) -> Approve | None:
     return None if isinstance(tool.approval, bool) else tool.approval
 
 
-def judge(
+def decide_call(
     approve: Approve, call: ToolCall, loop: asyncio.AbstractEventLoop | None = None
 ) -> bool | str:
     """Decides about a call, and waits for it where it has to.
@@ -141,8 +141,8 @@ def judge(
     )
 
 
-async def judge_async(approve: Approve, call: ToolCall) -> bool | str:
-    """`judge` on the caller's event loop; a function that is not async runs on a thread."""
+async def decide_call_async(approve: Approve, call: ToolCall) -> bool | str:
+    """`decide_call` on the caller's event loop; a function that is not async runs on a thread."""
     import asyncio
 
     if is_async(approve):
@@ -170,7 +170,7 @@ def _decided(name: str, given: Any) -> bool | str:
     )
 
 
-def heed(name: str, decision: object) -> None:
+def enforce(name: str, decision: object) -> None:
     """Lets a call pass that is approved.
 
     Raises:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from antiphon._event_loop import is_async
 from antiphon._schema import docstring
 from antiphon._schema.contract import build
-from antiphon._schema.fields import MISSING, Declaration
 from antiphon._schema.foreign import is_field
 from antiphon._schema.hints import hints_of, peel
 from antiphon._schema.reader import Reader
-from antiphon._schema.record import Record
+from antiphon._schema.record import MISSING, Declaration, Record
 from antiphon._text import snake_case
 from antiphon._tool.approval import ToolContext
 from antiphon.errors import ToolError, ValidationError

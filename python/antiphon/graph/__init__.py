@@ -32,9 +32,7 @@ from antiphon._messages import (
 from antiphon.graph._builder import StateGraph
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeOptions, TimeoutPolicy
-from antiphon.graph._output import GraphOutput
-from antiphon.graph._pause import Paused
-from antiphon.graph._place import Durability
+from antiphon.graph._run_handle import GraphOutput, Paused
 from antiphon.graph._runtime import (
     ExecutionInfo,
     Interrupt,
@@ -49,6 +47,7 @@ from antiphon.graph._runtime import (
 )
 from antiphon.graph._snapshot import PregelTask, StateSnapshot
 from antiphon.graph._stream import StreamMode, Version
+from antiphon.graph._thread_ref import Durability
 from antiphon.state import append
 
 __all__ = [

@@ -8,14 +8,12 @@ from antiphon._antiphon import Builder, Limits
 from antiphon._diagram import Diagram, DiagramEdge
 from antiphon._graph_errors import GraphBuildError, as_graph_error
 from antiphon.errors import ValidationError
+from antiphon.graph._action import Action, read_action, read_router, returning_root
 from antiphon.graph._compiled import CompiledGraph
 from antiphon.graph._declaration import END, START, NodeSpec, state_hint
-from antiphon.graph._inject import Action, read_action
+from antiphon.graph._input import adapt
 from antiphon.graph._plan import Plan
-from antiphon.graph._root import returning_root
-from antiphon.graph._router import read_router
 from antiphon.graph._runnable import as_runnable
-from antiphon.graph._update import adapt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

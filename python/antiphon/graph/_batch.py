@@ -6,7 +6,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from antiphon._graph_errors import GraphBuildError
-from antiphon._relay import asks
+from antiphon._pause import asks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 from antiphon._antiphon import Command, enclosing_context, select
 from antiphon._thread_store import saver_of
 from antiphon.graph._batch import Batches
-from antiphon.graph._config import merge
-from antiphon.graph._entry import concurrency_of, context_of, entry, limit_of
-from antiphon.graph._flight import Flight
+from antiphon.graph._input import concurrency_of, context_of, entry, limit_of, merge
 from antiphon.graph._langchain import entering, handed_on, without_tokens
-from antiphon.graph._output import GraphOutput
-from antiphon.graph._pause import Paused, by_id
-from antiphon.graph._place import place_of
+from antiphon.graph._run_handle import GraphOutput, Paused, RunHandle, by_id
 from antiphon.graph._runnable import RunnableFace
 from antiphon.graph._stream import check_version, pauses, read_shape
+from antiphon.graph._thread_ref import thread_ref_of
 from antiphon.graph._threads import Threads
 from antiphon.graph._trace import Trace, is_traced
 
@@ -24,10 +21,10 @@ if TYPE_CHECKING:
 
     from antiphon._antiphon import Engine, Saver, Shape
     from antiphon._diagram import Diagram
-    from antiphon.graph._place import Durability
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
     from antiphon.graph._stream import StreamMode, Version
+    from antiphon.graph._thread_ref import Durability
 
 __all__ = ["CompiledGraph"]
 
@@ -99,9 +96,9 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             streamed |= {"durability": durability, "version": version}
             return list(self.stream(input, config, stream_mode=stream_mode, **streamed))
         check_version(version)
-        flight = self._launch(input, config, (context, durability))
-        flight.drain()
-        return self._result(flight, output_keys, version)
+        handle = self._launch(input, config, (context, durability))
+        handle.drain()
+        return self._result(handle, output_keys, version)
 
     async def ainvoke(
         self,
@@ -121,9 +118,9 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             chunks = self.astream(input, config, stream_mode=stream_mode, **streamed)
             return [chunk async for chunk in chunks]
         check_version(version)
-        flight = self._launch(input, config, (context, durability))
-        await flight.adrain()
-        return self._result(flight, output_keys, version)
+        handle = self._launch(input, config, (context, durability))
+        await handle.adrain()
+        return self._result(handle, output_keys, version)
 
     def stream(
         self,
@@ -166,12 +163,12 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             version=version,
             schema=self._plan.output,
         )
-        flight = self._launch(input, config, (context, durability), shape)
-        with flight as run:
+        handle = self._launch(input, config, (context, durability), shape)
+        with handle as run:
             yield from run
-            while flight.asks_above():
+            while handle.asks_above():
                 yield from run
-        yield from pauses(flight, shape, output_keys, version)
+        yield from pauses(handle, shape, output_keys, version)
 
     async def astream(
         self,
@@ -193,14 +190,14 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             version=version,
             schema=self._plan.output,
         )
-        flight = self._launch(input, config, (context, durability), shape)
-        async with flight as run:
+        handle = self._launch(input, config, (context, durability), shape)
+        async with handle as run:
             async for chunk in run:
                 yield chunk
-            while flight.asks_above():
+            while handle.asks_above():
                 async for chunk in run:
                     yield chunk
-        for chunk in pauses(flight, shape, output_keys, version):
+        for chunk in pauses(handle, shape, output_keys, version):
             yield chunk
 
     def resume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
@@ -230,23 +227,23 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             >>> graph.resume(paused, "yes")
             {'verdict': 'yes'}
         """
-        flight, answers = by_id(paused, answer)
-        if flight.again is not None:
+        handle, answers = by_id(paused, answer)
+        if handle.again is not None:
             version: Version = "v2" if isinstance(paused, GraphOutput) else "v1"
-            return self.invoke(Command(resume=answers), version=version, **flight.again)
-        flight.answer(answers)
-        flight.drain()
-        return self._result(flight, None, "v2" if isinstance(paused, GraphOutput) else "v1")
+            return self.invoke(Command(resume=answers), version=version, **handle.again)
+        handle.answer(answers)
+        handle.drain()
+        return self._result(handle, None, "v2" if isinstance(paused, GraphOutput) else "v1")
 
     async def aresume(self, paused: Paused | GraphOutput, answer: Any) -> Any:
         """`resume` on the caller's event loop."""
-        flight, answers = by_id(paused, answer)
-        if flight.again is not None:
+        handle, answers = by_id(paused, answer)
+        if handle.again is not None:
             version: Version = "v2" if isinstance(paused, GraphOutput) else "v1"
-            return await self.ainvoke(Command(resume=answers), version=version, **flight.again)
-        flight.answer(answers)
-        await flight.adrain()
-        return self._result(flight, None, "v2" if isinstance(paused, GraphOutput) else "v1")
+            return await self.ainvoke(Command(resume=answers), version=version, **handle.again)
+        handle.answer(answers)
+        await handle.adrain()
+        return self._result(handle, None, "v2" if isinstance(paused, GraphOutput) else "v1")
 
     def with_config(self, config: RunnableConfig | None = None, **settings: Any) -> Self:
         """The same graph with settings of its own, which a call's config adds to.
@@ -309,7 +306,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         config: Any,
         about: tuple[Any, Durability | None],
         shape: Shape | None = None,
-    ) -> Flight:
+    ) -> RunHandle:
         context, durability = about
         outer, plan = enclosing_context(), self._plan
         inherited = None if outer is None else handed_on(outer.config, outer)
@@ -326,15 +323,15 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         for tokens in readers:
             tokens.begin(settings["metadata"])
         limit = limit_of(settings)
-        place = place_of((self.checkpointer, plan), settings, outer, durability)
+        ref = thread_ref_of((self.checkpointer, plan), settings, outer, durability)
         trace = None
         if is_traced(settings):
-            asks_above = outer is not None and place is None
+            asks_above = outer is not None and ref is None
             name = run_name or self.name
             trace = Trace(settings, name, run_id, start, asks_above=asks_above)
             run_id = trace.id if run_id is None else run_id
         run = self._engine.start(
-            entry(start, plan.input, kept=place is not None),
+            entry(start, plan.input, kept=ref is not None),
             config=settings,
             context=context_of(context, plan.context_schema),
             limits=plan.limits,
@@ -350,23 +347,23 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             ),
             on_task=None if trace is None else trace.note,
             step_timeout=self.step_timeout,
-            place=None if place is None else place.native(durability),
+            place=None if ref is None else ref.native(durability),
             registry=None if outer is None or outer.run.kept_in is None else plan.registry(),
             run_id=None if run_id is None else str(run_id),
         )
-        flight = Flight(run, limit) if trace is None else trace.flight(run, limit)
-        if place is not None:
-            flight.again = {"config": place.at_its_end(settings), "context": context}
-        return flight
+        handle = RunHandle(run, limit) if trace is None else trace.handle(run, limit)
+        if ref is not None:
+            handle.again = {"config": ref.at_its_end(settings), "context": context}
+        return handle
 
-    def _result(self, flight: Flight, keys: str | Sequence[str] | None, version: Version) -> Any:
-        paused = flight.is_paused()
-        state = flight.result() if paused else flight.state()
+    def _result(self, handle: RunHandle, keys: str | Sequence[str] | None, version: Version) -> Any:
+        paused = handle.is_paused()
+        state = handle.result() if paused else handle.state()
         shown = select(state, self._plan.output_keys if keys is None else keys)
         shown = None if shown == {} and not paused else shown
         if version == "v2":
             made = self._plan.output.made(shown) if keys is None else shown
-            return GraphOutput(made, flight.questions(), flight if paused else None)
+            return GraphOutput(made, handle.questions(), handle if paused else None)
         if paused:
-            return Paused(shown if isinstance(shown, dict) else {}, flight)
+            return Paused(shown if isinstance(shown, dict) else {}, handle)
         return shown

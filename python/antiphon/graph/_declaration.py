@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_origin,
 from antiphon._antiphon import Command, RetryPolicy
 from antiphon._graph_errors import GraphBuildError
 from antiphon._state_schema import Channel, Schema, read_schema
-from antiphon.graph._inject import is_runnable
+from antiphon.graph._action import is_runnable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypedDict, TypeVar, cast
 from antiphon._antiphon import Context, current_context
 from antiphon._graph_errors import GraphInterrupt
 from antiphon._node.calls import Step, call_of, perform, perform_async
-from antiphon._node.human_input import Round, ask
+from antiphon._node.human_input import HumanInput, ask
 from antiphon._node.tool_calls import Approving, use, use_async
 from antiphon._pause import Interrupted
 from antiphon.graph._langchain import settings_of
@@ -121,7 +121,7 @@ class Runtime(Generic[_ContextT]):
     execution_info: ExecutionInfo
     heartbeat: Callable[[], None]
     _ctx: Context = field(repr=False, compare=False)
-    _round: Round = field(repr=False, compare=False)
+    _round: HumanInput = field(repr=False, compare=False)
 
     def step(
         self,
@@ -307,7 +307,7 @@ def _current_node(instead: str) -> Context:
 def runtime_of(ctx: Context) -> Runtime[Any]:
     """The runtime as seen by the node of `ctx`."""
     info = ExecutionInfo(ctx.run_id, ctx.attempt)
-    return Runtime(ctx.context, ctx.emit, info, ctx.heartbeat, ctx, Round.of(ctx))
+    return Runtime(ctx.context, ctx.emit, info, ctx.heartbeat, ctx, HumanInput.of(ctx))
 
 
 def config_of(ctx: Context) -> RunnableConfig:

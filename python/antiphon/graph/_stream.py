@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from antiphon._state_schema import Schema
-    from antiphon.graph._flight import Flight
+    from antiphon.graph._run_handle import RunHandle
 
 __all__ = ["StreamMode", "Version", "check_version", "pauses", "read_shape"]
 
@@ -137,22 +137,22 @@ def _stamped(step: int, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def pauses(
-    flight: Flight, shape: Shape, keys: str | Sequence[str] | None, version: Version
+    handle: RunHandle, shape: Shape, keys: str | Sequence[str] | None, version: Version
 ) -> Iterator[Any]:
     """The chunks that end the stream of a run that pauses."""
-    questions = flight.questions()
+    questions = handle.questions()
     if not questions:
         return
     if shape.has("updates"):
         for question in questions:
             yield shape.wrap("updates", {"__interrupt__": (question,)})
     if shape.has("values"):
-        shown = select(flight.state(), keys)
+        shown = select(handle.state(), keys)
         if version == "v2":
             yield {**shape.wrap("values", shown), "interrupts": questions}
         else:
             shown = shown if isinstance(shown, dict) else {}
             yield shape.wrap("values", {**shown, "__interrupt__": questions})
-        preview = flight.preview()
+        preview = handle.preview()
         if preview is not None:
             yield shape.wrap("values", select(preview, keys))

@@ -9,10 +9,9 @@ from antiphon._antiphon import Command
 from antiphon._graph_errors import GraphBuildError, InvalidUpdateError, as_graph_error
 from antiphon._state_schema import ROOT
 from antiphon.errors import AntiphonError
-from antiphon.graph._config import merge
-from antiphon.graph._entry import counted
-from antiphon.graph._place import Place
+from antiphon.graph._input import counted, merge
 from antiphon.graph._snapshot import METADATA, StateSnapshot, config_at, empty, snapshot
+from antiphon.graph._thread_ref import ThreadRef
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -49,21 +48,21 @@ class Threads:
             GraphBuildError: the graph has no checkpointer, or the config names no thread.
             InvalidUpdateError: the thread has no such checkpoint, or does not fit the graph.
         """
-        place = self._place(config)
+        ref = self._thread_ref(config)
         try:
-            found = self._newest(place).page(1)
+            found = self._newest(ref).page(1)
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
-        return snapshot(place.thread, found[0]) if found else empty(place.thread)
+        return snapshot(ref.thread, found[0]) if found else empty(ref.thread)
 
     async def aget_state(self, config: RunnableConfig) -> StateSnapshot:
         """`get_state` on the caller's event loop."""
-        place = self._place(config)
+        ref = self._thread_ref(config)
         try:
-            found = await self._newest(place).apage(1)
+            found = await self._newest(ref).apage(1)
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
-        return snapshot(place.thread, found[0]) if found else empty(place.thread)
+        return snapshot(ref.thread, found[0]) if found else empty(ref.thread)
 
     def get_state_history(
         self,
@@ -84,10 +83,10 @@ class Threads:
         Raises:
             GraphBuildError: as `get_state`; or the limit or the filter can find nothing.
         """
-        past = _Past(self._place(config if before is None else before), filter, limit)
+        past = _Past(self._thread_ref(config if before is None else before), filter, limit)
         past.skips = before is not None
         try:
-            history = self._engine.history(past.place)
+            history = self._engine.history(past.ref)
             while not past.is_full and (found := history.page(past.most)):
                 yield from past.snapshots(found)
         except AntiphonError as error:
@@ -102,10 +101,10 @@ class Threads:
         limit: int | None = None,
     ) -> AsyncIterator[StateSnapshot]:
         """`get_state_history` on the caller's event loop."""
-        past = _Past(self._place(config if before is None else before), filter, limit)
+        past = _Past(self._thread_ref(config if before is None else before), filter, limit)
         past.skips = before is not None
         try:
-            history = self._engine.history(past.place)
+            history = self._engine.history(past.ref)
             while not past.is_full and (found := await history.apage(past.most)):
                 for shown in past.snapshots(found):
                     yield shown
@@ -130,36 +129,36 @@ class Threads:
                 cannot take what was written.
             GraphBuildError: as `get_state`.
         """
-        place = self._place(config)
+        ref = self._thread_ref(config)
         try:
             if as_node is None:
-                as_node = self._writer(self._newest(place).page(1))
-            run = self._edit(place, values, as_node)
+                as_node = self._writer(self._newest(ref).page(1))
+            run = self._edit(ref, values, as_node)
             run.drain()
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
-        return config_at(place.thread, run.checkpoint)
+        return config_at(ref.thread, run.checkpoint)
 
     async def aupdate_state(
         self, config: RunnableConfig, values: Any, as_node: str | None = None
     ) -> RunnableConfig:
         """`update_state` on the caller's event loop."""
-        place = self._place(config)
+        ref = self._thread_ref(config)
         try:
             if as_node is None:
-                as_node = self._writer(await self._newest(place).apage(1))
-            run = self._edit(place, values, as_node)
+                as_node = self._writer(await self._newest(ref).apage(1))
+            run = self._edit(ref, values, as_node)
             await run
         except AntiphonError as error:
             raise as_graph_error(error) from error.__cause__
-        return config_at(place.thread, run.checkpoint)
+        return config_at(ref.thread, run.checkpoint)
 
-    def _place(self, config: RunnableConfig) -> Place:
-        return Place.of((self.checkpointer, self._plan), merge(self._bound, config))
+    def _thread_ref(self, config: RunnableConfig) -> ThreadRef:
+        return ThreadRef.of((self.checkpointer, self._plan), merge(self._bound, config))
 
-    def _newest(self, place: Place) -> History:
+    def _newest(self, ref: ThreadRef) -> History:
         """A history whose first page shows a thread as it is now, unless a checkpoint is named."""
-        return self._engine.history(place.native(), live=place.checkpoint is None)
+        return self._engine.history(ref.native(), live=ref.checkpoint is None)
 
     def _writer(self, found: list[dict[str, Any]]) -> str:
         """The node that wrote last."""
@@ -174,20 +173,20 @@ class Threads:
             hint="name the node that the update is to count as",
         )
 
-    def _edit(self, place: Place, values: Any, as_node: str) -> Run:
+    def _edit(self, ref: ThreadRef, values: Any, as_node: str) -> Run:
         if ROOT in self._plan.keys and values is not None and not isinstance(values, Command):
             values = {ROOT: values}
-        return self._engine.start(values, place=place.native("sync", as_node))
+        return self._engine.start(values, place=ref.native("sync", as_node))
 
 
 class _Past:
     """What somebody wants to see of a history."""
 
-    def __init__(self, place: Place, wanted: Mapping[str, Any] | None, limit: int | None) -> None:
+    def __init__(self, ref: ThreadRef, wanted: Mapping[str, Any] | None, limit: int | None) -> None:
         self._check(wanted, limit)
         self.skips = False
         self._found = 0
-        self.place = place.native()
+        self.ref = ref.native()
         self._wanted = wanted or {}
         self._limit = limit
 
@@ -227,7 +226,7 @@ class _Past:
                 continue
             if self.is_full:
                 return
-            made = snapshot(self.place.thread, one)
+            made = snapshot(self.ref.thread, one)
             metadata = made.metadata or {}
             if all(metadata.get(key) == value for key, value in self._wanted.items()):
                 self._found += 1

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Place", "Tokens", "where"]
+__all__ = ["TaskPosition", "Tokens", "where"]
 
-Place = tuple[tuple[str, ...], str, int, int | None, tuple[str, ...]]
+TaskPosition = tuple[tuple[str, ...], str, int, int | None, tuple[str, ...]]
 """Where a task stands: namespace, id, superstep, number among the sends, triggers."""
 
 
@@ -41,10 +41,10 @@ class Tokens:
             self._triggers[task] = news["triggers"]
             self._seen.update(filter(None, map(_id, _found(news["input"]))))
             return
-        place = (space, task, step, send, self._triggers.pop(task, ()))
+        position = (space, task, step, send, self._triggers.pop(task, ()))
         for message in _found(news["result"]):
             if self.is_new(message):
-                yield message, {**self._notes, **where(news["name"], place)}
+                yield message, {**self._notes, **where(news["name"], position)}
 
     def is_new(self, message: Any) -> bool:
         """Whether a message has not been shown yet; from now on it has.
@@ -61,9 +61,9 @@ class Tokens:
         return True
 
 
-def where(node: str, place: Place) -> dict[str, Any]:
+def where(node: str, position: TaskPosition) -> dict[str, Any]:
     """Which task something belongs to, by the keys that LangGraph has for it."""
-    space, task, step, send, triggers = place
+    space, task, step, send, triggers = position
     path = ("__pregel_pull", node) if send is None else ("__pregel_push", send, False)
     return {
         "langgraph_step": step,

@@ -14,17 +14,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from antiphon._graph_errors import GraphInterrupt
-from antiphon._relay import asks
-from antiphon.graph._flight import Flight
+from antiphon._pause import asks
+from antiphon.graph._run_handle import RunHandle
 from antiphon.graph._runnable import load_runnables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from antiphon._antiphon import Run
-    from antiphon.graph._tokens import Place
+    from antiphon.graph._tokens import TaskPosition
 
-__all__ = ["Trace", "TracedFlight", "is_traced"]
+__all__ = ["Trace", "TracedRunHandle", "is_traced"]
 
 _SWITCHES = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 
@@ -77,12 +77,12 @@ class Trace:
         self._run: Any = None
         self._tasks: dict[str, Any] = {}
 
-    def flight(self, *parts: Any) -> TracedFlight:
-        """A flight that it is told of; args as of `Flight`."""
-        return TracedFlight(self, *parts)
+    def handle(self, *parts: Any) -> TracedRunHandle:
+        """A handle that it is told of; args as of `RunHandle`."""
+        return TracedRunHandle(self, *parts)
 
     @contextmanager
-    def told_of(self, flight: Flight) -> Iterator[None]:
+    def told_of(self, handle: RunHandle) -> Iterator[None]:
         """Tells how a run begins, and how it ends or pauses."""
         self.begin()
         try:
@@ -90,7 +90,7 @@ class Trace:
         except BaseException as error:
             self.fail(error)
             raise
-        self.over(flight)
+        self.over(handle)
 
     def fail(self, error: BaseException) -> None:
         """Tells what a run failed with."""
@@ -99,17 +99,17 @@ class Trace:
         self._close(error)
         self._run.on_chain_error(error)
 
-    def over(self, flight: Flight, error: BaseException | None = None) -> None:
+    def over(self, handle: RunHandle, error: BaseException | None = None) -> None:
         """Tells what a run has come to."""
         if error is not None:
             return self.fail(error)
         self._close(GraphInterrupt())
-        self._run.on_chain_end(flight.result())
+        self._run.on_chain_end(handle.result())
         return None
 
-    def enter(self, node: str, place: Place, metadata: dict[str, Any], given: Any) -> Any:
+    def enter(self, node: str, position: TaskPosition, metadata: dict[str, Any], given: Any) -> Any:
         """Tells that a task begins. Gives what is told of within it."""
-        space, task, step, _, _ = place
+        space, task, step, _, _ = position
         if task not in self._tasks:  # a further attempt belongs to the same task
             around = self._around(space, metadata, given)
             self._tasks[task] = _start(around, node, step, (metadata, given))
@@ -156,8 +156,8 @@ class Trace:
         self._tasks.clear()
 
 
-class TracedFlight(Flight):
-    """A run under way that is traced. Args as of `Flight`, and the trace."""
+class TracedRunHandle(RunHandle):
+    """A run under way that is traced. Args as of `RunHandle`, and the trace."""
 
     __slots__ = ("_trace",)
 

@@ -14,9 +14,9 @@ from antiphon._event_loop import running
 from antiphon._tool.approval import (
     ToolCall,
     approver,
-    heed,
+    decide_call,
+    enforce,
     json_arguments,
-    judge,
     refuse_persons,
     refused,
 )
@@ -152,7 +152,7 @@ class _Run:
             raise refused(tool.name, "a person has to approve of it, and this run cannot pause")
         # The approver's own copy: what it changes is called by nobody.
         call = ToolCall(name=tool.name, arguments=copy.deepcopy(arguments), call_id=number)
-        heed(tool.name, judge(approve, call, self._loop))
+        enforce(tool.name, decide_call(approve, call, self._loop))
         return arguments
 
     def _count(self, tool: Tool) -> None:

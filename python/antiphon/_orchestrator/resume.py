@@ -6,11 +6,11 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import Command, Run
+from antiphon._orchestrator.agent_spec import read_count
 from antiphon._orchestrator.batch import abatch, batch
-from antiphon._orchestrator.entry import UNANSWERED, answers_to
-from antiphon._orchestrator.spec import read_count
 from antiphon._orchestrator.steps import Steps, awalk, walk
 from antiphon._orchestrator.threads import Threads, checkpoint_id, empty
+from antiphon._orchestrator.updates import UNANSWERED, answers_to
 from antiphon._thread_store import fresh_name, thread_name
 from antiphon.errors import ValidationError
 from antiphon.result import Result

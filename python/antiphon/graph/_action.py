@@ -1,7 +1,4 @@
-"""Which parameters a node wants beside the state, and handing them over.
-
-Parameters are known by name and annotation: ``config``, ``writer``, ``runtime``, ``error``.
-"""
+"""Nodes and routers as the engine calls them: the parameters they want, and what they return."""
 
 from __future__ import annotations
 
@@ -10,10 +7,16 @@ import inspect
 import sys
 import types
 import warnings
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
+from antiphon._antiphon import Command
 from antiphon._event_loop import is_async
+from antiphon._graph_errors import GraphInterrupt
+from antiphon._node.human_input import HumanInput
+from antiphon._pause import pause_in
+from antiphon._state_schema import ROOT
 from antiphon.graph._runtime import (
     NodeError,
     RunnableConfig,
@@ -22,16 +25,15 @@ from antiphon.graph._runtime import (
     node_error,
     runtime_of,
 )
-from antiphon.graph._settled import settled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from antiphon._antiphon import Context
 
     _Getter = Callable[[Context], Any]
 
-__all__ = ["Action", "is_runnable", "read_action"]
+__all__ = ["Action", "await_pending", "is_runnable", "read_action", "read_router", "returning_root"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def read_action(action: Any) -> Action:
     call = _with(action, wanted)
     if "runtime" in wanted:
         call = functools.update_wrapper(
-            settled(call, asynchronous=asynchronous), action, updated=()
+            await_pending(call, asynchronous=asynchronous), action, updated=()
         )
     return Action(call, wants_ctx=True, asynchronous=asynchronous)
 
@@ -159,3 +161,91 @@ _KNOWN: dict[str, tuple[tuple[Any, ...], _Getter]] = {
     "runtime": ((), runtime_of),
     "error": ((NodeError,), node_error),
 }
+
+
+def await_pending(node: Callable[..., Any], *, asynchronous: bool) -> Callable[..., Any]:
+    """A node that makes calls, and leaves with a question only once none is under way.
+
+    Args:
+        node: takes the state and the context.
+        asynchronous: whether calling it gives a coroutine.
+    """
+
+    def call(state: Any, ctx: Context) -> Any:
+        try:
+            return node(state, ctx)
+        except GraphInterrupt as pause:
+            HumanInput.of(ctx).settle(_question(pause))
+            raise
+
+    async def acall(state: Any, ctx: Context) -> Any:
+        try:
+            return await node(state, ctx)
+        except (GraphInterrupt, BaseExceptionGroup) as left:
+            pause = pause_in(left, GraphInterrupt)
+            if pause is None:
+                raise
+        await HumanInput.of(ctx).settle_async(_question(pause))
+        raise pause
+
+    return acall if asynchronous else call
+
+
+def _question(pause: GraphInterrupt) -> Any:
+    return pause.interrupts[0].value if pause.interrupts else None
+
+
+def returning_root(action: Action) -> Action:
+    """An action whose bare return value becomes the update of the root value."""
+    inner = action.call
+    if action.asynchronous:
+
+        async def acall(*arguments: Any) -> Any:
+            awaitable: Awaitable[Any] = inner(*arguments)
+            return _as_update(await awaitable)
+
+        return Action(acall, wants_ctx=action.wants_ctx, asynchronous=True)
+
+    def call(*arguments: Any) -> Any:
+        return _as_update(inner(*arguments))
+
+    return Action(call, wants_ctx=action.wants_ctx, asynchronous=False)
+
+
+def _as_update(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, list | tuple) and any(isinstance(item, Command) for item in value):
+        return [_as_update(item) for item in value]
+    if not isinstance(value, Command):
+        return {ROOT: value}
+    if value.update is None or value.graph is not None:
+        return value
+    return Command(update={ROOT: value.update}, goto=value.goto)
+
+
+def read_router(path: Any) -> Action:
+    """Prepares a router.
+
+    The engine asks routers at once, between two supersteps. An async one is run to its end
+    on an event loop of its own meanwhile: it may await, but nothing that belongs to the loop
+    of the caller.
+
+    Raises:
+        TypeError: it cannot be called.
+    """
+    action = read_action(path)
+    if not action.asynchronous:
+        return action
+    return Action(_waiting(action.call), wants_ctx=action.wants_ctx, asynchronous=False)
+
+
+def _waiting(call: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    def ask(*arguments: Any) -> Any:
+        import asyncio  # 20 ms that only async routers need
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1, "antiphon-router") as thread:
+            return thread.submit(copy_context().run, asyncio.run, call(*arguments)).result()
+
+    return ask

@@ -8,16 +8,17 @@ from antiphon._antiphon import Builder, Shape
 from antiphon._model.adapters import as_model
 from antiphon._node.calls import Call
 from antiphon._orchestrator.messages import listed, wire
-from antiphon._orchestrator.output import Output
+from antiphon._schema.contract import Output
 from antiphon.errors import RunCancelled
 
 if TYPE_CHECKING:
     from antiphon._antiphon import Event, Run
 
+
 _MESSAGES, _CAME = "messages", "came"
 
 
-class Inquiry:
+class ModelRequest:
     """A question to a model.
 
     Args:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from antiphon.graph._plan import Plan
     from antiphon.graph._runtime import RunnableConfig
 
-__all__ = ["Durability", "Place", "place_of"]
+__all__ = ["Durability", "ThreadRef", "thread_ref_of"]
+
 
 _LARGEST = 2**63 - 1
 
@@ -33,7 +34,7 @@ pauses.
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ThreadRef:
     """A thread of a store.
 
     Attributes:
@@ -49,8 +50,8 @@ class Place:
     checkpoint: int | None = None
 
     @classmethod
-    def of(cls, kept: tuple[Saver | None, Plan], settings: Mapping[str, Any]) -> Place:
-        """The place that a config names.
+    def of(cls, kept: tuple[Saver | None, Plan], settings: Mapping[str, Any]) -> ThreadRef:
+        """The thread that a config names.
 
         Args:
             kept: the store of the graph, and its plan.
@@ -119,19 +120,19 @@ def _checkpoint(given: Any) -> int | None:
     )
 
 
-def place_of(
+def thread_ref_of(
     kept: tuple[Saver | None, Plan],
     settings: Mapping[str, Any],
     outer: Context | None,
     durability: Durability | None,
-) -> Place | None:
+) -> ThreadRef | None:
     """Where a run is kept; none if it is not.
 
     A graph that a node invokes is a part of that node: it is only kept by itself if its config
     names another thread.
 
     Raises:
-        GraphBuildError: as `Place.of`; or the durability is none.
+        GraphBuildError: as `ThreadRef.of`; or the durability is none.
     """
     if durability not in (None, "sync", "async", "exit"):
         raise GraphBuildError(
@@ -146,4 +147,4 @@ def place_of(
     around = None if outer is None else outer.run.kept_in
     if around is not None and str(settings["configurable"].get("thread_id", around)) == around:
         return None
-    return Place.of(kept, settings)
+    return ThreadRef.of(kept, settings)

@@ -1,21 +1,24 @@
-"""One run under way: driving it, streaming it, and reading how it ended."""
+"""A run of a graph: driving it, how it ended, and the results that hold one that waits."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from antiphon._graph_errors import GraphRecursionError, as_graph_error
-from antiphon._relay import relay_questions
+from antiphon._graph_errors import GraphBuildError, GraphRecursionError, as_graph_error
+from antiphon._pause import relay_questions
 from antiphon.errors import AntiphonError, RunCancelled
 from antiphon.graph._runtime import Interrupt, pausing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from antiphon._antiphon import Run
 
-__all__ = ["Flight"]
+__all__ = ["GraphOutput", "Paused", "RunHandle", "by_id"]
 
 
-class Flight:
+class RunHandle:
     """One run under way.
 
     Args:
@@ -144,3 +147,92 @@ class Flight:
             hint="raise `recursion_limit` in the config, or look for a loop without an end "
             "(GRAPH_RECURSION_LIMIT)",
         )
+
+
+class Paused(dict[str, Any]):
+    """The state at a pause, with the open questions under ``__interrupt__``.
+
+    It holds the run itself: hand it to `CompiledGraph.resume` with the answers, in the same
+    process. Pickled or copied it is a plain dict.
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, state: Mapping[str, Any], handle: RunHandle) -> None:
+        super().__init__(state, __interrupt__=list(handle.questions()))
+        self._handle = handle
+
+    @property
+    def handle(self) -> RunHandle:
+        """The run that waits."""
+        return self._handle
+
+    @property
+    def interrupts(self) -> tuple[Interrupt, ...]:
+        """The open questions."""
+        return tuple(self["__interrupt__"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def by_id(paused: Paused | GraphOutput, answer: Any) -> tuple[RunHandle, dict[str, Any]]:
+    """Says which question an answer is for.
+
+    Args:
+        paused: the pause.
+        answer: a dict from question ids to answers, or the answer to the only question.
+
+    Returns:
+        The run that waits, and a dict from question ids to answers.
+
+    Raises:
+        GraphBuildError: several questions are open and the answer names none, or the
+            pause is over, or never was one.
+    """
+    if not hasattr(paused, "handle"):
+        raise GraphBuildError(
+            f"`resume` takes what `invoke` returned at a pause, found: {type(paused).__name__}",
+            code="answer_invalid",
+            hint="to answer by thread, call `invoke(Command(resume=answer), config)`",
+        )
+    handle = paused.handle
+    if handle is None:
+        raise GraphBuildError("the run does not wait for an answer", code="answer_invalid")
+    open_ = [question.id for question in handle.questions()]
+    asked = [question.id for question in paused.interrupts]
+    if open_ != asked:
+        raise GraphBuildError(
+            f"the run has been resumed from this pause already: {', '.join(asked)}",
+            code="answer_invalid",
+            hint="resume from what the last `resume` returned",
+        )
+    if isinstance(answer, dict) and answer and set(answer) <= set(open_):
+        return handle, answer
+    if len(open_) > 1:
+        raise GraphBuildError(
+            f"several questions are open, and the answer names none: {len(open_)}",
+            code="answer_invalid",
+            details={"questions": open_},
+            hint="answer with a dict from the ids of the questions to the answers",
+        )
+    return handle, {open_[0]: answer}
+
+
+@dataclass(frozen=True)
+class GraphOutput:
+    """What a run came to, apart from the questions it asks.
+
+    Attributes:
+        value: the state: an instance of the output schema if that is a dataclass or a pydantic
+            model and all its fields are there, else a dict.
+        interrupts: the open questions; hand the whole to `CompiledGraph.resume` to answer them.
+    """
+
+    value: Any
+    interrupts: tuple[Interrupt, ...] = ()
+    handle: RunHandle | None = field(default=None, repr=False, compare=False)
+    """The run that waits, if it does."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GraphOutput, (self.value, self.interrupts)

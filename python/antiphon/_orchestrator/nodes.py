@@ -1,29 +1,33 @@
-"""Agents as nodes of the engine's graph."""
+"""Agents as nodes of the engine's graph, and the model that chooses who is next."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from antiphon._antiphon import Command, current_context
 from antiphon._event_loop import is_async
 from antiphon._json_values import encode_result
-from antiphon._node.human_input import Round
+from antiphon._node.human_input import HumanInput
+from antiphon._orchestrator.agent_spec import Spec, read_spec
 from antiphon._orchestrator.context import AgentContext
-from antiphon._orchestrator.messages import said
-from antiphon._orchestrator.prompt import opening, sent
-from antiphon._orchestrator.returns import returned
-from antiphon._orchestrator.state import Shown
+from antiphon._orchestrator.flow import member
+from antiphon._orchestrator.messages import opening, said, sent
+from antiphon._orchestrator.state import StateView
+from antiphon._orchestrator.updates import returned
 from antiphon._pause import Asked, Interrupted, pause_in
-from antiphon._tool.approval import ToolCall, approver, judge, judge_async
+from antiphon._schema.contract import Output
+from antiphon._tool.approval import ToolCall, approver, decide_call, decide_call_async
+from antiphon.agent import Agent
+from antiphon.errors import ValidationError
 from antiphon.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from antiphon._antiphon import Context
-    from antiphon._orchestrator.roster import Roster
-    from antiphon._orchestrator.spec import Spec
+    from antiphon._orchestrator.flow import Roster
     from antiphon._orchestrator.state import State
 
     _Callable: TypeAlias = tuple[Callable[..., Any], bool]
@@ -36,7 +40,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
     assert run is not None  # noqa: S101 - the caller has looked
 
     def call(given: Any, ctx: Context) -> Any:
-        asking = Round(ctx)
+        asking = HumanInput(ctx)
         seen, errors = _seen(given)
         verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
         try:
@@ -48,7 +52,7 @@ def calling(spec: Spec, state: State, roster: Roster) -> Callable[[Any, Context]
         return returned(came, state, spec.name)
 
     async def acall(given: Any, ctx: Context) -> Any:
-        asking = Round(ctx)
+        asking = HumanInput(ctx)
         seen, errors = _seen(given)
         verbs = AgentContext(ctx, spec, roster, errors=errors, asking=asking)
         try:
@@ -93,7 +97,7 @@ class Declared:
 
     def _open(self, given: Any, ctx: Context) -> list[dict[str, Any]]:
         del ctx
-        if isinstance(given, Shown):
+        if isinstance(given, StateView):
             errors = {"errors": given.errors} if self._takes_over and given.errors else {}
             return opening(self._spec, given.state, errors)
         state, data = sent(given, self._spec.reads)
@@ -146,7 +150,7 @@ class Chooser:
 
 
 def _seen(given: Any) -> tuple[Any, Sequence[Mapping[str, Any]]]:
-    if isinstance(given, Shown):
+    if isinstance(given, StateView):
         return given.state, given.errors
     return given, ()
 
@@ -177,10 +181,10 @@ def _approver(tool: Tool) -> _Callable | None:
         return ToolCall(name=tool.name, arguments=arguments, call_id=about["call_id"])
 
     def decide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
-        return judge(approve, asked(arguments, about))
+        return decide_call(approve, asked(arguments, about))
 
     async def adecide(arguments: dict[str, Any], about: dict[str, Any]) -> bool | str:
-        return await judge_async(approve, asked(arguments, about))
+        return await decide_call_async(approve, asked(arguments, about))
 
     return (adecide, True) if is_async(approve) else (decide, False)
 
@@ -195,3 +199,67 @@ def _about(about: dict[str, Any]) -> ToolContext:
         attempt=ctx.attempt,
         deadline=deadline,
     )
+
+
+FINISH = "finish"
+"""What a router answers to end the run."""
+
+_TASK = """\
+You lead a team. Read the conversation and choose who acts next.
+Choose `finish` as soon as the question is answered.
+
+The team:
+"""
+
+
+class Router(Agent):
+    """Chooses who of the team acts next."""
+
+
+def read_router(given: Any, specs: Sequence[Spec]) -> Spec:
+    """The agent that chooses.
+
+    Args:
+        given: an agent, or whatever stands for a model.
+        specs: those it chooses among.
+
+    Raises:
+        ValidationError: its name is taken, an agent is called ``finish``, or it has an
+            output of its own (``team_invalid``); or the agent is refused.
+    """
+    is_agent = isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent))
+    spec = read_spec(member(given) if is_agent else Router(model=given))
+    names = [other.name for other in specs]
+    if spec.name in names or FINISH in names:
+        taken = spec.name if spec.name in names else FINISH
+        raise ValidationError(
+            f"a team with a router cannot have an agent called: {taken}",
+            code="team_invalid",
+            details={"name": taken},
+            hint='give it another: `name="..."`',
+        )
+    if spec.run is not None:
+        return spec
+    if spec.output is not None:
+        raise ValidationError(
+            f"a router answers with a choice, it takes no `output` of its own: {spec.name}",
+            code="team_invalid",
+        )
+    own = "" if isinstance(spec.agent, Router) else f"{spec.instructions}\n\n"
+    return replace(spec, instructions=own + _TASK + _listing(specs), output=_choice(names))
+
+
+def _listing(specs: Sequence[Spec]) -> str:
+    lines = (f"- {spec.name}: {spec.description or 'no description'}" for spec in specs)
+    return "\n".join(lines)
+
+
+def _choice(names: Sequence[str]) -> Output:
+    choice = {"type": "string", "enum": [*names, FINISH]}
+    schema = {
+        "type": "object",
+        "properties": {"next": choice},
+        "required": ["next"],
+        "additionalProperties": False,
+    }
+    return Output(schema, "the choice of a router")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from antiphon._relay import relay_questions
+from antiphon._pause import relay_questions
 from antiphon.errors import StateError
 from antiphon.event import Event
 from antiphon.result import Result

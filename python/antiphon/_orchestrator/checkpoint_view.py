@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from antiphon._orchestrator.finish import how_it_ended
-from antiphon._orchestrator.roster import START
+from antiphon._orchestrator.flow import START
+from antiphon._orchestrator.outcome import how_it_ended
 from antiphon._orchestrator.state import RECORDED
 from antiphon.checkpoint import Checkpoint, Difference
 from antiphon.errors import RunCancelled, from_fault
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from antiphon._orchestrator.state import State
     from antiphon.result import Outcome
 
+
 _SOURCES: dict[str, Literal["input", "step", "update"]] = {"loop": "step"}
 
 
-def pictured(shown: dict[str, Any], thread: str, state: State) -> Checkpoint:
+def as_checkpoint(shown: dict[str, Any], thread: str, state: State) -> Checkpoint:
     """A checkpoint.
 
     Args:
@@ -46,7 +47,7 @@ def pictured(shown: dict[str, Any], thread: str, state: State) -> Checkpoint:
     )
 
 
-compared = Difference.between
+difference = Difference.between
 """What changed from one checkpoint to another."""
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from antiphon._antiphon import Run
     from antiphon._orchestrator.state import State
 
+
 _TURNS = {"supersteps", "retries", "turns"}
 """Limits that stand for too many rounds rather than for too much spent."""
 _NOTE = "raised by the node "
