@@ -22,7 +22,6 @@ pub(crate) mod show;
 pub(crate) mod standby;
 pub(crate) mod start;
 pub(crate) mod step;
-pub(crate) mod stored;
 pub(crate) mod stranded;
 pub(crate) mod stream;
 pub(crate) mod subrun;

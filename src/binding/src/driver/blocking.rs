@@ -13,10 +13,8 @@ use crate::driver::handle::Handle;
 use crate::driver::inbox::Answer;
 use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
+use crate::driver::wait::SIGNAL_INTERVAL;
 use crate::graph::call::{Call, Kind, is_awaitable, steppable};
-
-/// How long a wait may last before Ctrl-C is looked for.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Who starts calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +55,7 @@ pub(crate) fn drive(run: &Bound<'_, Run>, goal: Goal) -> PyResult<Option<Py<PyAn
             }
             Next::Cancel(stopped) => cancel(run, stopped)?,
             Next::Wait(limit) => {
-                let limit = limit.map_or(PATIENCE, |limit| limit.min(PATIENCE));
+                let limit = limit.map_or(SIGNAL_INTERVAL, |limit| limit.min(SIGNAL_INTERVAL));
                 this.inbox.wait(py, limit.max(Duration::from_micros(100)));
             }
             Next::Item(item) => return Ok(Some(item)),
@@ -174,7 +172,7 @@ fn close(run: &Bound<'_, Run>, opened: LockTicket) -> PyResult<bool> {
     if lock.close(opened) {
         return Ok(true);
     }
-    while !lock.reclaim(py, PATIENCE) {
+    while !lock.reclaim(py, SIGNAL_INTERVAL) {
         // In a fork there is nobody who would give it back.
         inbox.standby.check_process(py)?;
     }

@@ -11,9 +11,9 @@ use antiphon_runtime::ReplyChunk;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::driver::exit_gate;
 use crate::driver::shape::Item;
 use crate::driver::standby::StandbyDriver;
+use crate::driver::{exit_gate, wait};
 use crate::value::object::Object;
 
 /// What came of a task, as the thread that did it knows it.
@@ -160,13 +160,12 @@ impl Inbox {
         limit: Duration,
         stop: impl Fn() -> bool + Send + Sync,
     ) {
-        py.detach(|| {
+        wait::release(py, || {
             let letters = self.lock();
             let waited = self
                 .arrived
                 .wait_timeout_while(letters, limit, |letters| letters.is_empty() && !stop());
             drop(waited.unwrap_or_else(PoisonError::into_inner));
-            exit_gate::pass();
         });
     }
 

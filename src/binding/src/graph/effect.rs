@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
 use crate::driver::core::Core;
-use crate::driver::stored::{awaited, waited};
+use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::{known, to_exception};
 use crate::graph::context::Context;
 use crate::graph::question::{Question, UnansweredQuestion};
@@ -240,14 +240,14 @@ impl Effect {
     /// Waits until it is.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         let waits = self.waits.lock().take();
-        waits.map_or(Ok(()), |answer| waited(py, answer))
+        waits.map_or(Ok(()), |answer| block_on_result(py, answer))
     }
 
     /// `wait`, awaited.
     fn arrive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let waits = self.waits.lock().take();
         let answer = waits.unwrap_or_else(|| Box::pin(std::future::ready(Ok(()))));
-        awaited(py, answer, |py, ()| Ok(py.None()))
+        awaitable_result(py, answer, |py, ()| Ok(py.None()))
     }
 
     /// Whether it is a call of the node that `context` is of.

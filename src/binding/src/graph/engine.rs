@@ -12,7 +12,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::driver::run::Run;
 use crate::driver::shape::Shape;
 use crate::driver::start::Request;
-use crate::driver::stored::{awaited, waited};
+use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::{Retry, seconds};
 use crate::graph::agent::AgentEntry;
 use crate::graph::context::Context;
@@ -208,7 +208,7 @@ impl Engine {
     /// The threads in the store of `place` whose last run was one of this graph and was
     /// lost: it neither ended nor paused, and nobody drives it.
     fn orphans(&self, py: Python<'_>, place: &Bound<'_, Place>) -> PyResult<Vec<String>> {
-        waited(py, self.seeking(place)?)
+        block_on_result(py, self.seeking(place)?)
     }
 
     /// `orphans` on the caller's event loop.
@@ -217,7 +217,9 @@ impl Engine {
         py: Python<'py>,
         place: &Bound<'_, Place>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaited(py, self.seeking(place)?, |py, names| names.into_pyobject(py).map(Bound::unbind))
+        awaitable_result(py, self.seeking(place)?, |py, names| {
+            names.into_pyobject(py).map(Bound::unbind)
+        })
     }
 
     /// Nodes, edges, joins, branches and channels, for drawing.

@@ -13,6 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde::Deserialize;
 
+use crate::driver::chance;
+use crate::driver::wait::{awaitable_result, block_on_native};
 use crate::fault::{seconds, to_exception};
 use crate::graph::options::Keywords;
 
@@ -110,12 +112,10 @@ impl Model {
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: ModelRequest = crate::value::json::read(request)?;
         let port = Arc::clone(&self.port);
-        let reply =
-            crate::driver::wait::blocked(
-                py,
-                async move { port.call(&request, &call_alone()).await },
-            )?;
-        read_reply(py, reply)
+        let asked = async move { port.call(&request, &call_alone()).await };
+        let reply = block_on_native(py, asked)?;
+        let reply = reply.map_err(|fault| to_exception(py, &fault))?;
+        Ok(pythonize::pythonize(py, &reply)?)
     }
 
     /// Asks once, awaited.
@@ -126,11 +126,8 @@ impl Model {
     ) -> PyResult<Bound<'py, PyAny>> {
         let request: ModelRequest = crate::value::json::read(request)?;
         let port = Arc::clone(&self.port);
-        crate::driver::native_runtime::for_python(py)?;
-        pyo3_async_runtimes::tokio::future_into_py(py, async move {
-            let reply = port.call(&request, &call_alone()).await;
-            Python::attach(|py| read_reply(py, reply).map(Bound::unbind))
-        })
+        let asked = async move { port.call(&request, &call_alone()).await };
+        awaitable_result(py, asked, |py, reply| Ok(pythonize::pythonize(py, &reply)?.unbind()))
     }
 
     fn __repr__(&self) -> String {
@@ -147,15 +144,8 @@ impl std::fmt::Debug for Model {
 /// The context of a call outside of any run. Its seed is its own, so that calls which a
 /// server turns away at the same time do not come back at the same time.
 fn call_alone() -> CallContext {
-    let seed = crate::driver::chance::seed(None);
+    let seed = chance::seed(None);
     CallContext { seed, ..CallContext::new(Arc::new(SystemClock::new())) }
-}
-
-fn read_reply(py: Python<'_>, reply: Result<ModelReply, Fault>) -> PyResult<Bound<'_, PyAny>> {
-    match reply {
-        Ok(reply) => Ok(pythonize::pythonize(py, &reply)?),
-        Err(fault) => Err(to_exception(py, &fault)),
-    }
 }
 
 fn settings(options: &Keywords<'_, '_>) -> PyResult<ModelSettings> {

@@ -13,6 +13,7 @@ use pyo3::types::PyTuple;
 use serde_json::json;
 
 use crate::driver::leash::Leash;
+use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
 use crate::graph::effect::Effect;
 use crate::system::role_effect::Asking;
@@ -168,7 +169,7 @@ impl RoleCall {
             }
         };
         let notes = self.cx.notes.clone();
-        let granted = crate::driver::wait::blocked(py, async move { notes.request(intent).await })?;
+        let granted = block_on_native(py, async move { notes.request(intent).await })?;
         granted.map_err(|fault| to_exception(py, &fault))
     }
 

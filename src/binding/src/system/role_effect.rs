@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde_json::{Value as Json, json};
 
-use crate::driver::wait::blocked;
+use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
 use crate::graph::effect::Effect;
 use crate::value::codec::ObjectCodec;
@@ -36,7 +36,7 @@ impl Asking {
         let callee = Effect::callee(kind)?;
         let call = Call { callee, name, digest: values.digest(given), repeatable };
         let (asks, wanted) = (notes.clone(), call.clone());
-        let begun = blocked(py, async move { asks.begin_call(wanted).await })?;
+        let begun = block_on_native(py, async move { asks.begin_call(wanted).await })?;
         let begun = begun.map_err(|fault| to_exception(py, &fault))?;
         let asking = |stored| Self { notes: notes.clone(), stored };
         match begun {
@@ -74,7 +74,7 @@ impl Asking {
         }
         let came = written(&ObjectCodec::shared(py)?, came);
         let notes = self.notes.clone();
-        let ended = blocked(py, async move { notes.end_call(index, came).await })?;
+        let ended = block_on_native(py, async move { notes.end_call(index, came).await })?;
         ended.map_err(|fault| to_exception(py, &fault))
     }
 

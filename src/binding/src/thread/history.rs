@@ -7,7 +7,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::driver::stored::{awaited_for, waited};
+use crate::driver::exit_gate;
+use crate::driver::wait::{awaitable, block_on_result};
 use crate::fault::to_exception;
 use crate::graph::engine::Engine;
 use crate::thread::picture::{View, open_history};
@@ -61,7 +62,7 @@ impl History {
         most: usize,
     ) -> PyResult<Py<PyList>> {
         loop {
-            waited(py, reader.load())?;
+            block_on_result(py, reader.load())?;
             if let Some(list) = self.next(py, reader, most)? {
                 return Ok(list);
             }
@@ -71,13 +72,11 @@ impl History {
     async fn aread(&self, reader: &mut HistoryReader<Object>, most: usize) -> PyResult<Py<PyList>> {
         loop {
             let loaded = reader.load().await;
-            let next = Python::try_attach(|py| {
+            let next = exit_gate::enter_or_park(|py| {
                 loaded.map_err(|fault| to_exception(py, &fault))?;
                 self.next(py, reader, most)
-            });
-            // The interpreter is going down, and nobody waits any more.
-            let going = || PyRuntimeError::new_err("the interpreter is going down");
-            if let Some(list) = next.ok_or_else(going)?? {
+            })?;
+            if let Some(list) = next {
                 return Ok(list);
             }
         }
@@ -100,7 +99,7 @@ impl History {
     fn apage<'py>(slf: &Bound<'py, Self>, most: usize) -> PyResult<Bound<'py, PyAny>> {
         let mut reader = slf.get().take()?;
         let this = slf.clone().unbind();
-        awaited_for(slf.py(), async move {
+        awaitable(slf.py(), async move {
             let page = this.get().aread(&mut reader, most).await;
             *this.get().reader() = Some(reader);
             page

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::driver::chance;
-use crate::driver::stored::{awaited, waited};
+use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::thread::given::ThreadName;
 use crate::thread::saver::Saver;
 use crate::value::codec::ObjectCodec;
@@ -57,7 +57,7 @@ impl Place {
     /// holds. A run that goes on there is called `run_id`.
     #[pyo3(signature = (to: "str", run_id: "str"))]
     fn fork(&self, py: Python<'_>, to: ThreadName, run_id: &str) -> PyResult<()> {
-        waited(py, self.forking(py, to, run_id)?)
+        block_on_result(py, self.forking(py, to, run_id)?)
     }
 
     /// `fork` on the caller's event loop.
@@ -68,7 +68,7 @@ impl Place {
         to: ThreadName,
         run_id: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaited(py, self.forking(py, to, run_id)?, |py, ()| Ok(py.None()))
+        awaitable_result(py, self.forking(py, to, run_id)?, |py, ()| Ok(py.None()))
     }
 
     fn __repr__(&self) -> String {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::driver::forks;
-use crate::driver::stored::{awaited, waited};
+use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::to_exception;
 use crate::thread::admin::{self, Wanted};
 use crate::thread::given::{self, Limit, ThreadName};
@@ -52,8 +52,10 @@ impl Saver {
         // Each step that is kept asks which process this is.
         forks::watch(py);
         let name = store.name().to_owned();
-        let sealed_store =
-            waited(py, SealedStore::unlock(Arc::new(ProcessGuard::new(store)), Arc::new(seal)))?;
+        let sealed_store = block_on_result(
+            py,
+            SealedStore::unlock(Arc::new(ProcessGuard::new(store)), Arc::new(seal)),
+        )?;
         let (held, keep) = (Mutex::new(Some(sealed_store)), RetentionPolicy::default());
         Ok(Self { name, pickles: false, keep, held, process: process::id() })
     }
@@ -152,7 +154,7 @@ impl Saver {
         limit: Limit,
     ) -> PyResult<Vec<ThreadSummary>> {
         let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        let found = waited(py, wanted.of(admin::of(self.sealed_store(py)?)))?;
+        let found = block_on_result(py, wanted.of(admin::of(self.sealed_store(py)?)))?;
         Ok(found.iter().map(Into::into).collect())
     }
 
@@ -168,7 +170,7 @@ impl Saver {
         limit: Limit,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wanted = Wanted::read(py, (status, graph), after, limit)?;
-        awaited(py, wanted.of(admin::of(self.sealed_store(py)?)), |py, found| {
+        awaitable_result(py, wanted.of(admin::of(self.sealed_store(py)?)), |py, found| {
             let found: Vec<ThreadSummary> = found.iter().map(Into::into).collect();
             Ok(found.into_pyobject(py)?.unbind())
         })
@@ -187,7 +189,7 @@ impl Saver {
         limit: Limit,
     ) -> PyResult<ThreadDetail> {
         let admin = admin::of(self.sealed_store(py)?);
-        ThreadDetail::read(py, &waited(py, admin.show(&thread_id.0, limit.0))?)
+        ThreadDetail::read(py, &block_on_result(py, admin.show(&thread_id.0, limit.0))?)
     }
 
     /// `thread` on the caller's event loop.
@@ -200,7 +202,7 @@ impl Saver {
     ) -> PyResult<Bound<'py, PyAny>> {
         let admin = admin::of(self.sealed_store(py)?);
         let shown = async move { admin.show(&thread_id.0, limit.0).await };
-        awaited(py, shown, |py, detail| {
+        awaitable_result(py, shown, |py, detail| {
             Ok(ThreadDetail::read(py, &detail)?.into_pyobject(py)?.into_any().unbind())
         })
     }
@@ -235,7 +237,8 @@ impl Saver {
         let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
         let admin = admin::of(self.sealed_store(py)?);
-        waited(py, admin::prune(admin, thread_id.map(|name| name.0), pruning)).map(Into::into)
+        block_on_result(py, admin::prune(admin, thread_id.map(|name| name.0), pruning))
+            .map(Into::into)
     }
 
     /// `prune` on the caller's event loop.
@@ -254,9 +257,11 @@ impl Saver {
         let keep = admin::keep(keep_last.as_ref(), keep_for.as_ref(), keep_bytes.as_ref())?;
         let pruning = self.pruning(py, keep, delete_after.as_ref(), dry_run)?;
         let admin = admin::of(self.sealed_store(py)?);
-        awaited(py, admin::prune(admin, thread_id.map(|name| name.0), pruning), |py, removed| {
-            Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind())
-        })
+        awaitable_result(
+            py,
+            admin::prune(admin, thread_id.map(|name| name.0), pruning),
+            |py, removed| Ok(Pruned::from(removed).into_pyobject(py)?.into_any().unbind()),
+        )
     }
 
     /// Makes a thread `to` of what leads to a checkpoint of another one, or to where that has
@@ -278,7 +283,7 @@ impl Saver {
         let to = to.for_new(py)?;
         let admin = admin::of(self.sealed_store(py)?);
         let run_id = admin::run_id();
-        waited(py, admin::copy(admin, (thread_id.0, to), checkpoint, run_id))
+        block_on_result(py, admin::copy(admin, (thread_id.0, to), checkpoint, run_id))
     }
 
     /// `copy_thread` on the caller's event loop.
@@ -295,7 +300,7 @@ impl Saver {
         let admin = admin::of(self.sealed_store(py)?);
         let run_id = admin::run_id();
         let copied = admin::copy(admin, (thread_id.0, to), checkpoint, run_id);
-        awaited(py, copied, |py, ()| Ok(py.None()))
+        awaitable_result(py, copied, |py, ()| Ok(py.None()))
     }
 
     /// Removes a thread with all it holds; nothing happens if there is none.
@@ -304,7 +309,7 @@ impl Saver {
     #[pyo3(signature = (thread_id: "str"))]
     fn delete_thread(&self, py: Python<'_>, thread_id: ThreadName) -> PyResult<()> {
         let admin = admin::of(self.sealed_store(py)?);
-        waited(py, admin.delete(&thread_id.0)).map(|_| ())
+        block_on_result(py, admin.delete(&thread_id.0)).map(|_| ())
     }
 
     /// `delete_thread` on the caller's event loop.
@@ -315,7 +320,7 @@ impl Saver {
         thread_id: ThreadName,
     ) -> PyResult<Bound<'py, PyAny>> {
         let admin = admin::of(self.sealed_store(py)?);
-        awaited(py, async move { admin.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
+        awaitable_result(py, async move { admin.delete(&thread_id.0).await }, |py, _| Ok(py.None()))
     }
 
     /// Writes anew, with the first of the saver's keys, what was written with another one of
@@ -325,13 +330,13 @@ impl Saver {
     /// Once none are, the other keys are not needed any more.
     fn rekey(&self, py: Python<'_>) -> PyResult<Rekeyed> {
         let admin = admin::of(self.sealed_store(py)?);
-        waited(py, async move { admin.rekey().await }).map(Into::into)
+        block_on_result(py, async move { admin.rekey().await }).map(Into::into)
     }
 
     /// `rekey` on the caller's event loop.
     fn arekey<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let admin = admin::of(self.sealed_store(py)?);
-        awaited(py, async move { admin.rekey().await }, |py, rekeyed| {
+        awaitable_result(py, async move { admin.rekey().await }, |py, rekeyed| {
             Ok(Rekeyed::from(rekeyed).into_pyobject(py)?.into_any().unbind())
         })
     }
@@ -339,12 +344,12 @@ impl Saver {
     /// Gives the room of what was removed back to the disk: until then the store uses it again
     /// by itself. Others may go on meanwhile.
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
-        waited(py, self.sealed_store(py)?.store().compact())
+        block_on_result(py, self.sealed_store(py)?.store().compact())
     }
 
     /// `compact` on the caller's event loop.
     fn acompact<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaited(py, self.sealed_store(py)?.store().compact(), |py, ()| Ok(py.None()))
+        awaitable_result(py, self.sealed_store(py)?.store().compact(), |py, ()| Ok(py.None()))
     }
 
     const fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -358,7 +363,7 @@ impl Saver {
 
     fn __aenter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let this = slf.clone().into_any().unbind();
-        awaited(slf.py(), std::future::ready(Ok(())), |_, ()| Ok(this))
+        awaitable_result(slf.py(), std::future::ready(Ok(())), |_, ()| Ok(this))
     }
 
     #[pyo3(signature = (*_error))]
@@ -368,7 +373,7 @@ impl Saver {
         _error: &Bound<'_, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.close(py);
-        awaited(py, std::future::ready(Ok(())), |py, ()| Ok(py.None()))
+        awaitable_result(py, std::future::ready(Ok(())), |py, ()| Ok(py.None()))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

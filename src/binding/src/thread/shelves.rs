@@ -9,7 +9,7 @@ use antiphon_stores::langgraph_thread::{CheckpointKeys, copied, remove_checkpoin
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::driver::stored::{awaited_for, ended};
+use crate::driver::wait::{awaitable, block_on};
 use crate::thread::saver::Saver;
 use crate::value::codec::ObjectCodec;
 
@@ -123,7 +123,7 @@ impl Shelves {
     ) -> PyResult<Option<Py<PyTuple>>> {
         let (space, id) = place;
         let wanted = Wanted { thread: named(thread), space, id, filter: wanted };
-        ended(py, Arc::clone(&self.0).look(wanted))?
+        block_on(py, Arc::clone(&self.0).look(wanted))?
     }
 
     /// `get`, awaited.
@@ -137,18 +137,18 @@ impl Shelves {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (space, id) = place;
         let wanted = Wanted { thread: named(thread), space, id, filter: wanted };
-        awaited_for(py, Arc::clone(&self.0).look(wanted))
+        awaitable(py, Arc::clone(&self.0).look(wanted))
     }
 
     /// Namespace, id, parent's id and run's id of all checkpoints of a thread, in the order
     /// of namespaces and ids.
     fn marks(&self, py: Python<'_>, thread: &str) -> PyResult<Vec<Marked>> {
-        ended(py, Arc::clone(&self.0).marks(named(thread)))?
+        block_on(py, Arc::clone(&self.0).marks(named(thread)))?
     }
 
     /// `marks`, awaited.
     fn amarks<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
-        awaited_for(py, Arc::clone(&self.0).marks(named(thread)))
+        awaitable(py, Arc::clone(&self.0).marks(named(thread)))
     }
 
     /// Namespaces and ids of a thread's checkpoints, newest first.
@@ -164,7 +164,7 @@ impl Shelves {
         chosen: Chosen,
         page: Page,
     ) -> PyResult<Vec<(String, String)>> {
-        ended(py, Arc::clone(&self.0).places(named(thread), chosen, page))?
+        block_on(py, Arc::clone(&self.0).places(named(thread), chosen, page))?
     }
 
     /// `places`, awaited.
@@ -175,18 +175,18 @@ impl Shelves {
         chosen: Chosen,
         page: Page,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaited_for(py, Arc::clone(&self.0).places(named(thread), chosen, page))
+        awaitable(py, Arc::clone(&self.0).places(named(thread), chosen, page))
     }
 
     /// The ids of all threads and when each was written to, in microseconds since 1970; the
     /// latest first.
     fn threads(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
-        ended(py, Arc::clone(&self.0).threads())?
+        block_on(py, Arc::clone(&self.0).threads())?
     }
 
     /// `threads`, awaited.
     fn athreads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        awaited_for(py, Arc::clone(&self.0).threads())
+        awaitable(py, Arc::clone(&self.0).threads())
     }
 
     /// Removes the checkpoints with these namespaces and ids from a thread, and the thread if
@@ -197,7 +197,7 @@ impl Shelves {
         thread: &str,
         keys: BTreeSet<(String, String)>,
     ) -> PyResult<()> {
-        ended(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))?
+        block_on(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))?
     }
 
     /// `remove`, awaited.
@@ -207,12 +207,12 @@ impl Shelves {
         thread: &str,
         keys: BTreeSet<(String, String)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaited_for(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))
+        awaitable(py, remove(Arc::clone(&self.0), named(thread), Arc::new(keys)))
     }
 
     /// Adds all checkpoints of a thread to another one.
     fn copy(&self, py: Python<'_>, source: &str, target: &str) -> PyResult<()> {
-        ended(py, copy(Arc::clone(&self.0), named(source), named(target)))?
+        block_on(py, copy(Arc::clone(&self.0), named(source), named(target)))?
     }
 
     /// `copy`, awaited.
@@ -222,17 +222,17 @@ impl Shelves {
         source: &str,
         target: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        awaited_for(py, copy(Arc::clone(&self.0), named(source), named(target)))
+        awaitable(py, copy(Arc::clone(&self.0), named(source), named(target)))
     }
 
     /// Removes a thread.
     fn delete(&self, py: Python<'_>, thread: &str) -> PyResult<()> {
-        ended(py, delete(Arc::clone(&self.0), named(thread)))?
+        block_on(py, delete(Arc::clone(&self.0), named(thread)))?
     }
 
     /// `delete`, awaited.
     fn adelete<'py>(&self, py: Python<'py>, thread: &str) -> PyResult<Bound<'py, PyAny>> {
-        awaited_for(py, delete(Arc::clone(&self.0), named(thread)))
+        awaitable(py, delete(Arc::clone(&self.0), named(thread)))
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
@@ -244,7 +244,7 @@ impl Shelves {
     fn done(&self, py: Python<'_>, thread: &str, deed: Mutation) -> PyResult<()> {
         let thread = named(thread);
         let sent = self.0.attempt(&thread, &deed, None)?;
-        ended(py, Arc::clone(&self.0).work(thread, deed, sent))?
+        block_on(py, Arc::clone(&self.0).work(thread, deed, sent))?
     }
 
     fn under_way<'py>(
@@ -255,7 +255,7 @@ impl Shelves {
     ) -> PyResult<Bound<'py, PyAny>> {
         let thread = named(thread);
         let sent = self.0.attempt(&thread, &deed, None)?;
-        awaited_for(py, Arc::clone(&self.0).work(thread, deed, sent))
+        awaitable(py, Arc::clone(&self.0).work(thread, deed, sent))
     }
 }
 

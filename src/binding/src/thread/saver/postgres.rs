@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::{Saver, check_pickle, seal, unopened};
-use crate::driver::wait::run_on_thread;
+use crate::driver::wait::block_on_thread;
 use crate::fault::to_exception;
 use crate::thread::admin::keep;
 
@@ -75,7 +75,7 @@ impl PostgresSaver {
         let seal = seal(key.as_ref())?;
         let url = url.to_owned();
         let connect = move || PostgresStore::connect(&url, &settings);
-        let store = run_on_thread(py, connect)?.map_err(|fault| to_exception(py, &fault))?;
+        let store = block_on_thread(py, connect)?.map_err(|fault| to_exception(py, &fault))?;
         let base = Saver::open(py, store, seal)?.pickling(pickle).keeping(keep);
         Py::new(py, PyClassInitializer::from(base).add_subclass(Self))
     }
