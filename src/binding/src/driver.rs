@@ -1,6 +1,8 @@
 //! Runs, and the threads and event loops that drive them.
 
+pub(crate) mod begin_subrun;
 pub(crate) mod blocking;
+pub(crate) mod call_queue;
 pub(crate) mod chance;
 pub(crate) mod core;
 pub(crate) mod coroutine;
@@ -8,23 +10,28 @@ pub(crate) mod drive;
 pub(crate) mod drive_lock;
 pub(crate) mod event;
 pub(crate) mod exit_gate;
+pub(crate) mod fork_guard;
 pub(crate) mod forks;
 pub(crate) mod handle;
 pub(crate) mod inbox;
 pub(crate) mod leash;
 pub(crate) mod native;
 pub(crate) mod native_runtime;
+pub(crate) mod parent_task;
 pub(crate) mod pool;
 pub(crate) mod run;
 pub(crate) mod run_id;
+pub(crate) mod run_methods;
 pub(crate) mod shape;
 pub(crate) mod show;
 pub(crate) mod standby;
+pub(crate) mod standby_driver;
 pub(crate) mod start;
 pub(crate) mod step;
-pub(crate) mod stranded;
 pub(crate) mod stream;
 pub(crate) mod subrun;
+pub(crate) mod thread_id;
+pub(crate) mod turn;
 pub(crate) mod wait;
 pub(crate) mod wake;
 pub(crate) mod worker_pool;

@@ -2,14 +2,12 @@
 //! traceback, a fault of the engine becomes a class of `antiphon.errors`.
 
 use antiphon_core::retry::{Jitter, RetryPolicy};
-use antiphon_core::task::{Failure, RetryVerdict, TaskOutcome};
+use antiphon_core::task::{Failure, RetryVerdict};
 use antiphon_core::{Category, Fault, FaultRecord};
 use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-
-use crate::value::object::Object;
 
 /// The fault as the dict that `antiphon.errors.from_fault` takes.
 pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict> {
@@ -58,7 +56,7 @@ pub(crate) fn failure(
     policies: &[Py<Retry>],
     node: Option<(&str, u32)>,
     keep: &mut Vec<Py<PyBaseException>>,
-) -> TaskOutcome<Object> {
+) -> Failure {
     let error = own_cancellation(py, error, node);
     let value = error.value(py);
     // Ctrl-C and the like: neither tried again nor handled by another agent.
@@ -76,7 +74,7 @@ pub(crate) fn failure(
     keep.push(error.into_value(py));
     fault.foreign = u64::try_from(keep.len()).ok();
     let verdict = chosen.map_or(RetryVerdict::Never, RetryVerdict::Again);
-    TaskOutcome::Failed(Box::new(Failure { fault, verdict }))
+    Failure { fault, verdict }
 }
 
 /// A `CancelledError` of a node's own is a failure of the node: raised as it

@@ -6,15 +6,16 @@ use antiphon_core::task::TaskId;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::driver::core::{Next, TimerState};
 use crate::driver::coroutine::NodeCoroutine;
 use crate::driver::drive_lock::LockTicket;
 use crate::driver::handle::Handle;
 use crate::driver::inbox::Answer;
 use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
+use crate::driver::turn::{Next, TimerState};
 use crate::driver::wait::SIGNAL_INTERVAL;
-use crate::graph::call::{Call, Kind, is_awaitable, steppable};
+use crate::graph::call::{Call, is_awaitable, steppable};
+use crate::graph::call_kind::Kind;
 
 /// Who starts calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ pub(crate) fn start(
             Kind::Coroutine | Kind::TimedCoroutine | Kind::Inline => here.push(call),
             Kind::Blocking | Kind::Timed => {
                 keep(run, call.errand.id, Handle::Pooled)?;
-                run.get().calls.lock().push_back(call);
+                run.get().calls.push(call.queued());
                 pooled = true;
             }
         }
@@ -136,17 +137,13 @@ fn is_wanted(run: &Bound<'_, Run>, call: &Call) -> PyResult<bool> {
 /// a standby driver has had to read the answers.
 fn work_along(run: &Bound<'_, Run>) -> PyResult<()> {
     let (py, this) = (run.py(), run.get());
-    while let Some(mut call) = this.calls.take(run, |call| call.kind != Kind::Timed) {
+    while let Some(call) = pool::take(run, |call| !call.is_timed) {
         let opened = open(run);
-        let made = call.make(py);
-        let answer = call.answer(py, made);
-        let id = call.errand.id;
-        // Whoever reads the answer finds nothing held any more that the call held.
-        call.finish(py);
+        let answer = (call.make)(py);
         let undisturbed = close(run, opened)?;
-        this.inbox.put(py, |letters| letters.answers.push((id, answer)));
+        this.inbox.put(py, |letters| letters.answers.push((call.id, answer)));
         if !undisturbed {
-            if !this.calls.lock().is_empty() {
+            if !this.calls.is_empty() {
                 pool::summon(run);
             }
             return Ok(());
@@ -228,5 +225,5 @@ fn await_elsewhere(run: &Bound<'_, Run>, call: Call, value: &Bound<'_, PyAny>) -
     let event_loop =
         py.import(intern!(py, "antiphon._event_loop"))?.call_method0(intern!(py, "running"))?;
     let coroutine = NodeCoroutine::spawn_elsewhere(&event_loop, call, steppable(value)?)?;
-    keep(run, id, Handle::Coroutine(coroutine))
+    keep(run, id, Handle::Coroutine(coroutine.into_any()))
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::driver::stranded::Home;
+use crate::driver::fork_guard::ForkGuard;
 use crate::ffi::{self, Step};
 use crate::graph::call::Call;
 
@@ -20,8 +20,8 @@ pub(crate) struct NodeCoroutine {
     call: Call,
     inner: Py<PyAny>,
     state: Mutex<State>,
-    /// Where it is at home, if it runs on a loop of ours.
-    home: Option<Home>,
+    /// Ends a forked child, if it runs on a loop of ours.
+    guard: Option<ForkGuard>,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl NodeCoroutine {
         inner: Bound<'_, PyAny>,
     ) -> PyResult<Py<Self>> {
         let py = event_loop.py();
-        let this = Self::made(py, call, inner, Some(Home::here()))?;
+        let this = Self::made(py, call, inner, Some(ForkGuard::new()))?;
         let launch = this.getattr(py, intern!(py, "launch"))?;
         event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (launch, event_loop))?;
         Ok(this)
@@ -62,9 +62,9 @@ impl NodeCoroutine {
         py: Python<'_>,
         call: Call,
         inner: Bound<'_, PyAny>,
-        home: Option<Home>,
+        guard: Option<ForkGuard>,
     ) -> PyResult<Py<Self>> {
-        Py::new(py, Self { call, inner: inner.unbind(), state: Mutex::default(), home })
+        Py::new(py, Self { call, inner: inner.unbind(), state: Mutex::default(), guard })
     }
 
     fn enter_loop(
@@ -89,8 +89,8 @@ impl NodeCoroutine {
 
     fn advance(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
         let stepped = ffi::send(self.inner.bind(py), value);
-        if let Some(home) = self.home {
-            home.check(py, stepped.as_ref().err());
+        if let Some(guard) = self.guard {
+            guard.check(py, stepped.as_ref().err());
         }
         match stepped {
             Ok(Step::Yield(value)) => Some(value.unbind()),

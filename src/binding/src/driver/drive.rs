@@ -14,18 +14,19 @@ use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::blocking::{cancel, keep};
-use crate::driver::core::Next;
 use crate::driver::coroutine::NodeCoroutine;
+use crate::driver::fork_guard::ForkGuard;
 use crate::driver::handle::Handle;
 use crate::driver::inbox::Answer;
 use crate::driver::pool;
 use crate::driver::run::{Goal, Run};
 use crate::driver::step::{self, Stepped, raised_by};
-use crate::driver::stranded::Home;
+use crate::driver::turn::Next;
 use crate::driver::wake::Wake;
 use crate::fault::{busy, is_cancellation};
 use crate::ffi::{self, CollectionPause, Step};
-use crate::graph::call::{Call, Kind, is_awaitable};
+use crate::graph::call::{Call, is_awaitable, steppable};
+use crate::graph::call_kind::Kind;
 
 /// Supersteps, and time, after which other tasks of the loop get their turn.
 const SUPERSTEPS: u32 = 64;
@@ -43,7 +44,7 @@ pub(crate) struct Drive {
     goal: Goal,
     state: Mutex<State>,
     /// The process whose event loop waits.
-    home: Home,
+    guard: ForkGuard,
 }
 
 #[derive(Debug)]
@@ -105,7 +106,7 @@ impl Drive {
         // is turned away at once.
         let _probe = run.get().begin(run.py())?;
         let state = Mutex::new(State::new());
-        Ok(Self { run: run.clone().unbind(), goal, state, home: Home::here() })
+        Ok(Self { run: run.clone().unbind(), goal, state, guard: ForkGuard::new() })
     }
 
     /// The state, which nobody ever waits for: whoever comes in while a step
@@ -149,7 +150,7 @@ impl Turn<'_> {
         loop {
             let goal = if self.state.cancelled.is_some() { Goal::End } else { self.drive.goal };
             let turned = this.with(|core| core.turn(run, goal, done.take()));
-            let came = match turned.map_err(|error| self.drive.home.check_loop(py, error))? {
+            let came = match turned.map_err(|error| self.drive.guard.check_loop(py, error))? {
                 Next::Call(call) => self.call_alone(py, call)?,
                 Next::Start(calls, _) => self.start(py, calls)?,
                 Next::Cancel(stopped) => cancel(run, stopped).map(|()| Came::Nothing)?,
@@ -258,7 +259,7 @@ impl Turn<'_> {
                 Kind::Inline => self.call_here(py, call)?,
                 Kind::Blocking | Kind::Timed => {
                     keep(&run, call.errand.id, Handle::Pooled)?;
-                    this.calls.lock().push_back(call);
+                    this.calls.push(call.queued());
                     pooled = true;
                     Came::Nothing
                 }
@@ -307,7 +308,7 @@ impl Turn<'_> {
         let id = call.errand.id;
         let event_loop = self.event_loop(py)?;
         let coroutine = NodeCoroutine::spawn(&event_loop, call, inner)?;
-        keep(self.drive.run.bind(py), id, Handle::Coroutine(coroutine))?;
+        keep(self.drive.run.bind(py), id, Handle::Coroutine(coroutine.into_any()))?;
         Ok(Came::Nothing)
     }
 
@@ -317,7 +318,7 @@ impl Turn<'_> {
         if let Ok(value) = made.as_ref()
             && is_awaitable(value)
         {
-            let inner = crate::graph::call::steppable(value)?;
+            let inner = steppable(value)?;
             return self.spawn_begun(py, call, inner);
         }
         let answer = call.answer(py, made);

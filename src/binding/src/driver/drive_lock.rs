@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::driver::run::here;
+use crate::driver::thread_id::thread_id;
 
 /// How the lock stands: the two lowest bits of its state. The bits above count how
 /// often that has changed, so that nobody mistakes one call for an earlier one.
@@ -29,7 +29,7 @@ pub(crate) struct LockTicket(usize);
 #[derive(Debug, Default)]
 pub(crate) struct DriveLock {
     state: AtomicUsize,
-    /// The caller's thread, by its [`here`].
+    /// The caller's thread, by its [`thread_id`].
     caller: AtomicUsize,
     /// The caller's thread waits until a standby driver is done with its turn.
     reclaimed: AtomicBool,
@@ -41,7 +41,7 @@ pub(crate) struct DriveLock {
 impl DriveLock {
     /// Says that this thread drives the run for its caller.
     pub(crate) fn claim(&self) {
-        self.caller.store(here(), Ordering::Relaxed);
+        self.caller.store(thread_id(), Ordering::Relaxed);
     }
 
     /// Opens the lock for a call; only its holder may. Whoever puts something into
@@ -69,7 +69,7 @@ impl DriveLock {
 
     /// Whether this thread is the caller's.
     pub(crate) fn is_callers(&self) -> bool {
-        self.caller.load(Ordering::Relaxed) == here()
+        self.caller.load(Ordering::Relaxed) == thread_id()
     }
 
     /// Takes an open lock over, for a standby driver.

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 
-use crate::driver::run::here;
-use crate::{driver::pool, ffi};
+use crate::driver::thread_id::thread_id;
+use crate::driver::worker_pool;
+use crate::ffi;
 
 /// How long the end of the interpreter waits for threads of ours that are on their way
 /// into it or inside it.
@@ -24,7 +25,7 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 /// Threads between a look at the gate and the interpreter. An interpreter that goes
 /// down meanwhile may take away what a thread needs to come in.
 static ENTERING: AtomicUsize = AtomicUsize::new(0);
-/// The thread that ends the interpreter, by its [`here`].
+/// The thread that ends the interpreter, by its [`thread_id`].
 static CLOSER: AtomicUsize = AtomicUsize::new(0);
 
 struct EntryGuard;
@@ -54,10 +55,10 @@ pub(crate) fn install(py: Python<'_>) -> PyResult<()> {
 /// Lets no thread of ours into the interpreter any more.
 #[pyfunction]
 fn close_gate(py: Python<'_>) {
-    CLOSER.store(here(), Ordering::SeqCst);
+    CLOSER.store(thread_id(), Ordering::SeqCst);
     let until = Instant::now() + GRACE;
     py.detach(|| {
-        pool::close(until);
+        worker_pool::close(until);
         CLOSED.store(true, Ordering::SeqCst);
         while ENTERING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             std::thread::sleep(PAUSE);
@@ -92,7 +93,7 @@ pub(crate) fn enter_or_park<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
 /// For a thread that Python knows and that is about to come back to it: not while it
 /// goes down.
 pub(crate) fn pass() {
-    if !CLOSED.load(Ordering::SeqCst) || CLOSER.load(Ordering::SeqCst) == here() {
+    if !CLOSED.load(Ordering::SeqCst) || CLOSER.load(Ordering::SeqCst) == thread_id() {
         return;
     }
     std::thread::sleep(DELAY);

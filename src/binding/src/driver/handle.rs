@@ -3,12 +3,10 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::driver::coroutine::NodeCoroutine;
-
 #[derive(Debug)]
 pub(crate) enum Handle {
-    /// A coroutine in a task of an event loop.
-    Coroutine(Py<NodeCoroutine>),
+    /// A `NodeCoroutine` in a task of an event loop.
+    Coroutine(Py<PyAny>),
     /// A native task.
     Native(tokio::task::AbortHandle),
     /// A call on the pool: it cannot be stopped, only given up.

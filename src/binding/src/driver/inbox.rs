@@ -12,7 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::driver::shape::Item;
-use crate::driver::standby::StandbyDriver;
+use crate::driver::standby::Standby;
 use crate::driver::{exit_gate, wait};
 use crate::value::object::Object;
 
@@ -94,7 +94,7 @@ pub(crate) struct Inbox {
     /// Whether letters may be there: a look that takes no lock.
     filled: AtomicBool,
     /// Who reads them while the caller's thread is inside a call.
-    pub(crate) standby: StandbyDriver,
+    pub(crate) standby: Standby,
 }
 
 impl Inbox {

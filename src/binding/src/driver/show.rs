@@ -18,7 +18,7 @@ use crate::driver::shape::{Item, Mode};
 use crate::fault::to_exception;
 use crate::ffi;
 use crate::graph::engine::Engine;
-use crate::graph::host::PyRules;
+use crate::graph::rules::PyRules;
 use crate::value::json;
 use crate::value::object::Object;
 

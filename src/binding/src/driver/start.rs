@@ -1,7 +1,7 @@
 //! Starting a run: everything that is settled before its first superstep.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use antiphon_core::Time;
@@ -13,17 +13,19 @@ use antiphon_reply::JsonSchemas;
 use antiphon_runtime::{Clock, SystemClock};
 use pyo3::prelude::*;
 
+use crate::driver::begin_subrun::SubrunStart;
 use crate::driver::chance;
 use crate::driver::core::{Core, Phase};
+use crate::driver::parent_task::ParentTask;
 use crate::driver::run::{Run, Surroundings};
 use crate::driver::run_id::RunId;
 use crate::driver::shape::Shape;
+use crate::driver::standby_driver::stand_in;
 use crate::driver::stream::{Above, Below, Stream};
-use crate::driver::subrun::Subrun;
 use crate::fault::to_exception;
-use crate::graph::context::Errand;
 use crate::graph::engine::Engine;
 use crate::graph::host::Host;
+use crate::graph::task_context::Errand;
 use crate::graph::update;
 use crate::thread::kept::Kept;
 use crate::thread::place::Place;
@@ -66,8 +68,13 @@ impl Request {
         let named = self.id.is_some();
         let id = RunId::new(self.id, seed, now);
         let place = self.place.as_ref().map(|place| place.bind(py).get());
-        let above = self.above.as_ref().and_then(|errand| Above::new(errand, &id));
-        let below = Below::new(py, self.shape.as_ref().map(Py::get), above.as_ref());
+        let shown = self.above.as_ref().filter(|errand| !errand.run.get().below.is_empty());
+        let above = shown.map(|errand| {
+            let place = format!("{}:{}", errand.name, id.get());
+            Above::new(weak(errand), &errand.run.get().below, place)
+        });
+        let further = shown.map(|errand| &errand.run.get().below);
+        let below = Below::new(py, self.shape.as_ref().map(Py::get), further);
         let mut stream = Stream::new(self.shape, above, self.events);
         stream.listen(self.on_task);
         stream.look_within(!engine.get().nested.is_empty());
@@ -79,7 +86,7 @@ impl Request {
             live: stream.is_live() || !below.is_empty() || self.step_timeout.is_some(),
             below,
             thread: place.map(|place| place.thread.clone()),
-            caller: self.above.as_ref().map(Arc::downgrade),
+            caller: self.above.as_ref().map(weak),
             kept_in: place.map(|place| place.thread.clone()).or(around),
         };
         let events = stream.wants_events();
@@ -141,7 +148,7 @@ impl Parts {
         (errand, registry): (&Arc<Errand>, Option<Py<PyAny>>),
     ) -> PyResult<Bound<'py, Run>> {
         let registry = registry.filter(|_| self.around.kept_in.is_some());
-        let begun = Subrun::begin(errand, engine, (input, registry), &mut self.settings)?;
+        let begun = SubrunStart::begin(errand, engine, (input, registry), &mut self.settings)?;
         let Some(mut begun) = begun else { return self.alone(engine, input) };
         let known = begun.machine(engine.get(), &mut self.settings, self.now);
         let known = known.map_err(|fault| to_exception(engine.py(), &fault))?;
@@ -158,7 +165,12 @@ impl Parts {
             }
             core.subrun = Some(begun.subrun);
         })?;
-        run.get().with(|core| core.subrun.as_deref().map_or(Ok(()), |part| part.park(&run)))?;
+        run.get().with(|core| {
+            if let Some(subrun) = &core.subrun {
+                subrun.park(run.clone().into_any());
+            }
+            Ok(())
+        })?;
         Ok(run)
     }
 
@@ -202,7 +214,7 @@ impl Parts {
             subrun: None,
         };
         finish(&mut core);
-        Run::new(py, id, core, around)
+        Run::new(py, id, core, around, stand_in)
     }
 }
 
@@ -222,4 +234,8 @@ fn call_mark(seed: Option<u64>, run_id: &str, now: Time) -> u64 {
         Some(_) if run_id.is_empty() => now.as_micros(),
         Some(_) => mark(run_id),
     }
+}
+
+fn weak(errand: &Arc<Errand>) -> Weak<dyn ParentTask> {
+    Arc::<Errand>::downgrade(errand)
 }

@@ -10,11 +10,9 @@ use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::event::Event;
-use crate::driver::inbox::{Emitted, Told};
-use crate::driver::run_id::RunId;
+use crate::driver::parent_task::ParentTask;
 use crate::driver::shape::{Item, Mode, Modes, Shape};
 use crate::ffi;
-use crate::graph::context::Errand;
 
 /// Chunks that wait for the consumer, and the events that are kept for the result.
 #[derive(Debug, Default)]
@@ -152,21 +150,16 @@ impl Stream {
 #[derive(Debug)]
 pub(crate) struct Above {
     /// The task of the node. Weak, because its run keeps this one until the node is done.
-    errand: Weak<Errand>,
+    task: Weak<dyn ParentTask>,
     modes: Modes,
     /// What this run is called there: `node:id`.
     place: String,
 }
 
 impl Above {
-    /// The run of the task `errand`, if somebody wants to see the run `id` there.
-    pub(crate) fn new(errand: &Arc<Errand>, id: &RunId) -> Option<Self> {
-        if errand.run.get().below.is_empty() {
-            return None;
-        }
-        let place = format!("{}:{}", errand.name, id.get());
-        let modes = errand.run.get().below.modes;
-        Some(Self { errand: Arc::downgrade(errand), modes, place })
+    /// The run of `task`, in whose stream `below` is to be seen as `place`.
+    pub(crate) const fn new(task: Weak<dyn ParentTask>, below: &Below, place: String) -> Self {
+        Self { task, modes: below.modes, place }
     }
 
     const fn modes(&self) -> Modes {
@@ -174,9 +167,9 @@ impl Above {
     }
 
     fn tell(&self, py: Python<'_>, item: Item, mut space: Vec<String>) {
-        let Some(errand) = self.errand.upgrade() else { return };
+        let Some(task) = self.task.upgrade() else { return };
         space.insert(0, self.place.clone());
-        errand.run.get().tell(py, Emitted { id: errand.id, told: Told::Below(item, space) });
+        task.show(py, item, space);
     }
 }
 
@@ -190,14 +183,13 @@ pub(crate) struct Below {
 
 impl Below {
     /// What a stream wants to see of nested graphs, and what those above want.
-    pub(crate) fn new(py: Python<'_>, shape: Option<&Shape>, above: Option<&Above>) -> Self {
+    pub(crate) fn new(py: Python<'_>, shape: Option<&Shape>, above: Option<&Self>) -> Self {
         let mut below = Self::default();
         if let Some(shape) = shape.filter(|shape| shape.subgraphs) {
             below.modes = shape.modes;
             below.tokens.extend(shape.tokens.as_ref().map(|tokens| tokens.clone_ref(py)));
         }
-        if let Some(errand) = above.and_then(|above| above.errand.upgrade()) {
-            let further = &errand.run.get().below;
+        if let Some(further) = above {
             below.modes = below.modes | further.modes;
             below.tokens.extend(further.tokens.iter().map(|tokens| tokens.clone_ref(py)));
         }

@@ -1,13 +1,22 @@
-//! Threads that enter the interpreter to work for runs.
+//! Threads that enter the interpreter to work for runs, of whose type they know nothing.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
 
-use crate::driver::run::Run;
+/// Threads that make calls of nodes.
+pub(crate) static CALLERS: WorkerPool = WorkerPool::new();
+
+/// Threads that drive runs whose callers are inside a call. Beyond the limit of the callers,
+/// which may be used up by calls: there is one at most for each thread that drives a run.
+pub(crate) static DRIVERS: WorkerPool = WorkerPool::new();
+
+/// What a worker does for a run.
+pub(crate) type Work = fn(&Bound<'_, PyAny>);
 
 /// Threads of one kind; those that have nothing to do wait.
 pub(crate) struct WorkerPool {
@@ -15,7 +24,6 @@ pub(crate) struct WorkerPool {
     wanted: Condvar,
     /// A worker has nothing to do.
     rested: Condvar,
-    work: fn(&Bound<'_, Run>),
 }
 
 struct State {
@@ -23,16 +31,16 @@ struct State {
     closed: bool,
     /// Runs to work for. Weak, so that a worker on its way keeps no run alive that
     /// nobody wants.
-    runs: VecDeque<Py<PyWeakrefReference>>,
+    runs: VecDeque<(Py<PyWeakrefReference>, Work)>,
     idle: usize,
     threads: usize,
 }
 
 impl WorkerPool {
-    pub(crate) const fn new(work: fn(&Bound<'_, Run>)) -> Self {
+    const fn new() -> Self {
         let state = State { closed: false, runs: VecDeque::new(), idle: 0, threads: 0 };
         let (wanted, rested) = (Condvar::new(), Condvar::new());
-        Self { state: Mutex::new(state), wanted, rested, work }
+        Self { state: Mutex::new(state), wanted, rested }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -41,9 +49,15 @@ impl WorkerPool {
 
     /// Sends a thread to work for a run; says whether one is on its way, and not only
     /// going to be once another run is done with it.
-    pub(crate) fn dispatch(&'static self, run: Py<PyWeakrefReference>, most: usize) -> bool {
+    pub(crate) fn dispatch(
+        &'static self,
+        run: &Bound<'_, PyWeakrefReference>,
+        work: Work,
+        most: usize,
+    ) -> bool {
+        watch_forks(run.py());
         let mut state = self.lock();
-        state.runs.push_back(run);
+        state.runs.push_back((run.clone().unbind(), work));
         if state.idle >= state.runs.len() {
             drop(state);
             self.wanted.notify_one();
@@ -67,16 +81,15 @@ impl WorkerPool {
     fn work(&self) {
         Python::attach(|py| {
             loop {
-                let ticket = py.detach(|| self.next_run());
-                let Some(run) = ticket.bind(py).upgrade() else { continue };
-                if let Ok(run) = run.cast_into::<Run>() {
-                    (self.work)(&run);
+                let (run, work) = py.detach(|| self.next_run());
+                if let Some(run) = run.bind(py).upgrade() {
+                    work(&run);
                 }
             }
         });
     }
 
-    fn next_run(&self) -> Py<PyWeakrefReference> {
+    fn next_run(&self) -> (Py<PyWeakrefReference>, Work) {
         let mut state = self.lock();
         loop {
             if !state.closed
@@ -92,7 +105,7 @@ impl WorkerPool {
     }
 
     /// Waits until no worker is inside the interpreter, and lets none in again.
-    pub(crate) fn close(&self, until: Instant) {
+    fn close(&self, until: Instant) {
         let grace = until.saturating_duration_since(Instant::now());
         let mut state = self.lock();
         state.closed = true;
@@ -103,11 +116,35 @@ impl WorkerPool {
     }
 
     /// A fork has none of its parent's threads; it starts its own.
-    pub(crate) fn forget_threads(&self) {
+    fn forget_threads(&self) {
         // Held by a thread that is not there, it would never be given back.
         let Ok(mut state) = self.state.try_lock() else { return };
         state.runs.clear();
         state.idle = 0;
         state.threads = 0;
     }
+}
+
+/// Waits until no worker is inside the interpreter, and lets none in again.
+pub(crate) fn close(until: Instant) {
+    CALLERS.close(until);
+    DRIVERS.close(until);
+}
+
+/// Makes sure that a fork does not count on the threads of its parent.
+fn watch_forks(py: Python<'_>) {
+    static WATCHED: PyOnceLock<()> = PyOnceLock::new();
+    // Where that fails, a fork waits for threads that it does not have.
+    let _ = WATCHED.get_or_try_init(py, || {
+        let forget = wrap_pyfunction!(forget_threads, py)?;
+        let when = PyDict::new(py);
+        when.set_item("after_in_child", forget)?;
+        py.import("os")?.call_method("register_at_fork", (), Some(&when)).map(|_| ())
+    });
+}
+
+#[pyfunction]
+fn forget_threads() {
+    CALLERS.forget_threads();
+    DRIVERS.forget_threads();
 }

@@ -16,7 +16,7 @@ use pyo3::types::PyDict;
 use serde_json::json;
 
 use crate::fault::{seconds, to_exception};
-use crate::graph::call::Kind;
+use crate::graph::call_kind::Kind;
 use crate::graph::model::{Model, reply_of};
 use crate::graph::options::Keywords;
 use crate::value::json;

@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use antiphon_core::task::{Task, TaskWork};
+use antiphon_core::task::{Task, TaskId, TaskWork};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::driver::call_queue::QueuedCall;
 use crate::driver::core::Core;
 use crate::driver::inbox::Answer;
 use crate::driver::run::Run;
 use crate::driver::show;
 use crate::ffi;
 use crate::graph::agent::{self, AgentEntry, ModelEntry, Purpose};
-use crate::graph::context::{Context, Errand};
+use crate::graph::call_kind::Kind;
 use crate::graph::engine::Engine;
 use crate::graph::node_variables::{self, NodeVariables};
+use crate::graph::task_context::{Context, Errand, variables_of};
 use crate::value::object::Object;
 
 /// Everything needed to call a node, on whatever thread.
@@ -31,21 +33,6 @@ pub(crate) struct Call {
 
 /// What a callable is given; the first that is missing ends them.
 type Arguments = [Option<Py<PyAny>>; 3];
-
-/// Where a node may run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A function that may run on the event loop and beside nothing else.
-    Inline,
-    /// A function that may block.
-    Blocking,
-    /// A function that must not hold the caller beyond its time-out.
-    Timed,
-    /// Calling it gives a coroutine.
-    Coroutine,
-    /// A coroutine that can be stopped on its own.
-    TimedCoroutine,
-}
 
 impl Call {
     /// What a task asks Python to do; none for a task that Python has no part in.
@@ -72,10 +59,10 @@ impl Call {
         let input = Some(core.input(&engine, task)?.unbind());
         let enter = run.get().enter.as_ref();
         let (errand, arguments) = if entry.wants_ctx || enter.is_some() {
-            let errand = core.introduce(errand);
+            let errand = introduce(core, errand);
             let context = Context::of(py, &errand)?;
             if let Some(enter) = enter {
-                let made = variables.insert(NodeVariables::of(py, &errand)?);
+                let made = variables.insert(variables_of(py, &errand)?);
                 enter_node(core, enter, made.context(py), (&context, input.as_ref()))?;
             }
             let context = entry.wants_ctx.then(|| context.into_any().unbind());
@@ -128,10 +115,22 @@ impl Call {
         }
     }
 
+    /// The call for the queue of the pool.
+    pub(crate) fn queued(mut self) -> QueuedCall {
+        let (id, is_timed) = (self.errand.id, self.kind == Kind::Timed);
+        let make = move |py: Python<'_>| {
+            let made = self.make(py);
+            let answer = self.answer(py, made);
+            self.finish(py);
+            answer
+        };
+        QueuedCall { id, is_timed, make: Box::new(make) }
+    }
+
     /// Makes the node's context variables, unless they are made.
     pub(crate) fn prepare(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.variables.is_none() {
-            self.variables = Some(NodeVariables::of(py, &self.errand)?);
+            self.variables = Some(variables_of(py, &self.errand)?);
         }
         Ok(())
     }
@@ -151,6 +150,16 @@ impl Call {
     ) -> [Option<&'a Bound<'py, PyAny>>; 3] {
         self.arguments.each_ref().map(|argument| argument.as_ref().map(|given| given.bind(py)))
     }
+}
+
+/// Tells an errand where it stands, for code that wants to know.
+fn introduce(core: &Core, mut errand: Errand) -> Arc<Errand> {
+    let TaskId { unit, slot, .. } = errand.id;
+    errand.path = core.machine.path(errand.id);
+    errand.step = core.machine.supersteps();
+    let handled = core.machine.handled(unit, slot);
+    errand.handled = handled.map(|(name, fault)| (name, fault.clone()));
+    Arc::new(errand)
 }
 
 /// Lets whoever started the run prepare the context variables of a node.
@@ -177,7 +186,7 @@ struct Request<'a, 'py> {
 impl Request<'_, '_> {
     fn call(self, core: &mut Core, errand: Errand) -> PyResult<Option<Call>> {
         let py = self.engine.py();
-        let errand = core.introduce(errand);
+        let errand = introduce(core, errand);
         let context = || Context::of(py, &errand).map(|context| Some(context.into_any().unbind()));
         let given = |given: Bound<'_, PyAny>| Some(given.unbind());
         let (purpose, kind, callable, arguments) = match &self.task.work {

@@ -1,149 +1,22 @@
 //! What a node can reach while it runs.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use antiphon_core::Usage;
 use antiphon_core::graph::Heartbeat;
-use antiphon_core::task::TaskId;
-use antiphon_core::{Category, Fault, Time, Usage};
 use antiphon_runtime::ReplyChunk;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::inbox::{Emitted, Told};
 use crate::driver::run::Run;
 use crate::fault::to_exception;
-use crate::ffi;
 use crate::graph::effect::Effect;
-use crate::graph::node_variables;
-use crate::graph::question::{Question, UnansweredQuestion};
-use crate::value::object::Object;
-
-/// One task under way, as the code that runs for it sees it.
-#[derive(Debug)]
-pub(crate) struct Errand {
-    pub(crate) run: Py<Run>,
-    pub(crate) id: TaskId,
-    pub(crate) name: Arc<str>,
-    pub(crate) path: Vec<Arc<str>>,
-    pub(crate) attempt: u32,
-    pub(crate) step: u64,
-    pub(crate) deadline: Option<Time>,
-    pub(crate) answers: Vec<Object>,
-    pub(crate) handled: Option<(Arc<str>, Fault)>,
-    pub(crate) question: UnansweredQuestion,
-    asked: AtomicUsize,
-}
-
-impl Errand {
-    pub(crate) fn new(run: Py<Run>, id: TaskId, name: Arc<str>) -> Self {
-        Self {
-            run,
-            id,
-            name,
-            path: Vec::new(),
-            attempt: 1,
-            step: 0,
-            deadline: None,
-            answers: Vec::new(),
-            handled: None,
-            question: UnansweredQuestion::default(),
-            asked: AtomicUsize::new(0),
-        }
-    }
-
-    /// Whether the attempt is under way. It may be over while its thread still runs,
-    /// or while somebody holds its context.
-    pub(crate) fn is_under_way(&self) -> bool {
-        let found = self.run.get().with(|core| Ok(core.machine.is_under_way(self.id)));
-        // Whoever works on the core right now prepares this very attempt.
-        found.unwrap_or(true)
-    }
-}
-
-/// The call of a node, as the node's context variables hold it, and with them
-/// whatever its code starts: tasks, threads, executors that copy them.
-///
-/// It is weak: a task or a connection that outlives the node keeps its variables,
-/// and must neither keep the run alive nor act for it.
-#[pyclass(module = "antiphon._antiphon", frozen)]
-#[derive(Debug)]
-pub(crate) struct CurrentCall {
-    call: Mutex<(Weak<Errand>, Arc<str>)>,
-}
-
-/// What the context variables of some code say about the node that it runs for.
-enum Enclosing {
-    Nothing,
-    Present(Arc<Errand>),
-    /// The node, by its name, has ended.
-    Ended(Arc<str>),
-}
-
-impl CurrentCall {
-    /// Makes an errand the current one in a node's own context variables.
-    pub(crate) fn set<'py>(
-        variables: &Bound<'py, PyAny>,
-        errand: &Arc<Errand>,
-    ) -> PyResult<Bound<'py, Self>> {
-        static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let py = variables.py();
-        let (run, set) = (node_variables::run(py)?, method(py, &SET, ("ContextVar", "set"))?);
-        let call = Bound::new(py, Self { call: Mutex::new(Self::of(errand)) })?;
-        ffi::call(run, [Some(variables), Some(set), Some(variable(py)?), Some(call.as_any())])?;
-        Ok(call)
-    }
-
-    /// Makes another errand the current one, wherever this is set.
-    pub(crate) fn begin(&self, errand: &Arc<Errand>) {
-        *self.call.lock().unwrap_or_else(PoisonError::into_inner) = Self::of(errand);
-    }
-
-    fn of(errand: &Arc<Errand>) -> (Weak<Errand>, Arc<str>) {
-        (Arc::downgrade(errand), Arc::clone(&errand.name))
-    }
-
-    fn enclosing(py: Python<'_>) -> PyResult<Enclosing> {
-        static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let get = method(py, &GET, ("ContextVar", "get"))?;
-        let found = ffi::call(get, [Some(variable(py)?)])?;
-        let Ok(call) = found.cast_exact::<Self>() else { return Ok(Enclosing::Nothing) };
-        let call = call.get().call.lock().unwrap_or_else(PoisonError::into_inner);
-        let (errand, node) = (call.0.upgrade(), Arc::clone(&call.1));
-        drop(call);
-        let ended = || Enclosing::Ended(Arc::clone(&node));
-        let Some(errand) = errand else { return Ok(ended()) };
-        Ok(if errand.is_under_way() { Enclosing::Present(errand) } else { ended() })
-    }
-}
-
-/// The context variable that holds the current call; it has no value outside of nodes.
-fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static VARIABLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = VARIABLE.get_or_try_init(py, || {
-        let options = PyDict::new(py);
-        options.set_item("default", py.None())?;
-        let kind = py.import("contextvars")?.getattr("ContextVar")?;
-        Ok::<_, PyErr>(kind.call(("antiphon_call",), Some(&options))?.unbind())
-    })?;
-    Ok(made.bind(py))
-}
-
-/// A method of `contextvars`, looked up once: calling it unbound spares a method
-/// object per call.
-pub(crate) fn method<'py>(
-    py: Python<'py>,
-    method: &'static PyOnceLock<Py<PyAny>>,
-    (kind, name): (&str, &str),
-) -> PyResult<&'py Bound<'py, PyAny>> {
-    let found = method.get_or_try_init(py, || {
-        Ok::<_, PyErr>(py.import("contextvars")?.getattr(kind)?.getattr(name)?.unbind())
-    })?;
-    Ok(found.bind(py))
-}
+use crate::graph::question::Question;
+use crate::graph::task_context::{Context, CurrentCall, Enclosing, node_ended};
 
 /// The context of the node that the caller runs for.
 #[pyfunction]
@@ -173,44 +46,6 @@ pub(crate) fn check_enclosing_node(py: Python<'_>) -> PyResult<()> {
     match CurrentCall::enclosing(py)? {
         Enclosing::Ended(node) => Err(to_exception(py, &node_ended(&node))),
         Enclosing::Present(_) | Enclosing::Nothing => Ok(()),
-    }
-}
-
-fn node_ended(node: &str) -> Fault {
-    let message = format!("the node has ended, and nothing can act for it any more: {node}");
-    Fault::new(Category::State, "node_ended", message)
-        .with("node", node)
-        .hint("await what the node starts before it returns")
-}
-
-/// What a node can reach while it runs: who it is, what it was given to do,
-/// and the run around it.
-#[pyclass(module = "antiphon._antiphon", frozen)]
-#[derive(Debug)]
-pub(crate) struct Context {
-    pub(crate) errand: Arc<Errand>,
-}
-
-impl Context {
-    /// The context of an errand, as an object.
-    pub(crate) fn of<'py>(py: Python<'py>, errand: &Arc<Errand>) -> PyResult<Bound<'py, Self>> {
-        Bound::new(py, Self { errand: Arc::clone(errand) })
-    }
-
-    /// What carries a question out of the node, or says that nobody would see it. The node
-    /// pauses for it even if its code catches that.
-    pub(crate) fn raised(slf: &Bound<'_, Self>, question: &Question) -> PyErr {
-        let (py, errand) = (slf.py(), &slf.get().errand);
-        if !errand.is_under_way() {
-            return to_exception(py, &node_ended(&errand.name));
-        }
-        errand.question.keep(py, question);
-        question.raised_in(slf).unwrap_or_else(|error| error)
-    }
-
-    fn sign(&self, py: Python<'_>, sign: Heartbeat) {
-        let id = self.errand.id;
-        self.errand.run.get().inbox.put(py, |letters| letters.signs.push((id, sign)));
     }
 }
 
@@ -430,5 +265,12 @@ impl Context {
         visit.call(&self.errand.run)?;
         self.errand.question.traverse(&visit)?;
         self.errand.answers.iter().try_for_each(|answer| visit.call(&answer.0))
+    }
+}
+
+impl Context {
+    fn sign(&self, py: Python<'_>, sign: Heartbeat) {
+        let id = self.errand.id;
+        self.errand.run.get().inbox.put(py, |letters| letters.signs.push((id, sign)));
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::checkpoint::{self, Call, CallOutcome, Callee};
-use antiphon_core::event::EventKind;
+use antiphon_core::checkpoint::{Call, CallOutcome, Callee};
 use antiphon_core::run::CallStart;
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
@@ -12,7 +11,7 @@ use antiphon_core::{Category, Fault};
 use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::codec::unstorable;
 use antiphon_stores::process;
-use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
@@ -20,8 +19,9 @@ use serde_json::{Value as Json, json};
 use crate::driver::core::Core;
 use crate::driver::wait::{awaitable_result, block_on_result};
 use crate::fault::{known, to_exception};
-use crate::graph::context::Context;
+use crate::graph::call_trace::{callee, digest_within, shown};
 use crate::graph::question::{Question, UnansweredQuestion};
+use crate::graph::task_context::Context;
 use crate::system::role_effect::Asking;
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
@@ -99,7 +99,7 @@ impl Effect {
         repeatable: bool,
     ) -> PyResult<Call> {
         let py = given.py();
-        let callee = Self::callee(&kind)?;
+        let callee = callee(&kind)?;
         let run = context.get().errand.run.get();
         let values = run.with(|core| Ok(core.values_codec().cloned()))?;
         let digest = match (values, callee) {
@@ -126,30 +126,6 @@ impl Effect {
     fn of((owner, call): (Owner, Call), stage: Stage, waits: Waits) -> Self {
         let settled = AtomicBool::new(matches!(stage, Stage::Known(_)));
         Self { owner, call, stage, waits, settled, question: UnansweredQuestion::default() }
-    }
-
-    /// What is called, by its name.
-    pub(crate) fn callee(kind: &str) -> PyResult<Callee> {
-        let known = Callee::ALL.into_iter().filter(|callee| *callee != Callee::Graph);
-        let mut known = known;
-        let found = known.find(|callee| callee.as_str() == kind);
-        found.ok_or_else(|| {
-            PyValueError::new_err(format!("a call is `model`, `tool` or `step`, found: {kind}"))
-        })
-    }
-
-    /// A call as the trace shows it; a step as a tool that no model has asked for.
-    pub(crate) fn shown(call: &Call, mut data: Json, ended: bool) -> (EventKind, Json) {
-        let kind = match (call.callee, ended) {
-            (Callee::Model, false) => EventKind::ModelCall,
-            (Callee::Model, true) => EventKind::ModelReply,
-            (Callee::Tool | Callee::Step | Callee::Graph, false) => EventKind::ToolCall,
-            (Callee::Tool | Callee::Step | Callee::Graph, true) => EventKind::ToolResult,
-        };
-        if let (Callee::Step, Some(fields)) = (call.callee, data.as_object_mut()) {
-            fields.insert("step".to_owned(), true.into());
-        }
-        (kind, data)
     }
 
     fn end(&self, py: Python<'_>, came: CallOutcome<Object>) -> PyResult<()> {
@@ -339,13 +315,6 @@ impl Drop for Effect {
     }
 }
 
-/// The digest of what a call is given that is part of another one: it is not taken for the
-/// same call beside that one, which does not make it once what came of it is known.
-pub(crate) fn digest_within(digest: u64, within: Option<&str>) -> u64 {
-    within
-        .map_or(digest, |key| checkpoint::digest(&[&digest.to_be_bytes(), key.as_bytes()].concat()))
-}
-
 /// An exception that has no stored form of its own.
 fn described(error: &Bound<'_, PyAny>) -> Fault {
     let kind = error.get_type().name().map_or_else(|_| "Exception".into(), |it| it.to_string());
@@ -412,7 +381,7 @@ impl Core {
     }
 
     fn note_call(&mut self, id: TaskId, call: &Call, data: Json, ended: bool) {
-        let (kind, data) = Effect::shown(call, data, ended);
+        let (kind, data) = shown(call, data, ended);
         self.machine.note(id, kind, &call.name, data);
     }
 }

@@ -2,14 +2,13 @@
 //! node is set. To make one takes a third of the time of a superstep, so one that is
 //! still as it was made serves the next call too.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::ffi;
-use crate::graph::context::{CurrentCall, Errand, method};
 
 /// The context variables of the code that began a run.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ pub(crate) struct CallerVariables {
 #[derive(Debug)]
 pub(crate) struct NodeVariables {
     context: Py<PyAny>,
-    call: Py<CurrentCall>,
+    call: Py<PyAny>,
     /// The table behind the context. All copies share it until they are changed, which
     /// puts another one in its place. None if it cannot be told who shares it.
     table: Option<Py<PyAny>>,
@@ -46,12 +45,13 @@ impl CallerVariables {
         ffi::call(run(function.py())?, [Some(&copy), Some(function), Some(argument)])
     }
 
-    fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static COPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         ffi::call(method(py, &COPY, ("Context", "copy"))?, [Some(self.context.bind(py))])
     }
 
-    fn spare(&self) -> Option<NodeVariables> {
+    /// Those that an earlier call has given back.
+    pub(crate) fn spare(&self) -> Option<NodeVariables> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -67,17 +67,15 @@ impl CallerVariables {
 }
 
 impl NodeVariables {
-    /// Those of a call that begins.
-    pub(crate) fn of(py: Python<'_>, errand: &Arc<Errand>) -> PyResult<Self> {
-        let caller = &errand.run.get().variables;
-        if let Some(spare) = caller.spare() {
-            spare.call.get().begin(errand);
-            return Ok(spare);
-        }
-        let context = caller.copy(py)?;
-        let call = CurrentCall::set(&context, errand)?;
+    /// Those of a call, which stands in them as `call`.
+    pub(crate) fn new<'py>(context: Bound<'py, PyAny>, call: Bound<'py, PyAny>) -> Self {
         let table = table_with(&context, &call).map(Bound::unbind);
-        Ok(Self { context: context.unbind(), call: call.unbind(), table })
+        Self { context: context.unbind(), call: call.unbind(), table }
+    }
+
+    /// What stands for the call in them.
+    pub(crate) fn call<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.call.bind(py)
     }
 
     /// The context that the node is called in.
@@ -116,7 +114,7 @@ impl NodeVariables {
 /// held once for each table, so that its references tell whether there are others.
 fn table_with<'py>(
     context: &Bound<'py, PyAny>,
-    value: &Bound<'py, CurrentCall>,
+    value: &Bound<'py, PyAny>,
 ) -> Option<Bound<'py, PyAny>> {
     let table = sole_referent(context)?;
     let root = sole_referent(&table)?;
@@ -133,4 +131,17 @@ fn sole_referent<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
 pub(crate) fn run(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     method(py, &RUN, ("Context", "run"))
+}
+
+/// A method of `contextvars`, looked up once: calling it unbound spares a method
+/// object per call.
+pub(crate) fn method<'py>(
+    py: Python<'py>,
+    method: &'static PyOnceLock<Py<PyAny>>,
+    (kind, name): (&str, &str),
+) -> PyResult<&'py Bound<'py, PyAny>> {
+    let found = method.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("contextvars")?.getattr(kind)?.getattr(name)?.unbind())
+    })?;
+    Ok(found.bind(py))
 }

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::driver::inbox::Answer;
-use crate::graph::context::Context;
 
 /// The first question that some code has asked without getting an answer. It pauses the
 /// node also if the code catches what carries it, and goes on as if nothing had been asked.
@@ -34,7 +33,7 @@ impl Question {
     }
 
     /// The same, known to the call of the node that the code around here is part of.
-    pub(crate) fn raised_in(&self, context: &Bound<'_, Context>) -> PyResult<PyErr> {
+    pub(crate) fn raised_in(&self, context: &Bound<'_, PyAny>) -> PyResult<PyErr> {
         let py = context.py();
         let pause = py.import(intern!(py, "antiphon._pause"))?;
         let about = (context, &self.value, self.asker.as_deref());
@@ -44,7 +43,7 @@ impl Question {
 }
 
 /// The idempotency key of the call of the node that whatever runs here is part of.
-pub(crate) fn scope_key(context: &Bound<'_, Context>) -> PyResult<Option<String>> {
+pub(crate) fn scope_key(context: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let pause = context.py().import(intern!(context.py(), "antiphon._pause"))?;
     pause.call_method1(intern!(context.py(), "scope_key"), (context,))?.extract()
 }

@@ -16,8 +16,8 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::driver::exit_gate;
+use crate::driver::fork_guard::ForkGuard;
 use crate::driver::leash::Leash;
-use crate::driver::stranded::Home;
 use crate::fault::Retry;
 use crate::graph::agent::decision;
 use crate::graph::model::reply_of;
@@ -153,10 +153,10 @@ async fn apart<T: Send + 'static>(
     work: impl FnOnce(Python<'_>) -> T + Send + 'static,
 ) -> Result<T, Fault> {
     let done = tokio::task::spawn_blocking(move || {
-        let home = Home::here();
+        let guard = ForkGuard::new();
         exit_gate::enter_or_park(|py| {
             let done = work(py);
-            home.check(py, None);
+            guard.check(py, None);
             done
         })
     })

@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::Usage;
 use antiphon_core::budget::Charge;
+use antiphon_core::checkpoint::Call;
 use antiphon_core::event::EventKind;
-use antiphon_runtime::{CallContext, ReplyChunk};
+use antiphon_core::run::{CallStart, PendingCall};
+use antiphon_runtime::{CallContext, ReplyChunk, TaskReporter};
 use antiphon_systems::review_loop::{RoleContext, UserContext};
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
@@ -15,8 +17,10 @@ use serde_json::json;
 use crate::driver::leash::Leash;
 use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
+use crate::graph::call_trace::callee;
 use crate::graph::effect::Effect;
-use crate::system::role_effect::Asking;
+use crate::system::role_effect::{self, Asking};
+use crate::value::codec::ObjectCodec;
 
 /// The detail of a fault that holds the number of its exception.
 pub(crate) const RAISED: &str = "raised";
@@ -155,7 +159,7 @@ impl RoleCall {
         _within: Option<&str>,
     ) -> PyResult<Effect> {
         let (kind, name) = callee;
-        Asking::begin(&self.cx.notes, (&kind, name), given, repeatable)
+        begin_call(&self.cx.notes, (&kind, name), given, repeatable)
     }
 
     /// Counts a call of a model or tool against the budgets.
@@ -212,5 +216,35 @@ impl ModelCall {
     /// Has `callback` called, on some thread, once nobody waits for the reply.
     fn when_cancelled(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
         self.leash.when_pulled(py, callback)
+    }
+}
+
+/// Begins a call of a role.
+fn begin_call(
+    notes: &TaskReporter,
+    (kind, name): (&str, String),
+    given: &Bound<'_, PyAny>,
+    repeatable: bool,
+) -> PyResult<Effect> {
+    let py = given.py();
+    let values = ObjectCodec::shared(py)?;
+    let callee = callee(kind)?;
+    let call = Call { callee, name, digest: values.digest(given), repeatable };
+    let (asks, wanted) = (notes.clone(), call.clone());
+    let begun = block_on_native(py, async move { asks.begin_call(wanted).await })?;
+    let begun = begun.map_err(|fault| to_exception(py, &fault))?;
+    let asking = |stored| Asking { notes: notes.clone(), stored };
+    match begun {
+        CallStart::Known(came) => {
+            let came = role_effect::read(&values, came)?;
+            let asking = asking(true);
+            asking.note(&call, json!({"ok": came.is_success(), "replayed": true}), true);
+            Ok(Effect::known_to(asking, call, came))
+        }
+        CallStart::Due(PendingCall { index, key, stored, .. }) => {
+            let asking = asking(stored);
+            asking.note(&call, json!({"call_id": key}), false);
+            Ok(Effect::due_to(asking, call, (index, key)))
+        }
     }
 }

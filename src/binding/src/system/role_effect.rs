@@ -2,7 +2,6 @@
 //! stored there as the text of its bytes.
 
 use antiphon_core::checkpoint::{Call, CallOutcome};
-use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_runtime::TaskReporter;
 use antiphon_stores::ValueCodec;
 use antiphon_stores::codec::{ByteReader, ByteWriter};
@@ -12,48 +11,18 @@ use serde_json::{Value as Json, json};
 
 use crate::driver::wait::block_on_native;
 use crate::fault::to_exception;
-use crate::graph::effect::Effect;
+use crate::graph::call_trace::shown;
 use crate::value::codec::ObjectCodec;
 use crate::value::object::{Object, is_json};
 
 /// What a role has to say about a call, and whether anything is stored of it.
 #[derive(Debug)]
 pub(crate) struct Asking {
-    notes: TaskReporter,
-    stored: bool,
+    pub(crate) notes: TaskReporter,
+    pub(crate) stored: bool,
 }
 
 impl Asking {
-    /// Begins a call of a role.
-    pub(crate) fn begin(
-        notes: &TaskReporter,
-        (kind, name): (&str, String),
-        given: &Bound<'_, PyAny>,
-        repeatable: bool,
-    ) -> PyResult<Effect> {
-        let py = given.py();
-        let values = ObjectCodec::shared(py)?;
-        let callee = Effect::callee(kind)?;
-        let call = Call { callee, name, digest: values.digest(given), repeatable };
-        let (asks, wanted) = (notes.clone(), call.clone());
-        let begun = block_on_native(py, async move { asks.begin_call(wanted).await })?;
-        let begun = begun.map_err(|fault| to_exception(py, &fault))?;
-        let asking = |stored| Self { notes: notes.clone(), stored };
-        match begun {
-            CallStart::Known(came) => {
-                let came = read(&values, came)?;
-                let asking = asking(true);
-                asking.note(&call, json!({"ok": came.is_success(), "replayed": true}), true);
-                Ok(Effect::known_to(asking, call, came))
-            }
-            CallStart::Due(PendingCall { index, key, stored, .. }) => {
-                let asking = asking(stored);
-                asking.note(&call, json!({"call_id": key}), false);
-                Ok(Effect::due_to(asking, call, (index, key)))
-            }
-        }
-    }
-
     /// How what comes of it is stored, if it is.
     pub(crate) fn values(&self, py: Python<'_>) -> PyResult<Option<ObjectCodec>> {
         self.stored.then(|| ObjectCodec::shared(py)).transpose()
@@ -78,8 +47,8 @@ impl Asking {
         ended.map_err(|fault| to_exception(py, &fault))
     }
 
-    fn note(&self, call: &Call, data: Json, ended: bool) {
-        let (kind, data) = Effect::shown(call, data, ended);
+    pub(crate) fn note(&self, call: &Call, data: Json, ended: bool) {
+        let (kind, data) = shown(call, data, ended);
         self.notes.note(kind, call.name.as_str(), data);
     }
 }
@@ -113,7 +82,8 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<Object>> {
+/// What came of a call, from its stored form.
+pub(crate) fn read(values: &ObjectCodec, came: CallOutcome<Json>) -> PyResult<CallOutcome<Object>> {
     let object = |text: &Json| {
         let text = text.as_str().unwrap_or_default();
         let digits = text.as_bytes().as_chunks::<2>().0.iter();

@@ -5,34 +5,30 @@ use antiphon_core::command::{Destination, Route, Update};
 use antiphon_core::task::TaskOutcome;
 use antiphon_core::{Category, Fault};
 use antiphon_stores::codec::unstorable;
-use pyo3::prelude::*;
 
-use crate::driver::core::Core;
-use crate::fault::to_exception;
 use crate::graph::engine::Engine;
 use crate::value::codec::ObjectCodec;
 use crate::value::object::Object;
 
-impl Core {
-    /// An outcome whose values can be stored, if they are going to be. So it is
-    /// the node that fails, and its own policies apply.
-    pub(crate) fn storable(
-        &self,
-        py: Python<'_>,
-        outcome: TaskOutcome<Object>,
-        (engine, outer): (&Bound<'_, Engine>, Option<&Bound<'_, Engine>>),
-    ) -> PyResult<TaskOutcome<Object>> {
-        let Some(values) = self.values_codec() else { return Ok(outcome) };
-        let checked = match &outcome {
-            TaskOutcome::Done(update) => check(values, engine.get(), update),
-            TaskOutcome::Escalate(update) => check(values, outer.unwrap_or(engine).get(), update),
-            _ => Ok(()),
-        };
-        checked.map(|()| outcome).map_err(|fault| to_exception(py, &fault))
+/// Checks that the values of an outcome can be stored. `outer` is the graph around the node's
+/// own. So it is the node that fails, and its own policies apply.
+pub(crate) fn check(
+    values: &ObjectCodec,
+    outcome: &TaskOutcome<Object>,
+    (engine, outer): (&Engine, &Engine),
+) -> Result<(), Fault> {
+    match outcome {
+        TaskOutcome::Done(update) => check_update(values, engine, update),
+        TaskOutcome::Escalate(update) => check_update(values, outer, update),
+        _ => Ok(()),
     }
 }
 
-fn check(values: &ObjectCodec, engine: &Engine, update: &Update<Object>) -> Result<(), Fault> {
+fn check_update(
+    values: &ObjectCodec,
+    engine: &Engine,
+    update: &Update<Object>,
+) -> Result<(), Fault> {
     for Write { channel, op } in &update.writes {
         if let WriteOp::Merge(value) | WriteOp::Replace(value) = op {
             let channel = engine.graph.channel(*channel);

@@ -6,13 +6,11 @@ use pyo3::exceptions::{PyException, PySystemExit};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::driver::core::Core;
-use crate::driver::inbox::Answer;
 use crate::fault::to_exception;
 
 /// What the child raises to whoever drives the run there; what its node has
 /// raised is the cause, unless that is to end the process.
-fn refusal(py: Python<'_>, owner: u32, raised: Option<PyErr>) -> Option<PyErr> {
+pub(crate) fn refusal(py: Python<'_>, owner: u32, raised: Option<PyErr>) -> Option<PyErr> {
     let fault = process::check(owner).err()?;
     match raised {
         Some(error) if !error.is_instance_of::<PyException>(py) => Some(error),
@@ -24,32 +22,14 @@ fn refusal(py: Python<'_>, owner: u32, raised: Option<PyErr>) -> Option<PyErr> {
     }
 }
 
-impl Core {
-    /// Why this process cannot go on with the run; nothing if it can. A run that
-    /// is not kept can: it is another one here.
-    pub(crate) fn stranded(
-        &self,
-        py: Python<'_>,
-        done: Option<&(antiphon_core::task::TaskId, Answer)>,
-    ) -> Option<PyErr> {
-        let kept = self.kept.as_deref()?;
-        let raised = || match done {
-            Some((_, Answer::Raised(error))) => Some(error.clone_ref(py)),
-            _ => None,
-        };
-        process::check(kept.process()).err()?;
-        refusal(py, kept.process(), raised())
-    }
-}
-
 /// A thread of our own that calls Python, in the process where it was started.
 /// In a child nobody waits for what it does, and nothing is behind it that would
 /// end the process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Home(u32);
+pub(crate) struct ForkGuard(u32);
 
-impl Home {
-    pub(crate) fn here() -> Self {
+impl ForkGuard {
+    pub(crate) fn new() -> Self {
         Self(process::id())
     }
 

@@ -1,0 +1,184 @@
+//! How a node starts a run that is a part of it: the run goes on where it was when the node
+//! begins again. The core decides what is known; this hands it to and fro.
+
+use std::sync::{Arc, Weak};
+
+use antiphon_core::checkpoint::{KnownSubrun, RecoveredRun, SubrunCommit, SubrunLog};
+use antiphon_core::command::Update;
+use antiphon_core::effect::Ending;
+use antiphon_core::run::{Options, Run as Machine, Subrun as CoreSubrun};
+use antiphon_core::{Fault, Time};
+use antiphon_runtime::store::StoreFuture;
+use antiphon_stores::codec::Codec;
+use pyo3::prelude::*;
+
+use crate::driver::core::Phase;
+use crate::driver::inbox::{Emitted, Told};
+use crate::driver::parent_task::ParentTask;
+use crate::driver::run::Run;
+use crate::driver::shape::Item;
+use crate::driver::subrun::Subrun;
+use crate::fault::to_exception;
+use crate::graph::call_trace::digest_within;
+use crate::graph::engine::Engine;
+use crate::graph::question::scope_key;
+use crate::graph::task_context::{Context, Errand};
+use crate::thread::kept::Awaited;
+use crate::value::codec::ObjectCodec;
+use crate::value::object::Object;
+
+/// A run that is about to start as a part of a node, and what is known of it.
+pub(crate) struct SubrunStart {
+    pub(crate) subrun: Box<Subrun>,
+    known: KnownSubrun<Object>,
+}
+
+impl SubrunStart {
+    /// Makes a run that is about to start a part of the node that starts it; none if
+    /// it cannot be. `options` become those it has there.
+    pub(crate) fn begin(
+        errand: &Arc<Errand>,
+        engine: &Bound<'_, Engine>,
+        (input, registry): (Option<&Bound<'_, PyAny>>, Option<Py<PyAny>>),
+        options: &mut Options,
+    ) -> PyResult<Option<Self>> {
+        let py = engine.py();
+        let (run, id) = (errand.run.get(), errand.id);
+        let values = registry.map(ObjectCodec::new);
+        let digest = match (input, &values) {
+            (None, _) => 0,
+            (Some(input), Some(values)) => values.digest(input),
+            (Some(input), None) => ObjectCodec::shared(py)?.digest(input),
+        };
+        let within = scope_key(Context::of(py, errand)?.as_any())?;
+        let digest = digest_within(digest, within.as_deref());
+        let name = engine.get().graph.name();
+        let begun = run.with(|core| Ok(core.machine.begin_subrun(id, name, digest)))?;
+        let begun = begun.map_err(|fault| to_exception(py, &fault))?;
+        let Some(CoreSubrun { index, seed, mark, known, intent }) = begun else { return Ok(None) };
+        let answer = match intent {
+            None => None,
+            Some(intent) => {
+                let kept = run.with(|core| Ok(core.keep_call(&intent)))?;
+                kept.map_err(|fault| to_exception(py, &fault))?
+            }
+        };
+        (options.seed, options.mark) = (seed, mark);
+        options.commits = values.is_some();
+        let waiting = answer.map(|answer| Awaited { answer, commit: None });
+        let parent: Weak<dyn ParentTask> = Arc::<Errand>::downgrade(errand);
+        let subrun = Subrun::new(parent, index, values, waiting);
+        Ok(Some(Self { subrun: Box::new(subrun), known }))
+    }
+
+    /// The machine that goes on where it was; none if the run begins.
+    pub(crate) fn machine(
+        &mut self,
+        engine: &Engine,
+        options: &mut Options,
+        now: Time,
+    ) -> Result<Option<Machine<Object>>, Fault> {
+        let memory = match std::mem::take(&mut self.known) {
+            KnownSubrun::Nothing => return Ok(None),
+            KnownSubrun::Parked(handle) => return Ok(parked(&handle, options, now)),
+            KnownSubrun::Ended(memory) => *memory,
+            KnownSubrun::Commits(log) => match self.recover(engine, &log)? {
+                Some(memory) => memory,
+                None => return Ok(None),
+            },
+        };
+        // What has ended has said so.
+        options.commits &= !(memory.root.pending_work.tasks() == 0 && memory.ended.is_some());
+        let graph = Arc::clone(&engine.graph);
+        Ok(Some(Machine::resume(graph, memory, options.clone(), now)))
+    }
+
+    fn recover(
+        &self,
+        engine: &Engine,
+        log: &SubrunLog,
+    ) -> Result<Option<RecoveredRun<Object>>, Fault> {
+        let Some(values) = self.subrun.values() else { return Ok(None) };
+        let codec = Codec::new(&engine.graph, values);
+        let mut memory = RecoveredRun::new(&engine.graph);
+        for bytes in &log.commits {
+            memory.fold(&engine.graph, codec.decode(bytes)?)?;
+        }
+        Ok((!log.commits.is_empty()).then_some(memory))
+    }
+}
+
+/// The machine of a run that was left at a pause in this process.
+fn parked(handle: &Object, options: &Options, now: Time) -> Option<Machine<Object>> {
+    let run =
+        Python::attach(|py| handle.0.bind(py).cast::<Run>().ok().cloned().map(Bound::unbind))?;
+    let taken = run.get().with(|core| {
+        if !matches!(core.phase, Phase::Paused(_)) {
+            return Ok(None);
+        }
+        core.phase = Phase::Ended(Ending::Cancelled("it goes on elsewhere".to_owned()));
+        let graph = Arc::clone(core.machine.graph(0).unwrap_or(&core.graph));
+        let empty = Machine::new(graph, Update::default(), Options::default(), now);
+        Ok(Some(std::mem::replace(&mut core.machine, empty)))
+    });
+    let mut machine = taken.ok().flatten()?;
+    machine.watch(options.events, options.event_options);
+    Some(machine)
+}
+
+impl ParentTask for Errand {
+    fn show(&self, py: Python<'_>, item: Item, space: Vec<String>) {
+        self.run.get().tell(py, Emitted { id: self.id, told: Told::Below(item, space) });
+    }
+
+    fn commit_subrun(&self, commit: SubrunCommit) -> Result<Option<StoreFuture<()>>, Fault> {
+        let kept = self.run.get().with(|core| {
+            let commit = core.machine.keep_subrun(self.id, commit);
+            Ok(commit.and_then(|commit| commit.map_or(Ok(None), |commit| core.keep_call(&commit))))
+        });
+        // Nobody but a user's code in the middle of the run around could be in the way.
+        kept.unwrap_or(Ok(None))
+    }
+
+    fn park_subrun(&self, index: u32, run: Object) {
+        // As above.
+        let _ = self.run.get().with(|core| {
+            core.machine.park_subrun(self.id, index, run);
+            Ok(())
+        });
+    }
+
+    fn end_subrun(&self, index: u32, came_to: Option<RecoveredRun<Object>>) {
+        let run = self.run.get();
+        let ready = run.with(|core| {
+            if let Some(came_to) = came_to {
+                core.machine.finish_subrun(self.id, index, came_to);
+            }
+            core.machine.end_subrun(self.id, index);
+            Ok(core.machine.is_ready())
+        });
+        if ready.unwrap_or(true) {
+            run.inbox.rouse();
+        }
+    }
+
+    fn resume_subrun(&self, index: u32) {
+        let _ = self.run.get().with(|core| {
+            core.machine.resume_subrun(self.id, index);
+            Ok(())
+        });
+    }
+
+    /// By letter, because somebody may work on the run around.
+    fn abandon_subrun(&self, index: u32) {
+        let call = (self.id, index);
+        Python::try_attach(|py| {
+            self.run.get().inbox.put(py, |letters| letters.abandoned.push(call));
+        });
+    }
+
+    fn context(self: Arc<Self>, py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
+        let context = self.is_under_way().then(|| Context::of(py, &self)).transpose()?;
+        Ok(context.map(Bound::into_any))
+    }
+}

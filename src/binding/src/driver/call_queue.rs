@@ -1,0 +1,93 @@
+//! Calls of one run that wait for a thread.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use antiphon_core::task::TaskId;
+use pyo3::prelude::*;
+
+use crate::driver::inbox::Answer;
+
+/// A call of a node, ready for any thread.
+pub(crate) struct QueuedCall {
+    pub(crate) id: TaskId,
+    /// The caller's thread must not make it, because it may have to give it up.
+    pub(crate) is_timed: bool,
+    /// Makes the call; when it returns, nothing is held any more that the call held.
+    pub(crate) make: Box<dyn FnOnce(Python<'_>) -> Answer + Send>,
+}
+
+/// The calls of one run that wait for a thread.
+#[derive(Default)]
+pub(crate) struct CallQueue {
+    waiting: Mutex<VecDeque<QueuedCall>>,
+    /// Whether a worker has been sent for.
+    summoned: AtomicBool,
+    /// Whether it is on its way, rather than busy elsewhere.
+    coming: AtomicBool,
+}
+
+impl CallQueue {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<QueuedCall>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn push(&self, call: QueuedCall) {
+        self.lock().push_back(call);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Takes the next call that fits, and says whether others are left.
+    pub(crate) fn take(&self, fits: impl Fn(&QueuedCall) -> bool) -> Option<(QueuedCall, bool)> {
+        let mut calls = self.lock();
+        let index = calls.iter().position(fits)?;
+        let call = calls.remove(index)?;
+        Some((call, !calls.is_empty()))
+    }
+
+    /// Takes back calls that no thread has begun.
+    pub(crate) fn withdraw(&self, ids: &[TaskId]) {
+        let mut waiting = self.lock();
+        let (withdrawn, kept): (VecDeque<_>, _) =
+            waiting.drain(..).partition(|call| ids.contains(&call.id));
+        *waiting = kept;
+        drop(waiting);
+        // Dropping objects may run code of a user, which must find no lock held.
+        drop(withdrawn);
+    }
+
+    /// Drops all calls that no thread has begun.
+    pub(crate) fn clear(&self) {
+        drop(std::mem::take(&mut *self.lock()));
+    }
+
+    /// Notes that a worker is sent for; false if one was before.
+    pub(crate) fn summon(&self) -> bool {
+        !self.summoned.swap(true, Ordering::AcqRel)
+    }
+
+    /// Notes whether the worker is on its way, rather than busy elsewhere.
+    pub(crate) fn set_coming(&self, coming: bool) {
+        self.coming.store(coming, Ordering::Release);
+    }
+
+    /// The worker has come: what is queued from now on sends for another.
+    pub(crate) fn arrive(&self) {
+        self.summoned.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether a worker is on its way, which will look whether letters wait.
+    pub(crate) fn has_help(&self) -> bool {
+        self.summoned.load(Ordering::SeqCst) && self.coming.load(Ordering::Acquire)
+    }
+}
+
+impl std::fmt::Debug for CallQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallQueue").field("waiting", &self.lock().len()).finish_non_exhaustive()
+    }
+}

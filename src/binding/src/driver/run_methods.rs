@@ -1,0 +1,241 @@
+//! What Python calls of a run.
+
+use std::sync::Weak;
+
+use antiphon_core::effect::{Ending, Question};
+use antiphon_runtime::Clock;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::driver::blocking;
+use crate::driver::core::Phase;
+use crate::driver::drive::Drive;
+use crate::driver::event::Event;
+use crate::driver::run::{Goal, Run};
+use crate::fault::to_exception;
+use crate::graph::task_context::Context;
+use crate::value::object::Object;
+
+#[pymethods]
+impl Run {
+    /// Waits for the end or a pause.
+    ///
+    /// Raises what a node raised, or the `antiphon.errors` class of the failure.
+    fn drain(slf: &Bound<'_, Self>) -> PyResult<()> {
+        blocking::drive(slf, Goal::End).map(|_| ())
+    }
+
+    fn __await__(slf: &Bound<'_, Self>) -> PyResult<Drive> {
+        Drive::new(slf, Goal::End)
+    }
+
+    const fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyAny>>> {
+        blocking::drive(slf, Goal::Item)
+    }
+
+    fn __aiter__(slf: &Bound<'_, Self>) -> PyResult<Drive> {
+        Drive::new(slf, Goal::Item)
+    }
+
+    /// The run's id.
+    #[getter]
+    fn run_id(&self) -> &str {
+        self.id()
+    }
+
+    /// `running`, `completed`, `paused`, `budget`, `cancelled` or `failed`.
+    #[getter]
+    fn outcome(&self) -> PyResult<&'static str> {
+        self.with(|core| {
+            Ok(match &core.phase {
+                Phase::Running => "running",
+                Phase::Paused(_) => "paused",
+                Phase::Ended(Ending::Completed) => "completed",
+                Phase::Ended(Ending::Budget(_)) => "budget",
+                Phase::Ended(Ending::Cancelled(_)) => "cancelled",
+                Phase::Failed(_) => "failed",
+            })
+        })
+    }
+
+    /// The spent dimension, or the reason of the cancellation.
+    #[getter]
+    fn detail(&self) -> PyResult<String> {
+        self.with(|core| {
+            Ok(match &core.phase {
+                Phase::Ended(Ending::Budget(dimension)) => dimension.as_str().to_owned(),
+                Phase::Ended(Ending::Cancelled(reason)) => reason.clone(),
+                Phase::Failed(fault) => fault.message.clone(),
+                Phase::Running | Phase::Paused(_) | Phase::Ended(Ending::Completed) => {
+                    String::new()
+                }
+            })
+        })
+    }
+
+    /// What the run failed with.
+    #[getter]
+    fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.raise(py).err().map(|error| error.into_value(py).into_any())
+    }
+
+    /// The state as it is now, as a dict of its own.
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.with(|core| core.values(py))
+    }
+
+    /// At a pause: the state with what the finished tasks of its superstep have
+    /// written; none if they have written nothing.
+    fn preview<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.with(|core| core.preview(py))
+    }
+
+    /// The open questions: id, path, value.
+    #[getter]
+    fn questions<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.with(|core| {
+            let Phase::Paused(questions) = &core.phase else { return Ok(Vec::new()) };
+            let tuple = |question: &Question<Object>| {
+                let path = PyTuple::new(py, &question.path)?;
+                (&question.id, path, &question.value.0).into_pyobject(py)
+            };
+            questions.iter().map(tuple).collect()
+        })
+    }
+
+    /// Whether `answer` would take this answer to a question; raises what it would.
+    fn check_answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
+        let checked = self.with(|core| Ok(core.machine.check_answer(id, &Object(value))))?;
+        checked.map_err(|fault| to_exception(py, &fault))
+    }
+
+    /// Answers an open question; then wait for the run again. A run that is kept has let its
+    /// thread go: start another one there with the answer.
+    fn answer(&self, id: &str, value: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
+        let answered = self.with(|core| {
+            if core.kept.is_some() {
+                return Err(PyRuntimeError::new_err("the run has let its thread go"));
+            }
+            let now = core.clock.now();
+            let answered = core.machine.answer(id, Object(value), now);
+            if answered.is_ok() {
+                core.phase = Phase::Running;
+                core.resume_subrun();
+            }
+            Ok(answered)
+        })?;
+        answered.map_err(|fault| to_exception(py, &fault))
+    }
+
+    /// Stops the run, from any thread; whoever drives it sees it end.
+    #[pyo3(signature = (reason="cancelled"))]
+    fn cancel(&self, py: Python<'_>, reason: &str) {
+        self.inbox.put(py, |letters| letters.cancel = Some(reason.to_owned()));
+    }
+
+    /// Stops what runs for it, from any thread: nobody will drive it any more.
+    fn abandon(&self, py: Python<'_>) {
+        self.calls.clear();
+        let handles = self.with(|core| {
+            core.leave();
+            Ok(std::mem::take(&mut core.handles))
+        });
+        for handle in handles.unwrap_or_default().values() {
+            let _ = handle.cancel(py);
+        }
+    }
+
+    /// What has been spent so far, by dimension.
+    #[getter]
+    fn spent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.with(|core| {
+            let spent = core.machine.budget().spent();
+            let dict = PyDict::new(py);
+            for (name, count) in [
+                ("supersteps", spent.supersteps),
+                ("model_calls", spent.model_calls),
+                ("tool_calls", spent.tool_calls),
+                ("retries", spent.retries),
+                ("input_tokens", spent.usage.input_tokens),
+                ("output_tokens", spent.usage.output_tokens),
+            ] {
+                dict.set_item(name, count)?;
+            }
+            Ok(dict)
+        })
+    }
+
+    /// The recorded events, at most 10,000.
+    #[getter]
+    fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<Event>>> {
+        self.with(|core| Ok(core.stream.events.iter().map(|event| event.clone_ref(py)).collect()))
+    }
+
+    /// How many events were not recorded.
+    #[getter]
+    fn events_dropped(&self) -> PyResult<u64> {
+        self.with(|core| Ok(core.stream.dropped))
+    }
+
+    /// How many events there were, recorded or not.
+    #[getter]
+    fn event_count(&self) -> PyResult<u64> {
+        self.with(|core| Ok(core.machine.event_count()))
+    }
+
+    /// Supersteps so far.
+    #[getter]
+    fn steps(&self) -> PyResult<u64> {
+        self.with(|core| Ok(core.machine.supersteps().saturating_sub(core.before)))
+    }
+
+    /// Whether it has begun: a run that is kept may find its thread taken, or unfit.
+    #[getter]
+    fn begun(&self) -> PyResult<bool> {
+        self.with(|core| Ok(core.kept.as_ref().is_none_or(|kept| kept.has_begun())))
+    }
+
+    /// The thread that it is kept in; none if it is not kept.
+    #[getter]
+    fn thread(&self) -> Option<&str> {
+        self.thread.as_deref()
+    }
+
+    /// The thread that it is kept in, by itself or as a part of the node that has started it.
+    #[getter]
+    fn kept_in(&self) -> Option<&str> {
+        self.kept_in.as_deref()
+    }
+
+    /// The context of the node that has started it; none if none has, or the node has ended.
+    #[getter]
+    fn caller<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Context>>> {
+        let task = self.caller.as_ref().and_then(Weak::upgrade);
+        let context = task.map_or(Ok(None), |task| task.context(py))?;
+        Ok(context.map(Bound::cast_into).transpose()?)
+    }
+
+    /// The checkpoint that it has written or found last, once it has let its thread go.
+    #[getter]
+    fn checkpoint(&self) -> PyResult<Option<u64>> {
+        self.with(|core| {
+            let written = core.kept.as_ref().map(|kept| kept.checkpoint());
+            Ok(written.filter(|seq| *seq > 0))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Run(run_id={:?}, outcome={:?})", self.id(), self.outcome().unwrap_or("running"))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.traverse(&visit)
+    }
+}

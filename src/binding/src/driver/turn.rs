@@ -1,0 +1,380 @@
+//! The one loop that all drivers of Python share.
+
+use std::time::Duration;
+
+use antiphon_core::effect::Effect;
+use antiphon_core::graph::Heartbeat;
+use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome, TaskWork};
+use antiphon_core::{Category, Fault};
+use antiphon_runtime::Clock;
+use antiphon_stores::process;
+use pyo3::exceptions::PyBaseExceptionGroup;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::driver::core::{Core, Phase};
+use crate::driver::fork_guard;
+use crate::driver::handle::Handle;
+use crate::driver::inbox::{Answer, Inbox};
+use crate::driver::native;
+use crate::driver::run::{Goal, Run};
+use crate::driver::shape::Mode;
+use crate::fault::{failure, to_exception};
+use crate::graph::agent::{self, ModelEntry, Purpose};
+use crate::graph::call::Call;
+use crate::graph::call_kind::Kind;
+use crate::graph::engine::Engine;
+use crate::graph::model::Model;
+use crate::graph::rules::PyRules;
+use crate::graph::update;
+use crate::value::codec::ObjectCodec;
+use crate::value::object::Object;
+use crate::value::storable;
+
+/// What a driver is to do next.
+pub(crate) enum Next {
+    /// Make this call; nothing else of the run is under way.
+    Call(Call),
+    /// Make these calls, side by side.
+    Start(Vec<Call>, TimerState),
+    /// Stop these; each still answers.
+    Cancel(Vec<(TaskId, Handle)>),
+    /// Wait for a letter, or for so long.
+    Wait(Option<Duration>),
+    /// Hand this to whoever iterates.
+    Item(Py<PyAny>),
+    /// The run is paused or over.
+    Rest,
+}
+
+/// Whether a time-out, a retry or a deadline can fall due while calls are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimerState {
+    Absent,
+    /// The driver has to stay free to see to them.
+    Pending,
+}
+
+impl Core {
+    /// Takes over what the driver has just done, and goes on until there is
+    /// something for it to do again.
+    pub(crate) fn turn(
+        &mut self,
+        run: &Bound<'_, Run>,
+        goal: Goal,
+        done: Option<(TaskId, Answer)>,
+    ) -> PyResult<Next> {
+        let py = run.py();
+        // Before anything that a thread which is not here may have locked.
+        if let Some(refusal) = self.forked(py, done.as_ref()) {
+            return Err(refusal);
+        }
+        self.now = self.clock.now();
+        self.read_letters(py, &run.get().inbox)?;
+        if let Some((id, answer)) = done {
+            self.answer(py, id, answer)?;
+        }
+        loop {
+            if goal == Goal::Item
+                && let Some(item) = self.stream.next()
+            {
+                return Ok(Next::Item(item));
+            }
+            if !matches!(self.phase, Phase::Running) {
+                return Ok(Next::Rest);
+            }
+            // Routers, merge rules and what stores values may fork too.
+            if let Some(refusal) = self.forked(py, None) {
+                return Err(refusal);
+            }
+            if (self.kept.is_some() || self.subrun.is_some()) && self.attend(run) {
+                return Ok(Next::Wait(None));
+            }
+            if !matches!(self.phase, Phase::Running) {
+                continue;
+            }
+            let mut rules = PyRules { py, host: &mut self.host };
+            let effect = self.machine.step(self.now, &mut rules);
+            self.show(run)?;
+            match effect {
+                Effect::Start(tasks) => {
+                    if let Some(next) = self.prepare(run, &tasks)? {
+                        return Ok(next);
+                    }
+                }
+                Effect::Cancel(ids) => {
+                    run.get().calls.withdraw(&ids);
+                    let stopped = self.stop(ids);
+                    if !stopped.is_empty() {
+                        return Ok(Next::Cancel(stopped));
+                    }
+                }
+                Effect::Commit(commit) => self.keep(&commit),
+                Effect::Wait(until) => {
+                    // What was told meanwhile is in the stream only since this step.
+                    if goal == Goal::Item
+                        && let Some(item) = self.stream.next()
+                    {
+                        return Ok(Next::Item(item));
+                    }
+                    return Ok(Next::Wait(until.map(|at| at.since(self.now))));
+                }
+                Effect::Paused(questions) => self.rest(Phase::Paused(questions)),
+                Effect::Done(ending) => self.rest(Phase::Ended(ending)),
+                Effect::Failed(fault) => self.rest(Phase::Failed(fault)),
+            }
+        }
+    }
+
+    fn native_model(&self, py: Python<'_>, task: &Task<Object>) -> Option<Py<Model>> {
+        let engine = self.engine(py, task.id.unit)?;
+        match &engine.get().node(task.node)?.agent.as_deref()?.model {
+            ModelEntry::Native(model) => Some(model.clone_ref(py)),
+            ModelEntry::Callable(_) => None,
+        }
+    }
+
+    /// What it takes to begin tasks; none if Python has no part in them.
+    fn prepare(&mut self, run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<Option<Next>> {
+        let alone = self.machine.pending_tasks() <= 1;
+        if let [task] = tasks
+            && alone
+            && self.handles.is_empty()
+        {
+            return Ok(self.call(run, task)?.map(Next::Call));
+        }
+        let mut calls = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            calls.extend(self.call(run, task)?);
+        }
+        let due = self.timers(&calls);
+        Ok((!calls.is_empty()).then_some(Next::Start(calls, due)))
+    }
+
+    /// What can fall due while these calls are made. What is on the pool cannot be stopped,
+    /// so the run's deadline alone does not count.
+    fn timers(&self, calls: &[Call]) -> TimerState {
+        let stoppable = || {
+            let coroutine = |kind| matches!(kind, Kind::Coroutine | Kind::TimedCoroutine);
+            let pooled = |handle: &Handle| matches!(handle, Handle::Pooled);
+            calls.iter().any(|call| coroutine(call.kind)) || !self.handles.values().all(pooled)
+        };
+        let pending =
+            self.machine.has_timer() || (self.machine.remaining(self.now).is_some() && stoppable());
+        if pending { TimerState::Pending } else { TimerState::Absent }
+    }
+
+    fn call(&mut self, run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {
+        if let TaskWork::Model(request) = &task.work
+            && let Some(model) = self.native_model(run.py(), task)
+        {
+            native::ask(self, run, task, model, request);
+            return Ok(None);
+        }
+        match Call::new(run, self, task) {
+            Ok(call) => Ok(call),
+            Err(error) => {
+                self.answer(run.py(), task.id, Answer::Raised(error))?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn read_letters(&mut self, py: Python<'_>, inbox: &Inbox) -> PyResult<()> {
+        let Some(letters) = inbox.take() else { return Ok(()) };
+        if let Some(reason) = letters.cancel
+            && !self.kept.as_mut().is_some_and(|kept| kept.defers(&reason))
+        {
+            self.machine.cancel(&reason, self.now);
+        }
+        for (id, sign) in letters.signs {
+            self.machine.alive(id, sign, self.now);
+        }
+        for (id, chunk) in letters.chunks {
+            self.machine.alive(id, Heartbeat::Progress, self.now);
+            native::note(self, id, chunk);
+        }
+        for emitted in letters.emitted {
+            self.machine.alive(emitted.id, Heartbeat::Progress, self.now);
+            self.emit(py, emitted)?;
+        }
+        for (id, answer) in letters.answers {
+            self.answer(py, id, answer)?;
+        }
+        // After the answers: a node that ends with its calls open has not asked for them.
+        for (id, index) in letters.abandoned {
+            self.machine.abandon_call(id, index);
+        }
+        Ok(())
+    }
+
+    /// What stops the given tasks. Those that nothing can stop are answered for at once:
+    /// whatever they still answer is ignored.
+    fn stop(&mut self, ids: Vec<TaskId>) -> Vec<(TaskId, Handle)> {
+        let mut stopped = Vec::new();
+        for id in ids {
+            match self.handles.remove(&id) {
+                Some(handle) if handle.answers_when_cancelled() => stopped.push((id, handle)),
+                given_up => {
+                    if let Some(Handle::Native(task)) = given_up {
+                        task.abort();
+                    }
+                    let fault =
+                        Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
+                    self.machine.resolve(id, TaskOutcome::failed(fault), self.now);
+                }
+            }
+        }
+        stopped
+    }
+
+    /// Takes over what came of a task.
+    pub(crate) fn answer(&mut self, py: Python<'_>, id: TaskId, answer: Answer) -> PyResult<()> {
+        self.handles.remove(&id);
+        let purpose = self.purposes.remove(&id);
+        let Some(engine) = self.engine(py, id.unit) else { return Ok(()) };
+        let outcome = match answer {
+            Answer::Native(outcome) => *outcome,
+            Answer::Returned(value) if purpose.is_some_and(|purpose| purpose != Purpose::Close) => {
+                let purpose = purpose.unwrap_or(Purpose::Tool);
+                match agent::outcome(purpose, value.bind(py)) {
+                    Ok(outcome) => outcome,
+                    Err(error) if purpose == Purpose::Tool => agent::tool_failed(py, &error),
+                    Err(error) => self.failed(py, &engine, id, error),
+                }
+            }
+            Answer::Raised(error)
+                if purpose == Some(Purpose::Tool) && question_of(&error, py).is_none() =>
+            {
+                agent::tool_failed(py, &error)
+            }
+            Answer::Returned(value) => {
+                let parent = self.machine.parent(id.unit);
+                let outer = parent.and_then(|unit| self.engine(py, unit));
+                let read = update::outcome(&engine, outer.as_ref(), value.bind(py));
+                let read = read.and_then(|outcome| {
+                    let outer = outer.as_ref().unwrap_or(&engine).get();
+                    self.storable(py, outcome, (engine.get(), outer))
+                });
+                match read {
+                    Ok(outcome) => outcome,
+                    Err(error) => self.failed(py, &engine, id, error),
+                }
+            }
+            Answer::Raised(error) => self.failed(py, &engine, id, error),
+        };
+        let shown = self.stream.has(Mode::Updates) && !self.stream.wants_tasks();
+        if shown && self.machine.awaits(id) {
+            self.show_outcome(&engine, id, &outcome)?;
+        }
+        self.machine.resolve(id, outcome, self.now);
+        self.show_notices(py)
+    }
+
+    fn failed(
+        &mut self,
+        py: Python<'_>,
+        engine: &Bound<'_, Engine>,
+        id: TaskId,
+        error: PyErr,
+    ) -> TaskOutcome<Object> {
+        let node = self.machine.node_of(id);
+        let name = node.map(|node| engine.get().graph.node_name(Some(node)));
+        if let Some(question) = question_of(&error, py) {
+            let question = Object(question.unbind());
+            let asker = name.as_deref().unwrap_or_default();
+            let fits = |values: &ObjectCodec| storable::question_fits(values, &question, asker);
+            return match self.values_codec().map(fits) {
+                Some(Err(fault)) => TaskOutcome::failed(fault),
+                _ => match asker_of(&error, py) {
+                    Some(asker) => TaskOutcome::Relay(asker, question),
+                    None => TaskOutcome::Ask(question),
+                },
+            };
+        }
+        let command = error.value(py).getattr_opt(intern!(py, "__antiphon_command__"));
+        if let Ok(Some(command)) = command {
+            match update::outcome(engine, None, &command) {
+                Ok(outcome) => return outcome,
+                Err(error) => {
+                    return failed(failure(py, error, &[], None, &mut self.host.errors));
+                }
+            }
+        }
+        let retry =
+            node.and_then(|node| engine.get().node(node)).map_or(&[][..], |node| &node.retry);
+        let attempt = self.machine.attempt(id);
+        let at = name.as_deref().map(|name| (name, attempt));
+        failed(failure(py, error, retry, at, &mut self.host.errors))
+    }
+
+    /// Brings the dict up to date and shows what the superstep changed.
+    fn show(&mut self, run: &Bound<'_, Run>) -> PyResult<()> {
+        let py = run.py();
+        let Self { machine, host, .. } = self;
+        let mut changed = false;
+        let behind = host.is_behind(machine.state().revision());
+        machine.take_changes(0, |channel, value| {
+            changed = true;
+            if behind {
+                host.note(py, channel, value);
+            }
+        });
+        self.show_notices(py)?;
+        if changed && self.stream.has(Mode::Values) && !self.stream.within {
+            self.show_values(py)?;
+        }
+        if self.stream.wants_events() {
+            let events = self.machine.take_events();
+            self.stream.take_events(py, run.get().id(), events)?;
+        }
+        Ok(())
+    }
+
+    /// Why this process cannot go on with the run; nothing if it can. A run that
+    /// is not kept can: it is another one here.
+    fn forked(&self, py: Python<'_>, done: Option<&(TaskId, Answer)>) -> Option<PyErr> {
+        let kept = self.kept.as_deref()?;
+        process::check(kept.process()).err()?;
+        let raised = done.and_then(|(_, answer)| answer.raised());
+        fork_guard::refusal(py, kept.process(), raised.map(|error| error.clone_ref(py)))
+    }
+
+    /// An outcome whose values can be stored, if they are going to be.
+    fn storable(
+        &self,
+        py: Python<'_>,
+        outcome: TaskOutcome<Object>,
+        engines: (&Engine, &Engine),
+    ) -> PyResult<TaskOutcome<Object>> {
+        let Some(values) = self.values_codec() else { return Ok(outcome) };
+        let checked = storable::check(values, &outcome, engines);
+        checked.map(|()| outcome).map_err(|fault| to_exception(py, &fault))
+    }
+}
+
+fn failed(failure: Failure) -> TaskOutcome<Object> {
+    TaskOutcome::Failed(Box::new(failure))
+}
+
+/// The id of the question that an exception carries, if a run that the node has
+/// started asks it.
+fn asker_of(error: &PyErr, py: Python<'_>) -> Option<String> {
+    let pause = py.import(intern!(py, "antiphon._pause")).ok()?;
+    let found = pause.call_method1(intern!(py, "question_in"), (error.value(py),)).ok()?;
+    let asker = found.getattr_opt(intern!(py, "__antiphon_asker__")).ok().flatten()?;
+    asker.extract::<String>().ok().filter(|asker| !asker.is_empty())
+}
+
+/// What an exception asks, if it pauses the run: also if a group of tasks brings
+/// it, and nothing else beside.
+fn question_of<'py>(error: &PyErr, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+    let value = error.value(py);
+    let question = value.getattr_opt(intern!(py, "__antiphon_question__")).ok().flatten();
+    if question.is_some() || !value.is_instance_of::<PyBaseExceptionGroup>() {
+        return question;
+    }
+    let pause = py.import(intern!(py, "antiphon._pause")).ok()?;
+    let found = pause.call_method1(intern!(py, "question_in"), (value,)).ok()?;
+    found.getattr_opt(intern!(py, "__antiphon_question__")).ok().flatten()
+}

@@ -1,0 +1,214 @@
+//! What Python calls of a compiled graph.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use antiphon_core::Fault;
+use antiphon_core::graph::{NodeId, NodeWork};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::driver::run::Run;
+use crate::driver::shape::Shape;
+use crate::driver::start::Request;
+use crate::driver::wait::{awaitable_result, block_on_result};
+use crate::fault::seconds;
+use crate::graph::engine::Engine;
+use crate::graph::limits::Limits;
+use crate::graph::task_context::Context;
+use crate::thread::history::History;
+use crate::thread::orphans::orphans;
+use crate::thread::place::Place;
+
+#[pymethods]
+impl Engine {
+    /// The graph's name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.graph.name()
+    }
+
+    /// Starts a run. Nothing happens before it is waited for, awaited or iterated.
+    ///
+    /// Args:
+    ///     input: the first writes: a dict, a command, or nothing.
+    ///     config: what nodes reach as `Context.config`.
+    ///     context: what nodes reach as `Context.context`.
+    ///     limits: what the run may spend.
+    ///     supersteps: in place of the supersteps of `limits`.
+    ///     `max_concurrency`: nodes that run at a time; no limit by default.
+    ///     shape: what the caller wants to see by iterating; nothing by default.
+    ///     above: the node that starts it: it is a part of that node, and goes on where it was
+    ///         when the node begins again, unless it has a `place` of its own. The node's run may
+    ///         want to show it too.
+    ///     enter: called for each node before it, in the copy of the context
+    ///         variables that is the node's, with its context and where it stands.
+    ///     `on_task`: called with a dict when a task begins, and when it ends.
+    ///     `step_timeout`: seconds that each superstep may take.
+    ///     events: whether events are kept for the result.
+    ///     `run_id`: a new one by default.
+    ///     place: the thread that keeps it; none by default. Without an input it goes on
+    ///         there.
+    ///     registry: which types it may hold, if it is a part of a node whose run is kept.
+    ///     seed: where ids and jitter come from; drawn by default.
+    #[pyo3(signature = (
+        input=None, *, config=None, context=None, limits=None, supersteps=None,
+        max_concurrency=None, shape=None, above=None, enter=None, on_task=None, step_timeout=None, events=false,
+        place=None, registry=None, run_id=None, seed=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword options")]
+    fn start<'py>(
+        slf: &Bound<'py, Self>,
+        input: Option<&Bound<'_, PyAny>>,
+        config: Option<Py<PyAny>>,
+        context: Option<Py<PyAny>>,
+        limits: Option<&Bound<'_, Limits>>,
+        supersteps: Option<u64>,
+        max_concurrency: Option<usize>,
+        shape: Option<Py<Shape>>,
+        above: Option<&Bound<'_, Context>>,
+        enter: Option<Py<PyAny>>,
+        on_task: Option<Py<PyAny>>,
+        step_timeout: Option<f64>,
+        events: bool,
+        place: Option<Py<Place>>,
+        registry: Option<Py<PyAny>>,
+        run_id: Option<&str>,
+        seed: Option<u64>,
+    ) -> PyResult<Bound<'py, Run>> {
+        let mut limits = limits.map(|limits| limits.get().0.clone()).unwrap_or_default();
+        limits.supersteps = supersteps.or(limits.supersteps);
+        let request = Request {
+            config,
+            context,
+            limits,
+            max_concurrency,
+            shape,
+            above: above.map(|above| Arc::clone(&above.get().errand)),
+            enter,
+            on_task,
+            step_timeout: step_timeout.map(|given| seconds("step_timeout", given)).transpose()?,
+            events,
+            place,
+            registry,
+            id: run_id.map(Arc::from),
+            seed,
+        };
+        request.start(slf, input)
+    }
+
+    /// What a thread held at its checkpoints, newest first: from the checkpoint of `place`
+    /// back. With `live`, the newest shows what tasks of an open superstep have done.
+    #[pyo3(signature = (place, *, live=false))]
+    fn history(slf: &Bound<'_, Self>, place: &Bound<'_, Place>, live: bool) -> PyResult<History> {
+        History::open(slf, place, live)
+    }
+
+    /// The threads in the store of `place` whose last run was one of this graph and was
+    /// lost: it neither ended nor paused, and nobody drives it.
+    fn orphans(&self, py: Python<'_>, place: &Bound<'_, Place>) -> PyResult<Vec<String>> {
+        block_on_result(py, self.seeking(place)?)
+    }
+
+    /// `orphans` on the caller's event loop.
+    fn aorphans<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Bound<'_, Place>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        awaitable_result(py, self.seeking(place)?, |py, names| {
+            names.into_pyobject(py).map(Bound::unbind)
+        })
+    }
+
+    /// Nodes, edges, joins, branches and channels, for drawing.
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let graph = &self.graph;
+        let (nodes, edges, branches) = (PyList::empty(py), PyList::empty(py), PyList::empty(py));
+        for (index, node) in graph.nodes().iter().enumerate() {
+            let id = NodeId(u32::try_from(index).unwrap_or(u32::MAX));
+            if index > 0 {
+                let entry = PyDict::new(py);
+                entry.set_item("name", &*node.name)?;
+                entry.set_item("deferred", node.policy.deferred)?;
+                let kind = match node.work {
+                    NodeWork::Call => "call",
+                    NodeWork::Agent(_) => "agent",
+                    NodeWork::Graph(_) => "graph",
+                };
+                entry.set_item("kind", kind)?;
+                nodes.append(entry)?;
+            }
+            for &target in graph.successors(id) {
+                edges.append((&*node.name, &*graph.node_name(target)))?;
+            }
+            for branch in graph.branches(id) {
+                let entry = PyDict::new(py);
+                entry.set_item("source", &*node.name)?;
+                entry.set_item("name", &*branch.name)?;
+                let pair = |(label, target): (&Arc<str>, &Option<NodeId>)| {
+                    (label.to_string(), graph.node_name(*target).to_string())
+                };
+                let targets = branch.targets.as_ref();
+                let targets = targets.map(|all| all.iter().map(pair).collect::<Vec<_>>());
+                entry.set_item("targets", targets)?;
+                branches.append(entry)?;
+            }
+        }
+        let name = |id: &NodeId| graph.node_name(Some(*id)).to_string();
+        let joins = graph.joins().iter();
+        let joins: Vec<_> = joins
+            .map(|join| (join.sources.iter().map(name).collect::<Vec<_>>(), name(&join.target)))
+            .collect();
+        let description = PyDict::new(py);
+        description.set_item("name", graph.name())?;
+        description.set_item("nodes", nodes)?;
+        description.set_item("edges", edges)?;
+        description.set_item("joins", joins)?;
+        description.set_item("branches", branches)?;
+        let channels: Vec<_> =
+            graph.channels().iter().map(|channel| channel.name.to_string()).collect();
+        description.set_item("channels", channels)?;
+        Ok(description)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for node in &self.nodes {
+            visit.call(&node.call)?;
+            visit.call(&node.view)?;
+            if let Some(agent) = &node.agent {
+                agent.traverse(&visit)?;
+            }
+            for policy in &node.retry {
+                visit.call(policy)?;
+            }
+        }
+        for router in &self.routers {
+            visit.call(&router.call)?;
+            visit.call(&router.ends)?;
+            visit.call(&router.view)?;
+        }
+        for reducer in &self.reducers {
+            visit.call(reducer)?;
+        }
+        for key in &self.keys {
+            visit.call(&key.check)?;
+        }
+        for nested in &self.nested {
+            visit.call(nested)?;
+        }
+        visit.call(&self.adapt)
+    }
+}
+
+impl Engine {
+    fn seeking(
+        &self,
+        place: &Bound<'_, Place>,
+    ) -> PyResult<impl Future<Output = Result<Vec<String>, Fault>> + Send + 'static> {
+        let (py, place) = (place.py(), place.get());
+        let about = (Arc::clone(&self.graph), place.values(py)?);
+        Ok(orphans(place.admin(py)?, place.sealed_store(py)?, about))
+    }
+}
