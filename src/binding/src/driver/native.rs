@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::ModelRequest;
-use antiphon_core::task::{Task, TaskId, TaskOutcome};
+use antiphon_core::task::{Task, TaskId, TaskOutcome, TaskWork};
 use antiphon_runtime::{CallContext, Clock, ReplyChunk};
 use pyo3::prelude::*;
 use tokio::sync::mpsc;
@@ -19,14 +18,9 @@ use crate::graph::model::Model;
 use crate::value::object::Object;
 
 /// Asks a model for an agent.
-pub(crate) fn ask(
-    core: &mut Core,
-    run: &Bound<'_, Run>,
-    task: &Task<Object>,
-    model: Py<Model>,
-    request: &ModelRequest,
-) {
-    let port = Arc::clone(&model.get().port);
+pub(crate) fn ask(core: &mut Core, run: &Bound<'_, Run>, task: Task<Object>, model: &Model) {
+    let TaskWork::Model(request) = task.work else { return };
+    let port = Arc::clone(&model.port);
     let clock: Arc<dyn Clock> = Arc::<antiphon_runtime::SystemClock>::clone(&core.clock);
     let (chunks, pieces) = mpsc::unbounded_channel();
     let watched = run.get().live;
@@ -34,10 +28,9 @@ pub(crate) fn ask(
         deadline: task.deadline,
         chunks: watched.then_some(chunks),
         seed: core.machine.seed_of(task.id),
-        idempotency_key: Some(core.machine.model_key(task.id, request)),
+        idempotency_key: Some(core.machine.model_key(task.id, &request)),
         ..CallContext::new(clock)
     };
-    let request = request.clone();
     let (id, owner) = (task.id, run.clone().unbind());
     let runtime = match native_runtime() {
         Ok(runtime) => runtime,

@@ -11,6 +11,7 @@ use antiphon_stores::process;
 use pyo3::exceptions::PyBaseExceptionGroup;
 use pyo3::intern;
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
 use crate::driver::core::{Core, Phase};
 use crate::driver::fork_guard;
@@ -20,11 +21,10 @@ use crate::driver::native;
 use crate::driver::run::{Goal, Run};
 use crate::driver::shape::Mode;
 use crate::fault::{failure, to_exception};
-use crate::graph::agent::{self, ModelEntry, Purpose};
+use crate::graph::agent::{self, Purpose};
 use crate::graph::call::Call;
 use crate::graph::call_kind::Kind;
 use crate::graph::engine::Engine;
-use crate::graph::model::Model;
 use crate::graph::rules::PyRules;
 use crate::graph::update;
 use crate::value::codec::ObjectCodec;
@@ -98,7 +98,7 @@ impl Core {
             self.show(run)?;
             match effect {
                 Effect::Start(tasks) => {
-                    if let Some(next) = self.prepare(run, &tasks)? {
+                    if let Some(next) = self.prepare(run, tasks)? {
                         return Ok(next);
                     }
                 }
@@ -126,21 +126,14 @@ impl Core {
         }
     }
 
-    fn native_model(&self, py: Python<'_>, task: &Task<Object>) -> Option<Py<Model>> {
-        let engine = self.engine(py, task.id.unit)?;
-        match &engine.get().node(task.node)?.agent.as_deref()?.model {
-            ModelEntry::Native(model) => Some(model.clone_ref(py)),
-            ModelEntry::Callable(_) => None,
-        }
-    }
-
     /// What it takes to begin tasks; none if Python has no part in them.
-    fn prepare(&mut self, run: &Bound<'_, Run>, tasks: &[Task<Object>]) -> PyResult<Option<Next>> {
-        let alone = self.machine.pending_tasks() <= 1;
-        if let [task] = tasks
-            && alone
-            && self.handles.is_empty()
-        {
+    fn prepare(
+        &mut self,
+        run: &Bound<'_, Run>,
+        mut tasks: SmallVec<[Task<Object>; 1]>,
+    ) -> PyResult<Option<Next>> {
+        if tasks.len() == 1 && self.machine.pending_tasks() <= 1 && self.handles.is_empty() {
+            let Some(task) = tasks.pop() else { return Ok(None) };
             return Ok(self.call(run, task)?.map(Next::Call));
         }
         let mut calls = Vec::with_capacity(tasks.len());
@@ -164,17 +157,19 @@ impl Core {
         if pending { TimerState::Pending } else { TimerState::Absent }
     }
 
-    fn call(&mut self, run: &Bound<'_, Run>, task: &Task<Object>) -> PyResult<Option<Call>> {
-        if let TaskWork::Model(request) = &task.work
-            && let Some(model) = self.native_model(run.py(), task)
+    fn call(&mut self, run: &Bound<'_, Run>, task: Task<Object>) -> PyResult<Option<Call>> {
+        let (py, id) = (run.py(), task.id);
+        if matches!(task.work, TaskWork::Model(_))
+            && let Some(engine) = self.engine(py, id.unit)
+            && let Some(model) = engine.get().native_model(task.node)
         {
-            native::ask(self, run, task, model, request);
+            native::ask(self, run, task, model.get());
             return Ok(None);
         }
-        match Call::new(run, self, task) {
+        match Call::new(run, self, &task) {
             Ok(call) => Ok(call),
             Err(error) => {
-                self.answer(run.py(), task.id, Answer::Raised(error))?;
+                self.answer(py, id, Answer::Raised(error))?;
                 Ok(None)
             }
         }

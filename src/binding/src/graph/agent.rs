@@ -11,6 +11,7 @@ use antiphon_core::task::{TaskOutcome, ToolInvocation};
 use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
 use antiphon_reply::JsonSchemas;
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
@@ -216,17 +217,15 @@ pub(crate) fn about<'py>(
     Ok(about)
 }
 
-/// What an agent came to, as a dict.
-pub(crate) fn conclusion<'py>(py: Python<'py>, came: &AgentResult) -> PyResult<Bound<'py, PyAny>> {
-    let uses = came.tool_uses.iter();
-    let uses: Vec<_> = uses
-        .map(|used| json!({"name": used.name, "arguments": used.arguments, "ok": used.ok}))
-        .collect();
-    let json = json!({
-        "text": came.text, "value": came.value, "messages": came.messages, "tool_uses": uses,
-        "usage": came.usage, "turns": came.turns, "model": came.model,
-    });
-    Ok(pythonize::pythonize(py, &json)?)
+/// The result of an agent, as the dict that its `close` takes.
+pub(crate) fn result_dict<'py>(
+    py: Python<'py>,
+    result: &AgentResult,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(intern!(py, "text"), &result.text)?;
+    dict.set_item(intern!(py, "value"), pythonize::pythonize(py, &result.value)?)?;
+    Ok(dict)
 }
 
 /// Reads what a callable of an agent returned.

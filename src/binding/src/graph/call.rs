@@ -197,7 +197,7 @@ impl Request<'_, '_> {
             }
             TaskWork::Close(came) => {
                 let state = core.input(self.engine, self.task)?;
-                let came = agent::conclusion(py, came)?;
+                let came = agent::result_dict(py, came)?;
                 let arguments = [given(state), given(came.into_any()), context()?];
                 (Purpose::Close, Kind::Inline, &self.agent.close, arguments)
             }

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::fault::Retry;
-use crate::graph::agent::AgentEntry;
+use crate::graph::agent::{AgentEntry, ModelEntry};
+use crate::graph::model::Model;
 use crate::value::object::Object;
 
 /// A compiled graph; immutable, and shareable between threads and runs.
@@ -69,6 +70,14 @@ pub(crate) struct KeyEntry {
 impl Engine {
     pub(crate) fn node(&self, id: NodeId) -> Option<&NodeEntry> {
         self.nodes.get(id.0 as usize)
+    }
+
+    /// The model of an agent, unless it is a callable.
+    pub(crate) fn native_model(&self, id: NodeId) -> Option<&Py<Model>> {
+        match &self.node(id)?.agent.as_deref()?.model {
+            ModelEntry::Native(model) => Some(model),
+            ModelEntry::Callable(_) => None,
+        }
     }
 
     /// A node's name as an object.
