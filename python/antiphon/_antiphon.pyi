@@ -431,31 +431,48 @@ class Event:
     """
     One thing that happened in a run.
 
-    `seq` counts from 1 without gaps, `at` is in seconds since the Unix epoch,
-    `path` names the nodes that lead to where it happened.
+    Args:
+        `run_id`: the run it belongs to.
+        seq: counts from 1 within the run, without gaps.
+        at: when, in UTC.
+        path: the names of the nodes that lead to where it happened; empty for the run itself.
+        kind: what happened: `run_started`, `run_finished`, `node_started`, `node_finished`,
+            `edge_taken`, `state_updated`, `model_call`, `model_reply`, `output_repaired`,
+            `tool_call`, `tool_result`, `retry`, `budget`, `checkpoint`, `interrupt`, `error`,
+            `custom`, or `chunk`, a piece of a model's reply.
+        name: the node, tool, model or custom event it is about.
+        data: fields that depend on the kind, made of JSON values.
+        level: `debug`, `info`, `warning` or `error`.
+        `span_id`: one per execution of a node; 16 hexadecimal digits.
+        `parent_span_id`: the span that contains this one; none for the run's own.
     """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, run_id: str, seq: int, at: datetime, path: Sequence[str], kind: str, name: str, data: dict | None = None, level: str = "info", span_id: str = "", parent_span_id: str | None = None) -> Event: ...
+    def __reduce__(self, /) -> tuple[type, tuple]: ...
     def __repr__(self, /) -> str: ...
-    def as_dict(self, /) -> dict:
+    @property
+    def agent(self, /) -> str:
         """
-        All of it as a dict of JSON values; `at` is RFC 3339 text.
+        The node it happened in; empty for the run itself.
         """
     @property
-    def at(self, /) -> float:
+    def at(self, /) -> datetime:
         """
-        Seconds since the Unix epoch.
+        When, in UTC.
         """
     @property
-    def data(self, /) -> Any:
+    def data(self, /) -> dict:
         """
         Fields that depend on the kind.
         """
     @property
-    def kind(self, /) -> Any:
+    def kind(self, /) -> str:
         """
         What happened, for instance `node_finished`.
         """
     @property
-    def level(self, /) -> Any:
+    def level(self, /) -> str:
         """
         `debug`, `info`, `warning` or `error`.
         """
@@ -467,12 +484,12 @@ class Event:
     @property
     def parent_span_id(self, /) -> str | None:
         """
-        The span that contains this one.
+        The span that contains this one; none for the run's own.
         """
     @property
     def path(self, /) -> tuple:
         """
-        The names of the nodes that lead to where it happened.
+        The names of the nodes that lead to where it happened; empty for the run itself.
         """
     @property
     def run_id(self, /) -> str:
@@ -488,6 +505,15 @@ class Event:
     def span_id(self, /) -> str:
         """
         One per execution of a node; 16 hexadecimal digits.
+        """
+    @property
+    def text(self, /) -> str:
+        """
+        The piece of a model's reply, if it is a `chunk`; else empty.
+        """
+    def to_dict(self, /) -> dict:
+        """
+        All of it as a dict of JSON values; `at` is RFC 3339 text with microseconds.
         """
 
 @final

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from antiphon._html import BOX, CELL, SMALL, colour_of, escaped, plain, preview
 from antiphon._state_schema import fields_of_state
 from antiphon.errors import BudgetError, RunCancelled, StateError
-from antiphon.event import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from antiphon._antiphon import Run
+    from antiphon.event import Event
 
 __all__ = ["Outcome", "Question", "Result", "Usage"]
 
@@ -167,7 +167,7 @@ class Result:
         """What happened, in order."""
         if self._events is None:
             assert self._run is not None  # noqa: S101 - pickling keeps one of the two
-            self._events = tuple(Event.of(event) for event in self._run.events)
+            self._events = tuple(self._run.events)
         return self._events
 
     @property

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 from antiphon._pause import relay_questions
 from antiphon.errors import StateError
-from antiphon.event import Event
 from antiphon.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon._antiphon import Event as NativeEvent
     from antiphon._antiphon import Run
+    from antiphon.event import Event
 
     Finish = Callable[[Run, BaseException | None], Result]
 
@@ -72,19 +71,18 @@ class Stream(Watch):
 
     def __next__(self) -> Event:
         try:
-            native = self._next()
+            return self._next()
         except StopIteration:
             self._over(None)
             raise
         except Exception as error:  # noqa: BLE001 - raised again, or kept in the result
             self._over(error)
             raise StopIteration from None
-        return Event.of(native)
 
-    def _next(self) -> NativeEvent:
+    def _next(self) -> Event:
         while True:
             try:
-                event: NativeEvent = next(self._run)
+                event: Event = next(self._run)
             except StopIteration:
                 if not relay_questions(self._run):
                     raise
@@ -117,19 +115,18 @@ class AsyncStream(Watch):
 
     async def __anext__(self) -> Event:
         try:
-            native = await self._next()
+            return await self._next()
         except StopAsyncIteration:
             self._over(None)
             raise
         except Exception as error:  # noqa: BLE001 - raised again, or kept in the result
             self._over(error)
             raise StopAsyncIteration from None
-        return Event.of(native)
 
-    async def _next(self) -> NativeEvent:
+    async def _next(self) -> Event:
         while True:
             try:
-                event: NativeEvent = await anext(self._events)
+                event: Event = await anext(self._events)
             except StopAsyncIteration:
                 if not relay_questions(self._run):
                     raise

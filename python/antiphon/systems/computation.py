@@ -9,7 +9,6 @@ from antiphon._antiphon import Computation as Native
 from antiphon._model.default_model import default_model
 from antiphon._role.played import played_by
 from antiphon.errors import ValidationError
-from antiphon.event import Event
 from antiphon.models import Model, scripted
 from antiphon.sandbox import Sandbox
 from antiphon.systems._awaiting import awaited
@@ -19,9 +18,8 @@ from antiphon.tools import encode_result
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon._antiphon import Event as NativeEvent
+    from antiphon.event import Event
 
-    _Show = Callable[[NativeEvent], None]
 
 __all__ = ["Computation"]
 
@@ -108,9 +106,8 @@ class Computation:
                 in (``sandbox_input_invalid``). Whatever happens later is an outcome of the
                 result.
         """
-        show: _Show | None = None if watch is None else lambda event: watch(Event.of(event))
         task, calls = self._task(question, inputs, context), self._sandbox._calls(None)  # noqa: SLF001
-        return self._result(self._native.ask(task, call=calls, watch=show))
+        return self._result(self._native.ask(task, call=calls, watch=watch))
 
     async def arun(
         self,

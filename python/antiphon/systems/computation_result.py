@@ -12,13 +12,13 @@ from antiphon.errors import (
     SandboxError,
     from_fault,
 )
-from antiphon.event import Event
 from antiphon.sandbox._outcome import result_of
 from antiphon.sandbox._trouble import sandbox_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from antiphon.event import Event
     from antiphon.sandbox import SandboxFigure, SandboxResult
 
 __all__ = ["ComputationAttempt", "ComputationOutcome", "ComputationResult"]
@@ -115,7 +115,7 @@ class ComputationResult:
             computed=computed,
             error=None if fault is None else from_fault(fault),
             usage=native["usage"],
-            trace=tuple(map(Event.of, native["trace"])),
+            trace=tuple(native["trace"]),
             trace_dropped=native["trace_dropped"],
             run_id=native["run_id"],
         )

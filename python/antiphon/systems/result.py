@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon.errors import AntiphonError, BudgetError, RunCancelled, from_fault
-from antiphon.event import Event
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from antiphon.errors import FaultRecord
+    from antiphon.event import Event
 
 __all__ = ["ReviewLoopOutcome", "ReviewLoopResult"]
 
@@ -79,7 +79,7 @@ class ReviewLoopResult:
         fault = given["error"]
         given["error"] = None if fault is None else _error(fault, native["raised"])
         given["models"] = tuple(given["models"])
-        given["trace"] = tuple(Event.of(event) for event in given["trace"])
+        given["trace"] = tuple(given["trace"])
         return cls(**given)
 
     def raise_for_outcome(self) -> Self:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import ReviewLoop as Native
 from antiphon._model.default_model import default_model
 from antiphon._role import Question, aask_all, as_role, ask_all
-from antiphon.event import Event
 from antiphon.models import Model, scripted
 from antiphon.systems._awaiting import awaited
 from antiphon.systems._batch import FileBatches
@@ -22,13 +21,13 @@ from antiphon.systems.stream import AsyncReviewLoopStream, ReviewLoopStream
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from antiphon._antiphon import Event as NativeEvent
     from antiphon._lines import Task
     from antiphon._thread_store import Durability
     from antiphon.checkpoint import Saver
+    from antiphon.event import Event
     from antiphon.systems._file import FileGiven
 
-    _Show = Callable[[NativeEvent], None]
+    _Show = Callable[[Event], None]
 
 __all__ = ["ReviewLoop"]
 
@@ -159,7 +158,7 @@ class ReviewLoop(FileBatches):
                 result.
         """
         put = {"file": read_file(file), **self._places.put(thread)}
-        return self._ask(question, put, _showing(watch))
+        return self._ask(question, put, watch)
 
     async def arun(
         self, question: str, *, thread: str | None = None, file: FileGiven | None = None
@@ -199,7 +198,7 @@ class ReviewLoop(FileBatches):
                 damaged or of another system (``checkpoint_corrupt``, ``checkpoint_misfit``), or
                 its store fails.
         """
-        return self._ask("", self._places.old(thread), _showing(watch))
+        return self._ask("", self._places.old(thread), watch)
 
     async def aresume(self, thread: str) -> ReviewLoopResult:
         """`resume` on the caller's event loop.
@@ -297,10 +296,6 @@ class ReviewLoop(FileBatches):
             lambda stop: ask(question, watch=show, about=about, stop=stop, **put)
         )
         return ReviewLoopResult.of(native, thread_of(put))
-
-
-def _showing(watch: Callable[[Event], None] | None) -> _Show | None:
-    return None if watch is None else lambda event: watch(Event.of(event))
 
 
 _LABEL = "review loop"

@@ -14,10 +14,9 @@ from antiphon.event import Event
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from antiphon._antiphon import Event as NativeEvent
     from antiphon.systems.result import ReviewLoopResult
 
-    _Show = Callable[[NativeEvent], None]
+    _Show = Callable[[Event], None]
     _Ask = Callable[[_Show], ReviewLoopResult]
     _Letters = queue.SimpleQueue[Event | BaseException | ReviewLoopResult]
 
@@ -100,10 +99,10 @@ class ReviewLoopStream(_Watch):
 
 
 def _work(ask: _Ask, letters: _Letters, closed: threading.Event) -> None:
-    def show(event: NativeEvent) -> None:
+    def show(event: Event) -> None:
         if closed.is_set():
             raise _ClosedError
-        letters.put(Event.of(event))
+        letters.put(event)
 
     try:
         letters.put(ask(show))
@@ -165,8 +164,8 @@ class AsyncReviewLoopStream(_Watch):
         # The task knows nothing of this object, so that it can be thrown away.
         put = self._events.put_nowait
 
-        def show(event: NativeEvent) -> None:
-            loop.call_soon_threadsafe(put, Event.of(event))
+        def show(event: Event) -> None:
+            loop.call_soon_threadsafe(put, event)
 
         task = asyncio.ensure_future(self._ask(show))
         # In line behind the events, which came from other threads.
