@@ -101,5 +101,5 @@ def test_each_kind_of_event_is_seen_when_its_cause_is_there() -> None:
 
 
 def test_each_kind_of_event_is_described() -> None:
-    described = set(re.findall(r"``([a-z_]+)``", Event.__doc__ or ""))
+    described = set(re.findall(r"`([a-z_]+)`", Event.__doc__ or ""))
     assert declared() <= described

@@ -439,7 +439,8 @@ class Event:
         kind: what happened: `run_started`, `run_finished`, `node_started`, `node_finished`,
             `edge_taken`, `state_updated`, `model_call`, `model_reply`, `output_repaired`,
             `tool_call`, `tool_result`, `retry`, `budget`, `checkpoint`, `interrupt`, `error`,
-            `custom`, or `chunk`, a piece of a model's reply.
+            `custom`, `chunk`, a piece of a model's reply with its text in `data["text"]`, or
+            `dropped`, the `count` of pieces that a slow reader missed.
         name: the node, tool, model or custom event it is about.
         data: fields that depend on the kind, made of JSON values.
         level: `debug`, `info`, `warning` or `error`.

@@ -63,9 +63,13 @@ pub(crate) fn failure(
     let stops = !error.is_instance_of::<PyException>(py);
     let category =
         if stops { Category::Cancelled } else { category(value).unwrap_or(Category::Internal) };
-    let code = text(value, "code").unwrap_or_else(|| "node_failed".to_owned());
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
-    let mut fault = Fault::new(category, code, format!("{kind}: {value}")).with("type", kind);
+    let message = format!("{kind}: {value}");
+    let fault = match text(value, "code") {
+        Some(code) => Fault::new(category, code, message),
+        None => Fault::new(category, "node_failed", message),
+    };
+    let mut fault = fault.with("type", kind);
     let policies = if stops { &[][..] } else { policies };
     let chosen = policies.iter().find_map(|policy| policy.get().again(py, value));
     if let Some((node, attempt)) = node {

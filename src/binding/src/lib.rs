@@ -56,7 +56,7 @@ mod _antiphon {
         thread::{
             history::History,
             place::Place,
-            saver::{MemorySaver, PostgresSaver, Saver, SqliteSaver},
+            saver::{MemorySaver, Saver, postgres::PostgresSaver, sqlite::SqliteSaver},
             shelves::Shelves,
             summary::{
                 CheckpointSummary, Pruned, Rekeyed, RunSummary, ThreadDetail, ThreadSummary,

@@ -18,11 +18,8 @@ use crate::thread::admin::{self, Wanted};
 use crate::thread::given::{self, Limit, ThreadName};
 use crate::thread::summary::{Pruned, Rekeyed, ThreadDetail, ThreadSummary};
 
-mod postgres;
-mod sqlite;
-
-pub(crate) use postgres::PostgresSaver;
-pub(crate) use sqlite::SqliteSaver;
+pub(crate) mod postgres;
+pub(crate) mod sqlite;
 
 /// Where threads are kept: what `checkpointer=` takes. It serves any number of runs at a
 /// time, those that are waited for and those that are awaited. It serves the process that has
