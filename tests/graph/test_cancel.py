@@ -8,7 +8,7 @@ import pytest
 
 from support.oracle import Impl
 from support.states import Log, Plain
-from support.waiting import ENOUGH, forever, reach
+from support.waiting import ENOUGH, forever, reach, until
 
 
 class Patient:
@@ -68,8 +68,7 @@ def test_every_node_of_a_fan_out_is_cancelled(impl: Impl) -> None:
 
     async def main() -> None:
         await cancelled(fan(impl, patient), patient, 3)
-        await asyncio.sleep(0.1)
-        assert sorted(patient.ended) == ["a", "b", "c"]
+        await until(lambda: sorted(patient.ended) == ["a", "b", "c"])
 
     asyncio.run(main())
 
@@ -242,7 +241,6 @@ def test_leaving_a_stream_cancels_the_node_that_runs(impl: Impl) -> None:
         assert await anext(stream) == {"a": {"log": ["a"]}}
         await patient.arrive(1)
         await stream.aclose()
-        await asyncio.sleep(0.1)
-        assert patient.ended == ["n"]
+        await until(lambda: patient.ended == ["n"])
 
     asyncio.run(main())

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 from itertools import pairwise
 from typing import Any
 
@@ -85,10 +84,8 @@ def test_a_timeout_reaches_a_chain_that_never_suspends(impl: Impl) -> None:
         async with asyncio.timeout(0.1):
             await graph.ainvoke({"a": 0}, {"recursion_limit": 10**9})
 
-    began = time.monotonic()
     with pytest.raises(TimeoutError):
         asyncio.run(main())
-    assert time.monotonic() - began < 5
 
 
 def fan(impl: Any, node: Any, count: int = 3) -> Any:

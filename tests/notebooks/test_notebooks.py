@@ -107,7 +107,6 @@ def test_interrupting_the_kernel_stops_the_run(
     while not mark.exists():
         assert time.monotonic() < deadline, "the agent never began"
         time.sleep(0.01)
-    began = time.monotonic()
     manager.interrupt_kernel()
     reply = client.get_shell_msg(timeout=60)
     while (
@@ -115,7 +114,6 @@ def test_interrupting_the_kernel_stops_the_run(
     ):  # the client asked more than once who is there
         reply = client.get_shell_msg(timeout=60)
     assert reply["content"]["ename"] == "KeyboardInterrupt"
-    assert time.monotonic() - began < 10
     assert client.execute("1 + 1", reply=True, timeout=60)["content"]["status"] == "ok"
 
 

@@ -1,7 +1,7 @@
 """Waits that cannot hang a test session."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 ENOUGH = 10
@@ -16,6 +16,19 @@ async def forever() -> None:
     """
     await asyncio.sleep(ENOUGH)
     raise AssertionError("nobody ended this wait")
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until something holds.
+
+    Raises:
+        AssertionError: it never did.
+    """
+    for _ in range(100 * ENOUGH):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came to that")
 
 
 async def reach(signal: Coroutine[Any, Any, Any], run: "asyncio.Task[Any]") -> None:
