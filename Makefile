@@ -13,7 +13,7 @@ RUST_TESTED := --workspace --exclude antiphon-binding --locked
 BESIDE_A_DATABASE = $(BIN)/python tests/support/postgres.py
 CRATES      := $(shell find src -name '*.rs' -o -name Cargo.toml -o -name '*.md' -path '*/prompts/*')
 
-.PHONY: help setup build format lint lint-others test test-rust test-python test-local test-kills test-torture test-runs test-wasm stubs bench docs deny all clean
+.PHONY: help setup build format lint lint-others test test-rust test-python test-quick test-local test-kills test-torture test-runs test-wasm stubs bench docs deny all clean
 .DEFAULT_GOAL := help
 
 help: ## List the jobs
@@ -75,6 +75,10 @@ test-rust: setup ## The crates' own tests (nextest if it is installed) and their
 WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
 test-python: setup ## pytest: units, systems, house (WORKERS=N processes; ARGS are pytest's)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(ARGS)
+
+test-quick: setup ## pytest without what takes many seconds or installs packages
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal \
+		-m 'not (slow or network or bench or local_model)' $(ARGS)
 
 test-local: setup ## Ask the local models: downloads 0.5 and 1.1 GB once
 	$(BIN)/python -m pytest -m local_model tests/local tests/systems

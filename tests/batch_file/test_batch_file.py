@@ -278,7 +278,7 @@ def test_a_key_that_is_refused_ends_the_batch(tmp_path: Path) -> None:
     assert counts(Cast().loop().batch_file(questions, output)) == (47, 0, 3, 0)
 
 
-def test_a_thread_that_somebody_else_has_is_left_for_later(tmp_path: Path) -> None:
+def test_a_thread_that_another_process_holds_is_left_for_later(tmp_path: Path) -> None:
     questions = write(tmp_path / "in.jsonl", task("a"), task("b"))
     output = tmp_path / "out.jsonl"
     saver = MemorySaver()
@@ -297,7 +297,7 @@ def test_a_thread_that_somebody_else_has_is_left_for_later(tmp_path: Path) -> No
     assert cast.questions() == ["a"]
 
 
-def test_a_batch_that_is_stopped_keeps_what_is_finished_and_goes_on_with_the_rest(
+def test_a_stopped_batch_keeps_finished_lines_and_resumes_with_the_rest(
     tmp_path: Path,
 ) -> None:
     questions = write(tmp_path / "in.jsonl", task("a"), task("b"), task("c"))

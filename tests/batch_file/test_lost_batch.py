@@ -18,7 +18,10 @@ NAMES = ["a", "b", "c", "d"]
 CALLS = 9
 """Calls of roles that one question takes."""
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL"),
+]
 
 
 def start(

@@ -33,7 +33,7 @@ def deeds(folder: Path) -> list[str]:
     return [line.rpartition(" ")[0] for line in lines]
 
 
-def test_a_declared_agent_goes_on_in_another_process_and_pays_once(tmp_path: Path) -> None:
+def test_a_declared_agent_resumes_in_another_process_and_pays_once(tmp_path: Path) -> None:
     asked = process(tmp_path, "declared", "begin")
     assert [question["arguments"] for question in asked] == [{"cents": 5}, {"cents": 7}]
     assert deeds(tmp_path) == ["model", "note"]
@@ -66,7 +66,7 @@ def test_answers_of_which_one_decides_nothing_change_nothing(tmp_path: Path) -> 
     assert deeds(tmp_path) == ["model", "note", "pay 5", "pay 7", "model"]
 
 
-def test_a_call_of_own_code_goes_on_in_another_process_and_pays_once(tmp_path: Path) -> None:
+def test_a_call_of_an_agents_code_resumes_in_another_process_and_pays_once(tmp_path: Path) -> None:
     (question,) = process(tmp_path, "own", "begin")
     assert question["tool"] == "pay"
     assert deeds(tmp_path) == ["note"]

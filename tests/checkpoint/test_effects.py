@@ -240,7 +240,7 @@ def test_what_cannot_be_stored_may_be_given_but_not_returned() -> None:
     assert graph_of(acts).invoke({})["came"] == [[lock]], "without a store it may be anything"
 
 
-def test_of_a_failed_run_what_was_done_is_known_and_what_failed_is_done_again(
+def test_after_a_failed_run_finished_steps_are_known_and_failed_ones_are_repeated(
     deeds: Deeds,
 ) -> None:
     broken = True

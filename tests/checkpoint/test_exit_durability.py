@@ -77,7 +77,7 @@ def test_a_pause_holds_all_that_is_asked_and_all_that_is_done(kinds: tuple[str, 
     assert done == {"out": ["first", *said]}
 
 
-def test_some_answers_and_what_they_lead_to_survive_the_next_pause() -> None:
+def test_given_answers_and_their_results_survive_the_next_pause() -> None:
     fan = Fan("asks", "asks")
     fan.invoke({})
     first, second = sorted(fan.asked())

@@ -93,7 +93,7 @@ def test_a_folder_that_may_not_be_written_to_holds_no_new_file(folder: Path) -> 
     assert list(folder.iterdir()) == []
 
 
-def test_a_disk_without_room_loses_nothing_that_was_kept(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     lines = bear("little-disk", path, 1_000)
     assert lines[-2][0] == "error"
@@ -114,7 +114,7 @@ def test_a_thread_is_free_at_once_when_there_is_room_again(tmp_path: Path) -> No
     assert lines[-1] == ["end", "1000"]
 
 
-def test_a_copy_of_files_that_are_written_to_goes_on(tmp_path: Path) -> None:
+def test_a_copy_of_files_that_are_being_written_can_be_resumed(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     command = [sys.executable, str(SCRIPT), "nothing", str(path), "100000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

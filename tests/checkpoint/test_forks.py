@@ -43,14 +43,14 @@ TOLD = ["child process_forked", "status 3"]
 
 
 @pytest.mark.parametrize("act", ["return", "raise"])
-def test_a_child_that_comes_back_from_its_node_is_told(url: str, act: str) -> None:
+def test_a_forked_child_that_returns_from_its_node_gets_an_error(url: str, act: str) -> None:
     said, complaints = fork(url, "invoke", act)
     assert said == [*TOLD, "after parent", end("")], complaints
 
 
 @pytest.mark.parametrize("act", ["return", "raise"])
 @pytest.mark.parametrize("way", ["stream", "wide invoke"])
-def test_a_child_of_whatever_thread_goes_on_with_nothing(url: str, way: str, act: str) -> None:
+def test_a_forked_child_of_any_thread_continues_nothing(url: str, way: str, act: str) -> None:
     said, complaints = fork(url, way, act)
     assert said[-2:] == ["after parent", end(way)], complaints
     assert said[:-2] == TOLD or (said[:-2] == ["status 1"] and "in a fork" in complaints)
@@ -107,7 +107,7 @@ def test_a_child_opens_a_saver_of_its_own_of_the_same_database(postgres: Server)
     assert said == ["the child went on", "status 0", "after parent", end("")], complaints
 
 
-def test_a_review_loop_outlives_what_its_model_forks(url: str) -> None:
+def test_a_review_loop_survives_forks_of_its_model(url: str) -> None:
     said, complaints = fork(url, "loop", "return")
     assert said == ["status 1", "end retry_limit ended"], complaints
     assert "cannot go on in a fork" in complaints

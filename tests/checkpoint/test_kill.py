@@ -17,9 +17,13 @@ KILLS = int(os.environ.get("ANTIPHON_KILLS", "52")) // 4
 # So many that most of them come before the end.
 STEPS = 20 * KILLS
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="elsewhere a thread is free only after its term"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not Path("/proc/self/stat").exists(),
+        reason="elsewhere a thread is free only after its term",
+    ),
+]
 
 
 class Journal:

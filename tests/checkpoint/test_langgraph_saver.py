@@ -372,7 +372,9 @@ with AntiphonSaver.open(sys.argv[2], types=[Everything]) as saver:
             str({name: number}) for name in "abc" for number in range(40)
         )
 
-    def test_a_thread_that_was_deleted_and_begun_anew_elsewhere(self, tmp_path: Path) -> None:
+    def test_a_thread_that_was_deleted_and_recreated_elsewhere_is_noticed(
+        self, tmp_path: Path
+    ) -> None:
         path = tmp_path / "x.db"
         with AntiphonSaver.open(path) as one, AntiphonSaver.open(path) as two:
             put(one, {"a": "old"})
@@ -455,7 +457,7 @@ class TestSize:
             assert values(saver)["files"] == files
         assert path.stat().st_size < 700_000
 
-    def test_pruning_leaves_what_is_needed(self, saver: AntiphonSaver) -> None:
+    def test_pruning_keeps_what_the_latest_checkpoint_needs(self, saver: AntiphonSaver) -> None:
         graph = counting(saver)
         graph.invoke({"left": 50}, config())
         before = graph.get_state(config())
@@ -512,7 +514,7 @@ class TestChangesInPlace:
         ]
         assert history == [3, 2, 1, 0]
 
-    def test_a_message_that_is_returned_again_is_stored_anew(self, saver: AntiphonSaver) -> None:
+    def test_a_message_that_is_returned_again_is_stored_again(self, saver: AntiphonSaver) -> None:
         class State(TypedDict):
             messages: Annotated[list[Any], add_messages]
 
@@ -666,7 +668,7 @@ class TestValues:
         assert found is not None
         assert found.pending_writes == [("task", "__error__", "ValueError('no')")]
 
-    def test_a_type_that_nobody_has_named_is_refused_where_it_is_saved(self) -> None:
+    def test_an_unregistered_type_is_refused_when_it_is_saved(self) -> None:
         @dataclass
         class Unknown:
             x: int
@@ -804,7 +806,7 @@ class TestStrangers:
         assert raised.value.code == "checkpoint_misfit"
         assert not mark.exists()
 
-    def test_names_of_types_that_nobody_has_registered_are_refused(self, tmp_path: Path) -> None:
+    def test_names_of_unregistered_types_are_refused_when_read(self, tmp_path: Path) -> None:
         path = tmp_path / "x.db"
         with AntiphonSaver.open(path, types=[Everything]) as saver:
             put(saver, {"x": Colour.RED})
@@ -940,7 +942,7 @@ class TestUse:
         with AntiphonSaver.open(":memory:") as saver, pytest.raises(ValueError, match="strategy"):
             saver.prune(["1"], strategy="keep_everything")
 
-    def test_a_copy_goes_on_by_itself(self, saver: AntiphonSaver) -> None:
+    def test_a_copied_thread_resumes_independently(self, saver: AntiphonSaver) -> None:
         graph = counting(saver)
         put(saver, {"log": ["kept"]}, thread="2")
         graph.invoke({"left": 3}, config("1"))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from langchain_core.runnables import RunnableConfig
 
+pytestmark = pytest.mark.slow
+
 WHERE: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
 # Processes are forked by a process that has opened nothing.
@@ -150,9 +152,7 @@ class TestWriters:
 
         asyncio.run(main())
 
-    def test_a_thread_that_was_begun_anew_elsewhere_is_gone_on_with_as_it_is(
-        self, url: str
-    ) -> None:
+    def test_a_thread_that_was_recreated_elsewhere_is_continued_as_it_is(self, url: str) -> None:
         with AntiphonSaver.open(url) as one, AntiphonSaver.open(url) as other:
             where = put(one, {"text": "the old thread, which is long " * 5})
             other.delete_thread("t")

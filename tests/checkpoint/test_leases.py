@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import signal
 import sqlite3
@@ -10,13 +9,15 @@ import subprocess
 import sys
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from antiphon.checkpoint import PostgresSaver, Saver, SqliteSaver
+from antiphon.checkpoint import Saver
 from antiphon.errors import StateError
 from antiphon.graph import START, StateGraph
+from support.states import Log
+from support.threads import open_saver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,16 +28,6 @@ SLEEPER = Path(__file__).with_name("suspended_process.py")
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be stopped")
-
-
-class State(TypedDict, total=False):
-    """What was done, by whom."""
-
-    log: Annotated[list[str], operator.add]
-
-
-def open_at(url: str) -> Saver:
-    return SqliteSaver.open(url) if url.startswith("sqlite:") else PostgresSaver.open(url)
 
 
 def expire(url: str, request: pytest.FixtureRequest) -> None:
@@ -72,7 +63,7 @@ def go_on(sleeper: subprocess.Popen[str]) -> list[str]:
 
 def other(saver: Saver) -> Any:
     """Somebody else's work on the thread."""
-    builder = StateGraph(State).add_node("first", lambda _: {"log": ["other"]})
+    builder = StateGraph(Log).add_node("first", lambda _: {"log": ["other"]})
     return builder.add_edge(START, "first").compile(saver)
 
 
@@ -81,7 +72,7 @@ def other(saver: Saver) -> Any:
 def test_whoever_was_stopped_too_long_does_not_write(
     url: str, durability: str, act: str, request: pytest.FixtureRequest
 ) -> None:
-    with stopped(url, durability, act) as sleeper, open_at(url) as saver:
+    with stopped(url, durability, act) as sleeper, open_saver(url) as saver:
         graph = other(saver)
         with pytest.raises(StateError) as busy:
             graph.invoke({}, CONFIG)
@@ -106,15 +97,15 @@ def test_whoever_was_stopped_too_long_does_not_write_while_another_does(
 ) -> None:
     said: list[str] = []
 
-    with stopped(url, "sync", "step") as sleeper, open_at(url) as saver:
+    with stopped(url, "sync", "step") as sleeper, open_saver(url) as saver:
         expire(url, request)
 
-        def wake(state: State) -> State:
+        def wake(state: Log) -> Log:
             del state
             said.extend(go_on(sleeper))
             return {"log": ["woken"]}
 
-        builder = StateGraph(State).add_node("first", lambda _: {"log": ["other"]})
+        builder = StateGraph(Log).add_node("first", lambda _: {"log": ["other"]})
         builder.add_node("second", wake).add_node("third", lambda _: {"log": ["third"]})
         builder.add_edge(START, "first").add_edge("first", "second").add_edge("second", "third")
         graph = builder.compile(saver)
@@ -128,7 +119,7 @@ def test_whoever_was_stopped_too_long_does_not_write_while_another_does(
 def test_whoever_was_stopped_goes_on_if_nobody_else_came(
     url: str, request: pytest.FixtureRequest
 ) -> None:
-    with stopped(url, "sync", "step") as sleeper, open_at(url) as saver:
+    with stopped(url, "sync", "step") as sleeper, open_saver(url) as saver:
         expire(url, request)
         assert go_on(sleeper) == ["paid", "ended"]
         assert saver.thread("t").written["log"] == ["third"]

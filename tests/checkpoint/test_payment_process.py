@@ -55,7 +55,7 @@ def durability(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("what", ["steps", "asteps"])
-def test_a_step_of_which_nobody_knows_what_came_is_not_taken_again(
+def test_a_step_of_unknown_outcome_is_not_repeated(
     tmp_path: Path, what: str, durability: str
 ) -> None:
     """Prove EN-12 of docs/engine.md."""
@@ -116,7 +116,7 @@ def test_what_is_not_durable_yet_is_not_done_twice_either(tmp_path: Path, what: 
     assert all(counts[deed] <= 1 for deed in ("one", "three", "pay 1", "pay 2", "pay 5"))
 
 
-def test_an_agent_may_find_out_what_nobody_knows(tmp_path: Path, durability: str) -> None:
+def test_an_agent_may_look_up_an_unknown_outcome(tmp_path: Path, durability: str) -> None:
     world = World(tmp_path, "careful", durability)
     world.run(dies="pay 1")
     assert world.run()["answer"] == "pay: done"

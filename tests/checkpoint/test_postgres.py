@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from antiphon.checkpoint import PostgresSaver, Saver
 from antiphon.errors import AntiphonError
 from antiphon.graph import START, StateGraph
 from support.postgres import Server
+from support.states import Log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from antiphon.graph import CompiledGraph
 
 ONE: Any = {"configurable": {"thread_id": "1"}}
-
-
-class Log(TypedDict, total=False):
-    """A list that grows."""
-
-    log: Annotated[list[Any], operator.add]
 
 
 @pytest.fixture
@@ -82,7 +76,7 @@ class TestOpening:
             assert chain(two, nothing).get_state(ONE).metadata is None
             assert chain(one, nothing).get_state(ONE).values == {"log": [0]}
 
-    def test_a_wrong_password_is_told_without_it(self, postgres: Server) -> None:
+    def test_the_error_of_a_wrong_password_does_not_contain_it(self, postgres: Server) -> None:
         url = postgres.url(password="Hunter2")
         with pytest.raises(AntiphonError) as raised:
             PostgresSaver.open(url)
@@ -120,7 +114,7 @@ class TestLosses:
         return int(postgres.ask(f"{cut} = '{name}'"))
 
     @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-    def test_a_connection_that_is_cut_is_opened_anew(
+    def test_a_cut_connection_is_reopened(
         self, postgres: Server, database: str, durability: Any
     ) -> None:
         cut: list[int] = []
@@ -217,7 +211,7 @@ class TestProcesses:
         assert graph.get_state(ONE).values == {"log": ["theirs"]}
         assert graph.invoke({}, ONE) == {"log": ["theirs", 0]}
 
-    def test_what_a_dead_one_held_is_taken_over(
+    def test_the_lease_of_a_dead_process_is_taken_over(
         self, postgres: Server, database: str, holder: subprocess.Popen[str]
     ) -> None:
         with holder:

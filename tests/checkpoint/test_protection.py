@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import os
 import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from antiphon.checkpoint import AntiphonSaver, MemorySaver, PostgresSaver, SqliteSaver
 from antiphon.errors import AntiphonError
 from antiphon.graph import START, StateGraph
+from support.states import Log
+from support.threads import config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,20 +27,9 @@ if TYPE_CHECKING:
 OLD, NEW, OTHER = b"o" * 32, b"n" * 32, b"x" * 32
 
 
-class State(TypedDict, total=False):
-    """A list that grows."""
-
-    log: Annotated[list[int], operator.add]
-
-
-def config(thread: str) -> Any:
-    """How a thread is named."""
-    return {"configurable": {"thread_id": thread}}
-
-
 def add(saver: Saver, thread: str) -> list[int]:
     """Adds a number to a thread, and says what it holds then."""
-    builder = StateGraph(State).add_node("add", lambda state: {"log": [len(state.get("log", []))]})
+    builder = StateGraph(Log).add_node("add", lambda state: {"log": [len(state.get("log", []))]})
     graph = builder.add_edge(START, "add").compile(checkpointer=saver)
     found: list[int] = graph.invoke({"log": []}, config(thread))["log"]
     return found
@@ -150,9 +140,7 @@ class TestRotation:
                 add(saver, "a")
             assert raised.value.code == "checkpoint_corrupt"
 
-    def test_a_key_is_not_needed_once_all_is_written_anew(
-        self, opened: Callable[..., Saver]
-    ) -> None:
+    def test_an_old_key_is_not_needed_after_a_rekey(self, opened: Callable[..., Saver]) -> None:
         with opened(OLD) as saver:
             for thread in ("a", "b"):
                 for number in range(5):
@@ -170,7 +158,7 @@ class TestRotation:
             assert add(saver, "a") == [*range(6)]
         assert refused(opened, OLD) == "checkpoint_encrypted"
 
-    def test_it_goes_on_where_it_was_ended(self, tmp_path: Path) -> None:
+    def test_an_interrupted_rekey_resumes_where_it_stopped(self, tmp_path: Path) -> None:
         path = tmp_path / "runs.db"
         with SqliteSaver.open(path, key=OLD) as saver:
             for thread in ("a", "b", "c"):
@@ -207,7 +195,7 @@ class TestRotation:
             assert raised.value.code == "checkpoint_corrupt"
             assert add(saver, "b") == [0, 1]
 
-    def test_a_store_without_keys_has_nothing_to_write_anew(self) -> None:
+    def test_a_store_without_keys_has_nothing_to_rekey(self) -> None:
         with MemorySaver() as saver:
             add(saver, "t")
             assert saver.rekey().entries == 0

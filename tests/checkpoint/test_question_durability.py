@@ -163,7 +163,7 @@ ASKERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("durability", DURABILITIES)
 @pytest.mark.parametrize("asker", ASKERS)
-def test_a_callback_is_told_of_a_question_that_is_stored(
+def test_a_callback_receives_a_question_only_after_it_is_stored(
     stores: tuple[Any, Any], durability: Any, asker: str
 ) -> None:
     mine, others = stores

@@ -182,7 +182,7 @@ def test_annotations_may_be_any_mapping() -> None:
     assert types_in(odd) == ([odd, Colour], False)
 
 
-def test_a_class_that_a_cell_defines_anew_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_class_that_a_notebook_cell_redefines_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     cells: Any = ModuleType("cells")
     monkeypatch.setitem(sys.modules, "cells", cells)
     order = "import dataclasses\n@dataclasses.dataclass\nclass Order:\n  price: int"
@@ -337,7 +337,7 @@ def test_two_types_of_one_name_are_an_error() -> None:
 
 
 @pytest.mark.usefixtures("clean")
-def test_a_class_that_is_defined_anew_takes_the_place_of_the_old_one() -> None:
+def test_a_redefined_class_replaces_the_old_one() -> None:
     def defined() -> Any:
         made: Any = dataclass(type("Cell", (), {"__annotations__": {"x": int}}))
         made.__module__ = "__main__"

@@ -134,7 +134,9 @@ class TestPrune:
         assert saver.prune(keep_last=1) == told
         assert saver.prune(keep_last=1).entries == 0
 
-    def test_old_ones_go_and_so_does_what_weighs_too_much(self, saver: Saver) -> None:
+    def test_pruning_removes_old_entries_and_those_beyond_the_size_limit(
+        self, saver: Saver
+    ) -> None:
         grow(saver)
         assert saver.prune(keep_for=timedelta(hours=1)).entries == 0
         weight = saver.thread("t").summary.size
@@ -142,7 +144,7 @@ class TestPrune:
         assert saver.prune(keep_bytes=weight - 1).entries > 0
         assert saver.prune(keep_for=0).entries > 0
 
-    def test_threads_nobody_writes_to_any_more_go_whole(self, saver: Saver) -> None:
+    def test_threads_without_recent_writes_are_deleted(self, saver: Saver) -> None:
         grow(saver, "a", 3)
         asking(saver).invoke({}, config("b"))
         assert saver.prune(delete_after=60).deleted == 0

@@ -17,6 +17,7 @@ from antiphon.checkpoint import MemorySaver, PostgresSaver, Saver, SqliteSaver
 from antiphon.errors import AntiphonError
 from antiphon.graph import START, Command, StateGraph, interrupt
 from antiphon.models import model, scripted
+from support.threads import config, open_saver
 from support.torture import rounds
 
 if TYPE_CHECKING:
@@ -31,14 +32,6 @@ class State(TypedDict, total=False):
 
     log: Annotated[list[Any], operator.add]
     value: Any
-
-
-def config(thread: str) -> Any:
-    return {"configurable": {"thread_id": thread}}
-
-
-def open_at(url: str) -> Saver:
-    return SqliteSaver.open(url) if url.startswith("sqlite:") else PostgresSaver.open(url)
 
 
 class TestChangedValues:
@@ -63,9 +56,9 @@ class TestChangedValues:
         builder = StateGraph(State).add_node("first", first).add_node("second", second)
         builder.add_node("ask", lambda _: {"log": [interrupt("?")]})
         builder.add_edge(START, "first").add_edge("first", "second").add_edge("second", "ask")
-        with open_at(url) as saver:
+        with open_saver(url) as saver:
             builder.compile(saver).invoke({}, config("t"), durability=durability)
-        with open_at(url) as saver:
+        with open_saver(url) as saver:
             held = list(builder.compile(saver).get_state_history(config("t")))
         as_returned = {"deep": [{"number": 1}], "bytes": bytearray(b"as returned")}
         checked = 0
@@ -93,7 +86,7 @@ class TestChangedGraphs:
     def test_a_node_that_a_thread_waits_in_is_missed_by_its_name(
         self, url: str, name: str | None
     ) -> None:
-        with open_at(url) as saver:
+        with open_saver(url) as saver:
             old = self.paused(saver)
             builder = StateGraph(State).add_node("before", lambda _: {"log": ["before"]})
             builder.add_edge(START, "before")
@@ -117,7 +110,7 @@ class TestChangedGraphs:
         class Other(TypedDict, total=False):
             value: Any
 
-        with open_at(url) as saver:
+        with open_saver(url) as saver:
             self.paused(saver)
             builder = StateGraph(Other).add_node("before", lambda _: {"value": 1})
             builder.add_node("asker", lambda _: {"value": interrupt("sure?")})
@@ -189,7 +182,7 @@ class TestCrowds:
             runs = (graph.ainvoke({}, config(f"t{number}")) for number in range(1000))
             return await asyncio.gather(*runs)
 
-        with open_at(url) as saver:
+        with open_saver(url) as saver:
             graph = builder.compile(saver)
             assert asyncio.run(crowd(graph)) == [{"log": [0, 1, 2]}] * 1000
             assert len(saver.threads(status="ended", limit=2000)) == 1000
@@ -214,7 +207,7 @@ class TestCrowds:
             warm = run(0, 1_000)
             assert run(1_000, 1_000 + runs) - warm < max(runs * 2**10, 4 * 2**20)
 
-    def test_memory_savers_let_go_of_what_is_deleted(self) -> None:
+    def test_a_memory_saver_releases_deleted_threads(self) -> None:
         builder = StateGraph(State).add_node("node", lambda _: {"value": "x" * 1000})
         with MemorySaver() as saver:
             graph = builder.add_edge(START, "node").compile(saver)

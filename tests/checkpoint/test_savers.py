@@ -25,6 +25,7 @@ from antiphon.graph import (
     StateGraph,
     interrupt,
 )
+from support.threads import open_saver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,11 +44,6 @@ class Log(TypedDict, total=False):
 def graph_of(node: Callable[[Log], Any], checkpointer: Any, **options: Any) -> CompiledGraph:
     builder = StateGraph(Log).add_node("node", node, **options).add_edge(START, "node")
     return builder.compile(checkpointer)
-
-
-def opened(url: str, **options: Any) -> Saver:
-    kind = SqliteSaver if url.startswith("sqlite:") else PostgresSaver
-    return kind.open(url, **options)
 
 
 def ask(state: Log) -> Log:
@@ -103,7 +99,7 @@ class TestOpening:
 
     def test_it_is_an_async_context_manager_too(self, url: str) -> None:
         async def use() -> Any:
-            async with opened(url) as saver:
+            async with open_saver(url) as saver:
                 graph = graph_of(ask, saver)
                 await graph.ainvoke({}, ONE)
                 return await graph.ainvoke(Command(resume="yes"), ONE)
@@ -111,7 +107,7 @@ class TestOpening:
         assert asyncio.run(use()) == {"log": ["yes"]}
 
     def test_what_is_closed_is_not_used(self, url: str) -> None:
-        with opened(url) as saver:
+        with open_saver(url) as saver:
             graph = graph_of(ask, saver)
         with pytest.raises(AntiphonError) as raised:
             graph.invoke({}, ONE)
@@ -119,7 +115,7 @@ class TestOpening:
         saver.close()
 
     def test_a_thread_is_deleted(self, url: str) -> None:
-        saver = opened(url)
+        saver = open_saver(url)
         graph = graph_of(ask, saver)
         graph.invoke({}, ONE)
         saver.delete_thread("1")
@@ -145,15 +141,15 @@ class TestKeys:
 
     @pytest.mark.parametrize("key", [None, b"x" * 32])
     def test_another_key_opens_nothing(self, url: str, key: bytes | None) -> None:
-        with opened(url, key=b"k" * 32) as saver:
+        with open_saver(url, key=b"k" * 32) as saver:
             graph_of(ask, saver).invoke({}, ONE)
         with pytest.raises(AntiphonError, match="the store is encrypted"):
-            opened(url, key=key)
+            open_saver(url, key=key)
 
     @pytest.mark.parametrize("key", [b"", b"short"])
     def test_a_key_has_32_bytes(self, url: str, key: bytes) -> None:
         with pytest.raises(ValueError, match="32 bytes"):
-            opened(url, key=key)
+            open_saver(url, key=key)
 
 
 @pytest.mark.parametrize("saver", [SqliteSaver, PostgresSaver])
@@ -211,7 +207,7 @@ class TestSharing:
         self.refuse(saver, saver)
 
     def test_a_second_run_on_a_thread_is_refused(self, url: str) -> None:
-        self.refuse(opened(url), opened(url))
+        self.refuse(open_saver(url), open_saver(url))
 
     def refuse(self, first: Saver, second: Saver) -> None:
         begun, go_on = threading.Event(), threading.Event()
@@ -363,7 +359,7 @@ class TestPickle:
     """What has no stored form of its own, where the caller asks for pickle."""
 
     def test_is_stored_with_a_key(self, url: str) -> None:
-        with opened(url, key=b"k" * 32, pickle=True) as saver:
+        with open_saver(url, key=b"k" * 32, pickle=True) as saver:
             graph = graph_of(lambda _: {"other": [Odd(3)]}, saver)
             graph.invoke({}, ONE)
             assert graph.get_state(ONE).values["other"][0].size == 3
@@ -375,15 +371,15 @@ class TestPickle:
 
     def test_is_not_read_by_a_saver_that_did_not_ask(self, url: str) -> None:
         key = b"k" * 32
-        with opened(url, key=key, pickle=True) as saver:
+        with open_saver(url, key=key, pickle=True) as saver:
             graph_of(lambda _: {"other": Odd(3)}, saver).invoke({}, ONE)
-        with opened(url, key=key) as saver:
+        with open_saver(url, key=key) as saver:
             graph = graph_of(lambda _: {}, saver)
             with pytest.raises(AntiphonError, match="pickled") as caught:
                 graph.get_state(ONE)
         assert caught.value.code == "checkpoint_misfit"
 
-    def test_is_not_what_happens_by_itself(self, tmp_path: Path) -> None:
+    def test_pickling_is_off_by_default(self, tmp_path: Path) -> None:
         with SqliteSaver.open(tmp_path / "runs.db", key=b"k" * 32) as saver:
             graph = graph_of(lambda _: {"other": Odd(3)}, saver)
             with pytest.raises(AntiphonError, match="`other` cannot be stored"):

@@ -79,7 +79,7 @@ def at(name: Any, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", NAMES)
-def test_no_thread_is_called_so(case: str) -> None:
+def test_an_invalid_thread_name_is_refused(case: str) -> None:
     name = NAMES[case]
     shown = type(name).__name__ if not isinstance(name, str) else repr(name).strip("'")[:2]
     with MemorySaver() as saver:
@@ -99,7 +99,7 @@ def test_no_thread_is_called_so(case: str) -> None:
         assert [one.thread for one in saver.threads()] == ["t"]
 
 
-def test_no_new_thread_has_a_name_without_end() -> None:
+def test_a_thread_name_that_is_too_long_is_refused() -> None:
     with MemorySaver() as saver:
         graph, long = graph_on(saver), "x" * 513
         refused(lambda: graph.invoke({}, at(long)), "thread_invalid", "512", "513")
@@ -108,14 +108,14 @@ def test_no_new_thread_has_a_name_without_end() -> None:
 
 
 @pytest.mark.parametrize("name", ["7", 7, UUID(int=7), "späße 🎉", "a'; DROP TABLE thread; --"])
-def test_whatever_else_is_a_name(name: Any) -> None:
+def test_any_other_text_is_a_valid_thread_name(name: Any) -> None:
     with MemorySaver() as saver:
         graph_on(saver).invoke({}, at(name))
         assert str(name) in [one.thread for one in saver.threads()]
 
 
 @pytest.mark.parametrize("case", COUNTS)
-def test_no_count_is_such(tmp_path: Path, case: str) -> None:
+def test_an_invalid_count_is_refused(tmp_path: Path, case: str) -> None:
     count: Any = COUNTS[case]
     about = "whole number of at least 1"
     with MemorySaver() as saver:
@@ -136,7 +136,7 @@ def test_no_count_is_such(tmp_path: Path, case: str) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in COUNTS if case != "text"])
-def test_no_checkpoint_is_called_so(case: str) -> None:
+def test_an_invalid_checkpoint_id_is_refused(case: str) -> None:
     with MemorySaver() as saver:
         graph, given = graph_on(saver), COUNTS[case]
         about = "`checkpoint_id` is not one of antiphon's"
@@ -149,7 +149,7 @@ def test_no_checkpoint_is_called_so(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", COUNTS)
-def test_a_history_is_not_limited_so(case: str) -> None:
+def test_an_invalid_history_limit_is_refused(case: str) -> None:
     with MemorySaver() as saver:
         graph, limit = graph_on(saver), COUNTS[case]
         team = Orchestrator([Says()], checkpointer=saver)
@@ -164,7 +164,7 @@ def test_a_history_is_not_limited_so(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", AGES)
-def test_no_age_is_such(case: str) -> None:
+def test_an_invalid_age_is_refused(case: str) -> None:
     age: Any = AGES[case]
     with MemorySaver() as saver:
         graph_on(saver)
@@ -178,14 +178,14 @@ def test_no_age_is_such(case: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["gone", "", 3, ["ended"]])
-def test_no_thread_has_come_to_that(given: Any) -> None:
+def test_an_invalid_status_is_refused(given: Any) -> None:
     with MemorySaver() as saver, pytest.raises(ValidationError, match="`status`") as raised:
         saver.threads(status=given)
     assert raised.value.code == "call_invalid"
 
 
 @pytest.mark.parametrize("given", [[1], "source", {"origin": "loop"}, {"source": "loop", 3: 4}])
-def test_no_checkpoint_is_found_by_that(given: Any) -> None:
+def test_an_invalid_history_filter_is_refused(given: Any) -> None:
     with MemorySaver() as saver:
         graph = graph_on(saver)
         with pytest.raises(ValidationError, match="metadata") as raised:

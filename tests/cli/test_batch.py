@@ -102,7 +102,7 @@ def test_what_does_not_go_together_is_a_wrong_usage(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT to send there")
-def test_ctrl_c_keeps_what_is_finished_and_the_rest_goes_on_later(
+def test_ctrl_c_keeps_finished_lines_and_a_later_call_resumes_the_rest(
     tmp_path: Path, antiphon: Antiphon
 ) -> None:
     questions, output = write(tmp_path, "a", "b"), tmp_path / "out.jsonl"

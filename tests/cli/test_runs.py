@@ -161,7 +161,7 @@ class TestShow:
 class TestResume:
     """Going on with the code of the run."""
 
-    def test_a_team_goes_on_with_an_answer(self, shell: Shell) -> None:
+    def test_a_team_resumes_with_an_answer(self, shell: Shell) -> None:
         done = shell.runs("resume", "t", "--team", "team:team", "--answer", "Ada")
         assert (done.returncode, done.stdout, done.stderr) == (0, "hello Ada\n", "")
         again = shell.json("resume", "t", "--team", "team:Holder.inner")
@@ -174,7 +174,7 @@ class TestResume:
         assert done.returncode == 3
         assert "of greeter: your name?" in done.stderr
 
-    def test_a_graph_goes_on_question_by_question(self, shell: Shell) -> None:
+    def test_a_graph_resumes_question_by_question(self, shell: Shell) -> None:
         named = ("--team", "team:graph", "--", HOSTILE)
         ids = [one["id"] for one in _questions(shell)]
         half = shell.runs("resume", "--answer", f"{ids[0]}=[1, 2]", *named)

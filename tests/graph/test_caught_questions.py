@@ -2,14 +2,13 @@
 
 import asyncio
 import gc
-import operator
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 
@@ -22,15 +21,9 @@ from support.waiting import ENOUGH
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
 
-class State(TypedDict, total=False):
-    """The answers."""
-
-    log: Annotated[list[str], operator.add]
-
-
 def single(node: Any, **options: Any) -> Any:
     """A graph of one node."""
-    return StateGraph(State).add_node("n", node).add_edge(START, "n").compile(**options)
+    return StateGraph(Log).add_node("n", node).add_edge(START, "n").compile(**options)
 
 
 @tool(approval=True)
@@ -126,7 +119,7 @@ def test_questions_gathered_as_results_are_asked_one_by_one(impl: Impl, style: s
     async def asks(question: str) -> Any:
         return interrupt(question)
 
-    async def node(state: State) -> State:
+    async def node(state: Log) -> Log:
         asked = map(asks, ["a?", "b?"])
         return {"log": [str(came) for came in await asyncio.gather(*asked, return_exceptions=True)]}
 
@@ -169,7 +162,7 @@ def test_each_question_gets_its_own_answer(impl: Impl, tmp_path: Path, url: str,
         first = runtime.step("inner", lambda: way(lambda: interrupt("3")))
         return f"{first} {way(lambda: interrupt('4'))}"
 
-    def node(state: State, runtime: Runtime[None]) -> State:
+    def node(state: Log, runtime: Runtime[None]) -> Log:
         one = way(lambda: interrupt("1"))
         two = runtime.step("two", lambda: way(lambda: interrupt("2")))
         more = runtime.step("more", lambda: inner_step(runtime))
@@ -190,7 +183,7 @@ def test_the_first_question_is_asked_first_whichever_leaves_the_node(impl: Impl)
     async def asks(question: str) -> Any:
         return interrupt(question)
 
-    async def node(state: State) -> State:
+    async def node(state: Log) -> Log:
         came = await asyncio.gather(asks("drop it?"), return_exceptions=True)
         return {"log": [str(came[0]), interrupt("your name?")]}
 
@@ -200,10 +193,10 @@ def test_the_first_question_is_asked_first_whichever_leaves_the_node(impl: Impl)
 
 
 @pytest.mark.only("antiphon")
-def test_an_exception_made_anew_of_one_that_carries_a_question_is_that_question(
+def test_an_exception_copied_from_one_that_carries_a_question_is_that_question(
     impl: Impl,
 ) -> None:
-    def node(state: State) -> State:
+    def node(state: Log) -> Log:
         try:
             return {"log": [interrupt("may I?")]}
         except impl.GraphInterrupt as pause:
@@ -224,7 +217,7 @@ def test_a_call_within_a_step_is_not_the_same_call_beside_it(impl: Impl, way: An
         paid.append(euros)
         return f"paid {len(paid)}"
 
-    def node(state: State, runtime: Runtime[None]) -> State:
+    def node(state: Log, runtime: Runtime[None]) -> Log:
         within = runtime.step("within", lambda: way(lambda: runtime.call(spend, euros=5)))
         between = interrupt("go on?")
         return {"log": [within, between, way(lambda: runtime.call(spend, euros=5))]}
@@ -243,7 +236,7 @@ def test_a_call_within_a_step_is_not_the_same_call_beside_it(impl: Impl, way: An
 def test_a_graph_within_a_step_is_not_the_same_graph_beside_it(impl: Impl) -> None:
     del impl
 
-    def node(state: State, runtime: Runtime[None]) -> State:
+    def node(state: Log, runtime: Runtime[None]) -> Log:
         within = runtime.step("within", lambda: INNER.invoke({})["log"][0])
         return {"log": [within, INNER.invoke({})["log"][0]]}
 
@@ -263,7 +256,7 @@ def test_a_question_does_not_keep_itself_alive(impl: Impl) -> None:
     del impl
     alive: list[Any] = []
 
-    def node(state: State, runtime: Runtime[None]) -> State:
+    def node(state: Log, runtime: Runtime[None]) -> Log:
         question = Question()
         question.runtime = runtime
         alive.append(weakref.ref(question))
@@ -305,7 +298,7 @@ def test_an_effect_beside_a_caught_question_happens_once(impl: Impl) -> None:
     del impl
     made: list[str] = []
 
-    def node(state: State, runtime: Runtime[None]) -> State:
+    def node(state: Log, runtime: Runtime[None]) -> Log:
         before = runtime.step("before", lambda: made.append("before"))
         answer = excepted(lambda: interrupt("may I?"))
         after = runtime.step("after", lambda: made.append("after"))
@@ -322,7 +315,7 @@ def test_a_run_kept_in_a_thread_of_its_own_keeps_its_questions(impl: Impl) -> No
     del impl
     own = single(lambda state: {"log": [interrupt("own?")]}, checkpointer="memory:")
 
-    def node(state: State, runtime: Runtime[None]) -> State:
+    def node(state: Log, runtime: Runtime[None]) -> Log:
         came = runtime.step("own", lambda: len(own.invoke({}, CONFIG)["__interrupt__"]))
         return {"log": [str(came)]}
 
@@ -333,7 +326,7 @@ def test_a_run_kept_in_a_thread_of_its_own_keeps_its_questions(impl: Impl) -> No
 def test_another_error_is_the_nodes_own(impl: Impl) -> None:
     del impl
 
-    def node(state: State) -> State:
+    def node(state: Log) -> Log:
         try:
             interrupt("may I?")
         except Exception as error:
@@ -348,7 +341,7 @@ def test_another_error_is_the_nodes_own(impl: Impl) -> None:
 def test_what_carries_it_does_not_show_it(impl: Impl) -> None:
     seen: list[Exception] = []
 
-    def node(state: State) -> State:
+    def node(state: Log) -> Log:
         try:
             return {"log": [interrupt("may I?")]}
         except Exception as error:

@@ -14,10 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from antiphon.graph import END, START, Command, CompiledGraph, RetryPolicy, StateGraph, append
-
-
-class Log(TypedDict, total=False):
-    log: Annotated[list[Any], operator.add]
+from support.states import Log
 
 
 def double(state: dict[str, Any]) -> dict[str, Any]:

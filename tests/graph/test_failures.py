@@ -161,7 +161,7 @@ def test_step_timeout_ends_a_step_that_takes_too_long(impl: Impl) -> None:
         asyncio.run(graph.ainvoke({}))
 
 
-def test_step_timeout_counts_each_step_anew(impl: Impl) -> None:
+def test_a_step_timeout_restarts_with_each_step(impl: Impl) -> None:
     async def short(state: Log) -> None:
         await asyncio.sleep(0.05)
 

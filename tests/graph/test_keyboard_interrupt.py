@@ -11,6 +11,8 @@ import pytest
 
 from support.oracle import Impl
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """

@@ -44,7 +44,7 @@ def beside(impl: Impl, long: Callable[[Any], Any], *others: tuple[str, Any], **o
     return builder.compile()
 
 
-def test_a_nested_graph_goes_on(impl: Impl, run: Run) -> None:
+def test_a_nested_graph_continues(impl: Impl, run: Run) -> None:
     signal = Signal()
     nested = impl.sequence(
         Log,
@@ -56,7 +56,7 @@ def test_a_nested_graph_goes_on(impl: Impl, run: Run) -> None:
     assert state["log"] == ["in time", "one", "two"]
 
 
-def test_a_nested_graph_goes_on_beside_two(impl: Impl, run: Run) -> None:
+def test_a_nested_graph_continues_beside_two_long_nodes(impl: Impl, run: Run) -> None:
     first, second = Signal(), Signal()
     nested = impl.sequence(Log, ("one", lambda s: second.give()), ("two", lambda s: first.give()))
     graph = beside(impl, first.long, ("other", second.long), ("nested", nested))
@@ -80,7 +80,7 @@ def test_a_node_is_tried_again(impl: Impl, run: Run) -> None:
 
 
 @pytest.mark.only("antiphon")
-def test_a_time_out_is_kept(impl: Impl, run: Run) -> None:
+def test_a_timeout_fires_beside_a_long_node(impl: Impl, run: Run) -> None:
     signal = Signal()
 
     async def hangs(state: Any) -> None:

@@ -9,6 +9,8 @@ import pytest
 from support.exits import PROGRAMS, failures
 from support.oracle import Impl
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).resolve().parents[1]
 
 PROGRAM = """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import pickle
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import pytest
 
@@ -18,10 +17,7 @@ from antiphon.graph import (
     StateGraph,
     interrupt,
 )
-
-
-class Log(TypedDict, total=False):
-    log: Annotated[list[Any], operator.add]
+from support.states import Log
 
 
 def graph_of(*nodes: Any) -> CompiledGraph:

@@ -182,7 +182,9 @@ class TestPauses:
         assert "__interrupt__" in again
         assert again["log"][:3] == ["1", "first", "2"]
 
-    def test_an_answer_with_nothing_asked_goes_on(self, impl: Impl, run: Run, saver: Any) -> None:
+    def test_an_answer_without_an_open_question_changes_nothing(
+        self, impl: Impl, run: Run, saver: Any
+    ) -> None:
         graph = chain(impl, saver)
         done = run(graph, {"log": ["1"]}, ONE)
         assert run(graph, impl.Command(resume="what?"), ONE) == done
@@ -254,7 +256,9 @@ class TestPauses:
         done = run(graph, impl.Command(resume="yes"), ONE)
         assert (done["log"][-2:], ran) == (["yes", "last"], ["before"])
 
-    def test_the_update_stream_goes_on(self, impl: Impl, events: Events, saver: Any) -> None:
+    def test_a_resumed_run_streams_only_its_new_updates(
+        self, impl: Impl, events: Events, saver: Any
+    ) -> None:
         graph = asking(impl, saver)
         list(graph.stream({}, ONE))
         got = events(graph, impl.Command(resume="yes"), ONE, stream_mode="updates")

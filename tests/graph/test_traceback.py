@@ -67,7 +67,7 @@ def test_a_routers_frames_are_there(impl: Impl, run: Run) -> None:
     assert frames(caught.value)[-2:] == ["node", "innermost"]
 
 
-def test_the_cause_is_kept(impl: Impl, run: Run) -> None:
+def test_the_cause_of_an_exception_is_preserved(impl: Impl, run: Run) -> None:
     """Prove EN-21 of docs/engine.md."""
 
     def wrap(state: Any) -> None:

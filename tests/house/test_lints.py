@@ -10,6 +10,8 @@ import pytest
 
 from house.source import ROOT
 
+pytestmark = pytest.mark.slow
+
 _RUFF = (sys.executable, "-m", "ruff")
 
 

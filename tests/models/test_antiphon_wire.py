@@ -121,7 +121,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("name", "error", "code", "other"), FAILURES)
-def test_failures_are_told_apart_and_never_show_the_key(
+def test_each_failure_has_its_own_error_and_never_shows_the_key(
     server: ChatServer,
     client: OpenAI,
     name: str,

@@ -181,7 +181,7 @@ def test_a_huge_reply_comes_whole(client: OpenAI) -> None:
         ("no-such-model", openai.NotFoundError),
     ],
 )
-def test_failures_are_told_apart(
+def test_each_failure_has_its_own_error_class(
     client: OpenAI, model: str, error: type[openai.APIStatusError]
 ) -> None:
     with pytest.raises(error) as caught:

@@ -120,7 +120,7 @@ def test_send_fans_out_and_goto_may_hold_sends() -> None:
     assert [message["content"] for message in result.messages[1:]] == ["6", "2", "4"]
 
 
-def test_end_stops_what_would_come_and_may_answer() -> None:
+def test_end_skips_the_remaining_agents_and_may_answer() -> None:
     class Last(Agent):
         def run(self, state: Any, ctx: AgentContext) -> Any:
             return ctx.end("enough", update={"why": "short"})
@@ -486,7 +486,7 @@ def test_what_an_agent_raises_is_raised_as_it_is() -> None:
     assert Path(caught.traceback[-1].path).name == "test_orchestrator.py"
 
 
-def test_record_goes_on_and_lists_the_error() -> None:
+def test_on_error_record_continues_and_lists_the_error() -> None:
     result = Orchestrator([Fails(), *notes("b")], on_error="record").run("q")
     assert result.outcome == "error"
     assert order(result.state) == {"b": 0}
@@ -606,7 +606,7 @@ class Asks(Agent):
         return f"hello {first} {ctx.ask({'and': 'then'})}"
 
 
-def test_a_question_pauses_and_an_answer_goes_on() -> None:
+def test_a_question_pauses_the_run_and_an_answer_resumes_it() -> None:
     team = Orchestrator([Asks(), *notes("b")])
     paused = team.run("q")
     assert paused.outcome == "paused"

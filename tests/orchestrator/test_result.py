@@ -58,7 +58,7 @@ def test_an_answered_one_passes_on() -> None:
     assert found.raise_for_outcome() is found
 
 
-def test_a_paused_one_says_what_it_waits_for() -> None:
+def test_a_paused_result_says_what_it_waits_for() -> None:
     paused = Orchestrator([Asks()]).run("q")
     with pytest.raises(StateError, match="waits for an answer") as caught:
         paused.raise_for_outcome()

@@ -84,7 +84,7 @@ def code_of(raised: pytest.ExceptionInfo[AntiphonError]) -> str:
 class TestTurns:
     """A thread goes on with further questions."""
 
-    def test_messages_and_keys_stay_and_the_answer_begins_anew(self, saver: Saver) -> None:
+    def test_messages_and_keys_persist_and_the_answer_is_reset(self, saver: Saver) -> None:
         seen: list[Any] = []
 
         class Look(Agent):
@@ -187,7 +187,7 @@ class TestTurns:
         assert (result.outcome, result.turns) == ("paused", 2)
         assert team.resume("t", "Ada").answer == "hello Ada"
 
-    def test_a_stream_is_kept_as_well(self, saver: Saver) -> None:
+    def test_a_streamed_run_is_stored_in_its_thread(self, saver: Saver) -> None:
         team = Orchestrator([Echo()], checkpointer=saver)
         stream = team.stream("one", thread="t")
         kinds = [event.kind for event in stream]
@@ -228,7 +228,7 @@ class TestTurns:
         assert team.run("two", thread="t").turns == 2
         assert team.state("t").questions[0].value == "your name?"
 
-    def test_a_fan_out_is_kept(self, saver: Saver) -> None:
+    def test_a_fan_out_that_asks_is_stored(self, saver: Saver) -> None:
         class Spread(Agent):
             def run(self, state: Any, ctx: AgentContext) -> list[Send]:
                 return [ctx.send("ask", number) for number in range(3)]
@@ -396,7 +396,7 @@ class TestResuming:
         assert (again.outcome, again.answer, again.turns) == ("answered", "q!", 1)
         assert len(team.history("t")) == 3
 
-    def test_a_cancelled_run_goes_on(self, saver: Saver) -> None:
+    def test_a_cancelled_run_can_be_resumed(self, saver: Saver) -> None:
         reached = threading.Event()
         waits = True
 
@@ -588,7 +588,7 @@ class TestLookingBack:
         assert team.resume(fork).outcome == "paused"
         assert team.resume(fork, "Bob").answer == "hello Bob"
 
-    def test_a_fork_of_what_is_over_is_over(self, saver: Saver) -> None:
+    def test_a_fork_of_a_finished_run_is_finished(self, saver: Saver) -> None:
         team = Orchestrator([Echo()], checkpointer=saver)
         team.run("q", thread="t")
         fork = team.fork("t")

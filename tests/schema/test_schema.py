@@ -469,7 +469,7 @@ def test_a_recursive_alias_refers_to_itself() -> None:
     assert contract.construct({"a": {"b": 1}}) == {"a": {"b": 1}}
 
 
-def test_two_types_of_one_name_are_kept_apart() -> None:
+def test_two_types_of_one_name_are_distinguished() -> None:
     @dataclass
     class Twin:
         a: int

@@ -10,7 +10,7 @@ Update = dict[str, Any]
 class Log(TypedDict, total=False):
     """A state whose one key collects names in barrier order."""
 
-    log: Annotated[list[str], operator.add]
+    log: Annotated[list[Any], operator.add]
 
 
 class Plain(TypedDict, total=False):

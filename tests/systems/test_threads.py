@@ -135,7 +135,7 @@ def test_another_question_in_a_thread_begins_from_nothing() -> None:
     assert loop.resume("q").answer == "two!"
 
 
-def test_a_question_that_was_interrupted_goes_on() -> None:
+def test_an_interrupted_question_can_be_resumed() -> None:
     cast = Cast()
     cast.holds_at = "expert"
     loop = cast.loop(checkpointer="memory:")

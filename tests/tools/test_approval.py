@@ -96,7 +96,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize("kept", [False, True])
 @pytest.mark.parametrize(("answer", "paid", "read"), ANSWERS)
-def test_a_person_decides_and_the_run_goes_on(
+def test_a_run_resumes_after_a_person_decides(
     answer: Any, paid: list[int], read: str, kept: bool
 ) -> None:
     till = Till(approval=True)

@@ -213,7 +213,7 @@ def test_a_call_that_may_be_made_twice_is_asked_about_before_it_is(kind: type[Pa
 
 @KINDS
 @STYLES
-def test_nobody_is_asked_about_a_call_of_which_nobody_knows_what_came(
+def test_a_call_of_unknown_outcome_is_not_proposed_again(
     kind: type[PaymentRun], asynchronous: bool
 ) -> None:
     run = kind(payment := PaymentTool(NodeKilled()), 5, asynchronous=asynchronous, failures=0)
@@ -261,7 +261,7 @@ def test_a_function_is_asked_again_about_a_call_that_failed(
 
 @KINDS
 @STYLES
-def test_a_function_is_not_asked_about_a_call_of_which_nobody_knows_what_came(
+def test_a_function_does_not_decide_again_on_a_call_of_unknown_outcome(
     kind: type[PaymentRun], asynchronous: bool
 ) -> None:
     verdicts = [True]

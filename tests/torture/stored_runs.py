@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import operator
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from antiphon.cli import main
 from antiphon.errors import AntiphonError
 from antiphon.graph import END, START, StateGraph
+from support.states import Log
+from support.threads import config
 
 if TYPE_CHECKING:
     import random
@@ -37,10 +38,6 @@ REFUSALS = {
 EXTREMES = (0, 1, -1, 2**31, 2**62, -(2**63))
 
 
-class State(TypedDict, total=False):
-    log: Annotated[list[int], operator.add]
-
-
 class World:
     """A graph that pays at each step, and fails at the seventh until it is mended."""
 
@@ -51,24 +48,19 @@ class World:
     def build(self, saver: Saver) -> CompiledGraph:
         """The graph, kept in a store."""
 
-        def pay(state: State) -> State:
+        def pay(state: Log) -> Log:
             number = len(state.get("log", []))
             if number == 6 and self.broken:
                 raise RuntimeError("the bank is closed")
             self.paid.append(number)
             return {"log": [number]}
 
-        def route(state: State) -> str:
+        def route(state: Log) -> str:
             return "pay" if len(state["log"]) < 9 else END
 
-        builder = StateGraph(State).add_node(pay).add_edge(START, "pay")
+        builder = StateGraph(Log).add_node(pay).add_edge(START, "pay")
         builder.add_conditional_edges("pay", route)
         return builder.compile(checkpointer=saver)
-
-
-def config(thread: str) -> Any:
-    """How a thread is named."""
-    return {"configurable": {"thread_id": thread}}
 
 
 class Damaged(Protocol):

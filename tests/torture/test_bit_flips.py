@@ -14,6 +14,7 @@ import pytest
 from antiphon.checkpoint import SqliteSaver
 from antiphon.cli import main
 from antiphon.errors import AntiphonError
+from support.threads import config
 from support.torture import rounds
 from torture.damaged_files import StoreFile, columns, flip, names
 from torture.stored_runs import (
@@ -22,7 +23,6 @@ from torture.stored_runs import (
     NEEDS,
     World,
     check_face,
-    config,
     listed,
 )
 

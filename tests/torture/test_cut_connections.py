@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 import random
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from antiphon.checkpoint import PostgresSaver, Saver
 from antiphon.graph import START, Command, Runtime, StateGraph, interrupt
 from support.cutting_proxy import Cut, CuttingProxy
+from support.states import Log
 from support.torture import rounds
 
 if TYPE_CHECKING:
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from support.postgres import Server
 
 ONE: Any = {"configurable": {"thread_id": "one"}}
-
-
-class State(TypedDict, total=False):
-    """A list that grows."""
-
-    log: Annotated[list[str], operator.add]
 
 
 class Program:
@@ -56,15 +50,15 @@ class Program:
         return seen
 
     def _graph(self, saver: Saver) -> Any:
-        def pay(state: State, runtime: Runtime[Any]) -> State:
+        def pay(state: Log, runtime: Runtime[Any]) -> Log:
             runtime.step("pay", lambda: self.done.update(["paid"]))
             return {"log": [f"paid: {interrupt('ok?')}"]}
 
-        def note(state: State) -> State:
+        def note(state: Log) -> Log:
             self.done.update(["noted"])
             return {"log": ["noted"]}
 
-        builder = StateGraph(State).add_node(pay).add_node(note)
+        builder = StateGraph(Log).add_node(pay).add_node(note)
         return builder.add_edge(START, "pay").add_edge("pay", "note").compile(saver)
 
 

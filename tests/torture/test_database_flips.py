@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from antiphon.checkpoint import PostgresSaver
+from support.threads import config
 from support.torture import rounds, some_ways
-from torture.stored_runs import FACES, KEY, NEEDS, World, changed, check_face, config
+from torture.stored_runs import FACES, KEY, NEEDS, World, changed, check_face
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

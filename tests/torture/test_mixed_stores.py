@@ -12,9 +12,10 @@ import pytest
 from antiphon.checkpoint import SqliteSaver
 from antiphon.errors import AntiphonError
 from antiphon.graph import END, START, StateGraph
+from support.threads import config
 from support.torture import rounds
 from torture.damaged_files import StoreFile
-from torture.stored_runs import KEY, config
+from torture.stored_runs import KEY
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -53,7 +53,7 @@ def killed_in_the_middle(folder: Path, url: str, durability: str, chance: random
 
 
 @pytest.mark.parametrize("durability", ["sync", "async"])
-def test_a_called_graph_goes_on_where_it_was(tmp_path: Path, durability: str) -> None:
+def test_a_called_graph_resumes_where_it_stopped(tmp_path: Path, durability: str) -> None:
     chance = random.Random(durability)
     total = 0
     for number in range(rounds(1, 60)):

@@ -9,9 +9,10 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from antiphon.checkpoint import PostgresSaver, Saver, SqliteSaver
+from antiphon.checkpoint import Saver
 from antiphon.errors import AntiphonError
 from antiphon.graph import START, StateGraph
+from support.threads import open_saver
 from support.torture import rounds
 
 READINGS = rounds(60, 1_500)
@@ -31,12 +32,6 @@ def graph_over(saver: Saver) -> Any:
         graph.add_node(name, lambda state: {"items": ["x" * 300]})
     graph.add_edge(START, "a").add_edge("a", "b").add_edge("b", "c")
     return graph.compile(checkpointer=saver)
-
-
-def open_store(url: str, **options: Any) -> Saver:
-    if url.startswith("sqlite:"):
-        return SqliteSaver.open(url.removeprefix("sqlite:"), **options)
-    return PostgresSaver.open(url, **options)
 
 
 def readings(saver: Saver) -> list[Callable[[], Any]]:
@@ -72,7 +67,7 @@ class Writer(threading.Thread):
 
     def _write(self) -> None:
         url, keep_last = self._about
-        with open_store(url, keep_last=keep_last) as saver:
+        with open_saver(url, keep_last=keep_last) as saver:
             app = graph_over(saver)
             for turn in itertools.count(1):
                 if self.over.is_set():
@@ -89,7 +84,7 @@ def test_a_thread_is_read_while_it_changes(url: str, keep_last: int | None) -> N
     writer = Writer(url, keep_last)
     writer.start()
     try:
-        with open_store(url) as saver:
+        with open_saver(url) as saver:
             for reading in readings(saver) * READINGS:
                 try:
                     found = reading()

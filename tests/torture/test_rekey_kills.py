@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 import random
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from antiphon.checkpoint import Saver, SqliteSaver
 from antiphon.graph import END, START, StateGraph
+from support.states import Log
 from support.torture import rounds
 
 if TYPE_CHECKING:
@@ -31,15 +31,9 @@ with SqliteSaver.open(path, key=[new, old]) as saver:
 """
 
 
-class State(TypedDict, total=False):
-    """What was counted."""
-
-    log: Annotated[list[int], operator.add]
-
-
 def graph(saver: Saver, until: int) -> Any:
     """Counts so far."""
-    builder = StateGraph(State).add_node("count", lambda s: {"log": [len(s.get("log", []))]})
+    builder = StateGraph(Log).add_node("count", lambda s: {"log": [len(s.get("log", []))]})
     builder.add_edge(START, "count")
     builder.add_conditional_edges("count", lambda s: "count" if len(s["log"]) < until else END)
     return builder.compile(checkpointer=saver)

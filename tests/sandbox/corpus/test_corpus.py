@@ -31,7 +31,10 @@ _NOBODY = 65534
 _PATIENCE = 240
 CASES = load()
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's"),
+]
 
 
 @functools.cache

@@ -12,6 +12,8 @@ import pytest
 
 from support.engines import probe
 
+pytestmark = pytest.mark.slow
+
 _MANY = Path(__file__).with_name("many_runs.py")
 RUNS = int(os.environ.get("ANTIPHON_RUNS", "400"))
 _ENDS = {
