@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# A category and its code stand side by side wherever Rust makes a fault.
-_FAULT = re.compile(r'\bCategory::(\w+),\s*"([^"\s]+)"')
-# A crate's own enum tells its code alone; whoever raises it picks the class.
-_TOLD = re.compile(r"fn code\(&self\) -> &'static str \{(.*?)\n    \}", re.DOTALL)
+CODES = "src/core/src/fault/code.rs"
+"""The table of the codes that Rust uses: variant, text and category."""
+_ROW = re.compile(r'^    (\w+) = "([^"]*)" => (\w+),$', re.MULTILINE)
+_VARIANT = re.compile(r"\bFaultCode::(\w+)")
+# Rust decides by variants; texts are for the wire, for readers and for tests.
+_BY_TEXT = re.compile(
+    r"""\bcode(?:\(\))?(?:\.as_str\(\))?\s*[!=]=\s*"|\bcode(?:\(\))?\.(?:as_str\(\)\.)?"""
+    r"""(?:starts_with|ends_with|contains)\(\s*"[a-z_]+"|\bmatch &?\*?\w+\.code(?:\.as_str\(\))"""
+)
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-UNTOLD = "?"
 _RAISED = re.compile(r"Raised as: ((?:`\w+`(?:, )?)+)")
 
 
@@ -35,6 +39,14 @@ def test_each_page_belongs_to_a_code() -> None:
     report(orphaned(ROOT))
 
 
+def test_each_code_of_the_table_is_used() -> None:
+    report(unused(ROOT))
+
+
+def test_no_decision_compares_the_text_of_a_code() -> None:
+    report(compared_as_text(ROOT))
+
+
 def undocumented(root: Path) -> Iterator[Finding]:
     """Codes that are no plain name, have no page, or whose page names other classes."""
     codes = list(used(root))
@@ -48,14 +60,9 @@ def undocumented(root: Path) -> Iterator[Finding]:
         elif not page.exists():
             rule = f"a code needs a page (raised as `{kind}`): docs/errors/{code}.md"
             yield finding(root, path, line, rule)
-        elif not _agrees(named := _named(page), kinds[code]):
+        elif (named := _named(page)) != kinds[code]:
             rule = f"`Raised as: …` must name {sorted(kinds[code])}: {sorted(named)}"
             yield finding(root, page, 1, rule)
-
-
-def _agrees(named: set[str], kinds: set[str]) -> bool:
-    known = kinds - {UNTOLD}
-    return known <= named if UNTOLD in kinds else known == named
 
 
 def orphaned(root: Path) -> Iterator[Finding]:
@@ -66,17 +73,37 @@ def orphaned(root: Path) -> Iterator[Finding]:
             yield finding(root, page, 1, f"nothing raises this code: {page.stem}")
 
 
-def used(root: Path) -> Iterator[tuple[Path, int, str, str]]:
-    """File, line, code and class of every failure that the sources make."""
+def unused(root: Path) -> Iterator[Finding]:
+    """Codes of the table that no Rust source makes or compares."""
+    sources = [path for path in rust(root) if path != root / CODES]
+    named = {name for path in sources for name in _VARIANT.findall(path.read_text("utf-8"))}
+    for match, path, text in _rows(root):
+        if match[1] not in named:
+            rule = f"no source uses this code: {match[1]}"
+            yield finding(root, path, line_of(text, match.start()), rule)
+
+
+def compared_as_text(root: Path) -> Iterator[Finding]:
+    """Comparisons of a fault's code with a text."""
     for path in rust(root):
         text = path.read_text(encoding="utf-8")
-        for match in _FAULT.finditer(text):
-            category = re.sub(r"(?<!^)(?=[A-Z])", "_", match[1]).lower()
-            yield path, line_of(text, match.start()), match[2], BY_CATEGORY[category].__name__
-        for body in _TOLD.finditer(text):
-            for literal in re.finditer(r'"([^"]+)"', body[1]):
-                line = line_of(text, body.start(1) + literal.start())
-                yield path, line, literal[1], UNTOLD
+        for match in _BY_TEXT.finditer(text):
+            rule = f"compare a variant of `FaultCode`: {match[0].strip()}"
+            yield finding(root, path, line_of(text, match.start()), rule)
+
+
+def _rows(root: Path) -> Iterator[tuple[re.Match[str], Path, str]]:
+    path = root / CODES
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for match in _ROW.finditer(text):
+        yield match, path, text
+
+
+def used(root: Path) -> Iterator[tuple[Path, int, str, str]]:
+    """File, line, code and class of every failure: the table of Rust, and what Python raises."""
+    for match, path, text in _rows(root):
+        category = re.sub(r"(?<!^)(?=[A-Z])", "_", match[3]).lower()
+        yield path, line_of(text, match.start()), match[2], BY_CATEGORY[category].__name__
     for path in python(root):
         yield from _used_in_python(path)
 

@@ -3,7 +3,7 @@
 
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, RetryVerdict};
-use antiphon_core::{Category, Fault, FaultRecord};
+use antiphon_core::{Category, Fault, FaultCode, FaultRecord};
 use pyo3::exceptions::{PyBaseException, PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict>
     let set = |key: &Bound<'py, PyString>, value: Bound<'py, PyAny>| dict.set_item(key, value);
     // Setting a string key of a fresh dict can only fail for lack of memory.
     let _ = set(intern!(py, "category"), PyString::new(py, fault.category.as_str()).into_any());
-    let _ = set(intern!(py, "code"), PyString::new(py, &fault.code).into_any());
+    let _ = set(intern!(py, "code"), PyString::new(py, fault.code.as_str()).into_any());
     let _ = set(intern!(py, "message"), PyString::new(py, &fault.message).into_any());
     if let Some(hint) = &fault.hint {
         let _ = set(intern!(py, "hint"), PyString::new(py, hint).into_any());
@@ -28,12 +28,12 @@ pub(crate) fn as_dict<'py>(py: Python<'py>, fault: &Fault) -> Bound<'py, PyDict>
 }
 
 /// A failure that a graph goes on after, as the dict that its channels record.
-pub(crate) fn record<'py>(py: Python<'py>, incident: &FaultRecord<'_>) -> Bound<'py, PyDict> {
-    let dict = as_dict(py, incident.fault);
+pub(crate) fn record<'py>(py: Python<'py>, found: &FaultRecord<'_>) -> Bound<'py, PyDict> {
+    let dict = as_dict(py, found.fault);
     // As above: only for lack of memory.
-    let _ = dict.set_item(intern!(py, "node"), incident.node);
-    let _ = dict.set_item(intern!(py, "attempt"), incident.attempt);
-    let _ = dict.set_item(intern!(py, "recoverable"), incident.recoverable);
+    let _ = dict.set_item(intern!(py, "node"), found.node);
+    let _ = dict.set_item(intern!(py, "attempt"), found.attempt);
+    let _ = dict.set_item(intern!(py, "recoverable"), found.recoverable);
     dict
 }
 
@@ -64,12 +64,9 @@ pub(crate) fn failure(
     let category =
         if stops { Category::Cancelled } else { category(value).unwrap_or(Category::Internal) };
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
-    let message = format!("{kind}: {value}");
-    let fault = match text(value, "code") {
-        Some(code) => Fault::new(category, code, message),
-        None => Fault::new(category, "node_failed", message),
-    };
-    let mut fault = fault.with("type", kind);
+    let code = text(value, "code");
+    let code = code.as_deref().unwrap_or("node_failed");
+    let mut fault = Fault::foreign(category, code, format!("{kind}: {value}")).with("type", kind);
     let policies = if stops { &[][..] } else { policies };
     let chosen = policies.iter().find_map(|policy| policy.get().again(py, value));
     if let Some((node, attempt)) = node {
@@ -86,7 +83,7 @@ pub(crate) fn failure(
 fn own_cancellation(py: Python<'_>, error: PyErr, node: Option<(&str, u32)>) -> PyErr {
     let Some((node, _)) = node.filter(|_| is_cancellation(py, &error)) else { return error };
     let message = format!("a node raised a cancellation that nobody had asked for: {node}");
-    let fault = Fault::new(Category::Internal, "node_cancelled", message).with("node", node);
+    let fault = Fault::new(FaultCode::NodeCancelled, message).with("node", node);
     let raised = to_exception(py, &fault);
     raised.set_cause(py, Some(error));
     raised
@@ -196,7 +193,7 @@ impl Retry {
 impl Retry {
     /// Whether a time-out, which no code of a user raises, is tried again.
     pub(crate) fn covers_timeouts(&self, py: Python<'_>) -> bool {
-        let fault = Fault::new(Category::Timeout, "node_timeout", "the node took too long");
+        let fault = Fault::new(FaultCode::NodeTimeout, "the node took too long");
         self.covers(py, to_exception(py, &fault).value(py))
     }
 

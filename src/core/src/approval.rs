@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use crate::excerpt::short;
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::reply::{ReplyParser, SchemaCompiler};
 use crate::schema::Schema;
 
@@ -162,7 +162,7 @@ impl Proposal {
                 "a node that was taken up again wants to call something else than was approved, or not: {}",
                 self.tool
             );
-            return Err(Fault::new(Category::State, "replay_diverged", message)
+            return Err(Fault::new(FaultCode::ReplayDiverged, message)
                 .with("tool", self.tool.as_str())
                 .hint("let `ctx.step` give the node its times and random numbers"));
         };
@@ -245,8 +245,7 @@ impl Proposal {
     }
 
     fn invalid(&self, message: String) -> Fault {
-        Fault::new(Category::Validation, "approval_invalid", message)
-            .with("tool", self.tool.as_str())
+        Fault::new(FaultCode::ApprovalInvalid, message).with("tool", self.tool.as_str())
     }
 }
 
@@ -256,7 +255,7 @@ pub fn refused(tool: &str, reason: Option<&str>) -> Fault {
         Some(reason) => format!("the call of `{tool}` was not approved, and not made: {reason}"),
         None => format!("the call was not approved, and not made: {tool}"),
     };
-    let fault = Fault::new(Category::Tool, "tool_refused", message).with("tool", tool);
+    let fault = Fault::new(FaultCode::ToolRefused, message).with("tool", tool);
     match reason {
         Some(reason) => fault.with("reason", reason),
         None => fault,
@@ -266,5 +265,5 @@ pub fn refused(tool: &str, reason: Option<&str>) -> Fault {
 /// Why nobody approved of a call, if that is what a failure says.
 pub(crate) fn refusal(fault: &Fault) -> Option<Decision> {
     let reason = fault.details.get("reason").and_then(Json::as_str);
-    (fault.code == "tool_refused").then(|| Decision::Refuse(reason.map(str::to_owned)))
+    (fault.code == FaultCode::ToolRefused).then(|| Decision::Refuse(reason.map(str::to_owned)))
 }

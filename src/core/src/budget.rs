@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Category, Fault};
+use crate::fault::{Category, Fault, FaultCode};
 use crate::model::Usage;
 
 /// Something that can be counted and run out.
@@ -212,7 +212,7 @@ fn is_spent(spent: u64, limit: Option<u64>) -> bool {
 /// The failure that a spent budget is.
 pub fn exhausted(dimension: Dimension) -> Fault {
     let message = format!("the budget is spent: {}", dimension.as_str());
-    Fault::new(Category::Budget, "budget_exhausted", message)
+    Fault::new(FaultCode::BudgetExhausted, message)
         .with("dimension", dimension.as_str())
         .hint("raise the limit, or declare an `on_budget` target that concludes with what is known")
 }

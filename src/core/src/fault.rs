@@ -8,6 +8,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+mod code;
+mod record;
+
+pub use code::FaultCode;
+pub use record::FaultRecord;
+
 /// What kind of failure it is (`systems/common.md` 3.9). Retry and routing
 /// read the category alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -96,8 +102,8 @@ pub struct Fault(Box<FaultDetails>);
 pub struct FaultDetails {
     /// Decides retry and routing.
     pub category: Category,
-    /// A stable name with a page in `docs/errors/`, for instance `model_unreachable`.
-    pub code: String,
+    /// Which failure it is; decisions that a category is too coarse for compare it.
+    pub code: FaultCode,
     /// One sentence for a reader: lower case, no full stop, the value last.
     pub message: String,
     /// What a reader can do about it, if there is something.
@@ -116,11 +122,22 @@ pub struct FaultDetails {
 }
 
 impl Fault {
-    /// A failure of `category` with its stable `code` and its sentence.
-    pub fn new(category: Category, code: impl Into<String>, message: impl Into<String>) -> Self {
+    /// A failure with its code, which has a category, and its sentence.
+    pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
+        let category = code.category().unwrap_or(Category::Internal);
+        Self::with_category(category, code, message)
+    }
+
+    /// A failure of the host, which chooses the category. A code that is one of the
+    /// engine's own is recognised.
+    pub fn foreign(category: Category, code: &str, message: impl Into<String>) -> Self {
+        Self::with_category(category, FaultCode::from(code), message)
+    }
+
+    fn with_category(category: Category, code: FaultCode, message: impl Into<String>) -> Self {
         Self(Box::new(FaultDetails {
             category,
-            code: code.into(),
+            code,
             message: message.into(),
             hint: None,
             details: Map::new(),

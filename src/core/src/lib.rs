@@ -16,7 +16,7 @@
 //! | [`message`], [`model`], [`tool`], [`schema`] | what passes between agents, models and tools |
 //! | [`approval`] | calls of tools that somebody has to approve of |
 //! | [`reply`] | the port to structured output: parsers of replies, one for each schema |
-//! | [`fault`], [`incident`], [`time`] | how something fails, and where; instants |
+//! | [`fault`], [`time`] | how something fails, and where; instants |
 //! | [`excerpt`] | shortened texts and values for errors and prompts |
 
 pub mod agent;
@@ -30,7 +30,6 @@ pub mod event;
 pub mod excerpt;
 pub mod fault;
 pub mod graph;
-pub mod incident;
 pub mod message;
 pub mod model;
 pub mod notice;
@@ -46,8 +45,7 @@ pub mod time;
 pub mod tool;
 pub mod value;
 
-pub use fault::{Category, Fault};
-pub use incident::FaultRecord;
+pub use fault::{Category, Fault, FaultCode, FaultRecord};
 pub use message::{Message, Role, ToolCall};
 pub use model::{FinishReason, ModelReply, ModelRequest, Usage};
 pub use retry::{Jitter, RetryPolicy};

@@ -51,5 +51,5 @@ impl<V> Rules<V> for NoRules {
 
 fn missing(what: &str, number: u32) -> Fault {
     let message = format!("the host has no {what} of that number: {number}");
-    Fault::new(crate::fault::Category::Internal, "rule_missing", message)
+    Fault::new(crate::fault::FaultCode::RuleMissing, message)
 }

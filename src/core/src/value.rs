@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value as Json;
 
 use crate::channel::{Reducer, ValueKind};
-use crate::incident::FaultRecord;
+use crate::fault::FaultRecord;
 
 mod json;
 
@@ -35,7 +35,7 @@ pub trait Value: Clone + fmt::Debug {
     fn merge(merge: &Reducer, old: Option<Self>, new: Self) -> Self;
 
     /// A failure as a value, for the channels that record errors.
-    fn from_incident(incident: &FaultRecord<'_>) -> Self;
+    fn from_fault_record(record: &FaultRecord<'_>) -> Self;
 
     /// What the engine itself asks or says, as a value.
     fn from_json(json: Json) -> Self;

@@ -20,6 +20,7 @@ mod agent {
 mod engine {
     mod calls;
     mod cancels;
+    mod codes;
     mod commits;
     mod conflicts;
     mod durable_questions;

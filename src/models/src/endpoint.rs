@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_net::{HttpRequest, Redactor, Secret, Url, is_this_machine, shown};
 use serde_json::{Map, Value as Json};
 
@@ -142,14 +142,14 @@ fn base_url(
 fn base_url_missing(provider: &Provider) -> Fault {
     let message = format!("no address is known for the model provider: `{}`", provider.name);
     let variables = provider.base_url_env.join("` or `");
-    Fault::new(Category::Validation, "model_base_url_missing", message)
+    Fault::new(FaultCode::ModelBaseUrlMissing, message)
         .hint(format!("set `{variables}`, or pass `base_url`"))
 }
 
 /// The address itself stays unnamed: it may hold a password.
 fn base_url_invalid(reason: &str) -> Fault {
     let message = format!("the base URL of the model cannot be used: {reason}");
-    Fault::new(Category::Validation, "model_base_url_invalid", message)
+    Fault::new(FaultCode::ModelBaseUrlInvalid, message)
         .hint("write it like `https://host/v1`, and pass a key as `api_key`")
 }
 
@@ -178,7 +178,7 @@ fn key_missing(provider: &Provider, base: &Url) -> Fault {
     let variables = provider.key_env.join("` or `");
     let message =
         format!("no key for the model provider `{}`, expected in: `{variables}`", provider.name);
-    Fault::new(Category::Auth, "model_key_missing", message)
+    Fault::new(FaultCode::ModelKeyMissing, message)
         .with("provider", provider.name)
         .with("address", shown(base))
         .hint(format!("set the environment variable `{variables}`, or pass `api_key`"))
@@ -224,12 +224,8 @@ fn check_headers(base: &Url, headers: &[(String, Secret)]) -> Result<(), Fault> 
     for (name, value) in headers {
         if HttpRequest::get(base.clone()).secret_header(name, value).is_err() {
             let what = "a header of the model request holds characters that HTTP forbids";
-            return Err(Fault::new(
-                Category::Validation,
-                "model_setting_invalid",
-                format!("{what}: {name}"),
-            )
-            .hint("look for line breaks in the key or header"));
+            return Err(Fault::new(FaultCode::ModelSettingInvalid, format!("{what}: {name}"))
+                .hint("look for line breaks in the key or header"));
         }
     }
     Ok(())
@@ -246,5 +242,5 @@ fn check_extra(extra: &Map<String, Json>) -> Result<(), Fault> {
     };
     let message =
         format!("`extra_body` must not hold a field that the request itself has: `{field}`");
-    Err(Fault::new(Category::Validation, "model_setting_invalid", message).with("field", *field))
+    Err(Fault::new(FaultCode::ModelSettingInvalid, message).with("field", *field))
 }

@@ -1,7 +1,7 @@
 //! How a wire's troubles become faults: category by kind, a stable code, and
 //! no text of a server that still holds a secret.
 
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_net::{HttpError, HttpReply, StatusKind, retry_after, shown};
 use serde_json::Value as Json;
 
@@ -38,16 +38,16 @@ impl<'e> FaultFactory<'e> {
             HttpError::Unreachable { cause, .. } | HttpError::Cut { cause, .. } => {
                 let what =
                     format!("the model cannot be reached at `{}`", shown(&self.endpoint.url));
-                self.fault(Category::ModelTransport, "model_unreachable", &what, cause)
+                self.fault(FaultCode::ModelUnreachable, &what, cause)
                     .hint("check the address, and that the server is running")
             }
             HttpError::BadHeader(name) => {
                 let what = "a header of the model request holds characters that HTTP forbids";
-                self.fault(Category::Validation, "model_setting_invalid", what, name)
+                self.fault(FaultCode::ModelSettingInvalid, what, name)
             }
             other => {
                 let what = "the model request could not be sent";
-                self.fault(Category::Validation, "model_setting_invalid", what, &other.to_string())
+                self.fault(FaultCode::ModelSettingInvalid, what, &other.to_string())
             }
         }
     }
@@ -64,25 +64,25 @@ impl<'e> FaultFactory<'e> {
     /// The reply broke off.
     pub fn cut(self, cause: &str) -> Fault {
         let what = "the reply of the model broke off";
-        self.fault(Category::ModelTransport, "model_reply_cut", what, cause)
+        self.fault(FaultCode::ModelReplyCut, what, cause)
     }
 
     /// The reply has more than `limit` bytes.
     pub fn too_large(self, limit: usize) -> Fault {
         let what = "the reply of the model is larger than the limit in bytes";
-        self.fault(Category::ModelOutput, "model_reply_too_large", what, &limit.to_string())
+        self.fault(FaultCode::ModelReplyTooLarge, what, &limit.to_string())
     }
 
     /// The reply is not what the wire promises; `reason` says in which way.
     pub fn malformed(self, reason: &str) -> Fault {
         let what = "the reply of the model is not in the form of the OpenAI chat wire";
-        self.fault(Category::ModelTransport, "model_reply_malformed", what, reason)
+        self.fault(FaultCode::ModelReplyMalformed, what, reason)
     }
 
     /// The model, or a filter around it, will not answer; in its own words.
     pub fn refused(self, words: &str) -> Fault {
         let what = "the model refused to answer";
-        self.fault(Category::ModelOutput, "model_refused", what, words)
+        self.fault(FaultCode::ModelRefused, what, words)
     }
 
     /// Time is over: `limit` is the name of what set it, `attempt`, `idle` or `deadline`.
@@ -92,8 +92,7 @@ impl<'e> FaultFactory<'e> {
             "deadline" => "the deadline passed before the model had answered, after seconds",
             _ => "the model took longer than the time-out, in seconds",
         };
-        self.fault(Category::Timeout, "model_timeout", what, &format!("{seconds:.3}"))
-            .with("limit", limit)
+        self.fault(FaultCode::ModelTimeout, what, &format!("{seconds:.3}")).with("limit", limit)
     }
 
     /// The server answered with a status that is no success.
@@ -121,13 +120,14 @@ impl<'e> FaultFactory<'e> {
     }
 
     fn complaint(self, status: u16, complaint: &ServerError) -> Fault {
-        let (category, code, what) = verdict(status, complaint);
+        let (code, what) = verdict(status, complaint);
         let words = match complaint.message.as_str() {
             "" => format!("status {status}"),
             words => words.to_owned(),
         };
-        let mut fault = self.fault(category, code, what, &words);
-        if let Some(hint) = way_out(code) {
+        let hint = way_out(&code);
+        let mut fault = self.fault(code, what, &words);
+        if let Some(hint) = hint {
             fault = fault.hint(hint);
         }
         for (key, value) in [("provider_code", &complaint.code), ("provider_type", &complaint.kind)]
@@ -139,8 +139,8 @@ impl<'e> FaultFactory<'e> {
         fault
     }
 
-    fn fault(self, category: Category, code: &str, what: &str, value: &str) -> Fault {
-        Fault::new(category, code, format!("{what}: {}", self.quote(value)))
+    fn fault(self, code: FaultCode, what: &str, value: &str) -> Fault {
+        Fault::new(code, format!("{what}: {}", self.quote(value)))
             .with("model", self.endpoint.name.as_str())
     }
 
@@ -158,58 +158,50 @@ impl<'e> FaultFactory<'e> {
 }
 
 /// What a status and the words that came with it mean.
-fn verdict(status: u16, complaint: &ServerError) -> (Category, &'static str, &'static str) {
+fn verdict(status: u16, complaint: &ServerError) -> (FaultCode, &'static str) {
     let says = |word: &str| complaint.code == word || complaint.kind == word;
     match StatusKind::of(status) {
         StatusKind::RateLimited if says("insufficient_quota") => quota(),
         StatusKind::PaymentRequired => quota(),
-        StatusKind::RateLimited => {
-            (Category::ModelTransport, "model_rate_limited", "the model is asked too often")
-        }
-        StatusKind::TimedOut => {
-            (Category::Timeout, "model_timeout", "the model server gave up waiting")
-        }
-        StatusKind::ServerError => {
-            (Category::ModelTransport, "model_server_error", "the model server failed")
-        }
+        StatusKind::RateLimited => (FaultCode::ModelRateLimited, "the model is asked too often"),
+        StatusKind::TimedOut => (FaultCode::ModelTimeout, "the model server gave up waiting"),
+        StatusKind::ServerError => (FaultCode::ModelServerError, "the model server failed"),
         StatusKind::Unauthorized => {
-            (Category::Auth, "model_key_refused", "the model server refused the key")
+            (FaultCode::ModelKeyRefused, "the model server refused the key")
         }
         StatusKind::NotFound => (
-            Category::Validation,
-            "model_not_found",
+            FaultCode::ModelNotFound,
             "the server does not know the model, or nothing is at its address",
         ),
         StatusKind::Refused if says("content_filter") => {
-            (Category::ModelOutput, "model_refused", "a filter of the provider stepped in")
+            (FaultCode::ModelRefused, "a filter of the provider stepped in")
         }
         StatusKind::Redirect => (
-            Category::Validation,
-            "model_redirected",
+            FaultCode::ModelRedirected,
             "the model server points elsewhere, and a key must not follow",
         ),
         StatusKind::Refused | StatusKind::Success => {
-            (Category::Validation, "model_request_refused", "the model server refused the request")
+            (FaultCode::ModelRequestRefused, "the model server refused the request")
         }
     }
 }
 
 /// What the caller can do about it.
-fn way_out(code: &str) -> Option<&'static str> {
+const fn way_out(code: &FaultCode) -> Option<&'static str> {
     Some(match code {
-        "model_key_refused" => "check the key, and that it may use this model",
-        "model_quota_exhausted" => "top the account up, or name another model",
-        "model_rate_limited" => "wait, ask less at once, or name another model",
-        "model_not_found" => "check the model's name and the base URL",
-        "model_redirected" => "set the base URL to where it points",
-        "model_server_error" => "try again later, or name another model",
-        "model_timeout" => "raise `timeout`, or name a faster model",
+        FaultCode::ModelKeyRefused => "check the key, and that it may use this model",
+        FaultCode::ModelQuotaExhausted => "top the account up, or name another model",
+        FaultCode::ModelRateLimited => "wait, ask less at once, or name another model",
+        FaultCode::ModelNotFound => "check the model's name and the base URL",
+        FaultCode::ModelRedirected => "set the base URL to where it points",
+        FaultCode::ModelServerError => "try again later, or name another model",
+        FaultCode::ModelTimeout => "raise `timeout`, or name a faster model",
         _ => return None,
     })
 }
 
-const fn quota() -> (Category, &'static str, &'static str) {
-    (Category::Budget, "model_quota_exhausted", "nothing is left of the quota at the provider")
+const fn quota() -> (FaultCode, &'static str) {
+    (FaultCode::ModelQuotaExhausted, "nothing is left of the quota at the provider")
 }
 
 impl ServerError {

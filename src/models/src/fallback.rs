@@ -60,7 +60,7 @@ impl Model for Fallback {
             let Some(next) = next else {
                 return Err(fault.with("attempts", before).with("tried", tried));
             };
-            let code = fault.code.clone();
+            let code = fault.code.to_string();
             cx.emit(ReplyChunk::Retry { code, attempt: before, delay: Duration::ZERO });
             model = next;
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 
 use crate::provider::Provider;
 
@@ -46,7 +46,7 @@ impl fmt::Display for ModelName {
 
 fn malformed(name: &str) -> Fault {
     let message = format!("a model name needs a provider and a model: `{name}`");
-    Fault::new(Category::Validation, "model_name_malformed", message)
+    Fault::new(FaultCode::ModelNameMalformed, message)
         .with("name", name)
         .hint("write it as `provider:model`, for instance `openai:gpt-5-mini`")
 }
@@ -54,10 +54,8 @@ fn malformed(name: &str) -> Fault {
 fn unknown(prefix: &str) -> Fault {
     let known = Provider::names().collect::<Vec<_>>().join(", ");
     let message = format!("no model provider has that name: `{prefix}`");
-    Fault::new(Category::Validation, "model_provider_unknown", message)
-        .with("provider", prefix)
-        .hint(format!(
-            "choose one of {known}; for another server that speaks the OpenAI chat wire, use \
+    Fault::new(FaultCode::ModelProviderUnknown, message).with("provider", prefix).hint(format!(
+        "choose one of {known}; for another server that speaks the OpenAI chat wire, use \
              `openai:…` and set its base URL"
-        ))
+    ))
 }

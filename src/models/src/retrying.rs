@@ -65,8 +65,14 @@ impl Model for Retrying {
             let Some(pause) = self.pause(attempt, &fault, cx) else {
                 return Err(fault.with("attempts", attempt));
             };
-            tracing::debug!(model = self.name(), code = fault.code, attempt, ?pause, "retry");
-            cx.emit(ReplyChunk::Retry { code: fault.code.clone(), attempt, delay: pause });
+            tracing::debug!(
+                model = self.name(),
+                code = fault.code.as_str(),
+                attempt,
+                ?pause,
+                "retry"
+            );
+            cx.emit(ReplyChunk::Retry { code: fault.code.to_string(), attempt, delay: pause });
             cx.clock.sleep(pause).await;
             attempt += 1;
         }

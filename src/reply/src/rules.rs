@@ -3,7 +3,7 @@
 use jsonschema::{PatternOptions, ValidationError, Validator, ValidatorMap};
 use serde_json::Value as Json;
 
-use antiphon_core::{Category, Fault, Schema};
+use antiphon_core::{Fault, FaultCode, Schema};
 
 use crate::cycle::is_recursive;
 use crate::depth::{self, measure};
@@ -122,7 +122,7 @@ fn refuse(name: &str, error: &ValidationError<'_>) -> Fault {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(Category::Validation, "schema_invalid", message).hint(
+    Fault::new(FaultCode::SchemaInvalid, message).hint(
         "give a JSON schema (draft 2020-12) whose references all point into the schema itself",
     )
 }

@@ -99,5 +99,5 @@ pub trait Host: Send + Sync {
 
 fn missing(what: &str, call: &NodeCall) -> Fault {
     let message = format!("the host has no {what} for the node: {}", call.node);
-    Fault::new(antiphon_core::Category::Internal, "host_incomplete", message)
+    Fault::new(antiphon_core::FaultCode::HostIncomplete, message)
 }

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use serde::{Deserialize, Serialize};
 
 /// What a store will answer. Dropping it does not undo what was queued.
@@ -290,23 +290,19 @@ pub trait Store: Send + Sync {
 
 /// The failure of whoever wants a thread that another owner holds.
 pub fn busy(thread: &str, until: Time) -> Fault {
-    Fault::new(
-        Category::State,
-        "thread_busy",
-        format!("another run writes to the thread: {thread}"),
-    )
-    .with("thread", thread)
-    .with("until", until.to_string())
-    .hint(
-        "wait for that run to end, or close its stream if it was left in the middle; one whose \
+    Fault::new(FaultCode::ThreadBusy, format!("another run writes to the thread: {thread}"))
+        .with("thread", thread)
+        .with("until", until.to_string())
+        .hint(
+            "wait for that run to end, or close its stream if it was left in the middle; one whose \
          process is gone lets go when its time is up",
-    )
+        )
 }
 
 /// The failure of whoever has lost a thread.
 pub fn conflict(thread: &str) -> Fault {
     let message = format!("somebody else has written to the thread: {thread}");
-    Fault::new(Category::State, "thread_conflict", message)
+    Fault::new(FaultCode::ThreadConflict, message)
         .with("thread", thread)
         .hint("begin again from what the thread holds now")
 }

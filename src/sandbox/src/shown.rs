@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
 /// What a zygote is given beside its settings.
@@ -35,7 +35,7 @@ impl GrantedFile {
     pub(crate) fn open(from: &Path, at: &Path) -> Result<Self, Fault> {
         let refused = |why: &dyn std::fmt::Display| {
             let message = format!("a file cannot be shown: {}: {why}", from.display());
-            Fault::new(Category::Validation, "sandbox_setting_invalid", message)
+            Fault::new(FaultCode::SandboxSettingInvalid, message)
         };
         let mut options = File::options();
         let options = options.read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW);

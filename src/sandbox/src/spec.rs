@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::sandbox::SandboxLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -286,5 +286,5 @@ fn two() -> usize {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(Category::Validation, "sandbox_setting_invalid", message)
+    Fault::new(FaultCode::SandboxSettingInvalid, message)
 }

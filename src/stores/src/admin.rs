@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
 use antiphon_runtime::store::{Store, ThreadHead};
 
@@ -74,7 +74,7 @@ impl ThreadAdmin {
 }
 
 fn empty(thread: &str) -> Fault {
-    Fault::new(Category::Validation, "thread_empty", format!("the thread holds nothing: {thread}"))
+    Fault::new(FaultCode::ThreadEmpty, format!("the thread holds nothing: {thread}"))
         .with("thread", thread)
         .hint("look for its name in the list of threads")
 }

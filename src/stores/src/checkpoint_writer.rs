@@ -8,7 +8,7 @@ use antiphon_core::budget::Spent;
 use antiphon_core::checkpoint::{Commit, CommitChange, GraphSnapshot, RecoveredRun, mark};
 use antiphon_core::graph::Graph;
 use antiphon_core::value::Value;
-use antiphon_core::{Fault, Seed, Time};
+use antiphon_core::{Fault, FaultCode, Seed, Time};
 use antiphon_runtime::store::{EntryKind, StoreFuture};
 use futures_util::FutureExt;
 
@@ -386,7 +386,7 @@ pub(crate) async fn free(
 ) -> Result<(), Fault> {
     let holder = fault.details.get("owner").and_then(serde_json::Value::as_str);
     let is_over = |owner: &&str| owner::is_gone(owner) || lease::has_left(thread, owner);
-    match holder.filter(|owner| fault.code == "thread_busy" && is_over(owner)) {
+    match holder.filter(|owner| fault.code == FaultCode::ThreadBusy && is_over(owner)) {
         Some(owner) => sealed_store.store().release(thread, owner).await,
         None => Err(fault),
     }

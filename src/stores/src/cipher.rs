@@ -11,7 +11,7 @@
 //! against forgery, but not against rollback: a thread that is restored to an older state is
 //! valid.
 
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_runtime::store::{EntryKind, EntryMark, EntryTag, ThreadHead};
 use twox_hash::XxHash3_64;
 
@@ -224,26 +224,28 @@ impl Cipher {
         (tag, about): (&EntryTag, &AssociatedData),
     ) -> Result<(), Fault> {
         let refused = |code, problem: &str, hint: &str| {
-            Err(Fault::new(Category::State, code, format!("{problem}: {name}")).hint(hint))
+            Err(Fault::new(code, format!("{problem}: {name}")).hint(hint))
         };
         match (&*self.keys, key::find(&self.keys, tag)) {
             ([], ParsedTag::Plain) if checksum(("", about), 0) == *tag => Ok(()),
             (_, ParsedTag::With(key, sealed)) if key.check(("", about), sealed) => Ok(()),
-            (_, ParsedTag::Locked) => {
-                refused("checkpoint_encrypted", "the store is encrypted", "open it with its key")
-            }
+            (_, ParsedTag::Locked) => refused(
+                FaultCode::CheckpointEncrypted,
+                "the store is encrypted",
+                "open it with its key",
+            ),
             ([_, ..], ParsedTag::Plain) => refused(
-                "checkpoint_plain",
+                FaultCode::CheckpointPlain,
                 "the store is not encrypted",
                 "open it without a key; one that is encrypted is so from its beginning",
             ),
             ([_, ..], ParsedTag::Damaged) if key::is_of_a_key(tag) => refused(
-                "checkpoint_encrypted",
+                FaultCode::CheckpointEncrypted,
                 "the store is encrypted with another key",
                 "open it with its key; while keys change, with both: key=[new, old]",
             ),
             _ => refused(
-                "store_corrupt",
+                FaultCode::StoreCorrupt,
                 "the store is damaged, and does not say how it is protected",
                 "restore it from a copy",
             ),
@@ -333,7 +335,7 @@ fn refused(found: &ParsedTag<'_>, place: EntryPosition<'_>) -> Fault {
 
 fn damaged(place: EntryPosition<'_>) -> Fault {
     let message = place.told("what was stored is damaged");
-    Fault::new(Category::State, "checkpoint_corrupt", message)
+    Fault::new(FaultCode::CheckpointCorrupt, message)
         .with("thread", place.thread)
         .with("entry", place.seq)
         .hint("check the key, or restore the store from a copy")
@@ -349,7 +351,7 @@ fn cut(thread: &str, found: &ThreadHead) -> Fault {
             "the thread {thread} ends with entry {last}, and the last that is there is {stored}"
         )
     };
-    Fault::new(Category::State, "checkpoint_corrupt", message)
+    Fault::new(FaultCode::CheckpointCorrupt, message)
         .with("thread", thread)
         .with("entry", *last)
         .hint("check the key, or restore the store from a copy")
@@ -357,14 +359,14 @@ fn cut(thread: &str, found: &ThreadHead) -> Fault {
 
 fn locked(place: EntryPosition<'_>) -> Fault {
     let message = place.told("what was stored is encrypted");
-    Fault::new(Category::State, "checkpoint_encrypted", message)
+    Fault::new(FaultCode::CheckpointEncrypted, message)
         .with("thread", place.thread)
         .hint("open the store with the key it was written with")
 }
 
 fn plain(place: EntryPosition<'_>) -> Fault {
     let message = place.told("what was stored is not encrypted");
-    Fault::new(Category::State, "checkpoint_plain", message)
+    Fault::new(FaultCode::CheckpointPlain, message)
         .with("thread", place.thread)
         .hint("open the store without a key, or begin a new thread")
 }

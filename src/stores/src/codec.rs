@@ -6,7 +6,7 @@
 
 use antiphon_core::checkpoint::{Callee, Commit, CommitChange, GraphSnapshot, RecoveredRun};
 use antiphon_core::graph::Graph;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 
 mod called;
 mod change;
@@ -129,7 +129,7 @@ fn format_of<V>(change: &CommitChange<V>) -> u64 {
 /// `checkpoint_corrupt`: the bytes are not what was written.
 pub fn corrupt(problem: &str) -> Fault {
     let message = format!("what was stored is damaged: {problem}");
-    Fault::new(Category::State, "checkpoint_corrupt", message)
+    Fault::new(FaultCode::CheckpointCorrupt, message)
         .hint("restore the store from a copy, or delete the thread")
 }
 
@@ -142,13 +142,12 @@ pub(crate) fn damaged_chain(thread: &str, seq: u64) -> Fault {
 
 pub(crate) fn version(found: u64) -> Fault {
     let message = format!("it was stored by a later antiphon: format {found}");
-    Fault::new(Category::State, "store_version", message)
-        .hint("install that version or a later one")
+    Fault::new(FaultCode::StoreVersion, message).hint("install that version or a later one")
 }
 
 fn misfit(what: &str, name: &str) -> Fault {
     let message = format!("the graph no longer has the {what}: {name}");
-    Fault::new(Category::State, "checkpoint_misfit", message)
+    Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("go on with the graph that stored it, or begin a new run")
 }
 
@@ -156,7 +155,7 @@ fn misfit(what: &str, name: &str) -> Fault {
 pub fn unstorable(channel: &str, problem: &str) -> Fault {
     let (channel, problem) = within(channel, problem).unwrap_or((channel, problem));
     let message = format!("a value of `{channel}` cannot be stored: {problem}");
-    Fault::new(Category::State, "value_unstorable", message)
+    Fault::new(FaultCode::ValueUnstorable, message)
         .with("channel", channel)
         .hint("turn it into plain data, or register its type: antiphon.checkpoint.register")
 }

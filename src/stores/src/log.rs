@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_runtime::store::{
     Entry, EntryBatch, EntryKind, EntryMark, EntryRange, Store, StoreFuture, ThreadHead,
 };
@@ -57,7 +57,7 @@ impl SealedStore {
         if !seal.is_current_store(&found) {
             match store.protect(seal.close_store()?).await {
                 // A store that is only read keeps its tag.
-                Err(fault) if fault.code == "store_read_only" => {}
+                Err(fault) if fault.code == FaultCode::StoreReadOnly => {}
                 protected => protected?,
             }
         }
@@ -426,7 +426,7 @@ impl ThreadLog {
 /// `checkpoint_unknown`: the thread does not have the checkpoint.
 pub(crate) fn missing(thread: &str, seq: u64) -> Fault {
     let message = format!("the thread {thread} has no such checkpoint: {seq}");
-    Fault::new(Category::State, "checkpoint_unknown", message)
+    Fault::new(FaultCode::CheckpointUnknown, message)
         .with("thread", thread)
         .with("checkpoint", seq)
         .hint("take the checkpoint's id from the history of the thread")

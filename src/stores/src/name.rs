@@ -1,6 +1,6 @@
 //! Valid names of threads.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 
 /// The most characters in the name of a new thread.
 pub const LONGEST: usize = 512;
@@ -36,6 +36,5 @@ pub fn check_new(name: &str) -> Result<(), Fault> {
 
 /// `thread_invalid`: the name is not valid for a thread.
 pub fn invalid(message: &str) -> Fault {
-    Fault::new(Category::Validation, "thread_invalid", message)
-        .hint("name it by a short text of yours")
+    Fault::new(FaultCode::ThreadInvalid, message).hint("name it by a short text of yours")
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_runtime::store::{
     Entry, EntryBatch, EntryKind, EntryMark, EntryRange, EntryTag, Store, StoreFuture,
     StoredThreadInfo, ThreadHead,
@@ -41,7 +41,7 @@ pub fn entered() {
 /// `process_forked`: the object belongs to the process `owner`, of which this is a fork.
 pub fn forked(owner: u32) -> Fault {
     let message = format!("native work of antiphon cannot go on in a fork of process: {owner}");
-    Fault::new(Category::Internal, "process_forked", message).hint(
+    Fault::new(FaultCode::ProcessForked, message).hint(
         "start processes by multiprocessing's `spawn` or `forkserver`, \
          or open stores and begin runs after the fork",
     )

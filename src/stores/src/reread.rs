@@ -5,7 +5,7 @@
 //! is no proof of damage. The thread is read again until two readings fail with no change
 //! between them.
 
-use antiphon_core::Fault;
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::store::{Store, StoredThreadInfo};
 
 /// The failed readings of a thread.
@@ -32,7 +32,7 @@ impl FailedReadings {
         fault: Fault,
     ) -> Result<Option<StoredThreadInfo>, Fault> {
         self.count += 1;
-        if fault.code != "checkpoint_corrupt" || self.count > Self::MOST {
+        if fault.code != FaultCode::CheckpointCorrupt || self.count > Self::MOST {
             return Err(fault);
         }
         let now = store.thread(thread).await?;

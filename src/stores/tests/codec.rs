@@ -130,7 +130,7 @@ fn changes() -> impl Strategy<Value = CommitChange<Value>> {
         path: vec!["sub".into(), "deep".into()],
         value,
     });
-    let fault = Fault::new(Category::Tool, "broken", "it broke").with("why", "it was old");
+    let fault = Fault::foreign(Category::Tool, "broken", "it broke").with("why", "it was old");
     let ended = prop::sample::select(vec![
         Ok(Ending::Completed),
         Ok(Ending::Budget(Dimension::WallTime)),
@@ -193,7 +193,7 @@ fn calls() -> impl Strategy<Value = CallRecord<Value>> {
         values().prop_map(CallOutcome::Raised),
         reply.prop_map(|reply| CallOutcome::Reply(Box::new(reply))),
         values().prop_map(CallOutcome::Json),
-        Just(CallOutcome::Failed(Fault::new(Category::Tool, "broken", "it broke"))),
+        Just(CallOutcome::Failed(Fault::foreign(Category::Tool, "broken", "it broke"))),
         Just(CallOutcome::Left),
     ];
     let call = (prop::sample::select(&Callee::ALL), ".{0,9}", any::<u64>(), any::<bool>());

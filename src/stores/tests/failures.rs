@@ -59,7 +59,7 @@ async fn write(sealed_store: &SealedStore) {
 /// What is read is what was written, up to some step, or it is said what is wrong:
 /// gives back the code, or how many steps were read.
 fn checked(thread: usize, way: Result<Vec<OpenedEntry>, Fault>) -> Result<u64, String> {
-    let way = way.map_err(|fault| fault.code.clone())?;
+    let way = way.map_err(|fault| fault.code.to_string())?;
     for record in &way {
         assert_eq!(record.body, body(thread, record.seq), "thread {thread}");
     }
@@ -77,7 +77,7 @@ async fn read(path: &Path) -> Vec<Result<u64, String>> {
         Err(fault) => {
             assert!(fault.message.contains(&path.display().to_string()), "{}", fault.message);
             assert!(fault.hint.is_some());
-            return vec![Err(fault.code.clone()); THREADS];
+            return vec![Err(fault.code.to_string()); THREADS];
         }
     };
     let sealed_store = sealed_store(store);

@@ -128,7 +128,7 @@ fn commits() -> Vec<Commit<Value>> {
         commit(Vec::new(), CommitChange::Ended(Ok(Ending::Cancelled("enough".into())))),
         commit(
             Vec::new(),
-            CommitChange::Ended(Err(Fault::new(Category::Tool, "broken", "it broke"))),
+            CommitChange::Ended(Err(Fault::foreign(Category::Tool, "broken", "it broke"))),
         ),
     ]
 }
@@ -289,7 +289,7 @@ fn noise_opens_no_seal() {
             let noise = EntryTag::new(&noise);
             if (&forged, &noise) != (&sealed, &tag) {
                 let fault = seal.open(place, &noise, forged).unwrap_err();
-                assert!(fault.code.starts_with("checkpoint_"), "{fault:?}");
+                assert!(fault.code.is_of_checkpoint(), "{fault:?}");
             }
         }
     }

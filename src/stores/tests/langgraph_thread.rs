@@ -262,7 +262,7 @@ async fn a_forged_entry_is_refused_and_nothing_is_made_of_what_it_claims() {
         forge(&mut batch.entries[0], body.to_vec());
         sealed_store.store().append(batch).await.unwrap();
         let code = LangGraphThread::load(&sealed_store, THREAD).await.unwrap_err().code.clone();
-        assert!(["checkpoint_corrupt", "store_version"].contains(&&*code), "{code}");
+        assert!(["checkpoint_corrupt", "store_version"].contains(&code.as_str()), "{code}");
     }
 }
 

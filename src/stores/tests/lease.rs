@@ -36,7 +36,7 @@ fn say(path: &Path, words: &str) {
 
 /// Takes a thread and cannot release it; what was answered.
 async fn hold(sealed_store: &SealedStore, thread: &str) -> String {
-    written(sealed_store, thread).await.release().await.unwrap_err().code.clone()
+    written(sealed_store, thread).await.release().await.unwrap_err().code.to_string()
 }
 
 /// A thread that was taken, and holds something.

@@ -266,7 +266,7 @@ async fn a_run_that_failed_and_was_taken_up_is_paused_once_it_only_asks() {
     let mut writer = subject.run("t", "one").await;
     subject.keep(&mut writer, step(WriteSource::Step, &[1, 2])).await;
     subject.keep(&mut writer, asked(1, "first")).await;
-    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    let fault = Fault::foreign(Category::Tool, "broken", "it broke");
     subject.keep(&mut writer, ended(Err(fault))).await;
     subject.keep(&mut writer, commit(CommitChange::Finished(task(3), Update::default()))).await;
     writer.close().await.unwrap();
@@ -285,7 +285,7 @@ async fn what_an_agent_asked_before_the_run_failed_is_asked_again() {
         Commit { within, ..asked(52, id) }
     };
     subject.keep(&mut writer, asks("before")).await;
-    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    let fault = Fault::foreign(Category::Tool, "broken", "it broke");
     subject.keep(&mut writer, ended(Err(fault))).await;
     subject.keep(&mut writer, commit(CommitChange::Finished(task(3), Update::default()))).await;
     subject.store.release("t", "me").await.unwrap();
@@ -304,7 +304,7 @@ async fn an_edited_thread_that_failed_and_was_taken_up_does_not_wait_for_anybody
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
     subject.keep(&mut writer, step(WriteSource::Edit, &[1, 2])).await;
-    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    let fault = Fault::foreign(Category::Tool, "broken", "it broke");
     subject.keep(&mut writer, ended(Err(fault))).await;
     subject.keep(&mut writer, commit(CommitChange::Finished(task(3), Update::default()))).await;
     writer.close().await.unwrap();
@@ -314,7 +314,7 @@ async fn an_edited_thread_that_failed_and_was_taken_up_does_not_wait_for_anybody
 #[tokio::test]
 async fn a_run_that_is_over_says_how_it_ended() {
     let subject = Subject::new();
-    let fault = Fault::new(Category::Tool, "broken", "it broke");
+    let fault = Fault::foreign(Category::Tool, "broken", "it broke");
     let ends = [
         (Ok(Ending::Completed), "ended completed"),
         (Ok(Ending::Cancelled("enough".into())), "ended cancelled"),
@@ -395,7 +395,9 @@ async fn a_thread_in_detail_has_runs_and_checkpoints_newest_first() {
     let subject = Subject::new();
     let mut writer = subject.run("t", "one").await;
     subject.keep(&mut writer, step(WriteSource::Step, &[2])).await;
-    subject.keep(&mut writer, ended(Err(Fault::new(Category::Tool, "broken", "it broke")))).await;
+    subject
+        .keep(&mut writer, ended(Err(Fault::foreign(Category::Tool, "broken", "it broke"))))
+        .await;
     writer.close().await.unwrap();
     let mut writer = subject.run("t", "two").await;
     subject.keep(&mut writer, step(WriteSource::Step, &[2, 3])).await;

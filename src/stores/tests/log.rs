@@ -158,7 +158,7 @@ fn an_entry_that_was_changed_or_moved_does_not_open() {
             assert_eq!(fault.details["entry"], other.seq);
             let fault = seal.check(other.thread, &mark(other, 4), &tag).unwrap_err();
             assert_eq!(
-                (&*fault.code, &fault.details["thread"]),
+                (fault.code.as_str(), &fault.details["thread"]),
                 ("checkpoint_corrupt", &other.thread.into())
             );
         }
@@ -299,7 +299,7 @@ async fn what_belongs_to_another_store_of_the_same_key_is_refused() {
             mine.store().replace(swapped).await.unwrap();
             let fault = mine.way_to("t", None).await.unwrap_err();
             assert_eq!(
-                (&*fault.code, &fault.details["entry"]),
+                (fault.code.as_str(), &fault.details["entry"]),
                 ("checkpoint_corrupt", &(place + 1).into())
             );
             assert!(mine.marks("t", all, None).await.is_err());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use antiphon_core::{Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_runtime::store::{
     Entry, EntryBatch, EntryKind, EntryRange, EntryTag, Store, ThreadHead,
 };
@@ -381,7 +381,7 @@ mod groups {
         for answer in answers {
             codes.push(answer.await.err().map(|fault| fault.code.clone()));
         }
-        let conflict = Some("thread_conflict".to_owned());
+        let conflict = Some(FaultCode::ThreadConflict);
         let none = || None;
         let expected =
             [none(), conflict.clone(), none(), none(), conflict.clone(), conflict, none()];

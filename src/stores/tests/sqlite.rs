@@ -152,7 +152,7 @@ async fn a_lease_of_another_machine_is_watched_for_its_term() {
     other.claim("t", owner, TERM).await.unwrap();
     let (second, almost) = (Duration::from_secs(1), Duration::from_secs(29));
     let busy = open(&here).claim("t", "me", TERM).await.unwrap_err();
-    assert_eq!((&*busy.code, &busy.details["owner"]), ("thread_busy", &owner.into()));
+    assert_eq!((busy.code.as_str(), &busy.details["owner"]), ("thread_busy", &owner.into()));
     assert_eq!(busy.details["until"], (here.now() + TERM).to_string());
     here.shared.advance(almost);
     assert_eq!(open(&here).delete("t").await.unwrap_err().code, "thread_busy");

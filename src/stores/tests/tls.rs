@@ -356,7 +356,7 @@ async fn a_login_that_cannot_be_bound_is_refused_where_it_has_to_be() {
     let schema = Schema::new();
     let url = format!("{}&channel_binding=require", schema.url());
     let Err(fault) = PostgresStore::connect(&url, &schema.settings()) else { panic!("opened") };
-    assert_eq!((&*fault.code, fault.category), ("store_refused", Category::Auth));
+    assert_eq!((fault.code.as_str(), fault.category), ("store_refused", Category::Auth));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::conflict;
 use antiphon_stores::langgraph_thread::{OWNER, WriteTurn};
@@ -64,7 +64,7 @@ async fn whoever_was_late_alone_has_lost_it() {
 #[tokio::test]
 async fn another_failure_is_no_reason_to_try_again() {
     let sealed_store = sealed_store();
-    let fault = Fault::new(Category::State, "store_full", "there is no room");
+    let fault = Fault::new(FaultCode::StoreFull, "there is no room");
     let answer = WriteTurn::new(&sealed_store, "t").failed(fault.clone()).await;
     assert_eq!(answer, Err(fault));
 }

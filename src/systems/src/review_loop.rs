@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use antiphon_core::graph::Graph;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::ThreadRef;
 use serde_json::{Value as Json, json};
 
@@ -184,5 +184,5 @@ impl ReviewLoop {
 }
 
 fn corrupt(broken: String) -> Fault {
-    Fault::new(Category::State, "review_state_corrupt", broken)
+    Fault::new(FaultCode::ReviewStateCorrupt, broken)
 }

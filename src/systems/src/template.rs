@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 
 /// Puts `values` where `template` says `{{name}}`. What is put in is not read
 /// again, so a value may hold braces.
@@ -46,5 +46,5 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> Result<String, Fault> {
 
 fn invalid(what: &str, name: &str) -> Fault {
     let shown: String = name.chars().take(40).collect();
-    Fault::new(Category::Internal, "prompt_invalid", format!("{what}: {shown}"))
+    Fault::new(FaultCode::PromptInvalid, format!("{what}: {shown}"))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use antiphon_core::budget::Charge;
 use antiphon_core::task::TaskId;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
@@ -181,7 +181,7 @@ impl Run {
         if INSIDE.get() >= DEPTH {
             let message =
                 format!("runs are nested in one another more deeply than allowed: {DEPTH}");
-            let fault = Fault::new(Category::Internal, "nesting_too_deep", message)
+            let fault = Fault::new(FaultCode::NestingTooDeep, message)
                 .hint("a node seems to run its own graph without end; loop with an edge instead");
             return Err(to_exception(py, &fault));
         }

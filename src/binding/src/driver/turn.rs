@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_core::effect::Effect;
 use antiphon_core::graph::Heartbeat;
 use antiphon_core::task::{Failure, Task, TaskId, TaskOutcome, TaskWork};
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::Clock;
 use antiphon_stores::process;
 use pyo3::exceptions::PyBaseExceptionGroup;
@@ -214,8 +214,7 @@ impl Core {
                     if let Some(Handle::Native(task)) = given_up {
                         task.abort();
                     }
-                    let fault =
-                        Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled");
+                    let fault = Fault::new(FaultCode::TaskCancelled, "the task was cancelled");
                     self.machine.resolve(id, TaskOutcome::failed(fault), self.now);
                 }
             }

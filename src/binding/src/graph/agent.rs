@@ -8,7 +8,7 @@ use antiphon_core::agent::{AgentResult, AgentSpec, AgentTool};
 use antiphon_core::approval::HostVerdict;
 use antiphon_core::reply::{ReplyParser, SchemaCompiler};
 use antiphon_core::task::{TaskOutcome, ToolInvocation};
-use antiphon_core::{Category, Fault, Message, Schema, ToolSpec};
+use antiphon_core::{Fault, FaultCode, Message, Schema, ToolSpec};
 use antiphon_reply::JsonSchemas;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -254,6 +254,6 @@ pub(crate) fn decision(value: &Bound<'_, PyAny>) -> PyResult<HostVerdict> {
 pub(crate) fn tool_failed(py: Python<'_>, error: &PyErr) -> TaskOutcome<Object> {
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
-    let fault = Fault::new(Category::Tool, "tool_failed", format!("{kind}: {value}"));
+    let fault = Fault::new(FaultCode::ToolFailed, format!("{kind}: {value}"));
     TaskOutcome::Returned(Err(fault.with("type", kind)))
 }

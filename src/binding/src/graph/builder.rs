@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use antiphon_core::Fault;
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Channel, Reducer, ValueKind};
 use antiphon_core::graph::{
     END, Graph, GraphBuilder, GraphError, IdleTimeout, MergeOrder, Node, NodePolicy, NodeWork,
     OnError, RouterView, Semantics,
 };
-use antiphon_core::{Category, Fault};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -424,5 +424,5 @@ fn rule(merge: &Bound<'_, PyAny>, reducers: &mut Vec<Py<PyAny>>) -> PyResult<Red
 }
 
 fn invalid(py: Python<'_>, error: &GraphError) -> PyErr {
-    to_exception(py, &Fault::new(Category::Validation, error.code(), error.to_string()))
+    to_exception(py, &Fault::new(error.code(), error.to_string()))
 }

@@ -7,7 +7,7 @@ use antiphon_core::checkpoint::{Call, CallOutcome, Callee};
 use antiphon_core::run::CallStart;
 use antiphon_core::task::TaskId;
 use antiphon_core::value::Value;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, FaultCode};
 use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::codec::unstorable;
 use antiphon_stores::process;
@@ -318,9 +318,12 @@ impl Drop for Effect {
 /// An exception that has no stored form of its own.
 fn described(error: &Bound<'_, PyAny>) -> Fault {
     let kind = error.get_type().name().map_or_else(|_| "Exception".into(), |it| it.to_string());
-    let (category, code) =
-        known(error).unwrap_or_else(|| (Category::Tool, "tool_failed".to_owned()));
-    Fault::new(category, code, format!("{kind}: {error}")).with("type", kind)
+    let message = format!("{kind}: {error}");
+    let fault = match known(error) {
+        Some((category, code)) => Fault::foreign(category, &code, message),
+        None => Fault::new(FaultCode::ToolFailed, message),
+    };
+    fault.with("type", kind)
 }
 
 impl Core {

@@ -227,7 +227,7 @@ fn scripted_reply(given: &Bound<'_, PyAny>) -> PyResult<ScriptedReply> {
     let script: Script = crate::value::json::read(given)?;
     let mut reply = match (script.fault, script.json, script.tool_calls.is_empty()) {
         (Some(fault), _, _) => {
-            let mut made = Fault::new(fault.category, fault.code, fault.message);
+            let mut made = Fault::foreign(fault.category, &fault.code, fault.message);
             if let Some(delay) = fault.retry_after {
                 made = made.retry_after(seconds("retry_after", delay)?);
             }

@@ -7,7 +7,7 @@ use antiphon_core::graph::{END, NodeId, START};
 use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskId};
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyWeakrefMethods};
@@ -175,7 +175,7 @@ fn choice(
 fn not_a_target(answer: &Bound<'_, PyAny>) -> PyErr {
     let shown = answer.repr().map_or_else(|_| answer.get_type().to_string(), |it| it.to_string());
     let message = format!("a router answered with nothing that can be gone to: {shown}");
-    let fault = Fault::new(Category::State, "target_unknown", message)
+    let fault = Fault::new(FaultCode::TargetUnknown, message)
         .hint("return a node's name, a `Send`, `END`, or a list of those");
     to_exception(answer.py(), &fault)
 }
@@ -183,12 +183,12 @@ fn not_a_target(answer: &Bound<'_, PyAny>) -> PyErr {
 fn unknown_label(ends: &Bound<'_, PyDict>, answer: &Bound<'_, PyAny>) -> PyErr {
     let known = ends.keys();
     let message = format!("a router answered with a label it does not declare: {answer}");
-    let fault = Fault::new(Category::State, "label_unknown", message)
+    let fault = Fault::new(FaultCode::LabelUnknown, message)
         .hint(format!("add it to the path map, or answer one of: {known}"));
     to_exception(answer.py(), &fault)
 }
 
 fn sent_to_end(py: Python<'_>) -> PyErr {
     let message = format!("nothing can be sent to the end of a graph: {END}");
-    to_exception(py, &Fault::new(Category::State, "send_to_end", message))
+    to_exception(py, &Fault::new(FaultCode::SendToEnd, message))
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use antiphon_core::task::TaskId;
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -130,7 +130,7 @@ fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 /// Why nothing can act for a node.
 pub(crate) fn node_ended(node: &str) -> Fault {
     let message = format!("the node has ended, and nothing can act for it any more: {node}");
-    Fault::new(Category::State, "node_ended", message)
+    Fault::new(FaultCode::NodeEnded, message)
         .with("node", node)
         .hint("await what the node starts before it returns")
 }

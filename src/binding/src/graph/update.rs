@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::command::{Destination, Route, Send as CoreSend, Update};
 use antiphon_core::task::TaskOutcome;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -251,7 +251,7 @@ fn unknown_key(engine: &Bound<'_, Engine>, key: &Bound<'_, PyAny>) -> PyErr {
     let names = engine.get().graph.channels().iter().map(|channel| channel.name.to_string());
     let known: Vec<_> = names.filter(|name| !name.starts_with("__")).collect();
     let message = format!("the state has no such key: {key}");
-    let fault = Fault::new(Category::State, "state_key_unknown", message)
+    let fault = Fault::new(FaultCode::StateKeyUnknown, message)
         .with("known", known.join(", "))
         .hint(format!("declare it in the state's schema, or use one of: {}", known.join(", ")));
     to_exception(engine.py(), &fault)
@@ -265,7 +265,7 @@ fn mistyped(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, check: &Bound<'_, 
     let kinds = kinds.join(" or ");
     let kind = named(value.get_type().as_any());
     let message = format!("the key `{key}` takes {kinds}, and was given: {kind}");
-    let fault = Fault::new(Category::State, "write_mistyped", message)
+    let fault = Fault::new(FaultCode::WriteMistyped, message)
         .with("key", key.to_string())
         .hint("write the type that the state declares, or declare another one");
     to_exception(value.py(), &fault)
@@ -284,7 +284,7 @@ fn named(kind: &Bound<'_, PyAny>) -> String {
 /// The exception carries the command, for a caller that is a node itself.
 fn no_parent(command: &Bound<'_, Command>) -> PyErr {
     let message = "a node addressed the enclosing graph, but there is none";
-    let fault = Fault::new(Category::State, "parent_missing", message)
+    let fault = Fault::new(FaultCode::ParentMissing, message)
         .hint("only a node of a nested graph can address its parent");
     let error = to_exception(command.py(), &fault);
     // Exceptions written in Python take any attribute.
@@ -295,5 +295,5 @@ fn no_parent(command: &Bound<'_, Command>) -> PyErr {
 fn unusable(value: &Bound<'_, PyAny>) -> PyErr {
     let kind = named(value.get_type().as_any());
     let message = format!("a node returns a dict, a `Command` or nothing, found: {kind}");
-    to_exception(value.py(), &Fault::new(Category::State, "node_return_invalid", message))
+    to_exception(value.py(), &Fault::new(FaultCode::NodeReturnInvalid, message))
 }

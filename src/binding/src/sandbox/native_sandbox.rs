@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::CancellationToken;
 use antiphon_runtime::sandbox::{
     CallError, HostCalls, JobOutcome, Sandbox, SandboxJob, SandboxProbe, Session,
@@ -274,7 +274,7 @@ fn engine(settings: &Bound<'_, PyDict>) -> PyResult<ProcessEngine> {
         complete.set_item("native", own)?;
     }
     let refused = |message: String| {
-        let fault = Fault::new(Category::Validation, "sandbox_setting_invalid", message);
+        let fault = Fault::new(FaultCode::SandboxSettingInvalid, message);
         to_exception(py, &fault)
     };
     let settings: EngineSettings = json::read(&complete)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use antiphon_core::approval::HostVerdict;
 use antiphon_core::graph::NodePolicy;
 use antiphon_core::task::{Failure, RetryVerdict};
-use antiphon_core::{Category, Fault, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
+use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, ToolOutcome, ToolSpec};
 use antiphon_runtime::{CallContext, Model as ModelPort, Tool};
 use antiphon_systems::review_loop::{Role, RoleBrief, RoleContext};
 use async_trait::async_trait;
@@ -84,7 +84,7 @@ impl Tool for CallableTool {
                 let given = (in_python(py, &arguments)?, in_python(py, &about)?);
                 decision(&callable.bind(py).call1(given)?)
             };
-            asked().map_err(|error: PyErr| fault(py, &error, Category::Tool, "approval_failed"))
+            asked().map_err(|error: PyErr| fault(py, &error, FaultCode::ApprovalFailed))
         });
         called.await?
     }
@@ -97,7 +97,7 @@ impl Tool for CallableTool {
                 let given = (in_python(py, &arguments)?, in_python(py, &about)?);
                 crate::value::json::read(&callable.bind(py).call1(given)?)
             };
-            used().map_err(|error: PyErr| fault(py, &error, Category::Tool, "tool_failed"))
+            used().map_err(|error: PyErr| fault(py, &error, FaultCode::ToolFailed))
         });
         called.await?
     }
@@ -136,7 +136,7 @@ impl ModelPort for CallableModel {
                 reply_of(&callable.bind(py).call1((request, call))?)
             };
             asked().map_err(|error: PyErr| {
-                let fault = fault(py, &error, Category::Internal, "role_failed");
+                let fault = fault(py, &error, FaultCode::RoleFailed);
                 fault.with("traceback", traceback(py, &error))
             })
         });
@@ -163,7 +163,7 @@ async fn apart<T: Send + 'static>(
     .await;
     done.map_err(|_| {
         let message = "the thread of a call ended without an answer";
-        Fault::new(Category::Internal, "role_failed", message)
+        Fault::new(FaultCode::RoleFailed, message)
     })
 }
 
@@ -183,7 +183,7 @@ fn failure(
     let retries = if error.is_instance_of::<PyException>(py) { retries } else { &[] };
     let again = retries.iter().find_map(|retry| retry.get().again(py, error.value(py)));
     let verdict = again.map_or(RetryVerdict::Never, RetryVerdict::Again);
-    let mut fault = fault(py, &error, Category::Internal, "role_failed");
+    let mut fault = fault(py, &error, FaultCode::RoleFailed);
     if let Some(carried) = carried {
         fault = fault.with(RAISED, carried.keep(error.into_value(py)));
     }
@@ -191,12 +191,15 @@ fn failure(
 }
 
 /// An exception in words.
-fn fault(py: Python<'_>, error: &PyErr, category: Category, code: &str) -> Fault {
+fn fault(py: Python<'_>, error: &PyErr, code: FaultCode) -> Fault {
     let value = error.value(py);
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
-    let (category, code) =
-        crate::fault::known(value).unwrap_or_else(|| (category, code.to_owned()));
-    Fault::new(category, code, format!("{kind}: {value}")).with("type", kind)
+    let message = format!("{kind}: {value}");
+    let fault = match crate::fault::known(value) {
+        Some((category, code)) => Fault::foreign(category, &code, message),
+        None => Fault::new(code, message),
+    };
+    fault.with("type", kind)
 }
 
 fn traceback(py: Python<'_>, error: &PyErr) -> String {

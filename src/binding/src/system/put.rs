@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Clock, SystemClock, ThreadRef as Port};
 use antiphon_stores::StoredThread;
 use antiphon_systems::review_loop::{
@@ -115,5 +115,5 @@ fn asked(question: &Bound<'_, PyAny>, file: Option<(String, Vec<u8>)>) -> PyResu
 
 fn malformed(py: Python<'_>, complaint: &str, found: &str) -> PyErr {
     let message = format!("the question {complaint}: {found}");
-    to_exception(py, &Fault::new(Category::Validation, "question_malformed", message))
+    to_exception(py, &Fault::new(FaultCode::QuestionMalformed, message))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Clock, SystemClock};
 use antiphon_stores::admin::{
     CopyRequest, PruneReport as Removed, PruneRequest, ThreadFilter, ThreadSummary,
@@ -79,7 +79,7 @@ pub(crate) fn check(py: Python<'_>, pruning: &PruneRequest) -> PyResult<()> {
         return Ok(());
     }
     let message = "nothing says what of the threads is to be kept: prune()";
-    let fault = Fault::new(Category::Validation, "call_invalid", message)
+    let fault = Fault::new(FaultCode::CallInvalid, message)
         .hint("pass `keep_last`, `keep_for`, `keep_bytes` or `delete_after`, or open the saver so");
     Err(to_exception(py, &fault))
 }

@@ -9,7 +9,7 @@ use antiphon_core::command::Update;
 use antiphon_core::graph::{END, NodeId};
 use antiphon_core::run::{Options, Run as Machine};
 use antiphon_core::task::TaskOutcome;
-use antiphon_core::{Category, Fault, Seed, Time};
+use antiphon_core::{Fault, FaultCode, Seed, Time};
 use antiphon_runtime::store::StoreFuture;
 use antiphon_stores::{CheckpointWriter, LoadedThread, RunHeader};
 use pyo3::prelude::*;
@@ -244,32 +244,32 @@ fn header(engine: &Engine, options: &Options) -> RunHeader {
 }
 
 fn nothing() -> Fault {
-    Fault::new(Category::Validation, "thread_empty", "the thread holds nothing to go on from")
+    Fault::new(FaultCode::ThreadEmpty, "the thread holds nothing to go on from")
         .hint("begin with an input")
 }
 
 fn nothing_asked() -> Fault {
     let message = "nothing has been asked yet at this checkpoint, so there is nothing to answer";
-    Fault::new(Category::Validation, "answer_invalid", message)
+    Fault::new(FaultCode::AnswerInvalid, message)
         .hint("go on from it without an answer; whatever it asks then can be answered")
 }
 
 fn ambiguous(open: &[&str]) -> Fault {
     let message = format!("several questions are open, and the answer names none: {}", open.len());
-    Fault::new(Category::Validation, "answer_invalid", message)
+    Fault::new(FaultCode::AnswerInvalid, message)
         .with("questions", serde_json::Value::from(open.to_vec()))
         .hint("answer with a dict from the ids of the questions to the answers")
 }
 
 fn unknown_question(id: &str) -> Fault {
     let message = format!("no open question has the id: {id}");
-    Fault::new(Category::Validation, "question_unknown", message)
+    Fault::new(FaultCode::QuestionUnknown, message)
         .hint("answer the questions that the state of the thread lists")
 }
 
 fn unknown_node(name: &str) -> Fault {
     let message = format!("the graph has no such node to write as: {name}");
-    Fault::new(Category::State, "target_unknown", message)
+    Fault::new(FaultCode::TargetUnknown, message)
         .with("target", name)
         .hint(format!("name one of the graph's nodes, and not `{END}`"))
 }

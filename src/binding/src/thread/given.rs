@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_stores::name;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDelta, PyInt, PyString};
@@ -93,7 +93,7 @@ pub(crate) fn text(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Opt
 fn refused(name: &str, rule: &str, given: &Bound<'_, PyAny>) -> PyErr {
     let shown = given.repr().map_or_else(|_| "?".to_owned(), |shown| shown.to_string());
     let message = format!("`{name}` {rule}: {shown}");
-    let fault = Fault::new(Category::Validation, "call_invalid", message)
-        .hint("leave it out for what holds without it");
+    let fault =
+        Fault::new(FaultCode::CallInvalid, message).hint("leave it out for what holds without it");
     to_exception(given.py(), &fault)
 }

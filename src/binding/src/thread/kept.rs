@@ -253,7 +253,7 @@ impl Core {
 
     /// The store of the run around has failed, and with it that run.
     fn give_up_subrun(&mut self, commit: Option<u64>, fault: &Fault) {
-        self.machine.cancel(&fault.code, self.now);
+        self.machine.cancel(fault.code.as_str(), self.now);
         self.machine.committed(commit.unwrap_or_default());
     }
 
@@ -350,7 +350,7 @@ impl Core {
         {
             kept.stage = Stage::Idle(Some(checkpoint_writer));
         }
-        let reason = fault.code.clone();
+        let reason = fault.code.to_string();
         kept.failed.get_or_insert(fault);
         self.machine.cancel(&reason, self.now);
         self.machine.abandon_commits();

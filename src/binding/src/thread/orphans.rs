@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use antiphon_core::Fault;
 use antiphon_core::graph::Graph;
+use antiphon_core::{Fault, FaultCode};
 use antiphon_stores::admin::{RunStatus, ThreadFilter};
 use antiphon_stores::checkpoint_writer::read;
 use antiphon_stores::{SealedStore, ThreadAdmin};
@@ -31,7 +31,7 @@ pub(crate) async fn orphans(
             // wrong with a thread is said when it is taken up.
             let way = sealed_store.way_to(&listed.thread, None).await?;
             let fits = read(&graph, &values, &way);
-            if !fits.is_err_and(|fault| fault.code == "checkpoint_misfit") {
+            if !fits.is_err_and(|fault| fault.code == FaultCode::CheckpointMisfit) {
                 found.push(listed.thread);
             }
         }

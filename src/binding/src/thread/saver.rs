@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::SystemClock;
 use antiphon_runtime::store::Store;
 use antiphon_stores::admin::PruneRequest;
@@ -78,7 +78,7 @@ impl Saver {
         let found = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
         found.map(|sealed_store| sealed_store.keeping(self.keep)).ok_or_else(|| {
             let message = format!("the store was closed: {}", self.name);
-            let fault = Fault::new(Category::Validation, "store_closed", message)
+            let fault = Fault::new(FaultCode::StoreClosed, message)
                 .hint("open it again, or keep it open for as long as graphs use it");
             to_exception(py, &fault)
         })

@@ -1,7 +1,7 @@
 //! JSON out of Python's values, however deep those are: whoever walks into a
 //! value that contains itself overflows the stack, and that ends the process.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyNone, PySequence, PyString, PyTuple,
@@ -22,7 +22,7 @@ pub(crate) fn read<T: DeserializeOwned>(value: &Bound<'_, PyAny>) -> PyResult<T>
         let kind = value.get_type().qualname()?;
         let message =
             format!("a value is nested in more than {DEEPEST} levels, or contains itself: {kind}");
-        let fault = Fault::new(Category::Validation, "invalid_value", message);
+        let fault = Fault::new(FaultCode::InvalidValue, message);
         return Err(to_exception(value.py(), &fault));
     }
     Ok(pythonize::depythonize(value)?)

@@ -67,8 +67,8 @@ impl Value for Object {
         })
     }
 
-    fn from_incident(incident: &FaultRecord<'_>) -> Self {
-        Python::attach(|py| Self(crate::fault::record(py, incident).into_any().unbind()))
+    fn from_fault_record(record: &FaultRecord<'_>) -> Self {
+        Python::attach(|py| Self(crate::fault::record(py, record).into_any().unbind()))
     }
 
     fn from_json(json: serde_json::Value) -> Self {

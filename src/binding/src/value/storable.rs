@@ -3,7 +3,7 @@
 use antiphon_core::channel::{Write, WriteOp};
 use antiphon_core::command::{Destination, Route, Update};
 use antiphon_core::task::TaskOutcome;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_stores::codec::unstorable;
 
 use crate::graph::engine::Engine;
@@ -50,7 +50,7 @@ pub(crate) fn question_fits(
 ) -> Result<(), Fault> {
     values.problem(question).map_or(Ok(()), |problem| {
         let message = format!("the question of node `{node}` cannot be stored: {problem}");
-        Err(Fault::new(Category::State, "value_unstorable", message)
+        Err(Fault::new(FaultCode::ValueUnstorable, message)
             .with("node", node)
             .hint("ask with plain data, or register its type: antiphon.checkpoint.register"))
     })

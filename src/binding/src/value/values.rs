@@ -1,6 +1,6 @@
 //! The codec of state values in Python's hands.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_stores::ValueCodec;
 use antiphon_stores::codec::{ByteReader, ByteWriter};
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ impl Values {
             Ok(()) => Ok(PyBytes::new(value.py(), &out.into_bytes())),
             Err(problem) => {
                 let message = format!("a value cannot be stored: {problem}");
-                let fault = Fault::new(Category::State, "value_unstorable", message).hint(
+                let fault = Fault::new(FaultCode::ValueUnstorable, message).hint(
                     "turn it into plain data, or register its type: antiphon.checkpoint.register",
                 );
                 Err(to_exception(value.py(), &fault))

@@ -6,7 +6,7 @@ use super::pending::{CallAction, CallState, PendingToolCall};
 use super::{AgentResult, AgentSpec, AgentTool, ReplyRepair, ToolCallRecord, feedback};
 use crate::approval::{Approval, Decision, Proposal};
 use crate::checkpoint::{Call, Callee, digest, key};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::message::{Message, ToolCall};
 use crate::model::{FinishReason, ModelReply, ModelRequest, Usage};
 use crate::reply::ParseLevel;
@@ -280,11 +280,7 @@ impl Conversation {
             if self.may_reask() {
                 return self.reask(reply, feedback::EMPTY_REPLY.to_owned());
             }
-            let fault = Fault::new(
-                Category::ModelOutput,
-                "model_reply_empty",
-                "the model's reply is empty",
-            );
+            let fault = Fault::new(FaultCode::ModelReplyEmpty, "the model's reply is empty");
             self.end = Some(Err(fault));
             return;
         }
@@ -421,10 +417,10 @@ impl Conversation {
 
 fn refused(reply: &ModelReply) -> Fault {
     let message = format!("the provider's filter stopped the reply of the model: {}", reply.model);
-    Fault::new(Category::ModelOutput, "model_refused", message)
+    Fault::new(FaultCode::ModelRefused, message)
 }
 
 fn turns_spent(limit: u32) -> Fault {
     let message = format!("the agent came to no conclusion within its turns: {limit}");
-    Fault::new(Category::Budget, "agent_turns_exhausted", message).hint("raise `max_turns`")
+    Fault::new(FaultCode::AgentTurnsExhausted, message).hint("raise `max_turns`")
 }

@@ -2,7 +2,7 @@
 
 use super::{MergedWrites, OutwardWrites, PendingWork, SuperstepDelta, WriteSource};
 use crate::channel::{Reducer, Write, WriteOp};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::graph::Graph;
 use crate::state::State;
 use crate::value::Value;
@@ -116,6 +116,6 @@ impl<V: Value> SuperstepMerge<'_, V> {
 }
 
 pub(super) fn misfit(problem: String) -> Fault {
-    Fault::new(Category::State, "checkpoint_misfit", problem)
+    Fault::new(FaultCode::CheckpointMisfit, problem)
         .hint("the graph has changed since it was stored, or the stored bytes have")
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::{SubrunCommit, SubrunLog};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::model::ModelReply;
 use crate::seed::{KeySeed, Seed};
 
@@ -213,7 +213,7 @@ pub(crate) fn unknown_outcome(call: &Call, key: &str) -> Fault {
     let Call { callee, name, .. } = call;
     let callee = callee.as_str();
     let message = format!("it is not known what came of the call of the {callee}: {name}");
-    Fault::new(Category::Tool, "unknown_outcome", message)
+    Fault::new(FaultCode::UnknownOutcome, message)
         .with(callee, name.as_str())
         .with("idempotency_key", key)
         .hint("find out whether it was made; declare what may be made twice as `idempotent`")
@@ -228,7 +228,7 @@ pub(crate) fn diverged(before: &Call, now: &Call) -> Fault {
     } else {
         format!("a node that was taken up again called `{is}` where it had called: {was}")
     };
-    Fault::new(Category::State, "replay_diverged", message)
+    Fault::new(FaultCode::ReplayDiverged, message)
         .with("before", was)
         .with("now", is)
         .hint("let `ctx.step` give the node its times and random numbers, and change the code of nodes only while none of them is open")

@@ -8,6 +8,7 @@ use super::{
     START, Semantics,
 };
 use crate::channel::{Channel, ChannelId, Reducer, ValueKind};
+use crate::fault::FaultCode;
 
 /// What is wrong with a graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,8 +51,8 @@ pub enum GraphError {
 
 impl GraphError {
     /// A stable code with a page in `docs/errors/`.
-    pub const fn code(&self) -> &'static str {
-        "graph_invalid"
+    pub const fn code(&self) -> FaultCode {
+        FaultCode::GraphInvalid
     }
 }
 

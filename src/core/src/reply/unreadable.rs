@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::violation::Violation;
 use crate::excerpt::{count, short};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 
 /// A reply without a value that fits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ impl UnreadableReply {
             .take(Self::SHOWN)
             .map(|error| json!({"path": short(&error.path, Self::PATH), "expected": error.expected, "found": error.found}))
             .collect();
-        Fault::new(Category::ModelOutput, "model_output_invalid", self.to_string())
+        Fault::new(FaultCode::ModelOutputInvalid, self.to_string())
             .with("raw", short(&self.raw, Self::RAW))
             .with("errors", errors)
     }

@@ -8,7 +8,7 @@ use crate::budget::{Charge, exhausted};
 use crate::checkpoint::{
     Call, CallOutcome, CallRecord, Callee, Commit, CommitChange, diverged, key, unknown_outcome,
 };
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::model::Usage;
 use crate::seed::KeySeed;
 use crate::task::TaskId;
@@ -287,6 +287,6 @@ impl<V: Clone> TaskRecord<V> {
 }
 
 pub(super) fn cancelled() -> Fault {
-    Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled")
+    Fault::new(FaultCode::TaskCancelled, "the task was cancelled")
         .hint("end the task: nobody waits for its answer")
 }

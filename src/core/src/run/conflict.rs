@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::frame::{Frame, TaskRecord, TaskStatus};
 use super::write_claims::WriteClaims;
 use crate::channel::{Channel, ChannelId, Reducer, Write, WriteOp};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::graph::{Graph, NodeId};
 use crate::state::State;
 use crate::value::Value;
@@ -174,7 +174,7 @@ impl<V: Value> Check<'_, V> {
         let message = format!(
             "`{first}` and `{second}` wrote different values in one superstep to the key: {name}"
         );
-        Fault::new(Category::State, "write_conflict", message)
+        Fault::new(FaultCode::WriteConflict, message)
             .with("key", name)
             .with("nodes", serde_json::json!([&*first, &*second]))
             .hint("declare a merge rule for the key, for instance `Annotated[list, append]`")
@@ -183,7 +183,7 @@ impl<V: Value> Check<'_, V> {
     fn unmergeable(&self, record: &TaskRecord<V>, channel: &Channel<V>, reason: &str) -> Fault {
         let (writer, name) = (self.graph.node_name(Some(record.node)), &*channel.name);
         let message = format!("`{writer}` wrote what key `{name}` cannot take: {reason}");
-        Fault::new(Category::State, "write_unmergeable", message).with("key", name)
+        Fault::new(FaultCode::WriteUnmergeable, message).with("key", name)
     }
 }
 
@@ -191,7 +191,7 @@ impl<V: Value> Check<'_, V> {
 pub(super) fn mistyped<V: Value>(graph: &Graph<V>, write: &Write<V>) -> Option<Fault> {
     let Some(channel) = graph.channel(write.channel) else {
         let message = format!("the graph has no channel of that number: {}", write.channel.0);
-        return Some(Fault::new(Category::State, "state_key_unknown", message));
+        return Some(Fault::new(FaultCode::StateKeyUnknown, message));
     };
     let value = match &write.op {
         // What is added to a list may be of another kind than the list.
@@ -204,5 +204,5 @@ pub(super) fn mistyped<V: Value>(graph: &Graph<V>, write: &Write<V>) -> Option<F
     }
     let kind = channel.kind.as_str();
     let message = format!("the key `{}` takes {kind}, and was given: {value:.80?}", channel.name);
-    Some(Fault::new(Category::State, "write_mistyped", message).with("key", &*channel.name))
+    Some(Fault::new(FaultCode::WriteMistyped, message).with("key", &*channel.name))
 }

@@ -8,9 +8,8 @@ use crate::budget::{Budget, Dimension, exhausted, spent_dimension};
 use crate::channel::Write;
 use crate::command::{Destination, Route, Update};
 use crate::event::{EventKind, Level};
-use crate::fault::{Category, Fault};
+use crate::fault::{Category, Fault, FaultRecord};
 use crate::graph::{NodeId, OnError};
-use crate::incident::FaultRecord;
 use crate::retry::RetryPolicy;
 use crate::task::{Failure, RetryVerdict};
 use crate::value::Value;
@@ -101,8 +100,9 @@ impl<V: Value> Run<V> {
         let mut update = Update::default();
         let (node, attempt) = (graph.node_name(Some(record.node)), record.attempt);
         let recoverable = fault.category.is_transient();
-        let value =
-            || V::from_incident(&FaultRecord { fault: &fault, node: &node, attempt, recoverable });
+        let value = || {
+            V::from_fault_record(&FaultRecord { fault: &fault, node: &node, attempt, recoverable })
+        };
         match policy {
             OnError::Record(channel) => update.writes.push(Write::merge(channel, value())),
             OnError::Goto(target, channel) => {
@@ -136,7 +136,7 @@ impl<V: Value> Run<V> {
         queue.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::Retry, Level::Warning);
             event.data.insert("attempt".into(), units.attempt(unit, slot).into());
-            event.data.insert("code".into(), fault.code.clone().into());
+            event.data.insert("code".into(), fault.code.as_str().into());
             event.data.insert("message".into(), fault.message.clone().into());
             let delay = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
             event.data.insert("delay_ms".into(), delay.into());
@@ -149,7 +149,7 @@ impl<V: Value> Run<V> {
         queue.log.emit(|| {
             let mut event = units.event(unit, slot, EventKind::Error, Level::Error);
             event.data.insert("category".into(), fault.category.as_str().into());
-            event.data.insert("code".into(), fault.code.clone().into());
+            event.data.insert("code".into(), fault.code.as_str().into());
             event.data.insert("message".into(), fault.message.clone().into());
             event.data.insert("attempt".into(), units.attempt(unit, slot).into());
             event

@@ -14,7 +14,7 @@ use crate::checkpoint::{CommitChange, WriteSource};
 use crate::command::Update;
 use crate::effect::{Effect, Ending};
 use crate::event::{Event, EventKind, Level};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::graph::{Graph, Heartbeat};
 use crate::notice::EventOptions;
 use crate::rules::Rules;
@@ -172,8 +172,7 @@ impl<V: Value> Run<V> {
             | TaskOutcome::Decided(_)
             | TaskOutcome::Returned(_) => {
                 let fault = Fault::new(
-                    Category::Internal,
-                    "outcome_misplaced",
+                    FaultCode::OutcomeMisplaced,
                     "a driver answered a node with the outcome of another kind of work",
                 );
                 self.fail(id.unit, id.slot, fault.into());
@@ -245,8 +244,7 @@ impl<V: Value> Run<V> {
         let questions = self.questions();
         if questions.is_empty() {
             return Effect::Failed(Fault::new(
-                Category::Internal,
-                "run_stalled",
+                FaultCode::RunStalled,
                 "the run has nothing to do and has not ended",
             ));
         }

@@ -9,7 +9,7 @@ use crate::channel::ChannelId;
 use crate::checkpoint::CommitChange;
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::rules::Rules;
 use crate::task::TaskId;
 use crate::time::Time;
@@ -221,6 +221,6 @@ impl<V: Value> Units<V> {
 
 fn unknown(id: &str) -> Fault {
     let message = format!("no open question has the id: {id}");
-    Fault::new(Category::Validation, "question_unknown", message)
+    Fault::new(FaultCode::QuestionUnknown, message)
         .hint("answer the ids that the paused result lists")
 }

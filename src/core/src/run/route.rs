@@ -12,7 +12,7 @@ use super::unit::{TaskOrigin, span};
 use crate::channel::{ChannelId, Reducer, Write, WriteOp};
 use crate::command::{Destination, Route, Update};
 use crate::event::{Event, EventKind, Level};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::graph::{ConditionalEdge, END, Graph, NodeId, RouterView};
 use crate::rules::{ReducerSite, Rules};
 use crate::seed::Seed;
@@ -361,7 +361,7 @@ fn undeclared<V>(
     };
     let source = graph.node_name(Some(from));
     let message = format!("`{source}` leads to a target that does not exist: {name}");
-    let fault = Fault::new(Category::State, "target_unknown", message)
+    let fault = Fault::new(FaultCode::TargetUnknown, message)
         .with("target", name)
         .with("known", known.join(", "))
         .hint(format!("choose one of: {}", known.join(", ")));

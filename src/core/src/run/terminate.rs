@@ -12,7 +12,7 @@ use crate::budget::{Dimension, exhausted};
 use crate::command::{Route, Update};
 use crate::effect::Ending;
 use crate::event::{EventKind, Level};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::rules::Rules;
 use crate::task::{Failure, TaskId};
 use crate::value::Value;
@@ -208,6 +208,6 @@ impl<V: Value> Frame<V> {
 
 fn no_parent() -> Fault {
     let message = "a node spoke for the enclosing graph, but there is none";
-    Fault::new(Category::State, "parent_missing", message)
+    Fault::new(FaultCode::ParentMissing, message)
         .hint("only a node of a nested graph can address its parent")
 }

@@ -8,7 +8,7 @@ use super::machine::Run;
 use super::termination::{CancelMode, Termination};
 use super::unit::{Units, sooner};
 use crate::budget::{Dimension, exhausted, spent_dimension};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::graph::{Heartbeat, Node};
 use crate::task::TaskId;
 use crate::time::Time;
@@ -121,7 +121,7 @@ impl<V: Value> Run<V> {
         frame.expires = None;
         let limit = self.queue.step_timeout.unwrap_or_default();
         let message = format!("a superstep took longer than its limit: {} s", limit.as_secs_f64());
-        let fault = Fault::new(Category::Timeout, "step_timeout", message)
+        let fault = Fault::new(FaultCode::StepTimeout, message)
             .with("timeout", limit.as_secs_f64())
             .with("elapsed", (limit + now.since(until)).as_secs_f64())
             .hint("raise `step_timeout`, or find out what its nodes wait for");
@@ -151,7 +151,7 @@ impl<V: Value> Run<V> {
         let message =
             if silent { "the node gave no sign of life" } else { "the node took too long" };
         let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
-        Fault::new(Category::Timeout, "node_timeout", format!("{message}: {path}"))
+        Fault::new(FaultCode::NodeTimeout, format!("{message}: {path}"))
             .with("node", node.map_or("", |node| &node.name))
             .with("kind", if silent { "idle" } else { "run" })
             .with("timeout", limit.as_secs_f64())

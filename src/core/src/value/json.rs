@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::Value;
 use crate::channel::{Reducer, ValueKind};
-use crate::incident::FaultRecord;
+use crate::fault::FaultRecord;
 
 impl Value for Json {
     fn same(&self, other: &Self) -> bool {
@@ -75,9 +75,9 @@ impl Value for Json {
         json
     }
 
-    fn from_incident(incident: &FaultRecord<'_>) -> Self {
-        let message = || Self::String(incident.fault.message.clone());
-        serde_json::to_value(incident).unwrap_or_else(|_| message())
+    fn from_fault_record(record: &FaultRecord<'_>) -> Self {
+        let message = || Self::String(record.fault.message.clone());
+        serde_json::to_value(record).unwrap_or_else(|_| message())
     }
 
     fn fields(&self) -> Option<Vec<(String, Self)>> {

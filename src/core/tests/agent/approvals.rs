@@ -14,7 +14,7 @@ use antiphon_core::graph::{Graph, Node, NodePolicy, NodeWork, START};
 use antiphon_core::model::ModelReply;
 use antiphon_core::run::Options;
 use antiphon_core::task::{TaskOutcome, TaskWork};
-use antiphon_core::{Category, SideEffect};
+use antiphon_core::{Category, FaultCode, SideEffect};
 use serde_json::{Value, json};
 
 use super::model::{asks, call, graph, invocations, requests, results, says, script, tool, with};
@@ -213,7 +213,7 @@ fn an_answer_that_decides_nothing_leaves_the_pause_as_it_is() {
     ];
     for answer in wrong {
         let refused = play.run.answer(&question.id, answer.clone(), play.now).unwrap_err();
-        assert_eq!((refused.category, &*refused.code), (Category::Validation, "approval_invalid"));
+        assert_eq!(refused.code, FaultCode::ApprovalInvalid);
         assert!(refused.message.contains("`pay`"), "{refused:?}");
         assert_eq!(play.pauses(), std::slice::from_ref(&question), "{answer}");
     }
@@ -403,7 +403,7 @@ fn an_answer_is_tied_to_its_call() {
     for (tool, arguments) in [("pay", json!({"euros": 700})), ("send", json!({"euros": 70}))] {
         let other = Proposal::new(tool, arguments, schema.clone());
         let refused = other.recall(&kept, SCHEMAS).unwrap_err();
-        assert_eq!((refused.category, &*refused.code), (Category::State, "replay_diverged"));
+        assert_eq!(refused.code, FaultCode::ReplayDiverged);
     }
     for never_kept in [json!(true), json!({"approve": true}), json!(null), json!("approve")] {
         assert!(asked.recall(&never_kept, SCHEMAS).is_err());

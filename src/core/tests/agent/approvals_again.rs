@@ -273,6 +273,9 @@ fn changed_arguments_that_nobody_can_validate_are_refused() {
     let asked = Proposal::new("pay", json!({}), json!({"type": "object"}));
     let changed = json!({"approve": true, "args": {"euros": 7}});
     let refused = asked.decide(&changed, None).unwrap_err();
-    assert_eq!((&*refused.code, &refused.details["tool"]), ("approval_invalid", &json!("pay")));
+    assert_eq!(
+        (refused.code.as_str(), &refused.details["tool"]),
+        ("approval_invalid", &json!("pay"))
+    );
     assert!(asked.decide(&json!(true), None).is_ok());
 }

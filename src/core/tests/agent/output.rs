@@ -7,7 +7,7 @@ use antiphon_core::agent::AgentSpec;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::event::EventKind;
 use antiphon_core::model::{FinishReason, ModelReply};
-use antiphon_core::{Category, Role, Schema};
+use antiphon_core::{Category, FaultCode, Role, Schema};
 use antiphon_reply::CompiledSchema;
 use serde_json::json;
 
@@ -99,7 +99,7 @@ fn a_reply_that_a_filter_stopped_is_a_failure() {
     let stopped = ModelReply { finish: FinishReason::ContentFilter, ..says("I") };
     let mut play = agent(AgentSpec::default(), vec![stopped]);
     let fault = play.fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::ModelOutput, "model_refused"));
+    assert_eq!(fault.code, FaultCode::ModelRefused);
 }
 
 #[test]

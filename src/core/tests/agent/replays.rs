@@ -11,7 +11,7 @@ use antiphon_core::event::EventKind;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskWork;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, FaultCode};
 use serde_json::{Value, json};
 
 use super::model::{asks, graph, invocations, requests, results, says, script, tool, with};
@@ -136,7 +136,7 @@ fn a_tool_of_which_nobody_knows_what_came_fails_the_agent() {
     called.lock().unwrap().clear();
     let mut resumed = Play::resume(&graph, script, lost);
     let fault = resumed.fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Tool, "unknown_outcome"));
+    assert_eq!(fault.code, FaultCode::UnknownOutcome);
     assert_eq!(fault.details["tool"], "two");
     assert_eq!(fault.details["idempotency_key"], invocations(&play)[1].idempotency_key);
     assert!(called.lock().unwrap().is_empty());
@@ -165,7 +165,7 @@ fn what_a_tool_failed_with_is_what_the_model_reads_again() {
             if ok {
                 Ok(json!("fine"))
             } else {
-                Err(Fault::new(Category::Tool, "closed", "it is closed"))
+                Err(Fault::foreign(Category::Tool, "closed", "it is closed"))
             }
         })
     };

@@ -65,15 +65,15 @@ fn arguments_that_were_cut_off_call_nothing_even_if_they_can_be_mended() {
 fn a_tool_that_fails_is_read_by_the_model_and_does_not_end_the_agent() {
     let graph = graph(with(vec![tool("one", Read), tool("two", Read)])).build().unwrap();
     let replies = vec![asks(&["one", "two"]), says("done")];
-    let mut play = play(
-        &graph,
-        script(replies, |invocation| match &*invocation.call.name {
-            "one" => {
-                Err(Fault::new(Category::Tool, "no", "the city does not exist: Lyon").hint("ask"))
-            }
-            _ => Ok(json!({"error": "it says so itself"})),
-        }),
-    );
+    let mut play =
+        play(
+            &graph,
+            script(replies, |invocation| match &*invocation.call.name {
+                "one" => Err(Fault::foreign(Category::Tool, "no", "the city does not exist: Lyon")
+                    .hint("ask")),
+                _ => Ok(json!({"error": "it says so itself"})),
+            }),
+        );
     assert_eq!(play.complete()["uses"], json!([["one", false], ["two", false]]));
     let read = results(&requests(&play)[1]);
     assert_eq!(read[0], "error: the city does not exist: Lyon\nhint: ask");

@@ -2,7 +2,7 @@
 
 use antiphon_core::channel::{Reducer, WriteOp};
 use antiphon_core::graph::Semantics;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value, json};
 
 use crate::support::{Play, Script, fan, play};
@@ -20,7 +20,7 @@ fn graph_of(
 }
 
 fn is_conflict(fault: &Fault) {
-    assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_conflict"));
+    assert_eq!(fault.code, FaultCode::WriteConflict);
     assert_eq!(fault.details["nodes"], json!(["a", "b"]));
     assert_eq!(fault.details["key"], json!("x"));
     assert!(fault.message.contains("`a` and `b`") && fault.message.ends_with('x'));
@@ -60,7 +60,7 @@ fn the_conflict_is_named_in_the_same_order_whoever_ends_first() {
 fn two_writers_of_fields_must_agree_on_each_that_both_write() {
     let (one, other) = (json!({"k": 1, "a": 1}), json!({"k": 2, "b": 2}));
     let fault = two(Reducer::Fields, Semantics::default(), one.clone(), other).fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_conflict"));
+    assert_eq!(fault.code, FaultCode::WriteConflict);
     assert_eq!(fault.details["nodes"], json!(["a", "b"]));
     assert_eq!(fault.details["key"], json!("k"), "the field is named, not the record");
     let mut play = two(Reducer::Fields, Semantics::default(), one, json!({"k": 1, "b": 2}));

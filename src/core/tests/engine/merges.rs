@@ -3,7 +3,7 @@
 use antiphon_core::budget::Limits;
 use antiphon_core::channel::{Channel, Reducer, ValueKind, WriteOp};
 use antiphon_core::graph::{Graph, START};
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde_json::{Value, json};
 
 use crate::support::{Play, Script, chain, play};
@@ -32,7 +32,7 @@ fn merged(merge: Reducer, values: &[Value]) -> Value {
 fn refused(merge: Reducer, values: &[Value]) -> String {
     let ops = values.iter().cloned().map(WriteOp::Merge).collect();
     let fault: Fault = written(channel(merge, None), ops).fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::State, "write_unmergeable"));
+    assert_eq!(fault.code, FaultCode::WriteUnmergeable);
     fault.message.clone()
 }
 

@@ -6,7 +6,7 @@ use antiphon_core::effect::{Effect, Ending};
 use antiphon_core::graph::{Heartbeat, IdleTimeout, NodePolicy, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskOutcome;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde_json::json;
 
 use crate::support::{BEGIN, Play, Script, chain, ms, nested, options, play, policy};
@@ -38,7 +38,7 @@ fn kind(fault: &Fault) -> (&str, f64, f64) {
 fn silence_ends_an_attempt() {
     let mut play = silent(ms(100), false, None);
     let fault = play.fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Timeout, "node_timeout"));
+    assert_eq!(fault.code, FaultCode::NodeTimeout);
     assert_eq!(fault.message, "the node gave no sign of life: a");
     assert_eq!(kind(&fault), ("idle", 0.1, 0.1));
     assert_eq!(
@@ -97,7 +97,7 @@ fn stepping(script: Script, names: &[&str]) -> Play {
 fn a_superstep_that_takes_too_long_fails_the_run() {
     let mut play = stepping(Script::new().never_ends("a"), &["a", "b"]);
     let fault = play.fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Timeout, "step_timeout"));
+    assert_eq!(fault.code, FaultCode::StepTimeout);
     assert_eq!(fault.message, "a superstep took longer than its limit: 0.1 s");
     assert_eq!((play.now, play.cancelled.len()), (BEGIN + ms(100), 1));
 }

@@ -44,7 +44,7 @@ fn deeds() -> impl Strategy<Value = Deed> {
 }
 
 fn outcome(play: &mut Play, task: &Task<Value>, how: u8) -> TaskOutcome<Value> {
-    let fault = |category| Fault::new(category, "strange", "it failed");
+    let fault = |category| Fault::foreign(category, "strange", "it failed");
     match how {
         0 => TaskOutcome::Escalate(antiphon_core::command::Update::default()),
         1 => TaskOutcome::Opened(vec![]),

@@ -1,6 +1,6 @@
 //! Targets that do not exist.
 
-use antiphon_core::Category;
+use antiphon_core::FaultCode;
 use antiphon_core::command::Route;
 use antiphon_core::event::{EventKind, Level};
 use antiphon_core::graph::{END, Graph, GraphError, NodeId, Semantics};
@@ -36,7 +36,7 @@ fn an_undeclared_target_at_run_time_is_a_state_fault_with_a_trace() {
     let script = Script::new().router(0, |_| choose([name("maybe")]));
     let mut play = play(&graph.build().unwrap(), script);
     let fault = play.fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::State, "target_unknown"));
+    assert_eq!(fault.code, FaultCode::TargetUnknown);
     assert_eq!(fault.message, "`a` leads to a target that does not exist: maybe");
     assert_eq!(fault.details["known"], json!("no, yes"));
     assert_eq!(fault.details["branch"], json!("which"));

@@ -9,7 +9,7 @@ use antiphon_core::event::EventKind;
 use antiphon_core::graph::{GraphBuilder, NodePolicy, START};
 use antiphon_core::run::Options;
 use antiphon_core::task::TaskOutcome;
-use antiphon_core::{Category, Jitter, RetryPolicy};
+use antiphon_core::{FaultCode, Jitter, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::support::{BEGIN, Play, Script, chain, fan, ms, nested, play, policy};
@@ -30,7 +30,7 @@ fn a_node_that_takes_too_long_is_cancelled_and_its_caller_is_freed() {
     timed(ms(100), &mut graph);
     let mut play = play(&graph.build().unwrap(), Script::new().never_ends("a"));
     let fault = play.fails();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Timeout, "node_timeout"));
+    assert_eq!(fault.code, FaultCode::NodeTimeout);
     assert_eq!(fault.message, "the node took too long: a");
     assert_eq!(play.now, BEGIN + ms(100), "at the deadline, not later");
     assert_eq!(play.cancelled, [play.tasks[0].id]);

@@ -43,7 +43,7 @@ impl Call<'_> {
     /// The code of the failure that this task handles, and whose it is.
     pub(crate) fn handled(&self) -> Option<(String, String)> {
         let (node, fault) = self.run.handled(self.task.id.unit, self.task.id.slot)?;
-        Some((node.to_string(), fault.code.clone()))
+        Some((node.to_string(), fault.code.to_string()))
     }
 
     /// A call of a model that costs ten tokens in and one out.

@@ -404,7 +404,7 @@ pub(crate) fn options() -> Options {
 }
 
 pub(crate) fn fault(category: Category) -> Fault {
-    Fault::new(category, category.as_str(), "it failed")
+    Fault::foreign(category, category.as_str(), "it failed")
 }
 
 pub(crate) fn policy(policy: NodePolicy, name: &str) -> Node<Value> {

@@ -11,7 +11,7 @@ pub mod reply;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::{Category, Fault, ModelReply, ModelRequest};
+use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest};
 use antiphon_runtime::{CallContext, Model};
 use async_trait::async_trait;
 
@@ -100,7 +100,7 @@ impl ScriptedModel {
             self.name,
             tags.join(" ")
         );
-        Fault::new(Category::Validation, "script_exhausted", message)
+        Fault::new(FaultCode::ScriptExhausted, message)
             .with("model", self.name.as_str())
             .with("request", number)
             .hint("add a reply, or a branch for the tags of this request")

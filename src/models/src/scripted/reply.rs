@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
+use antiphon_core::{Fault, FaultCode, FinishReason, ModelReply, ModelRequest, ToolCall, Usage};
 use antiphon_runtime::{CallContext, ReplyChunk};
 use serde_json::Value as Json;
 
@@ -131,7 +131,7 @@ impl ScriptedReply {
 
 fn late(model: &str) -> Fault {
     let message = format!("the model took longer than it may: `{model}`");
-    Fault::new(Category::Timeout, "model_timeout", message).with("model", model)
+    Fault::new(FaultCode::ModelTimeout, message).with("model", model)
 }
 
 impl From<&str> for ScriptedReply {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, RetryPolicy, Time};
+use antiphon_core::{Category, Fault, FaultCode, RetryPolicy, Time};
 use antiphon_models::{Fallback, Retrying, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{CallContext, ManualClock, Model, ReplyChunk};
 use serde_json::json;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::answers::{chunks, question, watched};
 
 fn down() -> Fault {
-    Fault::new(Category::ModelTransport, "model_server_error", "no luck")
+    Fault::new(FaultCode::ModelServerError, "no luck")
 }
 
 fn model(name: &str, reply: impl Into<ScriptedReply>) -> Arc<ScriptedModel> {
@@ -58,7 +58,7 @@ async fn the_last_fault_lists_who_was_tried() {
 
 #[tokio::test]
 async fn a_refused_key_does_not_fall_back() {
-    let refused = Fault::new(Category::Auth, "model_key_refused", "no");
+    let refused = Fault::new(FaultCode::ModelKeyRefused, "no");
     let second = model("b", "42");
     let fallback = Fallback::new(model("a", refused), [second.clone() as Arc<dyn Model>]);
     let fault = fallback.call(&question(), &cx()).await.unwrap_err();

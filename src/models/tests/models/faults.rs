@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, FaultCode};
 use antiphon_models::ModelSettings;
 use serde_json::json;
 
@@ -14,23 +14,23 @@ async fn fault(answer: Answer) -> Fault {
 }
 
 #[tokio::test]
-async fn each_status_has_its_category_and_code() {
+async fn each_status_has_its_code() {
     let table = [
-        (400, Category::Validation, "model_request_refused"),
-        (401, Category::Auth, "model_key_refused"),
-        (402, Category::Budget, "model_quota_exhausted"),
-        (403, Category::Auth, "model_key_refused"),
-        (404, Category::Validation, "model_not_found"),
-        (408, Category::Timeout, "model_timeout"),
-        (422, Category::Validation, "model_request_refused"),
-        (429, Category::ModelTransport, "model_rate_limited"),
-        (500, Category::ModelTransport, "model_server_error"),
-        (503, Category::ModelTransport, "model_server_error"),
-        (529, Category::ModelTransport, "model_server_error"),
+        (400, FaultCode::ModelRequestRefused),
+        (401, FaultCode::ModelKeyRefused),
+        (402, FaultCode::ModelQuotaExhausted),
+        (403, FaultCode::ModelKeyRefused),
+        (404, FaultCode::ModelNotFound),
+        (408, FaultCode::ModelTimeout),
+        (422, FaultCode::ModelRequestRefused),
+        (429, FaultCode::ModelRateLimited),
+        (500, FaultCode::ModelServerError),
+        (503, FaultCode::ModelServerError),
+        (529, FaultCode::ModelServerError),
     ];
-    for (status, category, code) in table {
+    for (status, code) in table {
         let fault = fault(fails(status, "", "no luck")).await;
-        assert_eq!((fault.category, fault.code.as_str()), (category, code), "{status}");
+        assert_eq!(fault.code, code, "{status}");
         assert!(fault.message.ends_with(": no luck"), "{}", fault.message);
         assert_eq!(fault.details["status"], status);
         assert_eq!(fault.details["model"], "openai:m-1");
@@ -40,7 +40,7 @@ async fn each_status_has_its_category_and_code() {
 #[tokio::test]
 async fn a_spent_quota_is_no_rate_limit() {
     let fault = fault(fails(429, "insufficient_quota", "pay first")).await;
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Budget, "model_quota_exhausted"));
+    assert_eq!(fault.code, FaultCode::ModelQuotaExhausted);
     assert_eq!(fault.details["provider_code"], "insufficient_quota");
 }
 
@@ -91,7 +91,7 @@ async fn refusals_and_filters_are_output_faults() {
     let prompt = fails(400, "content_filter", "the prompt was filtered");
     for answer in [refusal, filtered, prompt] {
         let fault = fault(answer).await;
-        assert_eq!((fault.category, fault.code.as_str()), (Category::ModelOutput, "model_refused"));
+        assert_eq!(fault.code, FaultCode::ModelRefused);
     }
 }
 
@@ -107,10 +107,7 @@ async fn malformed_bodies_are_transport_faults() {
 #[tokio::test]
 async fn half_a_body_is_a_transport_fault() {
     let fault = fault(Answer::pieces(200, "application/json", ["{\"choices\""]).cut()).await;
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::ModelTransport, "model_reply_cut")
-    );
+    assert_eq!(fault.code, FaultCode::ModelReplyCut);
 }
 
 #[tokio::test]
@@ -118,10 +115,7 @@ async fn a_huge_reply_is_an_output_fault() {
     let server = Server::start([says(&"x".repeat(10_000))]).await;
     let settings = ModelSettings { max_reply_bytes: 9_999, ..settings(&server) };
     let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::ModelOutput, "model_reply_too_large")
-    );
+    assert_eq!(fault.code, FaultCode::ModelReplyTooLarge);
     assert!(fault.message.ends_with(": 9999"), "{}", fault.message);
 }
 
@@ -134,10 +128,7 @@ async fn a_closed_port_is_unreachable() {
     let base_url = Some(format!("http://{address}/v1"));
     let settings = ModelSettings { base_url, ..settings(&server) };
     let fault = opened(&settings).call(&question(), &cx()).await.unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::ModelTransport, "model_unreachable")
-    );
+    assert_eq!(fault.code, FaultCode::ModelUnreachable);
     assert!(fault.message.contains(&address.to_string()), "{}", fault.message);
 }
 
@@ -154,6 +145,6 @@ async fn a_redirect_is_not_followed_and_the_key_stays() {
     let redirect =
         Answer::json(307, &"").header("location", &elsewhere.url("/v1/chat/completions"));
     let fault = fault(redirect).await;
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Validation, "model_redirected"));
+    assert_eq!(fault.code, FaultCode::ModelRedirected);
     assert_eq!(elsewhere.connections(), 0);
 }

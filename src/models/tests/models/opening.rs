@@ -1,6 +1,6 @@
 //! From a name to a model.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_models::endpoint::{Endpoint, Structured};
 use antiphon_models::{ModelName, ModelSettings, PROVIDERS, Provider, open};
 use serde_json::json;
@@ -34,10 +34,7 @@ fn the_first_separator_counts() {
 fn a_name_without_provider_or_model_is_malformed() {
     for name in ["gpt-5-mini", "openai:", ":gpt", "", "openai/ "] {
         let fault = ModelName::parse(name).unwrap_err();
-        assert_eq!(
-            (fault.category, fault.code.as_str()),
-            (Category::Validation, "model_name_malformed")
-        );
+        assert_eq!(fault.code, FaultCode::ModelNameMalformed);
         assert!(fault.message.ends_with(&format!("`{name}`")), "{}", fault.message);
     }
 }
@@ -45,10 +42,7 @@ fn a_name_without_provider_or_model_is_malformed() {
 #[test]
 fn an_unknown_provider_is_told_who_is_known() {
     let fault = ModelName::parse("acme:one").unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::Validation, "model_provider_unknown")
-    );
+    assert_eq!(fault.code, FaultCode::ModelProviderUnknown);
     let hint = fault.hint.clone().unwrap();
     assert!(Provider::names().all(|name| hint.contains(name)), "{hint}");
 }
@@ -74,7 +68,7 @@ fn the_table_is_sound() {
 #[test]
 fn a_missing_key_names_its_variable() {
     let fault = open("openai:m", &ModelSettings::default(), &|_| None).err().unwrap();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Auth, "model_key_missing"));
+    assert_eq!(fault.code, FaultCode::ModelKeyMissing);
     assert!(fault.message.ends_with("`OPENAI_API_KEY`"), "{}", fault.message);
     let blank = open("openai:m", &ModelSettings::default(), &|_| Some(" ".into())).err().unwrap();
     assert_eq!(blank.code, "model_key_missing");
@@ -132,10 +126,7 @@ fn an_address_that_cannot_be_used_is_refused_without_being_shown() {
     for base in ["http://", "ftp://host/v1", "https://me:hush@host/v1", "http://a b/hush"] {
         let settings = ModelSettings { base_url: Some(base.into()), ..ModelSettings::default() };
         let fault = resolve("openai:m", &settings, &[]).unwrap_err();
-        assert_eq!(
-            (fault.category, fault.code.as_str()),
-            (Category::Validation, "model_base_url_invalid")
-        );
+        assert_eq!(fault.code, FaultCode::ModelBaseUrlInvalid);
         assert!(!format!("{fault:?}").contains("hush"), "{fault:?}");
     }
     let fault = resolve("azure:m", &ModelSettings::default(), &[]).unwrap_err();
@@ -169,20 +160,14 @@ fn a_field_of_the_request_cannot_be_set_twice() {
     let extra_body = [("stream".to_owned(), json!(true))].into_iter().collect();
     let settings = ModelSettings { extra_body, ..ModelSettings::default() };
     let fault = resolve("ollama:m", &settings, &[]).unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::Validation, "model_setting_invalid")
-    );
+    assert_eq!(fault.code, FaultCode::ModelSettingInvalid);
 }
 
 #[test]
 fn a_key_that_cannot_be_sent_is_refused_before_anything_is_and_not_shown() {
     let with = |key: &str| ModelSettings { api_key: Some(key.into()), ..ModelSettings::default() };
     let fault = resolve("openai:m", &with("sk-hu\nsh"), &[]).unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::Validation, "model_setting_invalid")
-    );
+    assert_eq!(fault.code, FaultCode::ModelSettingInvalid);
     assert!(fault.message.ends_with(": authorization"), "{}", fault.message);
     assert!(!format!("{fault:?}").contains("hu") && fault.hint.is_some(), "{fault:?}");
     let around = resolve("openai:m", &with(" sk-hush\r\n"), &[]).unwrap();

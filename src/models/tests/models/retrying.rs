@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, Jitter, ModelReply, RetryPolicy, Time};
+use antiphon_core::{Category, Fault, FaultCode, Jitter, ModelReply, RetryPolicy, Time};
 use antiphon_models::{ModelSettings, Retrying, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{CallContext, Clock as _, ManualClock, Model as _, ReplyChunk};
 use serde_json::json;
@@ -13,8 +13,8 @@ use crate::server::Server;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn fault(category: Category, code: &str) -> Fault {
-    Fault::new(category, code, "no luck")
+fn fault(code: FaultCode) -> Fault {
+    Fault::new(code, "no luck")
 }
 
 fn exact() -> RetryPolicy {
@@ -37,8 +37,8 @@ async fn ask(
 #[tokio::test]
 async fn transient_faults_are_tried_again_with_growing_pauses() {
     let replies = [
-        fault(Category::ModelTransport, "model_server_error").into(),
-        fault(Category::Timeout, "model_timeout").into(),
+        fault(FaultCode::ModelServerError).into(),
+        fault(FaultCode::ModelTimeout).into(),
         "42".into(),
     ];
     let (reply, took) = ask(replies, None).await;
@@ -50,7 +50,7 @@ async fn transient_faults_are_tried_again_with_growing_pauses() {
 #[tokio::test]
 async fn the_last_fault_counts_its_attempts() {
     let replies: Vec<ScriptedReply> =
-        (0..3).map(|_| fault(Category::ModelTransport, "model_server_error").into()).collect();
+        (0..3).map(|_| fault(FaultCode::ModelServerError).into()).collect();
     let (result, took) = ask(replies, None).await;
     assert_eq!(result.unwrap_err().details["attempts"], 3);
     assert_eq!(took, 3 * SECOND);
@@ -62,7 +62,8 @@ async fn other_faults_are_final() {
         if matches!(category, Category::ModelTransport | Category::Timeout) {
             continue;
         }
-        let (result, took) = ask([fault(category, "x").into(), "42".into()], None).await;
+        let (result, took) =
+            ask([Fault::foreign(category, "x", "no luck").into(), "42".into()], None).await;
         assert_eq!(result.unwrap_err().details["attempts"], 1, "{category:?}");
         assert_eq!(took, Duration::ZERO);
     }
@@ -71,7 +72,7 @@ async fn other_faults_are_final() {
 #[tokio::test]
 async fn no_pause_reaches_past_the_deadline() {
     let replies = || {
-        let limited = fault(Category::ModelTransport, "model_rate_limited");
+        let limited = fault(FaultCode::ModelRateLimited);
         [limited.retry_after(5 * SECOND).into(), "42".into()]
     };
     let (result, took) = ask(replies(), Some(5 * SECOND)).await;
@@ -83,7 +84,7 @@ async fn no_pause_reaches_past_the_deadline() {
 
 #[tokio::test]
 async fn nobody_waits_for_a_day() {
-    let limited = fault(Category::ModelTransport, "model_rate_limited");
+    let limited = fault(FaultCode::ModelRateLimited);
     let (result, took) =
         ask([limited.retry_after(86_400 * SECOND).into(), "42".into()], None).await;
     assert_eq!(result.unwrap_err().retry_after, Some(86_400 * SECOND));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{
-    Category, Fault, FinishReason, ModelReply, ModelRequest, Time, ToolCall, Usage,
+    Category, Fault, FaultCode, FinishReason, ModelReply, ModelRequest, Time, ToolCall, Usage,
 };
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{CallContext, Clock as _, ManualClock, Model as _};
@@ -86,7 +86,7 @@ async fn a_script_that_has_run_out_says_for_whom() {
     let model = ScriptedModel::new(["rest"]).branch(ScriptBranch::tag("role", "a").replies(["a"]));
     ask(&model, &tagged("a")).await.unwrap();
     let fault = ask(&model, &tagged("a")).await.unwrap_err();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Validation, "script_exhausted"));
+    assert_eq!(fault.code, FaultCode::ScriptExhausted);
     assert!(fault.message.ends_with("`role=a`"), "{}", fault.message);
     assert_eq!(fault.details["request"], 2);
     assert_eq!(model.remaining(), 1);
@@ -94,8 +94,8 @@ async fn a_script_that_has_run_out_says_for_whom() {
 
 #[tokio::test]
 async fn faults_are_returned_as_they_are() {
-    let fault = Fault::new(Category::ModelTransport, "model_rate_limited", "slow down")
-        .retry_after(Duration::from_secs(2));
+    let fault =
+        Fault::new(FaultCode::ModelRateLimited, "slow down").retry_after(Duration::from_secs(2));
     let model = ScriptedModel::new([fault.clone()]);
     assert_eq!(ask(&model, &question()).await.unwrap_err(), fault);
 }

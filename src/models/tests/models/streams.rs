@@ -1,6 +1,6 @@
 //! Replies that come in pieces.
 
-use antiphon_core::{Category, FinishReason, ToolCall, Usage};
+use antiphon_core::{Category, FaultCode, FinishReason, ToolCall, Usage};
 use antiphon_models::{ModelSettings, open};
 use serde_json::json;
 
@@ -100,20 +100,14 @@ async fn a_stream_may_end_without_its_last_word_but_not_without_a_reason() {
     assert_eq!(ask_streamed(streams(finished)).await.unwrap().text, "42");
     let silent = [delta(&json!({"content": "4"}), None)];
     let fault = ask_streamed(streams(silent)).await.unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::ModelTransport, "model_reply_cut")
-    );
+    assert_eq!(fault.code, FaultCode::ModelReplyCut);
 }
 
 #[tokio::test]
 async fn a_connection_cut_in_the_middle_is_a_transport_fault() {
     let fault = ask_streamed(streams([delta(&json!({"content": "4"}), None)]).cut()).await;
     let fault = fault.unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::ModelTransport, "model_reply_cut")
-    );
+    assert_eq!(fault.code, FaultCode::ModelReplyCut);
 }
 
 #[tokio::test]
@@ -164,7 +158,7 @@ async fn a_refusal_in_pieces_is_a_refusal() {
         "[DONE]".to_owned(),
     ];
     let fault = ask_streamed(streams(events)).await.unwrap_err();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::ModelOutput, "model_refused"));
+    assert_eq!(fault.code, FaultCode::ModelRefused);
     assert!(fault.message.ends_with(": I will not"), "{}", fault.message);
 }
 
@@ -175,8 +169,5 @@ async fn a_stream_over_the_limit_ends_at_the_limit() {
     let settings = ModelSettings { max_reply_bytes: 5000, ..settings(&server) };
     let (cx, _watcher) = watched(cx());
     let fault = opened(&settings).call(&question(), &cx).await.unwrap_err();
-    assert_eq!(
-        (fault.category, fault.code.as_str()),
-        (Category::ModelOutput, "model_reply_too_large")
-    );
+    assert_eq!(fault.code, FaultCode::ModelReplyTooLarge);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, ModelReply, ModelRequest, Time};
+use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, Time};
 use antiphon_models::ModelSettings;
 use antiphon_runtime::{CallContext, ManualClock};
 use serde_json::json;
@@ -40,7 +40,7 @@ async fn until(clock: &ManualClock, at: Duration) {
 
 fn assert_late(result: Result<ModelReply, Fault>, limit: &str) {
     let fault = result.unwrap_err();
-    assert_eq!((fault.category, fault.code.as_str()), (Category::Timeout, "model_timeout"));
+    assert_eq!(fault.code, FaultCode::ModelTimeout);
     assert_eq!(fault.details["limit"], limit);
 }
 

@@ -1,7 +1,7 @@
 //! Schemas that compile, and those that do not.
 
 use antiphon_core::reply::ReplyParser as _;
-use antiphon_core::{Category, Schema};
+use antiphon_core::{FaultCode, Schema};
 use antiphon_reply::CompiledSchema;
 use serde_json::{Value as Json, json};
 
@@ -28,7 +28,7 @@ fn a_bad_schema_is_a_validation_fault() {
     ] {
         let fault =
             CompiledSchema::compile(&Schema::new("mine", schema.clone())).expect_err("a fault");
-        assert_eq!((fault.category, fault.code.as_str()), (Category::Validation, "schema_invalid"));
+        assert_eq!(fault.code, FaultCode::SchemaInvalid);
         assert!(fault.message.starts_with("the schema `mine` "), "{}", fault.message);
         assert!(fault.hint.is_some());
     }

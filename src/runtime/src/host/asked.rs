@@ -3,7 +3,7 @@
 use antiphon_core::checkpoint::{Call, CallOutcome, Callee, digest};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::{CallStart, PendingCall};
-use antiphon_core::{Category, Fault, ModelReply, ToolOutcome};
+use antiphon_core::{Category, Fault, FaultCode, ModelReply, ToolOutcome};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -78,6 +78,6 @@ pub(super) fn unsuitable(came: CallOutcome<Json>) -> Fault {
         return fault;
     }
     let message = "what is known of a call is not what such a call gives";
-    Fault::new(Category::State, "checkpoint_misfit", message)
+    Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("the code of the node has changed since it was stored")
 }

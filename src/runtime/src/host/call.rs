@@ -12,7 +12,7 @@ use antiphon_core::command::Update;
 use antiphon_core::event::EventKind;
 use antiphon_core::run::CallStart;
 use antiphon_core::task::{TaskId, TaskInput};
-use antiphon_core::{Category, Fault, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
+use antiphon_core::{Fault, FaultCode, ModelReply, ModelRequest, Seed, Time, ToolOutcome, Usage};
 use serde_json::{Value as Json, json};
 
 use super::asked::{CallRequest, unsuitable};
@@ -238,7 +238,7 @@ async fn within(
         biased;
         outcome = call => outcome,
         () = clock.sleep(timeout) => {
-            Err(Fault::new(Category::Timeout, "tool_timeout", "the tool took too long"))
+            Err(Fault::new(FaultCode::ToolTimeout, "the tool took too long"))
         }
     }
 }

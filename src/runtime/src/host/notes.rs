@@ -5,7 +5,7 @@ use antiphon_core::checkpoint::{Call, CallOutcome};
 use antiphon_core::event::EventKind;
 use antiphon_core::run::{CallStart, PendingCall};
 use antiphon_core::task::TaskId;
-use antiphon_core::{Category, Fault, Usage};
+use antiphon_core::{Fault, FaultCode, Usage};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -117,5 +117,5 @@ impl TaskReporter {
 
 /// What a task is answered with that was stopped.
 pub(crate) fn cancelled() -> Fault {
-    Fault::new(Category::Cancelled, "task_cancelled", "the task was cancelled")
+    Fault::new(FaultCode::TaskCancelled, "the task was cancelled")
 }

@@ -6,7 +6,7 @@ use antiphon_core::channel::Write;
 use antiphon_core::command::Update;
 use antiphon_core::graph::Graph;
 use antiphon_core::state::State;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde::Deserialize;
 use serde::de::value::MapDeserializer;
 use serde_json::{Map, Value as Json};
@@ -55,7 +55,7 @@ impl Snapshot {
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Fault> {
         T::deserialize(MapDeserializer::new(self.iter())).map_err(|error: serde_json::Error| {
             let message = format!("the state does not have the form its node reads: {error}");
-            Fault::new(Category::State, "state_unreadable", message)
+            Fault::new(FaultCode::StateUnreadable, message)
         })
     }
 
@@ -84,12 +84,8 @@ impl Snapshot {
     fn unknown(&self, key: &str) -> Fault {
         let known: Vec<_> = self.graph.channels().iter().map(|channel| &*channel.name).collect();
         let known = known.join(", ");
-        Fault::new(
-            Category::State,
-            "state_key_unknown",
-            format!("the state has no such key: {key}"),
-        )
-        .hint(format!("declare it in the state's schema, or use one of: {known}"))
-        .with("known", known)
+        Fault::new(FaultCode::StateKeyUnknown, format!("the state has no such key: {key}"))
+            .hint(format!("declare it in the state's schema, or use one of: {known}"))
+            .with("known", known)
     }
 }

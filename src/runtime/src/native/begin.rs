@@ -7,7 +7,7 @@ use antiphon_core::checkpoint::{Commit, CommitChange, RecoveredRun, TaskSnapshot
 use antiphon_core::command::Update;
 use antiphon_core::graph::Graph;
 use antiphon_core::run::{Options, Run};
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use serde_json::Value as Json;
 
 use crate::thread_ref::{OpenedThread, RunOrigin, ThreadContents, ThreadLease};
@@ -150,12 +150,12 @@ fn origin(options: &Options) -> RunOrigin {
 }
 
 fn nothing() -> Fault {
-    Fault::new(Category::Validation, "thread_empty", "the thread holds nothing to go on from")
+    Fault::new(FaultCode::ThreadEmpty, "the thread holds nothing to go on from")
         .hint("begin with an input")
 }
 
 fn unknown(id: &str) -> Fault {
     let message = format!("no open question has the id: {id}");
-    Fault::new(Category::Validation, "question_unknown", message)
+    Fault::new(FaultCode::QuestionUnknown, message)
         .hint("answer the questions that the state of the thread lists")
 }

@@ -10,7 +10,7 @@ use antiphon_core::command::Destinations;
 use antiphon_core::rules::{ReducerSite, Rules};
 use antiphon_core::state::View;
 use antiphon_core::task::Failure;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde_json::Value as Json;
 
 use crate::host::Host;
@@ -29,12 +29,12 @@ impl CaughtPanic {
     /// The failure of the node whose code it was.
     pub(super) fn of_node(self, path: &[std::sync::Arc<str>]) -> Fault {
         let message = format!("the code of a node panicked: {}", path.join(" > "));
-        Fault::new(Category::Internal, "node_panicked", message).with("panic", self.0)
+        Fault::new(FaultCode::NodePanicked, message).with("panic", self.0)
     }
 
     fn of_rule(self, what: &str, number: u32) -> Fault {
         let message = format!("the host's {what} panicked, number: {number}");
-        Fault::new(Category::Internal, "rule_panicked", message).with("panic", self.0)
+        Fault::new(FaultCode::RulePanicked, message).with("panic", self.0)
     }
 }
 

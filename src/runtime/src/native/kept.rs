@@ -75,7 +75,7 @@ impl RunCommitter {
         now: Time,
     ) {
         if let Err(fault) = answer {
-            run.cancel(&fault.code, now);
+            run.cancel(fault.code.as_str(), now);
             self.failed = Some(fault);
             return run.abandon_commits();
         }

@@ -9,7 +9,7 @@ use antiphon_core::checkpoint::{Call, Commit};
 use antiphon_core::effect::Effect;
 use antiphon_core::run::{CallStart, Run};
 use antiphon_core::task::{Task, TaskId, TaskOutcome};
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -274,6 +274,6 @@ async fn ring(alarm: &mut Option<PendingAlarm>) {
 
 fn abandoned() -> Fault {
     let message = "the run waits for tasks that went down with an earlier driver";
-    Fault::new(Category::Internal, "run_abandoned", message)
+    Fault::new(FaultCode::RunAbandoned, message)
         .hint("a run whose driver was dropped can only be cancelled")
 }

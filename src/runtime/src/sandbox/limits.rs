@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde::Serialize;
 use serde_json::{Map, Number, Value as Json, json};
 
@@ -260,5 +260,5 @@ fn odd(name: &str, number: &Number) -> Fault {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(Category::Validation, "sandbox_limit_invalid", message)
+    Fault::new(FaultCode::SandboxLimitInvalid, message)
 }

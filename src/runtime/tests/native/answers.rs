@@ -52,7 +52,7 @@ async fn a_handler_sees_whose_failure_it_handles() {
     graph.edge(START, "a").on_error_handle("a", "rescue");
     let graph = graph.build().unwrap();
     let host = Parts::default()
-        .node("a", |_| async { TaskOutcome::failed(Fault::new(Category::Tool, "test", "no")) })
+        .node("a", |_| async { TaskOutcome::failed(Fault::foreign(Category::Tool, "test", "no")) })
         .node("rescue", |call| async move {
             let (node, fault) = call.handles.clone().unwrap();
             wrote(&call, "answer", json!([&*node, fault.code]))

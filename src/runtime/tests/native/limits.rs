@@ -210,7 +210,7 @@ async fn a_transient_failure_is_tried_again_after_its_pause() {
     let clock = clock();
     let host = Parts::default().node("a", |call| async move {
         if call.attempt < 3 {
-            let fault = Fault::new(Category::ModelTransport, "test", "not now");
+            let fault = Fault::foreign(Category::ModelTransport, "test", "not now");
             return TaskOutcome::failed(fault);
         }
         wrote(&call, "answer", json!(call.attempt))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::graph::{END, NodePolicy, START};
 use antiphon_core::task::TaskOutcome;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::{Driver, NodeCall};
 use serde_json::{Value as Json, json};
 
@@ -31,7 +31,7 @@ async fn fall(_: NodeCall) -> TaskOutcome<Json> {
 #[tokio::test]
 async fn a_panic_at_once_is_a_fault_of_the_node() {
     let fault = failure_of(Parts::default().node("a", fall)).await;
-    assert_eq!((fault.category, &*fault.code), (Category::Internal, "node_panicked"));
+    assert_eq!(fault.code, FaultCode::NodePanicked);
     assert_eq!(fault.message, "the code of a node panicked: a");
     assert_eq!(fault.details["panic"], json!("fell over 1"));
 }
@@ -52,7 +52,7 @@ async fn a_panic_later_is_a_fault_of_the_node() {
 async fn a_panic_of_a_router_is_a_fault_of_its_task() {
     let host = Parts::default().node("a", |_| async { nothing() }).router(|_| panic!("no way"));
     let fault = failure_of(host).await;
-    assert_eq!((fault.category, &*fault.code), (Category::Internal, "rule_panicked"));
+    assert_eq!(fault.code, FaultCode::RulePanicked);
     assert_eq!(fault.details["panic"], json!("no way"));
 }
 

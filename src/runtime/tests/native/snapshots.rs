@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use antiphon_core::Category;
 use antiphon_core::channel::Write;
 use antiphon_core::graph::START;
 use antiphon_core::run::{Options, Run};
 use antiphon_core::task::TaskOutcome;
+use antiphon_core::{Category, FaultCode};
 use antiphon_runtime::{Clock, Driver, Snapshot};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -55,7 +55,7 @@ async fn a_snapshot_is_read_as_a_type() {
     .await;
     looking(json!("seven"), |state| {
         let fault = state.read::<Seen<'_>>().unwrap_err();
-        assert_eq!((fault.category, &*fault.code), (Category::State, "state_unreadable"));
+        assert_eq!(fault.code, FaultCode::StateUnreadable);
     })
     .await;
 }
@@ -64,7 +64,7 @@ async fn a_snapshot_is_read_as_a_type() {
 async fn a_write_to_an_unknown_key_is_a_fault_that_names_those_there_are() {
     looking(json!(7), |state| {
         let fault = state.update([("anwser", json!(1))]).unwrap_err();
-        assert_eq!((fault.category, &*fault.code), (Category::State, "state_key_unknown"));
+        assert_eq!(fault.code, FaultCode::StateKeyUnknown);
         assert_eq!(fault.message, "the state has no such key: anwser");
         assert_eq!(fault.details["known"], json!("question, answer, log"));
         let TaskOutcome::<Json>::Failed(failure) = TaskOutcome::failed(fault) else {

@@ -1,7 +1,7 @@
 //! Copies of a thread up to a checkpoint.
 
 use antiphon_core::effect::Ending;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::store::{Entry, EntryKind, EntryMark, EntryRange};
 
 use super::status::RunStatus;
@@ -183,7 +183,7 @@ fn ended(records: &[OpenedEntry]) -> Result<Vec<u8>, Fault> {
 
 fn taken(thread: &str) -> Fault {
     let message = format!("a thread of that name holds something already: {thread}");
-    Fault::new(Category::Validation, "thread_taken", message)
+    Fault::new(FaultCode::ThreadTaken, message)
         .with("thread", thread)
         .hint("name another one, or delete it before")
 }

@@ -1,6 +1,6 @@
 //! Lists of threads with the status of their last runs, in pages.
 
-use antiphon_core::{Category, Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_runtime::store::{EntryKind, EntryMark, EntryRange, StoredThreadInfo};
 use futures_util::future::try_join_all;
 
@@ -31,7 +31,7 @@ impl ThreadFilter {
         };
         let known = RunStatus::NAMES.join(", ");
         let message = format!("`status` is one of {known}, found: {unknown}");
-        Err(Fault::new(Category::Validation, "call_invalid", message))
+        Err(Fault::new(FaultCode::CallInvalid, message))
     }
 }
 
@@ -176,7 +176,7 @@ impl ThreadAdmin {
             match failed.add(&**self.store(), &thread.name, fault).await {
                 Ok(Some(now)) => thread = now,
                 Ok(None) => break ThreadSummary::empty(&thread),
-                Err(fault) if fault.code.starts_with("checkpoint_") => {
+                Err(fault) if fault.code.is_of_checkpoint() => {
                     listed.status = RunStatus::Unreadable(fault);
                     listed.asking = Vec::new();
                     break listed;

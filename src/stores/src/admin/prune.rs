@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Fault, Time};
+use antiphon_core::{Fault, FaultCode, Time};
 use antiphon_runtime::store::{EntryRange, StoredThreadInfo};
 use futures_util::future::join_all;
 
@@ -55,7 +55,7 @@ impl PruneReport {
         done: Result<(), Fault>,
     ) -> Result<(), Fault> {
         match done {
-            Err(fault) if fault.code.starts_with("checkpoint_") => {
+            Err(fault) if fault.code.is_of_checkpoint() => {
                 self.damaged.push(thread.name.clone());
                 Ok(())
             }
@@ -128,7 +128,9 @@ impl ThreadAdmin {
                 pruned.entries += plan.entries;
                 pruned.bytes += plan.bytes;
             }
-            Err(fault) if matches!(&*fault.code, "thread_busy" | "thread_conflict") => {
+            Err(fault)
+                if matches!(fault.code, FaultCode::ThreadBusy | FaultCode::ThreadConflict) =>
+            {
                 pruned.busy.push(thread.name.clone());
             }
             Err(fault) => return Err(fault),

@@ -1,6 +1,6 @@
 //! Sealing of entries with a new key.
 
-use antiphon_core::Fault;
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::store::{Entry, EntryRange};
 
 use super::ThreadAdmin;
@@ -41,10 +41,15 @@ impl ThreadAdmin {
                 rekeyed.threads += 1;
                 match self.rekey_one(&thread.name, &mut rekeyed.entries).await {
                     Ok(()) => {}
-                    Err(fault) if matches!(&*fault.code, "thread_busy" | "thread_conflict") => {
+                    Err(fault)
+                        if matches!(
+                            fault.code,
+                            FaultCode::ThreadBusy | FaultCode::ThreadConflict
+                        ) =>
+                    {
                         rekeyed.busy.push(thread.name.clone());
                     }
-                    Err(fault) if fault.code.starts_with("checkpoint_") => {
+                    Err(fault) if fault.code.is_of_checkpoint() => {
                         rekeyed.damaged.push(thread.name.clone());
                     }
                     Err(fault) => return Err(fault),

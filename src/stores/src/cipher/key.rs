@@ -1,6 +1,6 @@
 //! One key: it seals and opens the bodies and the tags of entries.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::store::EntryTag;
 use chacha20poly1305::aead::{AeadInOut, Generate, KeyInit};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -136,6 +136,6 @@ pub(super) fn random_id() -> Result<StoreId, Fault> {
 }
 
 fn failed() -> Fault {
-    Fault::new(Category::State, "store_failed", "an entry could not be encrypted")
+    Fault::new(FaultCode::StoreFailed, "an entry could not be encrypted")
         .hint("the operating system gives no random numbers")
 }

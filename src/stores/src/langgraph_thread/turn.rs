@@ -7,7 +7,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-use antiphon_core::{Fault, Seed};
+use antiphon_core::{Fault, FaultCode, Seed};
 
 use super::OWNER;
 use crate::checkpoint_writer::free;
@@ -55,15 +55,15 @@ impl WriteTurn {
     /// # Errors
     /// `fault`, unless it is a conflict with other writers and the deadline is not over.
     pub async fn failed(&mut self, fault: Fault) -> Result<Duration, Fault> {
-        match &*fault.code {
-            "thread_conflict" => self.late += 1,
-            "thread_busy" => {}
+        match fault.code {
+            FaultCode::ThreadConflict => self.late += 1,
+            FaultCode::ThreadBusy => {}
             _ => return Err(fault),
         }
         if Instant::now() >= self.until {
             return Err(fault);
         }
-        if fault.code == "thread_busy" {
+        if fault.code == FaultCode::ThreadBusy {
             return self.freed(fault).await;
         }
         // An exclusive holder that is late all the same has lost its lease.
@@ -91,14 +91,14 @@ impl WriteTurn {
         };
         let Err(fault) = taken else { return Ok(Duration::ZERO) };
         self.leave();
-        if fault.code == "thread_busy" { self.freed(fault).await } else { Err(fault) }
+        if fault.code == FaultCode::ThreadBusy { self.freed(fault).await } else { Err(fault) }
     }
 
     /// Releases the lease of a writer that is gone; waits for any other.
     async fn freed(&self, fault: Fault) -> Result<Duration, Fault> {
         match free(&self.sealed_store, &self.thread, fault).await {
             Ok(()) => Ok(Duration::ZERO),
-            Err(fault) if fault.code == "thread_busy" => Ok(Self::PAUSE),
+            Err(fault) if fault.code == FaultCode::ThreadBusy => Ok(Self::PAUSE),
             Err(fault) => Err(fault),
         }
     }

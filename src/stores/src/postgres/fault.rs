@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, SqlState};
 
@@ -81,23 +81,23 @@ pub(super) fn of(error: &Error) -> PostgresFault {
 fn unusable(kind: &str, problem: &str) -> Fault {
     if kind == "invalid configuration" && problem == "password missing" {
         let message = "the database asks for a password, and the URL of the store has none";
-        return Fault::new(Category::Auth, "store_refused", message)
+        return Fault::new(FaultCode::StoreRefused, message)
             .hint("write it into the URL: postgres://user:password@host:5432/database");
     }
     if kind == "authentication error" {
         let message = format!("no login to the database is possible: {problem}");
-        return Fault::new(Category::Auth, "store_refused", message).hint(
+        return Fault::new(FaultCode::StoreRefused, message).hint(
             "use `scram-sha-256` or `md5` in pg_hba.conf, and see `channel_binding` in the URL",
         );
     }
-    Fault::new(Category::State, "store_failed", format!("the database cannot be used: {problem}"))
+    Fault::new(FaultCode::StoreFailed, format!("the database cannot be used: {problem}"))
         .hint("check what the URL says of TLS: `sslmode`")
 }
 
 /// The fault of a server whose certificate is not accepted.
 fn untrusted(error: &rustls::Error) -> Fault {
     let message = format!("the database's certificate or TLS is not accepted: {error}");
-    Fault::new(Category::Auth, "store_certificate_invalid", message).hint(
+    Fault::new(FaultCode::StoreCertificateInvalid, message).hint(
         "name the file of its issuer as `sslrootcert` and connect by a name that the certificate \
          has; `sslmode` says how much of it is checked",
     )
@@ -119,15 +119,15 @@ fn told_by(told: &DbError) -> PostgresFault {
         return PostgresFault::Lost(problem);
     }
     let message = format!("the database refuses it: {problem}");
-    let state = |code, hint: &str| Fault::new(Category::State, code, message.clone()).hint(hint);
+    let state = |code, hint: &str| Fault::new(code, message.clone()).hint(hint);
     match *code {
         SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => {
             let hint = "use fewer processes on one thread";
-            PostgresFault::Undone(state("store_locked", hint))
+            PostgresFault::Undone(state(FaultCode::StoreLocked, hint))
         }
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             PostgresFault::Failed(
-                Fault::new(Category::Auth, "store_refused", message)
+                Fault::new(FaultCode::StoreRefused, message)
                     .hint("check the user and the password in the URL of the store"),
             )
         }
@@ -135,22 +135,23 @@ fn told_by(told: &DbError) -> PostgresFault {
     }
 }
 
-fn refused(code: &SqlState, problem: &str, state: impl Fn(&'static str, &str) -> Fault) -> Fault {
+fn refused(code: &SqlState, problem: &str, state: impl Fn(FaultCode, &str) -> Fault) -> Fault {
     match *code {
         SqlState::INVALID_CATALOG_NAME => unavailable(problem),
-        SqlState::INSUFFICIENT_PRIVILEGE | SqlState::READ_ONLY_SQL_TRANSACTION => {
-            state("store_read_only", "give the role the right to write to the schema of the store")
-        }
-        SqlState::DISK_FULL => state("store_full", "make room on the disk of the database"),
+        SqlState::INSUFFICIENT_PRIVILEGE | SqlState::READ_ONLY_SQL_TRANSACTION => state(
+            FaultCode::StoreReadOnly,
+            "give the role the right to write to the schema of the store",
+        ),
+        SqlState::DISK_FULL => state(FaultCode::StoreFull, "make room on the disk of the database"),
         SqlState::QUERY_CANCELED => timeout(problem),
         SqlState::LOCK_NOT_AVAILABLE => {
-            state("store_locked", "end the other program that locks the tables")
+            state(FaultCode::StoreLocked, "end the other program that locks the tables")
         }
         SqlState::DUPLICATE_TABLE | SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => {
             corrupt(problem)
         }
         SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => corrupt(problem),
-        _ => state("store_failed", "look at the message: it is the database's own"),
+        _ => state(FaultCode::StoreFailed, "look at the message: it is the database's own"),
     }
 }
 
@@ -161,44 +162,44 @@ fn unavailable(problem: &str) -> Fault {
 
 fn unreached(tries: &str, problem: &str) -> Fault {
     let message = format!("the database cannot be reached{tries}: {problem}");
-    Fault::new(Category::State, "store_unavailable", message)
+    Fault::new(FaultCode::StoreUnavailable, message)
         .hint("check that the database runs, and the host, port and database in the URL")
 }
 
 /// The fault of a statement that took too long.
 fn timeout(problem: &str) -> Fault {
     let message = format!("the database took too long: {problem}");
-    Fault::new(Category::State, "store_timeout", message)
+    Fault::new(FaultCode::StoreTimeout, message)
         .hint("raise the store's `timeout`, or see what holds the database up")
 }
 
 /// The fault of a schema in which something was dropped or altered.
 pub(super) fn altered(schema: &str, lacks: &str) -> Fault {
     let message = format!("the store's tables were altered; the schema {schema} lacks: {lacks}");
-    Fault::new(Category::State, "store_corrupt", message).hint(
+    Fault::new(FaultCode::StoreCorrupt, message).hint(
         "restore the schema from a copy; or name another one, or drop this one, to begin anew",
     )
 }
 
 pub(super) fn corrupt(problem: &str) -> Fault {
     let message = format!("the schema does not hold what a store needs: {problem}");
-    Fault::new(Category::State, "store_corrupt", message)
+    Fault::new(FaultCode::StoreCorrupt, message)
         .hint("name another schema, or restore this one from a copy")
 }
 
 pub(super) fn setting(problem: &str) -> Fault {
     let message = format!("the store cannot be opened like this: {problem}");
-    Fault::new(Category::Validation, "store_setting_invalid", message)
+    Fault::new(FaultCode::StoreSettingInvalid, message)
         .hint("a URL reads postgres://user:password@host:5432/database")
 }
 
 pub(super) fn gone() -> Fault {
-    Fault::new(Category::State, "store_failed", "the store's own thread has ended")
+    Fault::new(FaultCode::StoreFailed, "the store's own thread has ended")
         .hint("open the store again")
 }
 
 pub(super) fn unstarted(error: &io::Error) -> Fault {
     let message = format!("a thread for the store could not be started: {error}");
-    Fault::new(Category::State, "store_failed", message)
+    Fault::new(FaultCode::StoreFailed, message)
         .hint("end some of the threads or processes that run")
 }

@@ -1,6 +1,6 @@
 //! The tables and their migrations.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use tokio_postgres::types::Type;
 use twox_hash::XxHash3_64;
 
@@ -144,12 +144,10 @@ fn key(schema: &str) -> i64 {
 
 fn too_new(version: i64) -> Fault {
     let message = format!("the store was written by a later antiphon: version {version}");
-    Fault::new(Category::State, "store_version", message)
-        .hint("install that version or a later one")
+    Fault::new(FaultCode::StoreVersion, message).hint("install that version or a later one")
 }
 
 fn too_old(version: i64) -> Fault {
     let message = format!("the store was written before the first release: version {version}");
-    Fault::new(Category::State, "store_version", message)
-        .hint("name another schema, or drop this one")
+    Fault::new(FaultCode::StoreVersion, message).hint("name another schema, or drop this one")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use super::{SqliteSettings, Sync, fault};
@@ -143,6 +143,5 @@ impl FoundFile {
 
 fn too_new(version: i64) -> Fault {
     let message = format!("the store was written by a later antiphon: version {version}");
-    Fault::new(Category::State, "store_version", message)
-        .hint("install that version or a later one")
+    Fault::new(FaultCode::StoreVersion, message).hint("install that version or a later one")
 }

@@ -256,6 +256,6 @@ fn carry_out(
 
 fn unstarted(error: &std::io::Error) -> Fault {
     let message = format!("a thread for the store could not be started: {error}");
-    Fault::new(antiphon_core::Category::State, "store_failed", message)
+    Fault::new(antiphon_core::FaultCode::StoreFailed, message)
         .hint("end some of the threads or processes that run")
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::budget::Limits;
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -112,5 +112,5 @@ impl Config {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(Category::Validation, "system_setting_invalid", message)
+    Fault::new(FaultCode::SystemSettingInvalid, message)
 }

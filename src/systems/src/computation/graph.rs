@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::agent::AgentSpec;
 use antiphon_core::graph::{END, Graph, Node, NodePolicy, NodeWork, START};
-use antiphon_core::{Category, Fault, Schema};
+use antiphon_core::{Fault, Schema};
 use antiphon_reply::CompiledSchema;
 use serde_json::Value as Json;
 
@@ -42,7 +42,7 @@ pub(super) fn build(config: &Config) -> Result<Arc<Graph<Json>>, Fault> {
         // The number is there: a model that cannot word it takes nothing away.
         graph.on_error_record(SUMMARISE, error);
     }
-    graph.build().map_err(|error| Fault::new(Category::Internal, error.code(), error.to_string()))
+    graph.build().map_err(|error| Fault::new(error.code(), error.to_string()))
 }
 
 /// A node where the model speaks.

@@ -6,7 +6,7 @@ use antiphon_core::agent::AgentResult;
 use antiphon_core::command::{Destination, Destinations, Update};
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskOutcome};
-use antiphon_core::{Category, Fault, Message};
+use antiphon_core::{Fault, FaultCode, Message};
 use antiphon_runtime::sandbox::{self, GuestFault, GuestFaultKind};
 use antiphon_runtime::{Host, Model, NodeCall};
 use async_trait::async_trait;
@@ -146,10 +146,10 @@ fn wrong(outcome: &sandbox::JobOutcome) -> Option<GuestFault> {
 
 /// A trouble that other code does not mend, as the fault of its node.
 fn unusable(trouble: &GuestFault) -> Fault {
-    let (category, code) = match trouble.kind {
-        GuestFaultKind::Cancelled => (Category::Cancelled, "run_cancelled"),
-        GuestFaultKind::Unavailable => (Category::Tool, "sandbox_unavailable"),
-        _ => (Category::Tool, "sandbox_crashed"),
+    let code = match trouble.kind {
+        GuestFaultKind::Cancelled => FaultCode::RunCancelled,
+        GuestFaultKind::Unavailable => FaultCode::SandboxUnavailable,
+        _ => FaultCode::SandboxCrashed,
     };
-    Fault::new(category, code, trouble.message.clone())
+    Fault::new(code, trouble.message.clone())
 }

@@ -1,7 +1,7 @@
 //! What the model replies: the schema it is given, and the type a reply is
 //! read into. What has to be thought of first comes first.
 
-use antiphon_core::{Category, Fault, Schema};
+use antiphon_core::{Fault, FaultCode, Schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -60,7 +60,7 @@ pub(super) fn summary(config: &Config) -> Schema {
 pub(super) fn read<T: DeserializeOwned>(value: Option<Json>) -> Result<T, Fault> {
     T::deserialize(value.unwrap_or_default()).map_err(|error| {
         let message = format!("the reply does not have the form of its role: {error}");
-        Fault::new(Category::ModelOutput, "role_reply_invalid", message)
+        Fault::new(FaultCode::RoleReplyInvalid, message)
     })
 }
 

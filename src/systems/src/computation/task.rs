@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_runtime::sandbox::{HostCalls, HostFunction};
 use serde_json::{Map, Value as Json};
 
@@ -44,7 +44,7 @@ impl Task {
     pub fn check(&self) -> Result<(), Fault> {
         if self.question.trim().is_empty() {
             let blank = "the question is blank";
-            return Err(Fault::new(Category::Validation, "question_blank", blank));
+            return Err(Fault::new(FaultCode::QuestionBlank, blank));
         }
         let mut taken = BTreeSet::from([RESULT, TABLE]);
         for name in self.names() {
@@ -82,5 +82,5 @@ fn is_name(name: &str) -> bool {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(Category::Validation, "sandbox_input_invalid", message)
+    Fault::new(FaultCode::SandboxInputInvalid, message)
 }

@@ -1,6 +1,6 @@
 //! A file that comes with a question.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 
 /// A text file, given inline by whoever asks.
@@ -58,12 +58,12 @@ impl Attachment {
 
 fn too_large(name: &str, size: usize) -> Fault {
     let message = format!("the attached file `{name}` is larger than 64 KiB, bytes: {size}");
-    Fault::new(Category::Validation, "attachment_too_large", message)
+    Fault::new(FaultCode::AttachmentTooLarge, message)
         .hint("attach the part that matters, or give the researcher a tool that reads it")
 }
 
 fn not_text(name: &str) -> Fault {
     let message = format!("the attached file is not UTF-8 text: {name}");
-    Fault::new(Category::Validation, "attachment_not_text", message)
+    Fault::new(FaultCode::AttachmentNotText, message)
         .hint("convert it to text first, or give the researcher a tool that reads it")
 }

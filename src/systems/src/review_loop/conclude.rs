@@ -1,7 +1,7 @@
 //! How what a role replies becomes a change of the state.
 
 use antiphon_core::agent::ToolCallRecord;
-use antiphon_core::{Category, Fault, Message};
+use antiphon_core::{Fault, FaultCode, Message};
 use serde_json::{Value as Json, json};
 
 use super::config::{Config, ResearchMode};
@@ -83,7 +83,7 @@ fn found(
     let known = state.research_results.len();
     if config.research_mode == ResearchMode::Sequential && index > known {
         let message = format!("a research result would leave a gap before it: {index}");
-        return Err(Fault::new(Category::State, "review_state_corrupt", message));
+        return Err(Fault::new(FaultCode::ReviewStateCorrupt, message));
     }
     let earlier = state.researcher_states.get(&index);
     let mut tool_calls = earlier.map(|known| known.tool_calls.clone()).unwrap_or_default();

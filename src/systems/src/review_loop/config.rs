@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -283,5 +283,5 @@ fn plainly(kind: &str) -> &str {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(Category::Validation, "system_setting_invalid", message)
+    Fault::new(FaultCode::SystemSettingInvalid, message)
 }

@@ -1,7 +1,7 @@
 //! How the conversation of each role begins: its instructions, the input
 //! it works on, and what it has been told.
 
-use antiphon_core::{Category, Fault, Message};
+use antiphon_core::{Fault, FaultCode, Message};
 
 use super::config::{Config, CriticContext};
 use super::message::{Participant, last_instruction, view};
@@ -54,7 +54,7 @@ fn told(job: RoleTask, state: &State) -> Result<&str, Fault> {
     let content = last.map(|message| message.content.as_str());
     content.ok_or_else(|| {
         let message = format!("the role was sent to work without a message: {}", job.step.as_str());
-        Fault::new(Category::State, "review_state_corrupt", message)
+        Fault::new(FaultCode::ReviewStateCorrupt, message)
     })
 }
 
@@ -135,7 +135,7 @@ fn research_step(job: RoleTask, state: &State) -> Result<&str, Fault> {
     step.map(String::as_str).ok_or_else(|| {
         let index = job.step_id.map_or_else(|| "none".to_owned(), |index| index.to_string());
         let message = format!("the plan has no research step of that number: {index}");
-        Fault::new(Category::State, "review_state_corrupt", message)
+        Fault::new(FaultCode::ReviewStateCorrupt, message)
     })
 }
 

@@ -6,7 +6,7 @@ use antiphon_core::agent::{AgentSpec, AgentTool};
 use antiphon_core::approval::Approval;
 use antiphon_core::channel::ChannelId;
 use antiphon_core::graph::{END, Graph, GraphBuilder, Node, NodeWork, START};
-use antiphon_core::{Category, Fault, Schema, ToolSpec};
+use antiphon_core::{Fault, FaultCode, Schema, ToolSpec};
 use antiphon_reply::CompiledSchema;
 use serde_json::Value as Json;
 
@@ -48,7 +48,7 @@ pub(super) fn build(config: &Config, roles: &Roles) -> Result<Arc<Graph<Json>>, 
     }
     graph.node(BYPASS);
     connect(&mut graph, error);
-    graph.build().map_err(|error| Fault::new(Category::Internal, error.code(), error.to_string()))
+    graph.build().map_err(|error| Fault::new(error.code(), error.to_string()))
 }
 
 fn connect(graph: &mut GraphBuilder<Json>, error: Option<ChannelId>) {
@@ -131,7 +131,7 @@ fn nobody_to_ask(tool: &str) -> Fault {
     let message = format!(
         "a person has to approve of the calls of a tool, and a review loop cannot pause for one: {tool}"
     );
-    Fault::new(Category::Validation, "approval_unavailable", message)
+    Fault::new(FaultCode::ApprovalUnavailable, message)
         .with("tool", tool)
         .hint("give the tool an `approval` that decides at once, or use it in a team of agents")
 }

@@ -1,7 +1,7 @@
 //! What is asked: the first message is the question, and one file may come
 //! with it.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -64,7 +64,7 @@ impl QuestionInput {
         };
         if question.trim().is_empty() {
             let message = format!("the question is blank: {question:?}");
-            let fault = Fault::new(Category::Validation, "question_blank", message);
+            let fault = Fault::new(FaultCode::QuestionBlank, message);
             return Err(fault.hint("ask something"));
         }
         if files.len() > 1 {
@@ -133,5 +133,5 @@ pub(super) fn begin(asked: &QuestionInput, config: &Config) -> Result<Patch, Fau
 fn malformed(found: &str) -> Fault {
     let message =
         format!("the question must be one message of text with at most one file: {found}");
-    Fault::new(Category::Validation, "question_malformed", message)
+    Fault::new(FaultCode::QuestionMalformed, message)
 }

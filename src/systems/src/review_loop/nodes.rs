@@ -8,7 +8,7 @@ use antiphon_core::reply::{ReplyParser, UnreadableReply, Violation};
 use antiphon_core::rules::ReducerSite;
 use antiphon_core::state::View;
 use antiphon_core::task::{Failure, TaskOutcome};
-use antiphon_core::{Category, Fault, Message};
+use antiphon_core::{Fault, FaultCode, Message};
 use antiphon_runtime::{Host, Model, NodeCall, Tool};
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -212,15 +212,15 @@ fn misfit(step: StepName, unreadable: &UnreadableReply) -> Fault {
         }
         None => format!("the reply does not have the form of its role: {role}"),
     };
-    let fault = Fault::new(Category::ModelOutput, "role_reply_invalid", message);
+    let fault = Fault::new(FaultCode::RoleReplyInvalid, message);
     fault.with("role", role).with("field", field)
 }
 
 fn corrupt(message: String) -> Fault {
-    Fault::new(Category::State, "review_state_corrupt", message)
+    Fault::new(FaultCode::ReviewStateCorrupt, message)
 }
 
 fn no_model(call: &NodeCall) -> Fault {
     let message = format!("nobody plays the role of the node: {}", call.node);
-    Fault::new(Category::Internal, "role_missing", message)
+    Fault::new(FaultCode::RoleMissing, message)
 }

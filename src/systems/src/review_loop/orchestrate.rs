@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, FaultCode};
 use serde_json::json;
 
 use super::config::{Config, FeedbackType};
@@ -186,7 +186,7 @@ fn corruption(state: &State, rule: &str) -> Option<Fault> {
         }
         _ => return None,
     };
-    Some(Fault::new(Category::State, "review_state_corrupt", message))
+    Some(Fault::new(FaultCode::ReviewStateCorrupt, message))
 }
 
 /// Says to the next agent what to do.

@@ -1,7 +1,7 @@
 //! What each role replies: the schema that its model is given, and the type
 //! that a reply is read into. What has to be thought of first comes first.
 
-use antiphon_core::{Category, Fault, Schema};
+use antiphon_core::{Fault, FaultCode, Schema};
 use antiphon_reply::CompiledSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -68,7 +68,7 @@ pub(super) fn parser(step: StepName, config: &Config) -> Result<CompiledSchema, 
 pub(super) fn read<T: DeserializeOwned>(value: Option<Json>) -> Result<T, Fault> {
     T::deserialize(value.unwrap_or_default()).map_err(|error| {
         let message = format!("the reply does not have the form of its role: {error}");
-        Fault::new(Category::ModelOutput, "role_reply_invalid", message)
+        Fault::new(FaultCode::RoleReplyInvalid, message)
     })
 }
 

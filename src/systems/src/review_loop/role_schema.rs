@@ -1,7 +1,7 @@
 //! An agent's own schema for the reply of its role: it may say more about the
 //! role's fields, and nothing else.
 
-use antiphon_core::{Category, Fault, Schema};
+use antiphon_core::{Fault, FaultCode, Schema};
 use serde_json::{Map, Value as Json};
 
 /// `schema` with what `own` adds to its fields: descriptions, patterns, a
@@ -74,5 +74,5 @@ fn resolved<'s>(schema: &'s Json, definitions: Option<&'s Json>) -> &'s Json {
 }
 
 fn invalid(message: String, role: &str) -> Fault {
-    Fault::new(Category::Validation, "role_invalid", message).with("role", role)
+    Fault::new(FaultCode::RoleInvalid, message).with("role", role)
 }

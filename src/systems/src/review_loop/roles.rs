@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::graph::NodePolicy;
 use antiphon_core::task::Failure;
-use antiphon_core::{Category, Fault, ToolSpec};
+use antiphon_core::{Fault, FaultCode, ToolSpec};
 use antiphon_runtime::{Model, Tool};
 use async_trait::async_trait;
 use serde_json::Value as Json;
@@ -267,5 +267,5 @@ pub trait Role: Send + Sync {
 }
 
 fn invalid(message: String) -> Fault {
-    Fault::new(Category::Validation, "role_tools_invalid", message)
+    Fault::new(FaultCode::RoleToolsInvalid, message)
 }

@@ -46,7 +46,7 @@ impl Tool for Counting {
         let mut failures = self.failures.lock().unwrap();
         if *failures > 0 {
             *failures -= 1;
-            return Err(Fault::new(Category::Tool, "search_failed", "the search failed"));
+            return Err(Fault::foreign(Category::Tool, "search_failed", "the search failed"));
         }
         Ok(self.answer.clone())
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault, RetryPolicy};
+use antiphon_core::{Fault, FaultCode, RetryPolicy};
 use antiphon_models::{Retrying, ScriptedReply};
 use antiphon_runtime::Model;
 use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome, Participant};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::scene::{Played, Scene, Stage, approve, plan, solved, worded};
 
 fn unreachable() -> ScriptedReply {
-    Fault::new(Category::ModelTransport, "model_unreachable", "no way to the model: x").into()
+    Fault::new(FaultCode::ModelUnreachable, "no way to the model: x").into()
 }
 
 /// Runs with a model whose calls are tried three times without a pause.
@@ -66,7 +66,7 @@ async fn errors_alone_end_a_question_at_the_limit() {
 
 #[tokio::test]
 async fn an_error_that_will_not_pass_ends_a_question_at_once() {
-    let refused = Fault::new(Category::Auth, "model_key_refused", "the key was refused: openai");
+    let refused = Fault::new(FaultCode::ModelKeyRefused, "the key was refused: openai");
     let played = Scene::new(&json!({})).role("planner", [refused]).ask("q").await;
     assert_eq!(played.answer.outcome, Outcome::Error);
     assert_eq!(played.answer.final_answer, FAILURE_TEXT);
@@ -91,7 +91,7 @@ async fn a_finalizer_that_fails_is_tried_again() {
 
 #[tokio::test]
 async fn a_spent_quota_spares_the_finalizers_model_whatever_the_settings_say() {
-    let spent = Fault::new(Category::Budget, "model_quota_exhausted", "nothing is left: openai");
+    let spent = Fault::new(FaultCode::ModelQuotaExhausted, "nothing is left: openai");
     let played = Scene::new(&json!({"finalizer_on_failure": "model"}))
         .role("planner", [spent])
         .ask("q")

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Category, Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedReply};
 use antiphon_systems::review_loop::{FAILURE_TEXT, Outcome};
 use serde_json::{Value as Json, json};
@@ -150,7 +150,7 @@ async fn a_limit_reached_in_a_wave_starts_no_further_one() {
 
 #[tokio::test]
 async fn a_wave_waits_for_the_step_that_failed() {
-    let down = Fault::new(Category::ModelTransport, "model_unreachable", "no way to the model: x");
+    let down = Fault::new(FaultCode::ModelUnreachable, "no way to the model: x");
     let scene = ending(scene(json!({}), &["s0", "s1"]))
         .branch(about(
             "researcher",
@@ -167,7 +167,7 @@ async fn a_wave_waits_for_the_step_that_failed() {
 
 #[tokio::test]
 async fn a_critic_of_a_wave_that_failed_is_asked_again_alone() {
-    let down = || Fault::new(Category::Timeout, "model_timeout", "the model took too long: x");
+    let down = || Fault::new(FaultCode::ModelTimeout, "the model took too long: x");
     let scene = ending(scene(json!({}), &["s0", "s1"]))
         .branch(about(
             "critic",
@@ -198,7 +198,7 @@ async fn a_critic_of_a_wave_that_failed_is_asked_again_alone() {
 
 #[tokio::test]
 async fn of_two_failures_in_a_wave_the_one_that_lasts_decides() {
-    let fault = |category, code: &str| ScriptedReply::fault(Fault::new(category, code, "x"));
+    let fault = |category, code: &str| ScriptedReply::fault(Fault::foreign(category, code, "x"));
     for flipped in [false, true] {
         let mut faults = [fault(Category::Auth, "lasting"), fault(Category::Timeout, "passing")];
         if flipped {

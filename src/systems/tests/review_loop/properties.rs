@@ -1,6 +1,6 @@
 //! Whatever critics say, a question ends, and the counts add up.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_models::{ScriptBranch, ScriptedModel, ScriptedReply};
 use antiphon_runtime::{ManualClock, Model};
 use antiphon_systems::ReviewLoop;
@@ -20,7 +20,7 @@ fn verdict(kind: u8) -> ScriptedReply {
         0 | 1 => approve().into(),
         2 => reject("again").into(),
         3 => ScriptedReply::text("hm"),
-        _ => Fault::new(Category::Timeout, "model_timeout", "too late: x").into(),
+        _ => Fault::new(FaultCode::ModelTimeout, "too late: x").into(),
     }
 }
 

@@ -7,7 +7,7 @@ use antiphon_core::event::EventKind;
 use antiphon_core::graph::NodePolicy;
 use antiphon_core::retry::{Jitter, RetryPolicy};
 use antiphon_core::task::{Failure, RetryVerdict};
-use antiphon_core::{Category, Fault, ToolSpec, Usage};
+use antiphon_core::{Category, Fault, FaultCode, ToolSpec, Usage};
 use antiphon_models::ScriptedModel;
 use antiphon_runtime::Model;
 use antiphon_systems::ReviewLoop;
@@ -105,7 +105,7 @@ async fn a_reply_of_code_is_held_to_the_same_schema() {
 
 #[tokio::test]
 async fn what_code_fails_with_is_handled_as_a_models_failure() {
-    let passing = Fault::new(Category::Tool, "abacus_broken", "the abacus broke: bead");
+    let passing = Fault::foreign(Category::Tool, "abacus_broken", "the abacus broke: bead");
     let own = Own::new([Err(passing), Ok(found("a"))]);
     let scene = || {
         Scene::new(&json!({}))
@@ -118,7 +118,7 @@ async fn what_code_fails_with_is_handled_as_a_models_failure() {
         ask(scene(), |roles| roles.researcher = RoleImplementation::Own(own)).await;
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 1));
     assert!(prompts[0].contains("- abacus: Counts."), "the planner is told of its tools");
-    let lasting = Fault::new(Category::Internal, "defect", "a defect: x");
+    let lasting = Fault::foreign(Category::Internal, "defect", "a defect: x");
     let own = Own::new([Err(lasting)]);
     let (answer, _) = ask(scene(), |roles| roles.researcher = RoleImplementation::Own(own)).await;
     assert_eq!(answer.outcome, Outcome::Error);
@@ -223,7 +223,7 @@ async fn a_reply_that_does_not_fit_is_named_with_its_role_and_field() {
     scene.config.retry_limit = 1;
     let (answer, _) = ask(scene, |roles| roles.critic = RoleImplementation::Own(own)).await;
     let error = answer.error.unwrap();
-    assert_eq!((error.category, &*error.code), (Category::ModelOutput, "role_reply_invalid"));
+    assert_eq!(error.code, FaultCode::RoleReplyInvalid);
     assert_eq!(
         (&error.details["role"], &error.details["field"]),
         (&json!("critic"), &json!("decision"))
@@ -281,7 +281,7 @@ async fn a_role_is_tried_again_by_its_own_policy_and_what_it_spends_counts() {
         initial: std::time::Duration::ZERO,
         ..RetryPolicy::default()
     };
-    let fault = Fault::new(Category::Internal, "flaky", "it broke: x");
+    let fault = Fault::foreign(Category::Internal, "flaky", "it broke: x");
     let again = Failure { fault, verdict: RetryVerdict::Again(policy) };
     let (answer, seen) = ask_busy(NodePolicy::default(), vec![again]).await;
     assert_eq!((answer.outcome, answer.retry_count), (Outcome::Answered, 0));

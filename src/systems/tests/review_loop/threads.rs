@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::checkpoint::{Commit, GraphSnapshot};
 use antiphon_core::graph::Graph;
-use antiphon_core::{Category, Fault, Seed, Time};
+use antiphon_core::{Fault, FaultCode, Seed, Time};
 use antiphon_models::{ScriptedModel, ScriptedReply};
 use antiphon_runtime::store::{Store, StoreFuture as Stored};
 use antiphon_runtime::{
@@ -129,7 +129,7 @@ impl ThreadLease for Fatal {
             reached.notify_one();
             match fate {
                 Fate::Dies => std::future::pending().await,
-                Fate::Fails => Err(Fault::new(Category::State, "store_full", "the disk is full")),
+                Fate::Fails => Err(Fault::new(FaultCode::StoreFull, "the disk is full")),
             }
         })))
     }

@@ -36,7 +36,7 @@ impl Tool for Search {
         if self.works {
             return Ok(json!({"hits": [arguments["query"]]}));
         }
-        Err(Fault::new(Category::Tool, "search_failed", "the search failed: timeout"))
+        Err(Fault::foreign(Category::Tool, "search_failed", "the search failed: timeout"))
     }
 }
 

@@ -5,7 +5,7 @@
 //! one after the other, so that what was stored of a list is the beginning of a
 //! longer one.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_stores::codec::{ByteReader, ByteWriter, ValueCodec, corrupt, unstorable};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -170,6 +170,6 @@ fn typed<'a>(from: &mut ByteReader<'a>) -> Result<(&'a str, &'a [u8]), Fault> {
 
 fn unknown() -> Fault {
     let message = "a value was stored by a serializer that is not given: `serde`";
-    Fault::new(Category::State, "checkpoint_misfit", message)
+    Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("open the saver with the `serde` it was written with")
 }

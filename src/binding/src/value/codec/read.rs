@@ -1,6 +1,6 @@
 //! Bytes to Python objects.
 
-use antiphon_core::{Category, Fault};
+use antiphon_core::{Fault, FaultCode};
 use antiphon_stores::codec::{ByteReader, Item, corrupt};
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -197,26 +197,25 @@ fn from_two_complement<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py
 
 fn unregistered(name: &str) -> Fault {
     let message = format!("the type of a stored value is not registered: {name}");
-    Fault::new(Category::State, "checkpoint_misfit", message)
+    Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("register it under this name: antiphon.checkpoint.register")
 }
 
 fn unopened() -> Fault {
     let message = "a stored value was pickled, and nothing is unpickled unasked";
-    Fault::new(Category::State, "checkpoint_misfit", message)
+    Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("open the saver with `pickle=True` if you trust whoever has its key")
 }
 
 fn misfit(py: Python<'_>, name: &str, error: &PyErr) -> Fault {
     let (kind, value) = (type_name(error.value(py)), error.value(py));
     let message = format!("a stored value no longer fits its type `{name}`: {kind}: {value}");
-    Fault::new(Category::State, "checkpoint_misfit", message)
+    Fault::new(FaultCode::CheckpointMisfit, message)
         .hint("give what is new in the type a default, or begin a new run")
 }
 
 /// A form whose package is not installed.
 fn missing(py: Python<'_>, error: &PyErr) -> Fault {
     let message = format!("a stored value needs a package: {}", error.value(py));
-    Fault::new(Category::State, "checkpoint_misfit", message)
-        .hint("install what the run was stored with")
+    Fault::new(FaultCode::CheckpointMisfit, message).hint("install what the run was stored with")
 }

@@ -11,7 +11,7 @@ use crate::approval::{Decision, HostVerdict, Schemas, refused};
 use crate::checkpoint::{CommitChange, TaskKey, digest};
 use crate::effect::Question;
 use crate::event::{EventKind, Level};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::seed::Seed;
 use crate::task::{TaskWork, ToolInvocation};
 use crate::time::Time;
@@ -279,7 +279,7 @@ impl<V: Value> Run<V> {
 }
 
 fn spent(complaint: &str) -> Fault {
-    Fault::new(Category::Budget, "budget_exhausted", complaint)
+    Fault::new(FaultCode::BudgetExhausted, complaint)
 }
 
 impl<V: Value> Units<V> {

@@ -9,7 +9,7 @@ use crate::agent::{AgentSpec, Conversation};
 use crate::checkpoint::TaskKey;
 use crate::command::Update;
 use crate::effect::Question;
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::message::ToolCall;
 use crate::seed::Seed;
 use crate::task::TaskId;
@@ -154,5 +154,5 @@ impl<V> Approvals<V> {
 
 pub(super) fn misplaced() -> Fault {
     let message = "a driver answered a call of an agent with the outcome of another kind of work";
-    Fault::new(Category::Internal, "outcome_misplaced", message)
+    Fault::new(FaultCode::OutcomeMisplaced, message)
 }

@@ -13,7 +13,7 @@ use crate::approval::refusal;
 use crate::budget::{Charge, exhausted};
 use crate::command::Update;
 use crate::event::{EventKind, Level};
-use crate::fault::{Category, Fault};
+use crate::fault::{Fault, FaultCode};
 use crate::graph::NodeId;
 use crate::message::ToolCall;
 use crate::model::ModelReply;
@@ -277,7 +277,7 @@ impl<V: Value> Run<V> {
 
     fn tool_timeout(&mut self, unit: u32, position: usize) -> Fault {
         let name = self.call_of(unit, position).map_or("", |call| &call.name);
-        Fault::new(Category::Timeout, "tool_timeout", format!("the tool took too long: {name}"))
+        Fault::new(FaultCode::ToolTimeout, format!("the tool took too long: {name}"))
     }
 
     pub(in crate::run) fn terminate_agent(
@@ -369,6 +369,6 @@ impl<V: Value> Units<V> {
 /// Only the code of a node can ask: a declared agent would have to call its tool again.
 fn question_misplaced() -> Fault {
     let message = "a tool of a declared agent cannot ask a question by itself";
-    Fault::new(Category::State, "question_misplaced", message)
+    Fault::new(FaultCode::QuestionMisplaced, message)
         .hint("declare the tool with `approval=`, or call it from an agent's own `run`")
 }

@@ -85,7 +85,7 @@ impl Host for Parts {
     fn model(&self, call: &NodeCall) -> Result<Arc<dyn Model>, Fault> {
         let known = self.model.as_ref().map(Arc::clone);
         known.ok_or_else(|| {
-            Fault::new(Category::Internal, "test", format!("no model: {}", call.node))
+            Fault::foreign(Category::Internal, "test", format!("no model: {}", call.node))
         })
     }
 

@@ -43,7 +43,9 @@ impl Model for Script {
             cx.emit(ReplyChunk::Text(piece.to_string()));
         }
         let line = self.lines.lock().unwrap().pop_front();
-        line.ok_or_else(|| Fault::new(Category::ModelOutput, "test", "the script is at its end"))
+        line.ok_or_else(|| {
+            Fault::foreign(Category::ModelOutput, "test", "the script is at its end")
+        })
     }
 }
 

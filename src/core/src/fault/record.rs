@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::fault::Fault;
+use super::Fault;
 
 /// A failure with where it happened, for the channels that record errors
 /// (`systems/common.md` 3.9). The time is in the event: a state has to be the

@@ -1,0 +1,229 @@
+//! The stable names of failures.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Category;
+
+/// Declares the codes once: the variant, the text on the wire and the category.
+macro_rules! codes {
+    ($($variant:ident = $text:literal => $category:ident,)*) => {
+        /// Which failure it is: a stable name with a page in `docs/errors/`. What decides
+        /// compares variants; the text is for the wire and for readers.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum FaultCode {
+            $(
+                #[doc = concat!("`", $text, "`, of [`Category::", stringify!($category), "`].")]
+                $variant,
+            )*
+            /// A code that the engine does not know: that of a host's own error class, or
+            /// of a later version.
+            Foreign(Box<str>),
+        }
+
+        impl FaultCode {
+            /// The codes that the engine and its adapters use, in the order of their texts.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The text on the wire, for instance `model_unreachable`.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $text,)*
+                    Self::Foreign(text) => text,
+                }
+            }
+
+            /// The code with this text; none if the engine does not use it.
+            pub fn parse(text: &str) -> Option<Self> {
+                match text {
+                    $($text => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// The category of its failures, which says whether they are retried; none for a
+            /// foreign code, whose category the host chooses.
+            pub const fn category(&self) -> Option<Category> {
+                match self {
+                    $(Self::$variant => Some(Category::$category),)*
+                    Self::Foreign(_) => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    AgentTurnsExhausted = "agent_turns_exhausted" => Budget,
+    AnswerInvalid = "answer_invalid" => Validation,
+    ApprovalFailed = "approval_failed" => Tool,
+    ApprovalInvalid = "approval_invalid" => Validation,
+    ApprovalUnavailable = "approval_unavailable" => Validation,
+    AttachmentNotText = "attachment_not_text" => Validation,
+    AttachmentTooLarge = "attachment_too_large" => Validation,
+    BudgetExhausted = "budget_exhausted" => Budget,
+    CallInvalid = "call_invalid" => Validation,
+    CheckpointCorrupt = "checkpoint_corrupt" => State,
+    CheckpointEncrypted = "checkpoint_encrypted" => State,
+    CheckpointMisfit = "checkpoint_misfit" => State,
+    CheckpointPlain = "checkpoint_plain" => State,
+    CheckpointUnknown = "checkpoint_unknown" => State,
+    GraphInvalid = "graph_invalid" => Validation,
+    HostIncomplete = "host_incomplete" => Internal,
+    InvalidValue = "invalid_value" => Validation,
+    LabelUnknown = "label_unknown" => State,
+    ModelBaseUrlInvalid = "model_base_url_invalid" => Validation,
+    ModelBaseUrlMissing = "model_base_url_missing" => Validation,
+    ModelKeyMissing = "model_key_missing" => Auth,
+    ModelKeyRefused = "model_key_refused" => Auth,
+    ModelNameMalformed = "model_name_malformed" => Validation,
+    ModelNotFound = "model_not_found" => Validation,
+    ModelOutputInvalid = "model_output_invalid" => ModelOutput,
+    ModelProviderUnknown = "model_provider_unknown" => Validation,
+    ModelQuotaExhausted = "model_quota_exhausted" => Budget,
+    ModelRateLimited = "model_rate_limited" => ModelTransport,
+    ModelRedirected = "model_redirected" => Validation,
+    ModelRefused = "model_refused" => ModelOutput,
+    ModelReplyCut = "model_reply_cut" => ModelTransport,
+    ModelReplyEmpty = "model_reply_empty" => ModelOutput,
+    ModelReplyMalformed = "model_reply_malformed" => ModelTransport,
+    ModelReplyTooLarge = "model_reply_too_large" => ModelOutput,
+    ModelRequestRefused = "model_request_refused" => Validation,
+    ModelServerError = "model_server_error" => ModelTransport,
+    ModelSettingInvalid = "model_setting_invalid" => Validation,
+    ModelTimeout = "model_timeout" => Timeout,
+    ModelUnreachable = "model_unreachable" => ModelTransport,
+    NestingTooDeep = "nesting_too_deep" => Internal,
+    NodeCancelled = "node_cancelled" => Internal,
+    NodeEnded = "node_ended" => State,
+    NodeFailed = "node_failed" => Internal,
+    NodePanicked = "node_panicked" => Internal,
+    NodeReturnInvalid = "node_return_invalid" => State,
+    NodeTimeout = "node_timeout" => Timeout,
+    OutcomeMisplaced = "outcome_misplaced" => Internal,
+    ParentMissing = "parent_missing" => State,
+    ProcessForked = "process_forked" => Internal,
+    PromptInvalid = "prompt_invalid" => Internal,
+    QuestionBlank = "question_blank" => Validation,
+    QuestionMalformed = "question_malformed" => Validation,
+    QuestionMisplaced = "question_misplaced" => State,
+    QuestionUnknown = "question_unknown" => Validation,
+    ReplayDiverged = "replay_diverged" => State,
+    ReviewStateCorrupt = "review_state_corrupt" => State,
+    RoleFailed = "role_failed" => Internal,
+    RoleInvalid = "role_invalid" => Validation,
+    RoleMissing = "role_missing" => Internal,
+    RoleReplyInvalid = "role_reply_invalid" => ModelOutput,
+    RoleToolsInvalid = "role_tools_invalid" => Validation,
+    RuleMissing = "rule_missing" => Internal,
+    RulePanicked = "rule_panicked" => Internal,
+    RunAbandoned = "run_abandoned" => Internal,
+    RunCancelled = "run_cancelled" => Cancelled,
+    RunStalled = "run_stalled" => Internal,
+    SandboxCrashed = "sandbox_crashed" => Tool,
+    SandboxInputInvalid = "sandbox_input_invalid" => Validation,
+    SandboxLimitInvalid = "sandbox_limit_invalid" => Validation,
+    SandboxSettingInvalid = "sandbox_setting_invalid" => Validation,
+    SandboxUnavailable = "sandbox_unavailable" => Tool,
+    SchemaInvalid = "schema_invalid" => Validation,
+    ScriptExhausted = "script_exhausted" => Validation,
+    SendToEnd = "send_to_end" => State,
+    StateKeyUnknown = "state_key_unknown" => State,
+    StateUnreadable = "state_unreadable" => State,
+    StepTimeout = "step_timeout" => Timeout,
+    StoreCertificateInvalid = "store_certificate_invalid" => Auth,
+    StoreClosed = "store_closed" => Validation,
+    StoreCorrupt = "store_corrupt" => State,
+    StoreFailed = "store_failed" => State,
+    StoreFull = "store_full" => State,
+    StoreLocked = "store_locked" => State,
+    StoreReadOnly = "store_read_only" => State,
+    StoreRefused = "store_refused" => Auth,
+    StoreSettingInvalid = "store_setting_invalid" => Validation,
+    StoreTimeout = "store_timeout" => State,
+    StoreUnavailable = "store_unavailable" => State,
+    StoreVersion = "store_version" => State,
+    SystemSettingInvalid = "system_setting_invalid" => Validation,
+    TargetUnknown = "target_unknown" => State,
+    TaskCancelled = "task_cancelled" => Cancelled,
+    ThreadBusy = "thread_busy" => State,
+    ThreadConflict = "thread_conflict" => State,
+    ThreadEmpty = "thread_empty" => Validation,
+    ThreadInvalid = "thread_invalid" => Validation,
+    ThreadTaken = "thread_taken" => Validation,
+    ToolFailed = "tool_failed" => Tool,
+    ToolRefused = "tool_refused" => Tool,
+    ToolTimeout = "tool_timeout" => Timeout,
+    UnknownOutcome = "unknown_outcome" => Tool,
+    ValueUnstorable = "value_unstorable" => State,
+    WriteConflict = "write_conflict" => State,
+    WriteMistyped = "write_mistyped" => State,
+    WriteUnmergeable = "write_unmergeable" => State,
+}
+
+impl FaultCode {
+    /// Whether a checkpoint is at fault, and not the store that it lies in: an
+    /// administrator's sweep notes the thread and goes on.
+    pub const fn is_of_checkpoint(&self) -> bool {
+        matches!(
+            self,
+            Self::CheckpointCorrupt
+                | Self::CheckpointEncrypted
+                | Self::CheckpointMisfit
+                | Self::CheckpointPlain
+                | Self::CheckpointUnknown
+        )
+    }
+
+    /// Whether the store is at fault, whichever thread was asked for.
+    pub const fn is_of_store(&self) -> bool {
+        matches!(
+            self,
+            Self::StoreCertificateInvalid
+                | Self::StoreClosed
+                | Self::StoreCorrupt
+                | Self::StoreFailed
+                | Self::StoreFull
+                | Self::StoreLocked
+                | Self::StoreReadOnly
+                | Self::StoreRefused
+                | Self::StoreSettingInvalid
+                | Self::StoreTimeout
+                | Self::StoreUnavailable
+                | Self::StoreVersion
+        )
+    }
+}
+
+impl From<&str> for FaultCode {
+    fn from(text: &str) -> Self {
+        Self::parse(text).unwrap_or_else(|| Self::Foreign(text.into()))
+    }
+}
+
+impl fmt::Display for FaultCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// For assertions; what decides compares variants.
+impl PartialEq<&str> for FaultCode {
+    fn eq(&self, text: &&str) -> bool {
+        self.as_str() == *text
+    }
+}
+
+impl Serialize for FaultCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for FaultCode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        Ok(Self::from(&*text))
+    }
+}
