@@ -86,6 +86,8 @@ impl<V: Value> Frame<V> {
         keeps: bool,
     ) -> Result<(), BlamedFailure> {
         let survey = self.check().map_err(for_good)?;
+        // Whatever can fail comes before the first change: a superstep is merged as a whole or not
+        // at all, so that its failed task can be retried against the state it has seen.
         let staged = if survey.foreign { self.stage(rules) } else { Ok(Staged::new()) };
         let staged = staged.map_err(for_good)?;
         if survey.routes {

@@ -163,10 +163,12 @@ impl<V: Value> Run<V> {
             return None;
         }
         let made = record.ledger().close(index, came)?;
-        // Of one that may be made twice there is nothing to take back.
+        // The intent of a call with side effects was stored, so that it was left has to be stored
+        // too; a repeatable call has no intent.
         let stored = !(made.call.repeatable && matches!(made.came, Some(CallOutcome::Left)));
         let commit = if stored { self.called(unit, slot, made) } else { None };
-        // Only now: what came of the call is stored before the question.
+        // The outcome is stored before the question: a resumed task that is answered comes past
+        // this call first, and must know its outcome.
         self.release(unit, slot);
         commit
     }
@@ -234,7 +236,8 @@ impl<V: Value> Run<V> {
         let task = KeySeed::new(self.units.task_seed(id.unit, id.slot), self.queue.mark);
         let Some(record) = self.units.record(id.unit, id.slot) else { return String::new() };
         let (attempt, begun) = (record.attempt, record.ledger().count(call));
-        // A model that is asked again in another attempt is to say something else.
+        // A retried node must be able to get another reply: the key, which caches and providers
+        // deduplicate by, differs from attempt to attempt.
         let task = if call.callee == Callee::Model { task.child(attempt.into()) } else { task };
         key(task, call, begun.saturating_sub(1))
     }

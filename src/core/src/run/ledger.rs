@@ -162,9 +162,9 @@ impl<V: Clone> CallLedger<V> {
         Ok((made, nth, known))
     }
 
-    /// The run that a task was in when it was left: it goes on with what it was given
-    /// then, as the conversation of a declared agent does. With runs side by side
-    /// nobody could tell which one is meant.
+    /// The subrun that the task was in when it was interrupted. It continues with its recorded
+    /// input even if the task now computes another one, as the conversation of a declared
+    /// agent does. With concurrent subruns it would be ambiguous which one is meant.
     fn unfinished(&self, call: &Call) -> Option<&Entry<V>> {
         let entry = self.entries.get(self.first)?;
         let is_it = !entry.begun
@@ -260,9 +260,11 @@ impl<V: Clone> CallLedger<V> {
         same.next().map(|(place, _)| place)
     }
 
-    /// Nothing like a call was begun before. If calls came one after the other
-    /// and this takes the place of another, the task does not do what it had
-    /// done; no matter, unless it had done something that may not be done twice.
+    /// No recorded call matches. In code that makes its calls one at a time, the call then takes
+    /// the place of a recorded one: the code is not deterministic, or was changed. That matters
+    /// only if a recorded call has side effects, which would happen twice under another name.
+    /// Concurrent calls may arrive in any order and prove nothing, nor does a run that has failed
+    /// and is retried: its node may take another way on purpose.
     fn missing(&self) -> KnownCall<V> {
         let rest = self.entries.iter().skip(self.first).filter(|entry| !entry.begun);
         let matters = || rest.clone().any(|entry| !entry.made.call.repeatable);

@@ -56,6 +56,49 @@ pub struct Options {
 }
 
 /// One run of one graph, from the first superstep to the last.
+///
+/// A run is a state machine without I/O, clock or threads. A driver owns it, calls its methods one
+/// at a time, and carries out what it asks for. All times are arguments and must not go back.
+///
+/// ```text
+///        new · turn · edit · resume
+///                    │
+///                    ▼
+///   ┌──────────►  step(now)  ◄───────────────────────────────┐
+///   │                │ Effect                                │
+///   │                ├─ Start(tasks) ── begin each ──────────┤   each task, whenever it ends:
+///   │                ├─ Cancel(ids)  ── tell each to stop ───┤     resolve(id, outcome, now)
+///   │                ├─ Commit(c) ───── store ─ committed(id)┤
+///   │                ├─ Wait(until) ─── until something of   ┤
+///   │                │                  the right happens    │
+///   │                ├─ Paused(questions)                    │
+///   └─ answer(id) ───┘                                       │
+///                    ├─ Done(ending)   the state is final    │
+///                    └─ Failed(fault)  the state is final    │
+///        cancel(reason, now), at any time ───────────────────┘
+/// ```
+///
+/// There are five kinds of method:
+///
+/// | kind | methods | called | promise |
+/// |---|---|---|---|
+/// | constructors | [`new`](Self::new), [`turn`](Self::turn), [`edit`](Self::edit), [`resume`](Self::resume) | once | nothing happens before the first `step` |
+/// | the loop | [`step`](Self::step) | after each other call that may have changed something ([`is_ready`](Self::is_ready)), and at the instant of `Wait` | never blocks; returns one effect; after `Done` or `Failed` it returns the same again |
+/// | outcomes | [`resolve`](Self::resolve), [`committed`](Self::committed), [`abandon_commits`](Self::abandon_commits), [`answer`](Self::answer), [`cancel`](Self::cancel), [`alive`](Self::alive) | when something has happened outside | only record what happened; what follows from it is decided in the next `step`. A repeated, late or unknown outcome changes nothing |
+/// | calls of a task | [`begin_call`](Self::begin_call) then [`end_call`](Self::end_call) or [`abandon_call`](Self::abandon_call); [`begin_subrun`](Self::begin_subrun), [`keep_subrun`](Self::keep_subrun), [`end_subrun`](Self::end_subrun); [`request`](Self::request), [`charge`](Self::charge), [`note`](Self::note) | between the start of a task and its outcome | a call that is known is not made again; a commit that they return goes to the store in the order of these calls, without an acknowledgement |
+/// | readers | [`take_events`](Self::take_events), [`take_notices`](Self::take_notices), [`questions`](Self::questions), [`state`](Self::state) and others | at any time | decide nothing |
+///
+/// The driver in turn promises:
+///
+/// 1. Each task of `Start` is resolved once, also after `Cancel`: the run counts what is under way,
+///    and neither pauses nor ends before.
+/// 2. A commit is acknowledged after the store has accepted it, and commits are stored in the order
+///    in which they were handed out. With [`Options::commits`], no task of a superstep starts
+///    before the commit of the superstep before it is acknowledged. What a crash may leave is
+///    therefore always a prefix of the commits, which [`resume`](Self::resume) continues from.
+/// 3. A call's [`PendingCall::intent`](super::PendingCall::intent) is durable before the call is made.
+/// 4. The reducers and routers behind [`Rules`] are deterministic; otherwise a resumed run may take
+///    another way than the one it resumes.
 #[derive(Debug)]
 pub struct Run<V> {
     pub(super) units: Units<V>,
@@ -104,10 +147,12 @@ impl<V: Value> Run<V> {
         Self { units: Units::new(root), queue }
     }
 
-    /// What to do next. `rules` are called at once, for merge rules and
-    /// routers that are the host's own.
+    /// Decides what the driver does next. `rules` are called at once, for reducers and
+    /// routers of the host.
     pub fn step(&mut self, now: Time, rules: &mut impl Rules<V>) -> Effect<V> {
         self.queue.log.now = now;
+        // One alarm stands for all timers, so that a step that nothing is due in does not
+        // look at any task.
         if self.queue.alarm.is_some_and(|alarm| now >= alarm) {
             self.fire_timers(now);
         }
@@ -127,6 +172,7 @@ impl<V: Value> Run<V> {
     /// handed out yet, changes nothing; the return value says whether it was taken.
     pub fn resolve(&mut self, id: TaskId, outcome: TaskOutcome<V>, now: Time) -> bool {
         self.queue.log.now = now;
+        // The driver cannot know this task yet: the id is stale or forged.
         if self.queue.is_unstarted(id) {
             return false;
         }
@@ -236,7 +282,7 @@ impl<V: Value> Run<V> {
         self.queue.log.seq
     }
 
-    /// Nothing more can be decided before something happens outside.
+    /// Says what the run waits for when nothing is left to decide.
     fn rest(&mut self) -> Effect<V> {
         if self.queue.running + self.queue.sleeping > 0 {
             return Effect::Wait(self.queue.alarm);

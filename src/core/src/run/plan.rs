@@ -121,8 +121,8 @@ impl<V: Value> Run<V> {
         });
     }
 
-    /// A task that had to wait for its turn begins only now, and so does its
-    /// time-out.
+    /// Starts the time-outs of tasks at the moment the driver gets them: the time that a task
+    /// waits for a commit or for a free place is not its own.
     pub(super) fn set_off(&mut self, effect: &mut Effect<V>) {
         let Effect::Start(tasks) = effect else { return };
         if !self.queue.queues() {

@@ -95,7 +95,12 @@ impl<V> EffectQueue<V> {
         }
     }
 
-    /// What is ready to be handed out, the most urgent first.
+    /// The effect that is ready, the most urgent first.
+    ///
+    /// Cancellations overtake commits, because a task that nobody wants should not run while
+    /// a slow store writes. Nothing else does: a task that started before the commit which led to it
+    /// was stored could have effects of which a resumed run knows nothing. The end comes after the
+    /// last commit, so that a run which was reported as done is also found as done.
     pub(super) fn next_effect(&mut self) -> Option<Effect<V>> {
         if !self.cancels.is_empty() {
             return Some(Effect::Cancel(std::mem::take(&mut self.cancels)));
@@ -112,6 +117,8 @@ impl<V> EffectQueue<V> {
             Some(Err(fault)) => return Some(Effect::Failed(fault.clone())),
             None => {}
         }
+        // Tasks are handed out together once every scope has been advanced: a driver begins
+        // siblings at once, and whatever a failed one voids was never started.
         if self.starts.is_empty() || !self.active.is_empty() {
             return None;
         }

@@ -17,6 +17,7 @@ use crate::value::Value;
 impl<V: Value> Run<V> {
     /// Something is due: a deadline, a time-out, a further attempt.
     pub(super) fn fire_timers(&mut self, now: Time) {
+        // Every timer that is still ahead sets the alarm again below.
         self.queue.alarm = None;
         if let Some(deadline) = self.queue.deadline {
             if now >= deadline {
@@ -43,7 +44,8 @@ impl<V: Value> Run<V> {
     fn fire_task_timers(&mut self, unit: u32, slot: u32, now: Time) {
         let due = |at: &Time| *at <= now;
         let Some(record) = self.units.record(unit, slot) else { return };
-        // A question is worth more than the calls beside it that take too long.
+        // A task that has asked, and only waits for its open calls, pauses rather than fails: the
+        // person may take longer than any deadline, and the answer runs the task anew.
         if record.deadline.as_ref().is_some_and(due) && self.release_question(unit, slot, true) {
             return;
         }
@@ -56,7 +58,8 @@ impl<V: Value> Run<V> {
             }
             (&TaskStatus::Waiting(at), _) => self.queue.wake(at),
             (TaskStatus::Running, Some(deadline)) if due(&deadline) => {
-                // Whatever it still answers is too late.
+                // The driver is told to stop it and not waited for: code that ignores its
+                // deadline must not hold up the run. A late outcome finds the task void.
                 record.status = TaskStatus::Void;
                 self.queue.running -= 1;
                 self.queue.stop(id);

@@ -44,7 +44,8 @@ impl<V: Value> AgentUnit<V> {
         let call = self.approvals.open.remove(place).call;
         self.approvals.given.insert(call.key, answer.clone());
         self.approvals.asleep = false;
-        // In a store an answer stands for the agent, which goes on.
+        // A stored answer supersedes the stored questions of this agent, so that those still
+        // open have to be stored again.
         self.approvals.open.iter_mut().for_each(|open| open.stored = false);
         Some(call)
     }
@@ -56,7 +57,8 @@ impl<V: Value> AgentUnit<V> {
         for &(position, seed) in proposed {
             let answer = self.approvals.given.get(&seed.number()).and_then(V::to_json);
             let word = dialogue.proposal(position).zip(answer);
-            // An answer about something else, whoever has stored it, is none.
+            // An answer counts only for the very call that was shown: if the arguments have
+            // changed since, the person is asked again.
             let recalled = word.and_then(|(asked, answer)| asked.recall(&answer, schemas).ok());
             if let Some(decision) = recalled {
                 dialogue.decide(position, decision);
@@ -101,7 +103,8 @@ impl<V: Value> Run<V> {
             HostVerdict::Approve => None,
         };
         dialogue.decide(position, judgement.into());
-        // Of calls that are judged at once, another may have been the last of its tool.
+        // The host decides about calls of one turn concurrently: another one may have used up the
+        // last call of the tool meanwhile.
         let undone = undone.or_else(|| dialogue.complaint(position).map(spent));
         if let Some(fault) = undone {
             self.note_refusal(unit, position, fault);
@@ -112,7 +115,8 @@ impl<V: Value> Run<V> {
     /// Puts calls before a person, those apart about which there is an answer.
     pub(super) fn propose(&mut self, unit: u32) {
         let mut proposed = self.proposed(unit);
-        // Those that were made before come first, should their tool have few calls left.
+        // Calls that an earlier process began come first: if the tool has few calls left, the
+        // others are denied, not these, whose outcome may be recorded.
         proposed.sort_by_cached_key(|(position, _)| !self.was_begun(unit, *position));
         let Some(agent) = self.units.agent_mut(unit) else { return };
         if agent.decide_by_answers(&proposed, self.queue.schemas) {
