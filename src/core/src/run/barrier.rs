@@ -28,8 +28,10 @@ impl<V: Value> Run<V> {
             return true;
         }
         if let Err((slot, failure)) = frame.merge(unit, rules, self.queue.commits) {
-            frame.open += 1;
             frame.forget_route(slot);
+            if let Some(found) = self.units.get_mut(unit) {
+                found.open += 1;
+            }
             self.fail(unit, slot, failure);
             return false;
         }

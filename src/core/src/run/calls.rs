@@ -42,25 +42,11 @@ impl<V: Value> Run<V> {
     /// Whether the code of an attempt is under way: it runs, or was told to stop and
     /// has not answered. One that is out of time is not, whatever its thread does.
     pub fn is_under_way(&self, id: TaskId) -> bool {
-        if let Some(agent) = self.units.agent(id.unit) {
-            return agent.is_under_way(id);
-        }
-        let frame = self.units.frame(id.unit);
-        let record = frame.and_then(|frame| frame.records.get(id.slot as usize));
-        record.is_some_and(|record| {
-            record.serial == id.serial
-                && matches!(record.status, TaskStatus::Running | TaskStatus::Cancelling)
-        })
+        matches!(self.units.status(id), Some(TaskStatus::Running | TaskStatus::Cancelling))
     }
 
-    pub(super) fn is_running(&mut self, id: TaskId) -> bool {
-        if let Some(agent) = self.units.agent_mut(id.unit) {
-            return agent.is_running(id);
-        }
-        let record = self.units.record(id.unit, id.slot);
-        record.is_some_and(|record| {
-            record.serial == id.serial && matches!(record.status, TaskStatus::Running)
-        })
+    pub(super) fn is_running(&self, id: TaskId) -> bool {
+        matches!(self.units.status(id), Some(TaskStatus::Running))
     }
 
     /// Asks whether a task may make one more call, and counts it if so.
@@ -190,7 +176,7 @@ impl<V: Value> Run<V> {
     /// Returns whether that was its first answer.
     pub(super) fn end_stopped(&mut self, unit: u32, slot: u32) -> bool {
         let now = self.queue.log.now;
-        let Some(record) = self.units.record(unit, slot) else { return false };
+        let Some(record) = self.units.task_mut(unit, slot) else { return false };
         if !record.is_in_lasting_call() {
             self.let_go(unit, slot);
             return true;

@@ -21,7 +21,6 @@ use crate::value::Value;
 
 use super::frontier::{Frontier, ResolvedRoute};
 use super::ledger::CallLedger;
-use super::termination::Termination;
 use super::write_claims::WriteClaims;
 
 #[derive(Debug)]
@@ -31,8 +30,7 @@ pub(super) struct Frame<V> {
     pub(super) step: u64,
     /// The tasks of the present superstep, in the order of their writes.
     pub(super) records: Vec<TaskRecord<V>>,
-    /// How many of them have not ended, and how many of those that have ask.
-    pub(super) open: usize,
+    /// How many of those that have ended ask.
     pub(super) paused: usize,
     pub(super) frontier: Frontier<V>,
     /// Who has written what in the superstep that is being merged.
@@ -43,8 +41,6 @@ pub(super) struct Frame<V> {
     pub(super) sealed: Vec<ChannelId>,
     /// When the present superstep is given up.
     pub(super) expires: Option<Time>,
-    /// Why the present superstep is the last, once all its tasks have ended.
-    pub(super) terminate: Option<Termination<V>>,
     /// Spent dimensions whose `on_budget` edge has been taken.
     pub(super) exempt: Vec<Dimension>,
     /// Supersteps left after a spent budget of them.
@@ -149,13 +145,11 @@ impl<V: Value> Frame<V> {
             state,
             step,
             records: Vec::new(),
-            open: 0,
             paused: 0,
             claims: WriteClaims::new(graph.channels().len()),
             routes: Vec::new(),
             sealed: sealed.clone(),
             expires: None,
-            terminate: None,
             exempt: exempt.clone(),
             grace: *grace,
             detour: *detour,

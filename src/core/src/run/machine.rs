@@ -179,17 +179,15 @@ impl<V: Value> Run<V> {
         if id.unit != 0 {
             self.alive(id, Heartbeat::Progress, now);
         }
-        if self.units.is_agent(id.unit) {
-            return self.resolve_call(id, outcome);
-        }
-        let Some(record) = self.units.record(id.unit, id.slot) else { return false };
-        if record.serial != id.serial {
-            return false;
-        }
-        match record.status {
-            TaskStatus::Running => {}
-            TaskStatus::Cancelling => return self.end_stopped(id.unit, id.slot),
+        match self.units.status(id) {
+            Some(TaskStatus::Running) => {}
+            Some(TaskStatus::Cancelling) => return self.end_stopped(id.unit, id.slot),
             _ => return false,
+        }
+        if self.units.is_agent(id.unit) {
+            self.queue.running -= 1;
+            self.resolve_call(id.unit, id.slot, outcome);
+            return true;
         }
         let outcome = match outcome {
             TaskOutcome::Ask(value) => Err((None, value)),
@@ -300,16 +298,11 @@ impl<V: Value> Run<V> {
 
     /// Takes a unit as far as it goes without the driver.
     fn advance(&mut self, unit: u32, rules: &mut impl Rules<V>) {
-        if self.units.is_agent(unit) {
-            return self.advance_agent(unit);
-        }
-        let Some(frame) = self.units.frame(unit) else { return };
-        if frame.open > 0 {
-            return;
-        }
-        if frame.terminate.is_some() {
+        let Some(found) = self.units.get(unit).filter(|found| found.open == 0) else { return };
+        if found.terminate.is_some() {
             return self.conclude(unit, rules);
         }
+        let Some(frame) = self.units.frame(unit) else { return self.advance_agent(unit) };
         let edits = frame.source == WriteSource::Edit;
         if frame.paused == 0 && self.barrier(unit, rules) {
             if edits {
@@ -322,11 +315,17 @@ impl<V: Value> Run<V> {
 
     /// One task of a unit is closed; the last one lets the unit go on.
     pub(super) fn close(&mut self, unit: u32) {
-        if let Some(frame) = self.units.frame_mut(unit) {
-            frame.open -= 1;
-            if frame.open == 0 {
-                self.queue.active.push_back(unit);
-            }
+        if let Some(found) = self.units.get_mut(unit) {
+            found.open -= 1;
+        }
+        self.wake(unit);
+    }
+
+    /// Lets a unit go on if none of its tasks is open.
+    pub(super) fn wake(&mut self, unit: u32) {
+        let idle = self.units.get(unit).is_some_and(|found| found.open == 0);
+        if idle && !self.queue.active.contains(&unit) {
+            self.queue.active.push_back(unit);
         }
     }
 
@@ -341,15 +340,10 @@ impl<V: Value> Run<V> {
         queue.log.emit(|| units.finished(unit, slot, &update));
         self.notify_done(unit, slot, &update);
         self.keep(unit, slot, &update);
-        let Self { units, queue } = self;
-        let Some(frame) = units.frame_mut(unit) else { return };
-        if let Some(record) = frame.records.get_mut(slot as usize) {
+        if let Some(record) = self.units.record(unit, slot) {
             record.status = TaskStatus::Done(update);
         }
-        frame.open -= 1;
-        if frame.open == 0 {
-            queue.active.push_back(unit);
-        }
+        self.close(unit);
     }
 
     /// The last word: what the driver gets to see from now on.

@@ -36,8 +36,9 @@ impl<V: Value> Run<V> {
         frame.step += 1;
         frame.line_up();
         frame.planned = true;
-        frame.open = frame.records.len();
-        let slots = u32::try_from(frame.records.len()).unwrap_or(u32::MAX);
+        let Some(found) = self.units.get_mut(unit) else { return };
+        let slots = found.slots();
+        found.open = slots as usize;
         self.time_step(unit);
         for slot in 0..slots {
             self.start(unit, slot);
@@ -132,11 +133,7 @@ impl<V: Value> Run<V> {
         for task in tasks {
             let TaskId { unit, slot, .. } = task.id;
             let around = sooner(self.units.deadline_around(unit), self.queue.deadline);
-            let own = if let Some(agent) = self.units.agent_mut(unit) {
-                agent.set_off(slot, now)
-            } else {
-                self.units.set_off(unit, slot, now)
-            };
+            let own = self.units.set_off(unit, slot, now);
             task.deadline = sooner(own, around);
             if let Some(own) = own {
                 self.queue.wake(own);
@@ -148,7 +145,7 @@ impl<V: Value> Run<V> {
     fn attach(&mut self, unit: u32, slot: u32, body: UnitBody<V>) {
         let path = self.units.path(unit, slot);
         let seed = self.units.task_seed(unit, slot);
-        let mut child = Unit { parent: Some((unit, slot)), path, seed, body };
+        let mut child = Unit::new(Some((unit, slot)), (path, seed), body);
         if self.queue.log.recording || self.queue.event_options.states {
             child.trace();
         }
@@ -210,9 +207,18 @@ impl<V: Value> Frame<V> {
 
 impl<V: Value> Units<V> {
     pub(super) fn set_off(&mut self, unit: u32, slot: u32, now: Time) -> Option<Time> {
-        let Frame { graph, records, .. } = self.frame_mut(unit)?;
-        let record = records.get_mut(slot as usize)?;
-        record.set_off(graph.node(record.node)?, now);
+        let record = match &mut self.get_mut(unit)?.body {
+            UnitBody::Graph(frame) => {
+                let record = frame.records.get_mut(slot as usize)?;
+                record.set_off(frame.graph.node(record.node)?, now);
+                record
+            }
+            UnitBody::Agent(agent) => {
+                let record = agent.task_mut(slot)?;
+                record.deadline = record.timeout.map(|timeout| now + timeout);
+                record
+            }
+        };
         record.deadline
     }
 }

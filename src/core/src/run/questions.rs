@@ -115,7 +115,6 @@ impl<V: Value> Run<V> {
                 continue;
             };
             frame.paused -= 1;
-            frame.open += 1;
             let seed = self.units.task_seed(unit, u32::try_from(slot).unwrap_or(u32::MAX));
             let Some(frame) = self.units.frame_mut(unit) else { continue };
             let place = u32::try_from(slot).unwrap_or(u32::MAX);
@@ -127,6 +126,9 @@ impl<V: Value> Run<V> {
                 } else {
                     extra.relayed.push((id.to_owned(), value.clone()));
                 }
+            }
+            if let Some(found) = self.units.get_mut(unit) {
+                found.open += 1;
             }
             self.store_of(unit, place, |task| CommitChange::Answered(task, value));
             self.time_step(0);

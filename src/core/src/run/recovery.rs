@@ -126,7 +126,8 @@ impl<V: Value> Run<V> {
 
     /// Has a task's end stored, unless that of its superstep follows at once.
     pub(super) fn keep(&mut self, unit: u32, slot: u32, update: &Update<V>) {
-        let goes_on = |frame: &Frame<V>| frame.open > 1 || frame.paused > 0;
+        let open = self.units.get(unit).map_or(0, |found| found.open);
+        let goes_on = |frame: &Frame<V>| open > 1 || frame.paused > 0;
         if self.queue.commits && self.units.frame(unit).is_some_and(goes_on) {
             self.store_of(unit, slot, |task| CommitChange::Finished(task, update.clone()));
         }

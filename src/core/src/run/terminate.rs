@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::frame::{Frame, TaskStatus};
+use super::frame::TaskStatus;
 use super::machine::Run;
 use super::queue::EffectQueue;
 use super::termination::{CancelMode, Termination};
-use super::unit::UnitBody;
+use super::unit::{Unit, UnitBody};
 use crate::budget::{Dimension, exhausted};
 use crate::command::{Route, Update};
 use crate::effect::Ending;
@@ -20,7 +20,7 @@ use crate::value::Value;
 impl<V: Value> Run<V> {
     /// A task that was told to stop is waited for no more.
     pub(super) fn let_go(&mut self, unit: u32, slot: u32) {
-        let Some(record) = self.units.record(unit, slot) else { return };
+        let Some(record) = self.units.task_mut(unit, slot) else { return };
         if matches!(record.status, TaskStatus::Cancelling) {
             record.status = TaskStatus::Void;
             self.queue.running -= 1;
@@ -42,25 +42,19 @@ impl<V: Value> Run<V> {
         if let Termination::Budget(dimension) = terminate {
             self.log_budget(unit, dimension);
         }
-        let Some(body) = self.units.get_mut(unit).map(|unit| &mut unit.body) else { return };
-        let frame = match body {
-            UnitBody::Agent(_) => return self.terminate_agent(unit, terminate, patience),
-            UnitBody::Graph(frame) => frame,
-        };
-        if terminate.outranks(frame.terminate.as_ref()) {
-            frame.terminate = Some(terminate);
+        let Some(found) = self.units.get_mut(unit) else { return };
+        if terminate.outranks(found.terminate.as_ref()) {
+            found.terminate = Some(terminate);
         }
         for slot in self.queue.take_back(unit) {
-            if let Some(record) = frame.records.get_mut(slot as usize) {
+            if let Some(record) = found.task_mut(slot) {
                 record.status = TaskStatus::Void;
                 self.queue.running -= 1;
-                frame.open -= 1;
+                found.open -= 1;
             }
         }
-        let children = frame.stop_tasks(unit, patience, &mut self.queue);
-        if frame.open == 0 {
-            self.queue.active.push_back(unit);
-        }
+        let children = found.stop_tasks(unit, patience, &mut self.queue);
+        self.wake(unit);
         for child in children {
             self.terminate(child, Termination::Abandon, patience);
         }
@@ -68,11 +62,9 @@ impl<V: Value> Run<V> {
 
     /// Everything of a doomed unit has ended.
     pub(super) fn conclude(&mut self, unit: u32, rules: &mut impl Rules<V>) {
-        let Some(terminate) = self.units.frame_mut(unit).and_then(|frame| frame.terminate.take())
-        else {
-            return;
-        };
-        let parent = self.units.get(unit).and_then(|unit| unit.parent);
+        let Some(found) = self.units.get_mut(unit) else { return };
+        let Some(terminate) = found.terminate.take() else { return };
+        let parent = found.parent;
         if let Termination::Budget(dimension) = terminate
             && self.take_budget_edge(unit, dimension, rules)
         {
@@ -169,7 +161,7 @@ impl<V: Value> Run<V> {
     }
 }
 
-impl<V: Value> Frame<V> {
+impl<V: Value> Unit<V> {
     /// Stops its tasks; returns the units that work for some of them.
     fn stop_tasks(
         &mut self,
@@ -178,7 +170,9 @@ impl<V: Value> Frame<V> {
         queue: &mut EffectQueue<V>,
     ) -> Vec<u32> {
         let mut children = Vec::new();
-        for (slot, record) in (0_u32..).zip(&mut self.records) {
+        for slot in 0..self.slots() {
+            let Some(record) = self.task_mut(slot) else { continue };
+            let (mut ended, mut answered) = (0, 0);
             match &record.status {
                 TaskStatus::Running => {
                     record.status = TaskStatus::Cancelling;
@@ -187,11 +181,11 @@ impl<V: Value> Frame<V> {
                 TaskStatus::Waiting(_) => {
                     record.status = TaskStatus::Void;
                     queue.sleeping -= 1;
-                    self.open -= 1;
+                    ended = 1;
                 }
                 TaskStatus::Paused(_) => {
                     record.status = TaskStatus::Void;
-                    self.paused -= 1;
+                    answered = 1;
                 }
                 TaskStatus::Nested(child) => children.push(*child),
                 TaskStatus::Cancelling | TaskStatus::Done(_) | TaskStatus::Void => {}
@@ -199,7 +193,11 @@ impl<V: Value> Frame<V> {
             if patience == CancelMode::LetGo && matches!(record.status, TaskStatus::Cancelling) {
                 record.status = TaskStatus::Void;
                 queue.running -= 1;
-                self.open -= 1;
+                ended = 1;
+            }
+            self.open -= ended;
+            if let UnitBody::Graph(frame) = &mut self.body {
+                frame.paused -= answered;
             }
         }
         children

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::frame::{Frame, IdleWatch, TaskRecord, TaskStatus};
 use super::machine::Run;
 use super::termination::{CancelMode, Termination};
-use super::unit::{Units, sooner};
+use super::unit::{Unit, Units, sooner};
 use crate::budget::{Dimension, exhausted, spent_dimension};
 use crate::fault::{Fault, FaultCode};
 use crate::graph::{Heartbeat, Node};
@@ -29,13 +29,8 @@ impl<V: Value> Run<V> {
             }
         }
         for unit in self.units.indices() {
-            if self.units.is_agent(unit) {
-                self.fire_agent_timers(unit, now);
-                continue;
-            }
             self.fire_step_timeout(unit, now);
-            let slots = self.units.frame(unit).map_or(0, |frame| frame.records.len());
-            for slot in 0..u32::try_from(slots).unwrap_or(u32::MAX) {
+            for slot in 0..self.units.get(unit).map_or(0, Unit::slots) {
                 self.fire_task_timers(unit, slot, now);
             }
         }
@@ -43,13 +38,13 @@ impl<V: Value> Run<V> {
 
     fn fire_task_timers(&mut self, unit: u32, slot: u32, now: Time) {
         let due = |at: &Time| *at <= now;
-        let Some(record) = self.units.record(unit, slot) else { return };
+        let Some(record) = self.units.task_mut(unit, slot) else { return };
         // A task that has asked, and only waits for its open calls, pauses rather than fails: the
         // person may take longer than any deadline, and the answer runs the task anew.
         if record.deadline.as_ref().is_some_and(due) && self.release_question(unit, slot, true) {
             return;
         }
-        let Some(record) = self.units.record(unit, slot) else { return };
+        let Some(record) = self.units.task_mut(unit, slot) else { return };
         let id = TaskId { unit, slot, serial: record.serial };
         match (&record.status, record.deadline) {
             (TaskStatus::Waiting(at), _) if due(at) => {
@@ -63,6 +58,9 @@ impl<V: Value> Run<V> {
                 record.status = TaskStatus::Void;
                 self.queue.running -= 1;
                 self.queue.stop(id);
+                if self.units.is_agent(unit) {
+                    return self.time_out_call(unit, slot);
+                }
                 let fault = self.lateness(unit, slot);
                 self.fail(unit, slot, fault.into());
             }
@@ -116,8 +114,9 @@ impl<V: Value> Run<V> {
 
     /// Gives a superstep up that has taken too long.
     pub(super) fn fire_step_timeout(&mut self, unit: u32, now: Time) {
-        let Some(frame) = self.units.frame_mut(unit) else { return };
-        let Some(until) = frame.expires.filter(|_| frame.open > 0) else { return };
+        let open = self.units.get(unit).map_or(0, |found| found.open);
+        let Some(frame) = self.units.frame_mut(unit).filter(|_| open > 0) else { return };
+        let Some(until) = frame.expires else { return };
         if now < until {
             return self.queue.wake(until);
         }

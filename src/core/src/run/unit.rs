@@ -6,7 +6,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::agent::AgentUnit;
-use super::frame::{Frame, TaskRecord};
+use super::frame::{Frame, TaskRecord, TaskStatus};
+use super::termination::Termination;
 use crate::budget::Budget;
 use crate::command::Update;
 use crate::effect::Ending;
@@ -25,6 +26,10 @@ pub(super) struct Unit<V> {
     pub(super) parent: Option<(u32, u32)>,
     pub(super) path: Vec<Arc<str>>,
     pub(super) seed: Seed,
+    /// How many of its tasks have not ended.
+    pub(super) open: usize,
+    /// Why it ends once they all have.
+    pub(super) terminate: Option<Termination<V>>,
     pub(super) body: UnitBody<V>,
 }
 
@@ -36,7 +41,38 @@ pub(super) enum UnitBody<V> {
 
 impl<V: Value> Unit<V> {
     pub(super) fn root(frame: Frame<V>, seed: Seed) -> Self {
-        Self { parent: None, path: Vec::new(), seed, body: UnitBody::Graph(Box::new(frame)) }
+        Self::new(None, (Vec::new(), seed), UnitBody::Graph(Box::new(frame)))
+    }
+
+    pub(super) fn new(
+        parent: Option<(u32, u32)>,
+        (path, seed): (Vec<Arc<str>>, Seed),
+        body: UnitBody<V>,
+    ) -> Self {
+        Self { parent, path, seed, open: 0, terminate: None, body }
+    }
+
+    /// How many places its tasks have.
+    pub(super) fn slots(&self) -> u32 {
+        let slots = match &self.body {
+            UnitBody::Graph(frame) => frame.records.len(),
+            UnitBody::Agent(agent) => agent.calls().len(),
+        };
+        u32::try_from(slots).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn task(&self, slot: u32) -> Option<&TaskRecord<V>> {
+        match &self.body {
+            UnitBody::Graph(frame) => frame.records.get(slot as usize),
+            UnitBody::Agent(agent) => agent.calls().get(slot as usize).map(|call| &call.record),
+        }
+    }
+
+    pub(super) fn task_mut(&mut self, slot: u32) -> Option<&mut TaskRecord<V>> {
+        match &mut self.body {
+            UnitBody::Graph(frame) => frame.records.get_mut(slot as usize),
+            UnitBody::Agent(agent) => agent.task_mut(slot),
+        }
     }
 
     /// Keeps track of what each superstep changes.
@@ -160,6 +196,17 @@ impl<V: Value> Units<V> {
         self.frame_mut(unit)?.records.get_mut(slot as usize)
     }
 
+    /// A task of a graph or of an agent loop: what can be timed, cancelled and resolved.
+    pub(super) fn task_mut(&mut self, unit: u32, slot: u32) -> Option<&mut TaskRecord<V>> {
+        self.get_mut(unit)?.task_mut(slot)
+    }
+
+    /// How far an attempt is, if it is the present one of its task.
+    pub(super) fn status(&self, id: TaskId) -> Option<&TaskStatus<V>> {
+        let record = self.get(id.unit)?.task(id.slot)?;
+        (record.serial == id.serial).then_some(&record.status)
+    }
+
     /// The graph whose state a task of this unit sees.
     pub(super) fn graph(&self, index: u32) -> Option<&Arc<Graph<V>>> {
         match self.get(index)? {
@@ -215,14 +262,7 @@ impl<V: Value> Units<V> {
 
     /// Whether an attempt is the present one of its task.
     pub(super) fn is_present(&self, id: TaskId) -> bool {
-        match self.get(id.unit).map(|unit| &unit.body) {
-            Some(UnitBody::Agent(agent)) => agent.is_present(id),
-            Some(UnitBody::Graph(frame)) => {
-                let record = frame.records.get(id.slot as usize);
-                record.is_some_and(|record| record.serial == id.serial)
-            }
-            None => false,
-        }
+        self.status(id).is_some()
     }
 
     pub(super) fn path(&self, unit: u32, slot: u32) -> Vec<Arc<str>> {

@@ -123,10 +123,10 @@ impl<V: Value> Run<V> {
             for (position, _) in proposed {
                 self.notify_undone(unit, position);
             }
-            return self.wake_agent(unit);
+            return self.wake(unit);
         }
         if self.takes_made(unit, &proposed) {
-            return self.wake_agent(unit);
+            return self.wake(unit);
         }
         let Some(agent) = self.units.agent_mut(unit) else { return };
         let is_due = |open: &OpenQuestion<V>| {
@@ -277,7 +277,7 @@ impl<V: Value> Run<V> {
             self.queue.wake(deadline);
         }
         self.time_step(0);
-        self.wake_agent(unit);
+        self.wake(unit);
         true
     }
 }

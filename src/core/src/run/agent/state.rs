@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::super::termination::Termination;
+use super::super::frame::TaskRecord;
 use crate::agent::{AgentSpec, Conversation};
 use crate::checkpoint::TaskKey;
 use crate::command::Update;
@@ -12,32 +11,25 @@ use crate::effect::Question;
 use crate::fault::{Fault, FaultCode};
 use crate::message::ToolCall;
 use crate::seed::Seed;
-use crate::task::TaskId;
-use crate::time::Time;
 
 #[derive(Debug)]
 pub(in crate::run) struct AgentUnit<V> {
     pub(super) spec: Arc<AgentSpec>,
     pub(super) dialogue: Option<Conversation>,
-    pub(super) calls: Vec<Call>,
-    pub(super) open: usize,
+    pub(super) calls: Vec<AgentCall<V>>,
     pub(super) result: Option<Result<Update<V>, Fault>>,
-    pub(super) terminate: Option<Termination<V>>,
     /// What is taken over now was made by an earlier drive of the run.
     pub(super) replays: bool,
     /// What a person has to approve of, and has.
     pub(super) approvals: Approvals<V>,
 }
 
-/// A task of the loop that the driver has.
+/// A call of the loop, which is a task.
 #[derive(Debug)]
-pub(super) struct Call {
-    pub(super) serial: u64,
+pub(in crate::run) struct AgentCall<V> {
+    pub(in crate::run) record: TaskRecord<V>,
     pub(super) kind: CallKind,
     pub(super) place: CallPosition,
-    pub(super) timeout: Option<Duration>,
-    pub(super) deadline: Option<Time>,
-    pub(super) cancelling: bool,
     /// Which call of its node's task it is, if it is stored.
     pub(super) index: Option<u32>,
     /// How many calls it has made by itself.
@@ -47,10 +39,10 @@ pub(super) struct Call {
 /// Where in the loop a call is: the model's turn, and which of that turn's
 /// calls; 0 is the model itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CallPosition(pub(super) u32, pub(super) u64);
+pub(in crate::run) struct CallPosition(pub(super) u32, pub(super) u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallKind {
+pub(in crate::run) enum CallKind {
     Open,
     Model,
     /// Whether the tool call at that position is made.
@@ -58,8 +50,6 @@ pub(super) enum CallKind {
     /// The position of a tool call in the conversation.
     Tool(usize),
     Close,
-    /// It has been answered.
-    Over,
 }
 
 impl<V> AgentUnit<V> {
@@ -68,9 +58,7 @@ impl<V> AgentUnit<V> {
             spec,
             dialogue: None,
             calls: Vec::new(),
-            open: 0,
             result: None,
-            terminate: None,
             replays: false,
             approvals: Approvals::new(),
         }
@@ -81,25 +69,12 @@ impl<V> AgentUnit<V> {
         self.calls.get(slot as usize).map_or(unit, |call| call.place.seed(unit))
     }
 
-    pub(in crate::run) fn is_present(&self, id: TaskId) -> bool {
-        self.calls.get(id.slot as usize).is_some_and(|call| call.serial == id.serial)
+    pub(in crate::run) fn calls(&self) -> &[AgentCall<V>] {
+        &self.calls
     }
 
-    pub(in crate::run) fn is_under_way(&self, id: TaskId) -> bool {
-        let call = self.calls.get(id.slot as usize).filter(|call| call.serial == id.serial);
-        call.is_some_and(|call| call.kind != CallKind::Over)
-    }
-
-    pub(in crate::run) fn is_running(&self, id: TaskId) -> bool {
-        let call = self.calls.get(id.slot as usize).filter(|call| call.serial == id.serial);
-        call.is_some_and(|call| call.kind != CallKind::Over && !call.cancelling)
-    }
-
-    /// A call that had to wait for its turn begins now; returns when it is given up.
-    pub(in crate::run) fn set_off(&mut self, slot: u32, now: Time) -> Option<Time> {
-        let call = self.calls.get_mut(slot as usize)?;
-        call.deadline = call.timeout.map(|timeout| now + timeout);
-        call.deadline
+    pub(in crate::run) fn task_mut(&mut self, slot: u32) -> Option<&mut TaskRecord<V>> {
+        self.calls.get_mut(slot as usize).map(|call| &mut call.record)
     }
 
     pub(super) fn call_of(&self, position: usize) -> Option<&ToolCall> {
@@ -115,7 +90,7 @@ impl<V> AgentUnit<V> {
             CallKind::Tool(position) => position as u64 + 1,
             CallKind::Close => u64::MAX,
             CallKind::Approval(position) => u64::MAX - 1 - position as u64,
-            CallKind::Open | CallKind::Model | CallKind::Over => 0,
+            CallKind::Open | CallKind::Model => 0,
         };
         CallPosition(self.turn(), which)
     }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::frame::TaskStatus;
+use super::super::frame::{TaskRecord, TaskStatus};
 use super::super::machine::Run;
-use super::super::termination::{CancelMode, Termination};
-use super::super::unit::{Units, sooner};
-use super::state::{Call, CallKind, misplaced};
+use super::super::unit::{UnitBody, Units, sooner};
+use super::state::{AgentCall, CallKind, misplaced};
 use crate::agent::{AgentStep, CallAction, Conversation};
 use crate::approval::refusal;
-use crate::budget::{Charge, exhausted};
+use crate::budget::Charge;
 use crate::command::Update;
 use crate::event::{EventKind, Level};
 use crate::fault::{Fault, FaultCode};
@@ -19,7 +18,6 @@ use crate::message::ToolCall;
 use crate::model::ModelReply;
 use crate::seed::KeySeed;
 use crate::task::{Task, TaskId, TaskInput, TaskOutcome, TaskWork};
-use crate::time::Time;
 use crate::tool::ToolOutcome;
 use crate::value::Value;
 
@@ -27,19 +25,13 @@ impl<V: Value> Run<V> {
     /// Takes an agent loop as far as it goes without the driver.
     pub(in crate::run) fn advance_agent(&mut self, unit: u32) {
         let Some(agent) = self.units.agent_mut(unit) else { return };
-        if agent.open > 0 {
-            return;
-        }
-        if let Some(terminate) = agent.terminate.take() {
-            return self.conclude_agent(unit, terminate);
-        }
         if agent.approvals.asleep {
             return;
         }
         if let Some(result) = agent.result.take() {
             return match result {
                 Ok(update) => self.finish_agent(unit, update),
-                Err(fault) => self.conclude_agent(unit, Termination::Fault(fault)),
+                Err(fault) => self.fail_agent(unit, fault),
             };
         }
         let Some(dialogue) = &mut agent.dialogue else {
@@ -56,22 +48,22 @@ impl<V: Value> Run<V> {
                     }
                 }
                 // A denied call is answered already and opens nothing.
-                self.wake_agent(unit);
+                self.wake(unit);
             }
             AgentStep::Wait => self.propose(unit),
             AgentStep::Conclude(conclusion) => {
                 self.hand_out_call(unit, CallKind::Close, TaskWork::Close(conclusion), None);
             }
-            AgentStep::Fail(fault) => self.conclude_agent(unit, Termination::Fault(fault)),
+            AgentStep::Fail(fault) => self.fail_agent(unit, fault),
         }
     }
 
     fn ask_model(&mut self, unit: u32, request: Box<crate::model::ModelRequest>) {
         if self.knows_reply(unit) {
-            return self.wake_agent(unit);
+            return self.wake(unit);
         }
         if let Err(fault) = self.spend(unit, 0, Charge::Model) {
-            return self.conclude_agent(unit, Termination::Fault(fault));
+            return self.fail_agent(unit, fault);
         }
         self.log_model_call(unit);
         self.hand_out_call(unit, CallKind::Model, TaskWork::Model(request), None);
@@ -117,46 +109,34 @@ impl<V: Value> Run<V> {
             self.queue.wake(own);
         }
         let index = self.open_call(unit, kind);
-        let Some(agent) = self.units.agent_mut(unit) else { return };
-        if agent.open == 0 {
+        let Some(found) = self.units.get_mut(unit) else { return };
+        let UnitBody::Agent(agent) = &mut found.body else { return };
+        if found.open == 0 {
             agent.calls.clear();
         }
         let slot = u32::try_from(agent.calls.len()).unwrap_or(u32::MAX);
+        let mut record = TaskRecord::new(node, TaskInput::State);
+        record.serial = serial;
+        record.status = TaskStatus::Running;
+        (record.timeout, record.deadline) = (timeout, own);
         let place = agent.place(kind);
-        agent.calls.push(Call {
-            serial,
-            kind,
-            place,
-            timeout,
-            deadline: own,
-            cancelling: false,
-            index,
-            inner: 0,
-        });
-        agent.open += 1;
+        agent.calls.push(AgentCall { record, kind, place, index, inner: 0 });
+        found.open += 1;
         self.queue.running += 1;
         let id = TaskId { unit, slot, serial };
         let deadline = sooner(own, around);
         self.queue.starts.push(Task { id, node, attempt: 1, deadline, work });
     }
 
-    /// Answers a task of an agent loop.
-    pub(in crate::run) fn resolve_call(&mut self, id: TaskId, outcome: TaskOutcome<V>) -> bool {
-        let Some(agent) = self.units.agent_mut(id.unit) else { return false };
-        let Some(call) = agent.calls.get_mut(id.slot as usize) else { return false };
-        if call.serial != id.serial || call.kind == CallKind::Over {
-            return false;
-        }
-        let kind = std::mem::replace(&mut call.kind, CallKind::Over);
-        let (cancelled, index) = (call.cancelling, call.index);
-        agent.open -= 1;
-        self.queue.running -= 1;
-        if !cancelled {
-            self.close_call(id.unit, index, &outcome);
-            self.take_answer(id.unit, kind, outcome);
-        }
-        self.wake_agent(id.unit);
-        true
+    /// A call of an agent loop has an outcome.
+    pub(in crate::run) fn resolve_call(&mut self, unit: u32, slot: u32, outcome: TaskOutcome<V>) {
+        let agent = self.units.agent_mut(unit);
+        let Some(call) = agent.and_then(|agent| agent.calls.get_mut(slot as usize)) else { return };
+        call.record.status = TaskStatus::Void;
+        let (kind, index) = (call.kind, call.index);
+        self.close_call(unit, index, &outcome);
+        self.take_answer(unit, kind, outcome);
+        self.close(unit);
     }
 
     pub(super) fn take_answer(&mut self, unit: u32, kind: CallKind, outcome: TaskOutcome<V>) {
@@ -246,81 +226,21 @@ impl<V: Value> Run<V> {
         self.log_tool_result(unit, position, cut, outcome.as_ref().err());
     }
 
-    /// A tool that takes too long has failed; the model gets to hear of it.
-    pub(in crate::run) fn fire_agent_timers(&mut self, unit: u32, now: Time) {
-        let Some(agent) = self.units.agent_mut(unit) else { return };
-        let mut late = Vec::new();
-        for (slot, call) in (0_u32..).zip(&mut agent.calls) {
-            let (CallKind::Tool(position), Some(deadline)) = (call.kind, call.deadline) else {
-                continue;
-            };
-            if deadline > now {
-                self.queue.wake(deadline);
-                continue;
-            }
-            call.kind = CallKind::Over;
-            let id = TaskId { unit, slot, serial: call.serial };
-            late.push((id, position, call.index.filter(|_| !call.cancelling), call.cancelling));
+    /// A tool that takes too long has failed, and the model is told so. Only tools have a
+    /// time-out of their own.
+    pub(in crate::run) fn time_out_call(&mut self, unit: u32, slot: u32) {
+        let call = self.units.agent(unit).and_then(|agent| agent.calls.get(slot as usize));
+        if let Some(&AgentCall { kind: CallKind::Tool(position), .. }) = call {
+            let name = self.call_of(unit, position).map_or("", |call| &call.name);
+            let message = format!("the tool took too long: {name}");
+            let fault = Fault::new(FaultCode::ToolTimeout, message);
+            self.resolve_call(unit, slot, TaskOutcome::Returned(Err(fault)));
         }
-        agent.open -= late.len();
-        for (id, position, index, cancelling) in late {
-            self.queue.running -= 1;
-            if !cancelling {
-                self.queue.stop(id);
-                let fault = self.tool_timeout(unit, position);
-                self.close_call(unit, index, &TaskOutcome::Returned(Err(fault.clone())));
-                self.take_result(unit, position, &Err(fault));
-            }
-        }
-        self.wake_agent(unit);
     }
 
-    fn tool_timeout(&mut self, unit: u32, position: usize) -> Fault {
-        let name = self.call_of(unit, position).map_or("", |call| &call.name);
-        Fault::new(FaultCode::ToolTimeout, format!("the tool took too long: {name}"))
-    }
-
-    pub(in crate::run) fn terminate_agent(
-        &mut self,
-        unit: u32,
-        terminate: Termination<V>,
-        patience: CancelMode,
-    ) {
-        let unstarted = self.queue.take_back(unit);
-        let Some(agent) = self.units.agent_mut(unit) else { return };
-        if terminate.outranks(agent.terminate.as_ref()) {
-            agent.terminate = Some(terminate);
-        }
-        for (slot, call) in (0_u32..).zip(&mut agent.calls) {
-            if call.kind == CallKind::Over {
-                continue;
-            }
-            let started = !unstarted.contains(&slot);
-            if started && !std::mem::replace(&mut call.cancelling, true) {
-                self.queue.cancels.push(TaskId { unit, slot, serial: call.serial });
-            }
-            if !started || patience == CancelMode::LetGo {
-                call.kind = CallKind::Over;
-                agent.open -= 1;
-                self.queue.running -= 1;
-            }
-        }
-        self.wake_agent(unit);
-    }
-
-    pub(super) fn conclude_agent(&mut self, unit: u32, terminate: Termination<V>) {
-        let Some((parent, slot)) = self.units.remove(unit).and_then(|unit| unit.parent) else {
-            return;
-        };
-        match terminate {
-            Termination::Fault(fault) => self.fail(parent, slot, fault.into()),
-            Termination::Budget(dimension) => self.settle(parent, slot, exhausted(dimension)),
-            Termination::Cancel(_) | Termination::Abandon | Termination::Escalate(_) => {
-                if let Some(record) = self.units.record(parent, slot) {
-                    record.status = TaskStatus::Void;
-                }
-                self.close(parent);
-            }
+    fn fail_agent(&mut self, unit: u32, fault: Fault) {
+        if let Some((parent, slot)) = self.units.remove(unit).and_then(|unit| unit.parent) {
+            self.fail(parent, slot, fault.into());
         }
     }
 
@@ -333,13 +253,6 @@ impl<V: Value> Run<V> {
     pub(super) fn set_result(&mut self, unit: u32, result: Result<Update<V>, Fault>) {
         if let Some(agent) = self.units.agent_mut(unit) {
             agent.result = Some(result);
-        }
-    }
-
-    pub(super) fn wake_agent(&mut self, unit: u32) {
-        let idle = self.units.agent_mut(unit).is_some_and(|agent| agent.open == 0);
-        if idle && !self.queue.active.contains(&unit) {
-            self.queue.active.push_back(unit);
         }
     }
 
