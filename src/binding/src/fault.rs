@@ -65,7 +65,7 @@ pub(crate) fn failure(
         if stops { Category::Cancelled } else { category(value).unwrap_or(Category::Internal) };
     let kind = value.get_type().name().map_or_else(|_| "Exception".into(), |name| name.to_string());
     let code = text(value, "code");
-    let code = code.as_deref().unwrap_or("node_failed");
+    let code = code.as_deref().unwrap_or(FaultCode::NodeFailed.as_str());
     let mut fault = Fault::foreign(category, code, format!("{kind}: {value}")).with("type", kind);
     let policies = if stops { &[][..] } else { policies };
     let chosen = policies.iter().find_map(|policy| policy.get().again(py, value));
