@@ -1,4 +1,4 @@
-"""Agents: what a team is made of."""
+"""Agents, the members of a team."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Agent"]
 
 
 class Agent:
-    """One member of a team. Subclass it, in one of two ways.
+    """A member of a team. Subclass it in one of two ways.
 
-    *Declare* what it is, and the loop of model and tool calls runs natively::
+    *Declare* it, and the loop of model and tool calls runs natively::
 
         class Geographer(Agent):
             '''Answers questions about places.
@@ -29,38 +29,36 @@ class Agent:
             model = "openai:gpt-5-mini"
             tools = [population]
 
-    *Or* say what it does in a method ``run(self, state, ctx)``, sync or async. It gets the
-    state and an `antiphon.AgentContext`, and returns a dict (an update of the state), a text
-    (the answer), nothing, or a verb of the context: ``ctx.goto(...)``, ``ctx.send(...)``,
-    ``ctx.end(...)``.
+    *Or* implement a method ``run(self, state, ctx)``, sync or async. It receives the state and
+    an `antiphon.AgentContext`, and returns a dict (an update of the state), a text (the answer),
+    nothing, or the result of ``ctx.goto(...)``, ``ctx.send(...)`` or ``ctx.end(...)``.
 
-    Each attribute below can be set in the class or by keyword when the agent is made:
+    Each attribute below can be set in the class, or by keyword when the agent is created:
     ``Geographer(reads=["feedback"])``.
 
     Attributes:
         name: unique in the team. Default: the class's name in snake case.
-        description: one sentence for whoever chooses among agents. Default: the first line
-            of the docstring.
-        instructions: the standing orders a model gets. Default: the docstring below its
-            first line, else the description.
-        model: ``"provider:name"``, what `antiphon.models` makes, a LangChain chat model, or
-            a function of the request.
+        description: one sentence that routers read. Default: the first line of the docstring.
+        instructions: the system prompt. Default: the docstring below its first line, else the
+            description.
+        model: ``"provider:name"``, a model of `antiphon.models`, a LangChain chat model, or a
+            function of the request.
         tools: functions, `Tool`s or LangChain tools that the model may call; methods of the
             agent are bound to it.
-        output: what the model must answer with: a pydantic model, dataclass, TypedDict,
-            another type hint, or a JSON schema as a dict. Default: text.
-        reads: keys of the state that the model gets to see, as data.
-        writes: the key that takes the result; with several, each takes the field of that
-            name from `output`. Default: ``answer``.
+        output: the type of the answer: a pydantic model, dataclass, TypedDict, another type
+            hint, or a JSON schema as a dict. Default: text.
+        reads: keys of the state that the prompt includes as data.
+        writes: the key that the result is written to; with several, each takes the field of
+            that name from `output`. Default: ``answer``.
         retry: a `RetryPolicy`, or how many attempts. Default: the team's, else one attempt.
         timeout: seconds one attempt may take. Default: the team's, else no limit.
-        budget: what it may spend in one turn. Default: no limit of its own.
+        budget: its budget for one turn. Default: no limit of its own.
         max_turns: model calls in one turn of the agent. Default: 25.
         max_tool_calls: tool calls in one turn of the agent. Default: 20.
-        max_output_tokens: where each reply is cut off. Default: the model's.
+        max_output_tokens: the limit of each reply. Default: the model's.
         temperature: 0 is the least random. Default: the model's.
-        on_error: ``"raise"``; ``"record"``: the team goes on, and the result lists the error;
-            or the name of the agent that takes over. Default: the team's.
+        on_error: ``"raise"``; ``"record"``: the team continues, and the result lists the error;
+            or the name of a fallback agent. Default: the team's.
 
     Raises:
         ValidationError: a keyword is none of these (``agent_invalid``).

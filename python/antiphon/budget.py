@@ -15,10 +15,10 @@ __all__ = ["Budget"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a run, or one agent in it, may spend. Default of each: no limit.
+    """The budget of a run, or of one agent in it. Default of each: no limit.
 
-    Spending all of it is no failure: the run ends with the outcome ``budget`` and what
-    it has come to.
+    A spent budget is not a failure: the run ends with the outcome ``budget`` and its partial
+    result.
 
     Attributes:
         model_calls: calls of models.

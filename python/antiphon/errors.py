@@ -6,8 +6,8 @@
     ├── ValidationError           a request, setting or argument is wrong; nothing has run
     ├── StateError                a field is missing, a type is wrong, a target is unknown
     ├── ModelTransportError       a model could not be reached, or answered 429 or 5xx
-    ├── ModelOutputError          a model answered with something that cannot be used
-    ├── ToolError                 a tool said no
+    ├── ModelOutputError          the answer of a model cannot be used
+    ├── ToolError                 a tool returned an error
     ├── ToolTransportError        a tool could not be reached
     ├── RunTimeout                a node, a tool or the run took too long
     ├── AuthError                 a credential is missing, wrong or refused
@@ -18,12 +18,12 @@
     ├── InternalError             a defect in antiphon or in a callable it was given
     └── SandboxError              a sandbox; each class below has a category beside it
         ├── GuestError            (Tool) the code raised
-        ├── GuestSyntaxError      (Tool) the code is no Python
+        ├── GuestSyntaxError      (Tool) the code is not valid Python
         ├── UnsupportedCode       (Tool) this engine lacks what the code uses
         ├── HostCallError         (Tool) a host function: too many calls, not granted, failed
         ├── WorkerCrashed         (Tool) the worker died, or broke the protocol
         ├── AccessDenied          (Policy) files, network, processes: kept from the code
-        ├── SandboxUnavailable    (Policy) no engine here keeps the code apart
+        ├── SandboxUnavailable    (Policy) no engine on this machine isolates the code
         ├── TimeLimitExceeded     (RunTimeout)
         ├── MemoryLimitExceeded   (Budget)
         ├── OutputLimitExceeded   (Budget)
@@ -145,13 +145,13 @@ class ModelTransportError(AntiphonError):
 
 
 class ModelOutputError(AntiphonError):
-    """A model answered, but refused or gave something that cannot be used."""
+    """A model refused, or its answer cannot be used."""
 
     category = "model_output"
 
 
 class ToolError(AntiphonError):
-    """A tool was reached and said no."""
+    """The tool returned an error."""
 
     category = "tool"
 
@@ -272,7 +272,7 @@ class GuestError(SandboxError, ToolError):
 
 
 class GuestSyntaxError(SandboxError, ToolError):
-    """The code for a sandbox is no Python."""
+    """The code for a sandbox is not valid Python."""
 
 
 class UnsupportedCode(SandboxError, ToolError):
@@ -284,15 +284,15 @@ class HostCallError(SandboxError, ToolError):
 
 
 class WorkerCrashed(SandboxError, ToolError):
-    """The worker died without a result, or sent what is none."""
+    """The worker died without a result, or sent an invalid one."""
 
 
 class AccessDenied(SandboxError, PolicyError):
-    """The code asked for a file, a connection, a process or more disk, and may not have it."""
+    """The code was denied a file, a connection, a process or disk space."""
 
 
 class SandboxUnavailable(SandboxError, PolicyError):
-    """No engine on this machine can keep the code apart; nothing has run."""
+    """No engine on this machine can isolate the code; nothing has run."""
 
 
 class TimeLimitExceeded(SandboxError, RunTimeout):

@@ -1,4 +1,4 @@
-"""Models: opened by name, scripted for tests, and whatever else can stand for one."""
+"""Models: opened by name, and scripted ones for tests."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from antiphon.errors import AntiphonError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Budget", "Model", "model", "scripted"]
+__all__ = ["Budget", "Model", "get", "scripted"]
 
 _REPLY = ("delay", "fault", "finish", "json", "text", "tool_calls", "usage")
 
 
-def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
+def get(name: str | Sequence[str | Model], **settings: Any) -> Model:
     """Opens a model by its name. Nothing is sent yet.
 
     A local model (``"local:0.5b"``, ``"local:1.5b"``, or the path of a ``.gguf`` file) is fetched
@@ -51,10 +51,10 @@ def model(name: str | Sequence[str | Model], **settings: Any) -> Model:
             (``local_model_unavailable``, ``local_server_failed``, ``local_server_timeout``).
 
     Example:
-        >>> model("openai:gpt-5-mini", api_key="sk-not-shown")
+        >>> get("openai:gpt-5-mini", api_key="sk-not-shown")
         Model("openai:gpt-5-mini")
-        >>> near = model("ollama:qwen3", timeout=20)
-        >>> model([near, model("openai:gpt-5-mini", api_key="sk-not-shown")])
+        >>> near = get("ollama:qwen3", timeout=20)
+        >>> get([near, get("openai:gpt-5-mini", api_key="sk-not-shown")])
         Model("ollama:qwen3 | openai:gpt-5-mini")
     """
     return open_any(name, settings)
@@ -64,17 +64,17 @@ def scripted(
     replies: Iterable[Any],
     *,
     name: str | None = None,
-    lanes: Mapping[str, Iterable[Any]] | None = None,
+    replies_by_agent: Mapping[str, Iterable[Any]] | None = None,
 ) -> Model:
-    """A model that answers what it is told to, in order: for tests, with no network.
+    """A model that returns the given replies in order, for tests without a network.
 
     Args:
         replies: each a text; a dict with some of ``text``, ``json``, ``tool_calls`` (dicts of
             ``name`` and ``arguments``), ``finish``, ``usage``, ``delay`` (seconds) and
             ``fault``; or one of `antiphon.errors`, which is raised.
-        name: what traces call it. Default: ``test:scripted``.
-        lanes: replies of their own for agents, by the agent's name, so that agents that run
-            in parallel do not take each other's.
+        name: the name in traces. Default: ``test:scripted``.
+        replies_by_agent: replies of their own for agents, by the agent's name, so that agents
+            that run in parallel do not take each other's.
 
     Returns:
         The model; its ``requests`` are those it has seen, as dicts. Asked once too often,
@@ -84,12 +84,13 @@ def scripted(
         ValidationError: a reply is none of these (``script_invalid``).
 
     Example:
-        >>> scripted(["hello", {"json": {"n": 1}}], lanes={"critic": ["too short"]})
+        >>> scripted(["hello", {"json": {"n": 1}}], replies_by_agent={"critic": ["too short"]})
         Model("test:scripted")
     """
-    lists = [("agent", agent, _script(lane)) for agent, lane in (lanes or {}).items()]
+    own = (replies_by_agent or {}).items()
+    branches = [("agent", agent, _script(given)) for agent, given in own]
     try:
-        return Model.scripted(_script(replies), name=name, lanes=lists)
+        return Model.scripted(_script(replies), name=name, lanes=branches)
     except Exception as error:  # noqa: BLE001 - the reader of nested dicts raises nothing narrower
         raise ValidationError(
             f"a scripted reply cannot be read: {error}", code="script_invalid"

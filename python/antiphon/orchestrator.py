@@ -1,4 +1,4 @@
-"""Teams of agents: declaring, running, watching and resuming them."""
+"""Teams of agents: declaring, running, streaming and resuming them."""
 
 from __future__ import annotations
 
@@ -33,37 +33,36 @@ __all__ = ["Orchestrator"]
 class Orchestrator(Resumes):
     """A team of agents, checked and compiled once, to be run any number of times.
 
-    It can be shared between threads and event loops; the methods of a pair do the same, once
-    by a plain call and once by ``await``. Plain calls also work inside a running event loop,
-    as in a notebook's cell.
+    It can be shared between threads and event loops. Each method has an async twin. Sync methods
+    also work inside a running event loop, as in a notebook's cell.
 
     Args:
-        agents: the agents, which run in the order of the list; a list within it runs in
-            parallel, a list within that in order again.
-        flow: what comes after each agent: a name, a list of names, `END`, or a function
+        agents: the agents, which run in the order of the list; a nested list runs in parallel,
+            a list within that in order again.
+        flow: the successor of each agent: a name, a list of names, `END`, or a function
             ``route(state)`` that returns a name, a list of names or `Send`s, or `END`. It
-            begins at the first agent, or at what ``"__start__"`` leads to. An agent that is
-            not named in it ends the run.
-        router: an agent, or what stands for a model: it chooses after each turn who is next,
-            by the agents' descriptions, or ends the run.
-        state: a TypedDict, dataclass or pydantic model; its keys are the state's, beside
-            ``question``, ``messages`` and ``answer``, and ``Annotated`` gives them rules of
-            merging (`antiphon.state`). Default: open, agents may add keys.
+            starts at the first agent, or at the successor of ``"__start__"``. An agent without a
+            successor ends the run.
+        router: an agent or a model that chooses the next agent after each turn, by the agents'
+            descriptions, or ends the run.
+        state: a TypedDict, dataclass or pydantic model, whose keys are added to ``question``,
+            ``messages`` and ``answer``; ``Annotated`` gives them reducers (`antiphon.state`).
+            Default: an open state, to which agents may add keys.
         retry: for agents without one of their own: a `RetryPolicy` or a number of attempts.
         timeout: for agents without one of their own: seconds an attempt may take.
-        budget: what one run may spend. Default: no limit.
-        max_turns: steps a run may take before it ends as ``retry_limit``; with a router, turns
-            of agents. A plain list of more agents than this still runs once. Default: 25.
-        on_error: for agents without one of their own. ``"raise"``: what an agent raises ends
-            the run and is raised from it, as it is; ``"record"``: the team goes on, no run
-            raises, and the result says ``error``; an agent's name: that agent takes over.
-        name: what traces call it, and whose runs `recover` takes up. Default: ``team``.
-        checkpointer: where its threads are kept: a saver of `antiphon.checkpoint`, or the URL
-            of one: ``memory:``, or ``sqlite:`` and a file. Default: nowhere.
-        durability: when a step is durable. ``sync``: before the next begins; ``async``: while
-            the next runs, in order, and before the run ends or pauses (a process that is
-            killed loses what is on its way then: about 1,024 commits or 16 MiB at most);
-            ``exit``: only when it ends, fails or pauses. Default: ``async``.
+        budget: the budget of one run. Default: no limit.
+        max_turns: the supersteps of a run, after which it ends as ``retry_limit``; with a
+            router, turns of agents. A list of more agents than this still runs once. Default: 25.
+        on_error: for agents without one of their own. ``"raise"``: an agent's exception ends the
+            run and is raised unchanged; ``"record"``: the team continues, runs do not raise, and
+            the outcome is ``error``; the name of a fallback agent.
+        name: the name in traces; `recover` resumes only runs with this name. Default: ``team``.
+        checkpointer: the store of its threads: a saver of `antiphon.checkpoint`, or the URL of
+            one: ``memory:``, or ``sqlite:`` and a file. Default: none.
+        durability: when a step is durable. ``sync``: before the next starts; ``async``: while
+            the next runs, in order, and before the run ends or pauses (a killed process loses
+            the pending commits: at most about 1,024, or 16 MiB); ``exit``: only when the run
+            ends, fails or pauses. Default: ``async``.
 
     Raises:
         ValidationError: something in it is wrong: an agent or one of its options
@@ -120,36 +119,36 @@ class Orchestrator(Resumes):
 
     @property
     def graph(self) -> Diagram:
-        """The team as a graph: it shows itself in a notebook, and draws as Mermaid text or SVG."""
-        return self._built.drawn
+        """The diagram of the team: Mermaid text or SVG, displayed in notebooks."""
+        return self._built.diagram
 
     def run(self, question: Any, thread: str | None = None) -> Result:
-        """Runs the team to its end, or until it waits for a person.
+        """Runs the team until it ends, or pauses for a person.
 
         Args:
             question: a text, which becomes the ``question`` and the first message; or the
                 initial state, as a dict or an instance of the team's state class.
-            thread: the name under which the run is kept, if the team has a checkpointer. A
-                thread that holds something goes on with a further turn: the messages and all
-                other keys stay, what is given is written over them, and ``answer`` and the
-                errors begin anew; what an earlier run left open is dropped. Default: a new
-                one; its name is `Result.thread`. Within a node of another run the default is
-                none: the run is a part of that node, and its questions pause the run around.
+            thread: the name of the thread that stores the run, if the team has a checkpointer.
+                On an existing thread this is a further turn: messages and other keys are kept,
+                the input is written over them, ``answer`` and the errors are reset, and open
+                work of an earlier run is dropped. Default: a new thread, see `Result.thread`.
+                Within a node of another run the default is none: the run is a part of that
+                node, and its questions pause the outer run.
 
         Returns:
-            The result, also where the run reached a limit, waits, or was cancelled.
+            The result, also if the run reached a limit, is paused, or was cancelled.
 
         Raises:
             ValidationError: the question is blank (``question_blank``), or the input does not
                 fit the state (``input_invalid``); no thread can have that name
                 (``thread_invalid``), or the team has no checkpointer
                 (``thread_unkept``). Nothing has run.
-            StateError: another run writes to the thread (``thread_busy``), or it is one of
-                other agents (``checkpoint_misfit``): nothing has run. Somebody else has taken
-                the thread over (``thread_conflict``), or the store has failed.
-            Exception: what an agent raised, as it is, unless `on_error` says otherwise;
-                `Result.of` gives what came of the run until then.
-            KeyboardInterrupt: somebody stopped it; its agents and tools are cancelled.
+            StateError: another run writes to the thread (``thread_busy``), or the thread
+                belongs to a team of other agents (``checkpoint_misfit``): nothing has run. Another
+                process has taken over the thread (``thread_conflict``), or the store has failed.
+            Exception: an agent's exception, unchanged, unless `on_error` says otherwise;
+                `Result.of` returns the partial result.
+            KeyboardInterrupt: agents and tools were cancelled.
         """
         return self._drive(self._start(question, thread))
 
@@ -158,15 +157,15 @@ class Orchestrator(Resumes):
         return await self._adrive(self._start(question, thread))
 
     def stream(self, question: Any, thread: str | None = None) -> Stream:
-        """Runs the team and gives its events one by one, pieces of models' replies too.
+        """Runs the team and yields its events, including pieces of model replies.
 
         Args:
             question: as for `run`.
             thread: as for `run`.
 
         Returns:
-            An iterator of `Event`, with the `Result` as its ``result`` at the end. Once it is
-            closed, or thrown away, the run is cancelled.
+            An iterator of `Event`, whose ``result`` is the `Result` at the end. Closing or
+            dropping it cancels the run.
 
         Raises:
             ValidationError: as `run`.
@@ -194,8 +193,8 @@ class Orchestrator(Resumes):
             threads: as many names, no two the same, if the team has a checkpointer. Default:
                 a new thread for each.
             concurrency: how many run at a time. Default: 8.
-            raise_errors: let the first failure end the batch. Default: a run that fails
-                becomes a result with the outcome ``error``, and the others go on.
+            raise_errors: end the batch at the first failure. Default: a failed run becomes a
+                result with the outcome ``error``, and the others continue.
 
         Returns:
             The results, in the order of the questions.

@@ -1,4 +1,4 @@
-"""What came of a run."""
+"""Results of runs."""
 
 from __future__ import annotations
 
@@ -82,24 +82,24 @@ class _Kept:
 
 
 class Result:
-    """What came of a run. In a notebook it shows itself; it can be pickled.
+    """The result of a run; displays itself in notebooks, and can be pickled.
 
     Keys of the state are attributes too: ``result.feedback`` is ``result.state["feedback"]``.
 
     Attributes:
-        answer: the state's ``answer``; none if there is none yet.
+        answer: the state's ``answer``; ``None`` without one.
         state: the state at the end: a dict, or an instance of the team's state class.
         outcome: ``answered``; ``paused``, see `questions`; ``retry_limit``, more turns or
             retries than the team allows; ``budget``; ``error``; or ``cancelled``.
         detail: the limit that was reached, or the reason of the cancellation.
-        questions: what the run waits for.
-        error: what the run failed with, where the team does not raise it.
-        errors: what failed for good in it, also where the team went on: dicts of ``agent``,
+        questions: the open questions.
+        error: the exception of the run, if the team does not raise it.
+        errors: final failures, also those after which the team continued: dicts of ``agent``,
             ``category``, ``code``, ``message`` and ``at``.
         usage: what it has spent.
         run_id: the run's id.
-        thread: the thread it is kept in; none if it is not kept.
-        checkpoint: where it has come to there.
+        thread: the thread that stores it; ``None`` without one.
+        checkpoint: its last checkpoint there.
         team: the team's name.
         events_dropped: how many events beyond 10,000 were not kept.
     """
@@ -131,14 +131,14 @@ class Result:
 
     @classmethod
     def of(cls, error: BaseException) -> Result | None:
-        """What came of the run that an exception was raised from: its trace, state and usage.
+        """The partial result of the run that raised an exception: events, state and usage.
 
         Args:
-            error: what `Orchestrator.run` or one of its likes raised.
+            error: what `Orchestrator.run` or a similar method raised.
 
         Returns:
-            The result, with the outcome ``error``; none if no run raised it, or if it came
-            out of a pickle.
+            The result, with the outcome ``error``; ``None`` if no run raised the exception, or
+            if it was unpickled.
 
         Example:
             >>> from antiphon import Agent, Orchestrator, Result

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import pytest
 
-from antiphon import Agent, Orchestrator, tool
+from antiphon import Agent, Orchestrator, models, tool
 from antiphon.checkpoint import MemorySaver, PostgresSaver, Saver, SqliteSaver
 from antiphon.errors import AntiphonError
 from antiphon.graph import START, Command, StateGraph, interrupt
-from antiphon.models import model, scripted
+from antiphon.models import scripted
 from support.threads import config, open_saver
 from support.torture import rounds
 
@@ -131,7 +131,7 @@ class TestSecrets:
             """Looks."""
             return f"{place} is empty"
 
-        opened = model("openai:gpt-5-mini", api_key=SECRET, base_url="http://127.0.0.1:9/v1")
+        opened = models.get("openai:gpt-5-mini", api_key=SECRET, base_url="http://127.0.0.1:9/v1")
         failing = Agent(name="failing", model=opened, retry=None)
         replies = [{"tool_calls": [{"name": "look", "arguments": {"place": "it"}}]}, "said"]
         told: list[str] = [repr(opened), repr(failing)]

@@ -138,7 +138,8 @@ def test_a_hundred_graphs_inside_each_other_are_fine(impl: Impl) -> None:
 
 VALUES = """
 from antiphon import Agent, Orchestrator, tool
-from antiphon.models import model, scripted
+from antiphon import models
+from antiphon.models import scripted
 from antiphon.systems import ReviewLoop
 
 deep = {}
@@ -175,10 +176,10 @@ except Exception as error:
 DEEP_VALUES = {
     "emitted": ("emitted(deep)", "1"),
     "emitted, in itself": ("emitted(ring)", "1"),
-    "a body": ('model("ollama:x", extra_body={"x": deep})', "invalid_value"),
-    "a body, in itself": ('model("ollama:x", extra_body={"x": ring})', "invalid_value"),
+    "a body": ('models.get("ollama:x", extra_body={"x": deep})', "invalid_value"),
+    "a body, in itself": ('models.get("ollama:x", extra_body={"x": ring})', "invalid_value"),
     "a body that says other than it holds": (
-        'model("ollama:x", extra_body=Endless(d=1))',
+        'models.get("ollama:x", extra_body=Endless(d=1))',
         "invalid_value",
     ),
     "an output": (

@@ -12,7 +12,7 @@ import pytest
 from openai import OpenAI
 from pydantic import BaseModel
 
-from antiphon import Agent, Budget, Orchestrator
+from antiphon import Agent, Budget, Orchestrator, models
 from antiphon.errors import (
     AntiphonError,
     AuthError,
@@ -22,7 +22,7 @@ from antiphon.errors import (
     RunTimeout,
     ValidationError,
 )
-from antiphon.models import Model, model
+from antiphon.models import Model
 from support.chat_server import ChatServer
 
 KEY = "sk-test-0123456789abcdef"
@@ -48,7 +48,7 @@ def client(server: ChatServer) -> Iterator[OpenAI]:
 
 def ours(server: ChatServer, name: str, **settings: Any) -> Model:
     given = {"base_url": server.url, "api_key": KEY, "max_attempts": 1, "timeout": 10, **settings}
-    return model(f"openai:{name}", **given)
+    return models.get(f"openai:{name}", **given)
 
 
 def alone(given: Model, **options: Any) -> Any:
@@ -170,7 +170,7 @@ def test_an_unreachable_server_is_named() -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
         with pytest.raises(ModelTransportError, match=r"127\.0\.0\.1") as caught:
-            alone(model("openai:x", base_url=url, api_key=KEY, max_attempts=1))
+            alone(models.get("openai:x", base_url=url, api_key=KEY, max_attempts=1))
     assert caught.value.code == "model_unreachable"
 
 
@@ -203,7 +203,7 @@ def test_the_second_server_answers_when_the_first_does_not(
     server: ChatServer, watched: bool
 ) -> None:
     with ChatServer() as second:
-        either = model([ours(server, "status-503"), ours(second, "echo")])
+        either = models.get([ours(server, "status-503"), ours(second, "echo")])
         team = Orchestrator([Agent(name="a", model=either)])
         if watched:
             stream = team.stream(ASKED)
@@ -221,12 +221,12 @@ def test_the_second_server_answers_when_the_first_does_not(
 def test_a_refused_key_is_not_taken_elsewhere(server: ChatServer) -> None:
     with ChatServer() as second:
         with pytest.raises(AuthError):
-            alone(model([ours(server, "status-401"), ours(second, "echo")]))
+            alone(models.get([ours(server, "status-401"), ours(second, "echo")]))
         assert second.requests == []
 
 
 def test_when_nobody_answers_the_error_says_who_was_tried(server: ChatServer) -> None:
     with pytest.raises(ModelTransportError) as caught:
-        alone(model([ours(server, "status-503"), ours(server, "status-500")]))
+        alone(models.get([ours(server, "status-503"), ours(server, "status-500")]))
     tried = [one["model"] for one in caught.value.details["tried"]]
     assert tried == ["openai:status-503", "openai:status-500"]

@@ -11,14 +11,14 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
-from antiphon import Agent, AgentContext, Budget, Orchestrator, tool
+from antiphon import Agent, AgentContext, Budget, Orchestrator, models, tool
 from antiphon.errors import (
     AuthError,
     ModelOutputError,
     ModelTransportError,
     ValidationError,
 )
-from antiphon.models import Model, model, scripted
+from antiphon.models import Model, scripted
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -37,7 +37,7 @@ def alone(given: Any, question: Any = "q", **options: Any) -> Any:
 
 
 def test_a_key_is_in_no_repr() -> None:
-    opened = model("openai:gpt-5-mini", api_key=KEY, headers={"x-key": KEY})
+    opened = models.get("openai:gpt-5-mini", api_key=KEY, headers={"x-key": KEY})
     assert isinstance(opened, Model)
     assert opened.name == "openai:gpt-5-mini"
     agent = Agent(name="a", model=opened)
@@ -48,10 +48,10 @@ def test_a_key_is_in_no_repr() -> None:
 def test_the_environment_is_read_when_the_model_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(AuthError, match="OPENAI_API_KEY") as caught:
-        model("openai:gpt-5-mini")
+        models.get("openai:gpt-5-mini")
     assert caught.value.code == "model_key_missing"
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert model("openai/gpt-5-mini").name == "openai:gpt-5-mini"
+    assert models.get("openai/gpt-5-mini").name == "openai:gpt-5-mini"
 
 
 def test_a_missing_key_is_told_when_the_team_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_a_missing_key_is_told_when_the_team_is_built(monkeypatch: pytest.Monkey
 )
 def test_what_cannot_be_opened_is_named(name: str, settings: Any, code: str, naming: str) -> None:
     with pytest.raises(ValidationError, match=naming) as caught:
-        model(name, **settings)
+        models.get(name, **settings)
     assert caught.value.code == code
 
 
@@ -106,7 +106,7 @@ def test_a_script_answers_in_order_and_says_when_it_is_out() -> None:
 
 
 def test_a_lane_is_for_one_agent() -> None:
-    script = scripted([], lanes={"a": ["for a"], "b": ["for b"]})
+    script = scripted([], replies_by_agent={"a": ["for a"], "b": ["for b"]})
     agents = [Agent(name=name, model=script, writes=f"said_{name}") for name in "ba"]
     result = Orchestrator([agents]).run("q")
     assert (result.said_a, result.said_b) == ("for a", "for b")
@@ -287,15 +287,15 @@ def test_what_is_no_list_of_models_is_named(
     given: Any, settings: Any, code: str, naming: str
 ) -> None:
     with pytest.raises(ValidationError, match=naming) as caught:
-        model(given, **settings)
+        models.get(given, **settings)
     assert caught.value.code == code
 
 
 def test_the_next_of_a_list_answers_when_one_cannot_be_had() -> None:
     down = scripted([ModelTransportError("down", code="model_unreachable")] * 2, name="test:down")
     up = scripted(["here", "again"], name="test:up")
-    assert model([down, up]).name == "test:down | test:up"
-    assert alone(model([down, up])).answer == "here"
+    assert models.get([down, up]).name == "test:down | test:up"
+    assert alone(models.get([down, up])).answer == "here"
     assert alone([down, up]).answer == "again"
 
 

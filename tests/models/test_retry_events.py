@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from antiphon import Agent, Orchestrator
+from antiphon import Agent, Orchestrator, models
 from antiphon.errors import AntiphonError
-from antiphon.models import Model, model
+from antiphon.models import Model
 from antiphon.systems import ReviewLoop
 from support.chat_server import ChatServer
 
 
 def refused(server: ChatServer) -> Model:
-    return model("openai:status-503", base_url=server.url, api_key="k", max_attempts=2)
+    return models.get("openai:status-503", base_url=server.url, api_key="k", max_attempts=2)
 
 
 def transport_retries(stream: Any) -> list[Any]:

@@ -8,9 +8,8 @@ import traceback
 
 import pytest
 
-from antiphon import Agent, Orchestrator, Result
+from antiphon import Agent, Orchestrator, Result, models
 from antiphon.errors import AntiphonError, AuthError
-from antiphon.models import model
 from antiphon.systems import ReviewLoop
 from support.chat_server import ChatServer
 
@@ -28,7 +27,7 @@ def shown(result: Result) -> str:
 def test_a_key_is_in_no_error_and_no_trace_of_a_team(name: str) -> None:
     """Prove EN-16 of docs/engine.md."""
     with ChatServer() as server:
-        given = model(f"openai:{name}", base_url=server.url, api_key=KEY, max_attempts=1)
+        given = models.get(f"openai:{name}", base_url=server.url, api_key=KEY, max_attempts=1)
         team = Orchestrator([Agent(name="a", model=given)])
         with pytest.raises(AntiphonError) as caught:
             team.run("q")
@@ -46,7 +45,7 @@ def test_a_key_is_in_no_error_and_no_trace_of_a_team(name: str) -> None:
 def test_a_key_is_in_no_result_of_a_review_loop() -> None:
     """Prove EN-16 of docs/engine.md."""
     with ChatServer() as server:
-        given = model("openai:echo-key", base_url=server.url, api_key=KEY, max_attempts=1)
+        given = models.get("openai:echo-key", base_url=server.url, api_key=KEY, max_attempts=1)
         result = ReviewLoop(given).run("q")
     assert isinstance(result.error, AuthError)
     html = "".join(result._repr_mimebundle_().values())

@@ -202,7 +202,7 @@ def test_what_it_writes_goes_under_its_key_and_into_the_messages() -> None:
 
 
 def test_it_can_be_sent_a_question_or_data() -> None:
-    model = scripted([], lanes={"a": ["one", "two", "three"]})
+    model = scripted([], replies_by_agent={"a": ["one", "two", "three"]})
 
     class Spread(Agent):
         def run(self, state: Any, ctx: AgentContext) -> Any:

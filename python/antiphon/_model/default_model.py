@@ -122,8 +122,8 @@ def open_model(choice: Choice, progress: Report | None = None) -> Iterator[Model
         progress: told how far the fetching of a local model has come.
 
     Raises:
-        ValidationError: there is none (``model_unavailable``), or as `antiphon.models.model`.
-        AuthError: as `antiphon.models.model`.
+        ValidationError: there is none (``model_unavailable``), or as `antiphon.models.get`.
+        AuthError: as `antiphon.models.get`.
     """
     weights = choice.weights
     if weights is None:

@@ -34,7 +34,7 @@ _PATIENCE = 600.0
 
 
 def open_any(name: str | Sequence[str | Model], settings: Mapping[str, Any]) -> Model:
-    """A model by its name, or the first of several that answers; see `antiphon.models.model`."""
+    """A model by its name, or the first of several that answers; see `antiphon.models.get`."""
     if not isinstance(name, str):
         return _fallback(name, settings)
     _check_settings(settings)
@@ -47,7 +47,8 @@ def _fallback(models: Any, settings: Mapping[str, Any]) -> Model:
             f"settings belong to one model, and several were named: {', '.join(settings)}",
             code="model_setting_invalid",
             details={"settings": sorted(settings)},
-            hint='open each with its own: `model([model("openai:gpt-5-mini", timeout=20), ...])`',
+            hint="open each with its own: "
+            '`models.get([models.get("openai:gpt-5-mini", timeout=20), ...])`',
         )
     if not isinstance(models, list | tuple) or not models:
         raise ValidationError(
@@ -65,7 +66,7 @@ def _named(given: Any) -> Model:
     raise ValidationError(
         f"a list of models takes names and models, found: {type(given).__name__}",
         code="model_invalid",
-        hint='for instance `model(["openai:gpt-5-mini", "ollama:qwen3"])`',
+        hint='for instance `models.get(["openai:gpt-5-mini", "ollama:qwen3"])`',
     )
 
 
@@ -90,7 +91,7 @@ def open_remote(name: str, settings: Mapping[str, Any]) -> Model:
     """A model behind an address: of a provider, or of a server on this machine.
 
     Raises:
-        ValidationError: the name or a setting cannot be used, as `antiphon.models.model`.
+        ValidationError: the name or a setting cannot be used, as `antiphon.models.get`.
         AuthError: the provider wants a key, and there is none (``model_key_missing``).
     """
     try:
@@ -126,7 +127,7 @@ def open_local(name: str, settings: Mapping[str, Any]) -> Model:
 
     Args:
         name: as `is_local` accepts it.
-        settings: as those of `antiphon.models.model`, without an address and a key.
+        settings: as those of `antiphon.models.get`, without an address and a key.
 
     Raises:
         ValidationError: a setting belongs to a server elsewhere (``model_setting_invalid``),
@@ -140,7 +141,7 @@ def open_local(name: str, settings: Mapping[str, Any]) -> Model:
                 code="model_setting_invalid",
                 details={"setting": setting},
                 hint="antiphon starts the server of a local model itself; to use one of your own "
-                f'write `model("llamacpp:name", {setting}=...)`',
+                f'write `models.get("llamacpp:name", {setting}=...)`',
             )
     # What starts models on this machine is only imported for one.
     from antiphon import local

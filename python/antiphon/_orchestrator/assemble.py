@@ -55,7 +55,7 @@ class Assembled:
     Attributes:
         engine: the engine's graph.
         state: its state.
-        drawn: how it is drawn.
+        diagram: its diagram.
         supersteps: how many steps a run may take.
         names: its agents.
         schemas: the classes that say what its state holds.
@@ -63,7 +63,7 @@ class Assembled:
 
     engine: Engine
     state: State
-    drawn: Diagram
+    diagram: Diagram
     supersteps: int
     names: tuple[str, ...]
     schemas: tuple[Any, ...]
@@ -101,9 +101,9 @@ def assemble(settings: Settings) -> Assembled:
     nodes.connect(ways)
     for name, policy in policies.items():
         _set_policy(builder, name, policy)
-    drawn = flow_diagram([spec.name for spec in everyone], ways, policies, _hub(router, roster))
+    diagram = flow_diagram([spec.name for spec in everyone], ways, policies, _hub(router, roster))
     schemas = (*state.schemas, *_outputs(everyone))
-    return Assembled(builder.build(), state, drawn, steps, tuple(roster), schemas)
+    return Assembled(builder.build(), state, diagram, steps, tuple(roster), schemas)
 
 
 class _Nodes:
@@ -229,7 +229,7 @@ def _check_reach(ways: Ways, specs: list[Spec], settings: Settings) -> None:
     free = any(spec.run is not None for spec in specs)
     if free or any(route.targets is None for route in ways.routes):
         return
-    targets = {target for _, target in ways.drawn()}
+    targets = {target for _, target in ways.known_edges()}
     targets |= {str(spec.on_error) for spec in specs} | {settings.on_error}
     lost = [spec.name for spec in specs if spec.name not in targets]
     if lost:

@@ -1,4 +1,4 @@
-"""What an agent's ``run`` can reach beside the state."""
+"""The context of an agent's ``run``: tools, models, steps, questions and routing."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ __all__ = ["AgentContext"]
 
 
 class AgentContext:
-    """What an agent's ``run`` can reach beside the state; the engine makes it.
+    """The second argument of an agent's ``run``; the engine creates it.
 
-    The verbs `goto`, `send` and `end` say where the run goes next, instead of the way that
-    was laid out; return what they return. `ask` pauses the run for a person. `call` and
-    `model` count against the budgets. They and `step` are made once: if ``run`` begins again,
-    after an answer or on a thread after the process had died, they give what they had given.
-    Each has a twin to be awaited: `acall`, `amodel`, `astep`.
+    `goto`, `send` and `end` replace the declared flow: return their result from ``run``. `ask`
+    pauses the run for a person. `call` and `model` count against the budgets. Results of `call`,
+    `model` and `step` are recorded: if ``run`` starts again, after an answer or after a crash on a
+    thread, they return the recorded result. `acall`, `amodel` and `astep` are their async twins.
     """
 
     __slots__ = ("_calls", "_ctx", "_errors", "_made", "_roster", "_round", "_spec")
@@ -62,7 +61,7 @@ class AgentContext:
 
     @property
     def thread(self) -> str | None:
-        """The thread that the run is kept in; none if it is not kept."""
+        """The thread that stores the run; ``None`` without one."""
         thread: str | None = self._ctx.run.thread
         return thread
 
@@ -78,19 +77,19 @@ class AgentContext:
 
     @property
     def deadline(self) -> datetime | None:
-        """When the attempt will be given up, in UTC; none if never."""
+        """When the attempt times out, in UTC; ``None`` without a time-out."""
         at = self._ctx.deadline
         return None if at is None else datetime.fromtimestamp(at, UTC)
 
     @property
     def budget(self) -> Budget:
-        """What is left of the counts that the team's budget limits."""
+        """The remaining counts of the team's budget."""
         budget: Budget | None = self._ctx.config
         return Budget() if budget is None else budget.left(self._ctx.run.spent)
 
     @property
     def errors(self) -> list[dict[str, Any]]:
-        """The errors so far that the team went on after, or that an agent took over."""
+        """The errors so far that were recorded, or handed to a fallback agent."""
         return [dict(error) for error in self._errors]
 
     @property
@@ -99,11 +98,11 @@ class AgentContext:
         return logging.getLogger(f"antiphon.agent.{self.agent}")
 
     def goto(self, target: str | Send | Sequence[str | Send], *, update: Any = None) -> Command:
-        """Hands over to another agent, or to several that then run in parallel.
+        """Routes to another agent, or to several that then run in parallel.
 
         Args:
             target: an agent's name, what `send` returns, or a list of those.
-            update: what to write beside.
+            update: a further update of the state.
 
         Raises:
             StateError: an agent is not in the team (``target_unknown``).
@@ -115,10 +114,10 @@ class AgentContext:
         return Command(goto=targets, update=update, only=True)
 
     def send(self, target: str, arg: Any) -> Send:
-        """An input for another agent, which gets it instead of the state.
+        """Creates an input for another agent, which receives it instead of the state.
 
-        Return it alone, in a list with others to run in parallel, or within `goto`. A
-        declarative agent takes a text as the question and the entries of a dict as data.
+        Return it alone, in a list to run several agents in parallel, or within `goto`. A
+        declarative agent reads a text as the question and the entries of a dict as data.
 
         Args:
             target: the agent's name.
@@ -134,8 +133,8 @@ class AgentContext:
         """Ends the run after this step.
 
         Args:
-            answer: the answer. Default: the one that is there.
-            update: what to write beside.
+            answer: the answer. Default: the current one.
+            update: a further update of the state.
         """
         fields: dict[str, Any] = dict(update or {})
         if answer is not None:
@@ -145,11 +144,11 @@ class AgentContext:
         return Command(update=fields, end=True)
 
     def ask(self, question: Any) -> Any:
-        """Asks whoever runs the team, and pauses the run until the answer is there.
+        """Asks a person, and pauses the run until the answer arrives.
 
-        After the answer ``run`` begins again from its first line, and each question that was
-        answered gives its answer. Calls under way beside it, in tasks or threads, end first, unless
-        the node's time-out is near; an `asyncio.TaskGroup` cancels them.
+        After the answer ``run`` starts again from its first line, and `ask` returns the answers
+        given so far. The run pauses once calls in other tasks or threads have ended, unless the
+        node's time-out is near; an `asyncio.TaskGroup` cancels them.
 
         Args:
             question: any value, for `Result.questions`.
@@ -160,38 +159,38 @@ class AgentContext:
         return ask(self._ctx, question)
 
     def emit(self, payload: Any, name: str | None = None) -> None:
-        """Tells whoever watches the run, as an event of kind ``custom``.
+        """Emits an event of kind ``custom``.
 
         Args:
-            payload: becomes the event's ``data``; what is no dict stands under ``value``.
+            payload: the event's ``data``; a non-dict payload is wrapped as ``{"value": payload}``.
             name: the event's name. Default: ``custom``.
         """
         self._ctx.emit(payload, name)
 
     def call(self, tool: Any, /, **arguments: Any) -> Any:
-        """Calls a tool, with the checks and conversions that a model's call has.
+        """Calls a tool, with the same validation and conversion as a model's call.
 
-        Where its ``approval`` wants a person's word, the run pauses as for `ask`.
+        If its ``approval`` requires a person, the run pauses as for `ask`.
 
         Args:
             tool: the name of one of the agent's tools, or a tool.
             **arguments: by name.
 
         Returns:
-            What the tool returned; or had returned, if ``run`` begins again after the question
-            of an `ask`, or on a thread after the process had died.
+            The tool's result, or the recorded one if ``run`` starts again after an `ask`, or on a
+            thread after a crash.
 
         Raises:
             ValidationError: there is no such tool (``tool_unknown``), or an argument does not
                 fit (``invalid_value``).
             BudgetError: the tool, or the run, has no call left (``budget_exhausted``).
             RunTimeout: the call took longer than the tool may take (``tool_timeout``).
-            ToolError: it is not approved (``tool_refused``); or it was begun before the process
-                died, and nobody knows what came of it (``unknown_outcome``); not of a tool that
-                says it is ``idempotent``.
-            StateError: ``run`` began again and does something else than it had
-                (``replay_diverged``); or the run is kept in a thread and what the tool returned
-                cannot be stored (``value_unstorable``).
+            ToolError: it is not approved (``tool_refused``); or it had started when the process
+                died, and its outcome is unknown (``unknown_outcome``); not raised for tools that
+                are ``idempotent``.
+            StateError: ``run`` started again and made other calls than before
+                (``replay_diverged``); or the run is stored in a thread, and the result cannot be
+                stored (``value_unstorable``).
         """
         found = find_tool(tool, self._spec.tools, self.agent)
         about, call_id = self._about(found)
@@ -230,25 +229,25 @@ class AgentContext:
         idempotent: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Calls a function once, also if ``run`` begins again: what it returned is known then.
+        """Calls a function once: if ``run`` starts again, it gets the recorded result.
 
-        For whatever changes the world, and for what is another each time: the time, random
-        numbers. On a thread, what it returns is stored.
+        Use it for side effects and for non-deterministic values such as time or random
+        numbers. On a thread, the result is stored.
 
         Args:
             name: what the step is called in the trace and in errors.
-            function: sync or async. A parameter ``idempotency_key`` of its gets a text that is
-                the same each time the step is taken, and that of no other step.
+            function: sync or async. If it accepts ``idempotency_key``, it receives a string
+                that is unique to this step and stable across retries.
             *args: for the function.
-            idempotent: whether it does no harm to call it twice. Default: it does.
+            idempotent: whether it may be called twice. Default: no.
             **kwargs: for the function.
 
         Returns:
-            What the function returned, or had returned.
+            The result of the function, or the recorded one.
 
         Raises:
-            ToolError: it was begun before the process died, and nobody knows what came of it
-                (``unknown_outcome``); not if it is ``idempotent``.
+            ToolError: it had started when the process died, and its outcome is unknown
+                (``unknown_outcome``); not raised if it is ``idempotent``.
             StateError: as `call`.
         """
         with self._round.making():
@@ -281,19 +280,19 @@ class AgentContext:
 
         Args:
             prompt: a text, or a list of messages.
-            model: whatever stands for a model. Default: the agent's.
-            output: what the answer has to be, as `Agent.output`. Default: text.
+            model: a model, as `Agent.model`. Default: the agent's.
+            output: the type of the answer, as `Agent.output`. Default: text.
             temperature: 0 is the least random. Default: the agent's.
-            max_output_tokens: where the reply is cut off. Default: the agent's.
+            max_output_tokens: the limit of the reply. Default: the agent's.
 
         Returns:
             The text, or the value.
 
         Raises:
             ValidationError: there is no model to ask (``model_invalid``).
-            BudgetError: the run may not ask any more (``budget_exhausted``).
-            ModelOutputError: the reply does not fit, nor did the second
-                (``model_output_invalid``).
+            BudgetError: the budget for model calls is spent (``budget_exhausted``).
+            ModelOutputError: the reply does not fit the output, and neither does the repaired
+                one (``model_output_invalid``).
         """
         options = {"temperature": temperature, "max_output_tokens": max_output_tokens}
         inquiry = self._inquiry(prompt, model, output, options)

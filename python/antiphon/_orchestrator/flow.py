@@ -105,7 +105,7 @@ class Ways:
     joins: list[tuple[list[str], str]] = field(default_factory=list)
     routes: list[Route] = field(default_factory=list)
 
-    def drawn(self) -> list[tuple[str, str]]:
+    def known_edges(self) -> list[tuple[str, str]]:
         """All that is known to lead from one to another."""
         joined = [(source, target) for sources, target in self.joins for source in sources]
         routed = [(route.source, to) for route in self.routes for to in route.targets or ()]

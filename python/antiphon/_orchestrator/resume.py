@@ -1,4 +1,4 @@
-"""Taking up runs that paused, failed or were lost."""
+"""Resuming runs that paused, failed or were lost."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Resumes(Threads):
     def resume(
         self, run: Result | str, answers: Any = UNANSWERED, *, checkpoint: int | None = None
     ) -> Result:
-        """Lets a run go on: with answers to what it asked, or from where it was lost.
+        """Resumes a run: with answers to its questions, or from where it crashed.
 
-        A run that is kept in a thread can be taken up by any process, by a team of the same
-        agents. What had been done is not done again.
+        A run that is stored in a thread can be resumed by any process, by a team of the same
+        agents. Finished work is not repeated.
 
         Args:
             run: what `run` or `resume` returned, also if it came out of a pickle; or the name
@@ -67,10 +67,10 @@ class Resumes(Threads):
         return await self._adrive(await awalk(self._built.engine, steps))
 
     def recover(self, *, concurrency: int = 8) -> list[Result]:
-        """Takes up all runs that were lost; see `orphans`.
+        """Resumes all runs that were lost; see `orphans`.
 
-        Call it when a program starts that others may have left by a crash. Several processes
-        may do so at the same time: each run is taken up by one of them.
+        Call it when a program starts, to resume runs of crashed processes. Several processes may
+        call it at the same time: each run is resumed by one of them.
 
         Args:
             concurrency: how many run at a time. Default: 8.

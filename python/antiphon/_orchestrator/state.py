@@ -39,7 +39,7 @@ class State(Protocol):
     """Its keys; none if it is open."""
     schemas: tuple[Any, ...]
     """The classes that say what it holds."""
-    anew: tuple[str, ...]
+    reset_keys: tuple[str, ...]
     """Keys that each run on a thread begins without."""
 
     def declare(self, builder: Builder) -> None:
@@ -95,7 +95,7 @@ class SchemaState:
         self.schemas: tuple[Any, ...] = (self._kind,)
         self._fields = Fields(self._kind)
         # Without a default there would be none.
-        self.anew: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
+        self.reset_keys: tuple[str, ...] = () if "answer" in self._fields.required else ("answer",)
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""
@@ -266,7 +266,7 @@ class OpenState:
 
     keys: frozenset[str] | None = None
     schemas: tuple[Any, ...] = ()
-    anew: tuple[str, ...] = ("answer",)
+    reset_keys: tuple[str, ...] = ("answer",)
 
     def declare(self, builder: Builder) -> None:
         """Adds its channels to a graph."""

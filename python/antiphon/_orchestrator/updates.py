@@ -59,7 +59,7 @@ def turn(given: Any, state: State) -> Turn:
     except ValidationError as error:
         first = error
     # Each question has an answer and failures of its own.
-    return Turn(first, further, anew=[*state.anew, RECORDED, HANDED])
+    return Turn(first, further, anew=[*state.reset_keys, RECORDED, HANDED])
 
 
 def edit(given: Any, state: State, agent: str | None) -> Turn:

@@ -30,9 +30,9 @@ def as_role(part: Part, given: Any) -> dict[str, Any]:
         given: who plays it.
 
     Raises:
-        ValidationError: it is none of these (``role_invalid``), or as `antiphon.models.model`
+        ValidationError: it is none of these (``role_invalid``), or as `antiphon.models.get`
             or `agent_role`.
-        AuthError: as `antiphon.models.model`.
+        AuthError: as `antiphon.models.get`.
     """
     if isinstance(given, Agent) or (isinstance(given, type) and issubclass(given, Agent)):
         return agent_role(part, member(given))

@@ -23,8 +23,8 @@ def played_by(given: Any, where: str) -> Model | tuple[Callable[..., Any], str]:
     """Whatever stands for a model: one, or a callable with the name it goes by.
 
     Raises:
-        ValidationError: it stands for none (``model_invalid``), or as `antiphon.models.model`.
-        AuthError: as `antiphon.models.model`.
+        ValidationError: it stands for none (``model_invalid``), or as `antiphon.models.get`.
+        AuthError: as `antiphon.models.get`.
     """
     found = as_model(given, where)
     if isinstance(found, Model):

@@ -21,25 +21,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """What a thread of a team held between two supersteps. In a notebook it shows itself.
+    """The state of a team's thread between two supersteps; displays itself in notebooks.
 
     Attributes:
         id: names it within its thread; ids grow with time.
         thread: the thread.
-        parent: the checkpoint that it follows; none for the first.
+        parent: the checkpoint before it; ``None`` for the first.
         step: supersteps of the thread so far, those of earlier runs included.
         at: when it was written, in UTC.
-        source: what led to it: the ``input`` of a run, a ``step`` of agents, or an ``update``
-            from outside.
+        source: its cause: the ``input`` of a run, a ``step`` of agents, or an ``update`` from
+            outside.
         wrote: the agents whose writes it merged.
-        next: the agents that run next. At the end of a thread, those that are done already
-            are left out.
-        state: the state, as in `Result.state`. At the end of a thread, with what agents that
-            are done already have written.
-        questions: what the agents that run next ask; in a history, what they asked last.
-        outcome: how the run ended or paused, where it did; none where it went on, is under
-            way, or was lost.
-        detail: the limit that was reached, the reason of the cancellation, or what failed.
+        next: the agents that run next. At the end of a thread, without those that have ended.
+        state: the state, as in `Result.state`. At the end of a thread, with the writes of agents
+            that have ended.
+        questions: the questions of the agents that run next; in a history, their last ones.
+        outcome: how the run ended or paused; ``None`` while the run is still running, was
+            continued, or crashed.
+        detail: the limit that was reached, the reason of the cancellation, or the failure.
         run_id: the run.
     """
 
@@ -101,7 +100,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed in a thread between two checkpoints. In a notebook it shows itself.
+    """What changed in a thread between two checkpoints; displays itself in notebooks.
 
     Attributes:
         thread: the thread.

@@ -70,11 +70,11 @@ def assemble(
         input=graph.input,
         output=graph.output,
         keys=frozenset(graph.channels),
-        drawn=_drawing(graph),
+        diagram=_drawing(graph),
         context_schema=graph.context_schema,
         limits=_limits(limits),
         schemas=_kinds(graph),
-        signs=any(_has_signs(graph, spec) for spec in graph.nodes.values()),
+        tracks_progress=any(_tracks_progress(graph, spec) for spec in graph.nodes.values()),
     )
     compiled = as_runnable(CompiledGraph)(engine, plan)
     compiled.checkpointer = saver
@@ -102,7 +102,7 @@ def _edges(graph: GraphDeclaration) -> Iterator[DiagramEdge]:
         for source in sources:
             yield DiagramEdge(source, target)
     for branch in graph.branches:
-        for target, label in branch.drawn().items():
+        for target, label in branch.labelled_targets().items():
             shown = "" if label == target else label
             yield DiagramEdge(branch.source, target, shown, conditional=True)
     for spec in graph.nodes.values():
@@ -144,8 +144,8 @@ def _kinds(graph: GraphDeclaration) -> tuple[Any, ...]:
     return tuple(kinds)
 
 
-def _has_signs(graph: GraphDeclaration, spec: NodeSpec) -> bool:
-    if isinstance(spec.action, CompiledGraph) and spec.action.signs:
+def _tracks_progress(graph: GraphDeclaration, spec: NodeSpec) -> bool:
+    if isinstance(spec.action, CompiledGraph) and spec.action.tracks_progress:
         return True
     return spec.timeout(graph.defaults.get("timeout")).get("heartbeat_only") is False
 

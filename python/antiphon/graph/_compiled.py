@@ -264,8 +264,8 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         return self.name
 
     def get_graph(self) -> Diagram:
-        """Nodes and edges, to be drawn."""
-        return self._plan.drawn
+        """The diagram: nodes and edges."""
+        return self._plan.diagram
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return self.get_graph()._repr_mimebundle_()
@@ -282,9 +282,9 @@ class CompiledGraph(RunnableFace, Batches, Threads):
         return f"CompiledGraph(name={self.name!r})"
 
     @property
-    def signs(self) -> bool:
-        """Whether nodes of it have to give signs of life."""
-        return self._plan.signs
+    def tracks_progress(self) -> bool:
+        """Whether a node of it has an idle time-out that progress puts off."""
+        return self._plan.tracks_progress
 
     @property
     def schemas(self) -> tuple[Any, ...]:
@@ -342,7 +342,7 @@ class CompiledGraph(RunnableFace, Batches, Threads):
             enter=entering(
                 settings,
                 readers,
-                signs=plan.signs,
+                progress=plan.tracks_progress,
                 start_task=None if trace is None else trace.enter,
             ),
             on_task=None if trace is None else trace.note,

@@ -126,7 +126,7 @@ class BranchSpec:
         ends = None if path_map is None else {target: target for target in path_map}
         return cls(source, name, path, ends)
 
-    def drawn(self) -> Mapping[str, str]:
+    def labelled_targets(self) -> Mapping[str, str]:
         """Targets with labels, for drawings; empty if they cannot be known."""
         return {target: str(label) for label, target in (self.ends or {}).items()}
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     _StartTask = Callable[[str, TaskPosition, dict[str, Any], Any], Any]
 
 __all__ = [
-    "SignHandler",
+    "ProgressHandler",
     "TokenHandler",
     "entering",
     "handed_on",
+    "progress_handler",
     "settings_of",
-    "sign_handler",
     "token_handler",
     "without_tokens",
 ]
@@ -44,7 +44,7 @@ def entering(
     settings: Mapping[str, Any],
     watching: Sequence[Tokens],
     *,
-    signs: bool,
+    progress: bool,
     start_task: _StartTask | None,
 ) -> Callable[[Context, TaskPosition, Any], None] | None:
     """What is to be done before each node of a run; none if there is nothing.
@@ -52,16 +52,16 @@ def entering(
     Args:
         settings: the run's config.
         watching: the streams that show messages.
-        signs: whether nodes have to give signs of life.
+        progress: whether nodes have an idle time-out that progress puts off.
         start_task: tells the trace of the run that a task begins, if there is one; gives the
             callbacks for it.
     """
     if "langchain_core.runnables" not in sys.modules:
         return None
     # Within a node, LangChain would go on with the settings of that node.
-    if not watching and not signs and start_task is None and _HERE.get() is None:
+    if not watching and not progress and start_task is None and _HERE.get() is None:
         return None
-    makers: list[Callable[[Context], Any]] = [sign_handler] if signs else []
+    makers: list[Callable[[Context], Any]] = [progress_handler] if progress else []
     makers += [functools.partial(token_handler, tokens) for tokens in watching]
     return functools.partial(_enter, settings, (makers, start_task))
 
@@ -200,7 +200,7 @@ class TokenHandler:
         self._ctx.token(self._tokens, (message, metadata))
 
 
-class SignHandler:
+class ProgressHandler:
     """Takes whatever LangChain parts do for a sign that their node is alive; half of a handler.
 
     Args:
@@ -212,12 +212,12 @@ class SignHandler:
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
 
-    def _sign(self, *_: Any, **__: Any) -> None:
+    def _note_progress(self, *_: Any, **__: Any) -> None:
         self._ctx.progress()
 
-    on_chat_model_start = on_llm_start = on_llm_new_token = on_llm_end = _sign
-    on_chain_start = on_chain_end = on_tool_start = on_tool_end = _sign
-    on_retriever_start = on_retriever_end = on_retry = on_text = on_custom_event = _sign
+    on_chat_model_start = on_llm_start = on_llm_new_token = on_llm_end = _note_progress
+    on_chain_start = on_chain_end = on_tool_start = on_tool_end = _note_progress
+    on_retriever_start = on_retriever_end = on_retry = on_text = on_custom_event = _note_progress
 
 
 def token_handler(tokens: Tokens, ctx: Context) -> TokenHandler:
@@ -225,9 +225,9 @@ def token_handler(tokens: Tokens, ctx: Context) -> TokenHandler:
     return cast("TokenHandler", _mixed(TokenHandler)(ctx, tokens))
 
 
-def sign_handler(ctx: Context) -> SignHandler:
-    """A `SignHandler` that LangChain takes for one of its handlers."""
-    return cast("SignHandler", _mixed(SignHandler)(ctx))
+def progress_handler(ctx: Context) -> ProgressHandler:
+    """A `ProgressHandler` that LangChain takes for one of its handlers."""
+    return cast("ProgressHandler", _mixed(ProgressHandler)(ctx))
 
 
 @functools.cache

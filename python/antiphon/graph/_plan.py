@@ -1,4 +1,4 @@
-"""What a compiled graph knows beside the engine's half: schemas, and how it is drawn."""
+"""What a compiled graph knows beside the engine's half: schemas, and how it is diagram."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Plan:
         input: the schema of its input.
         output: the schema of its output.
         keys: all keys of its state.
-        drawn: how it is drawn.
+        diagram: its diagram.
         context_schema: the type of its context, if it has one.
         limits: what each run may spend, supersteps apart.
-        signs: whether nodes have to give signs of life, those of nested graphs included.
+        tracks_progress: whether a node has an idle time-out, those of nested graphs included.
         schemas: the classes that say what a state holds, those of nested graphs included.
     """
 
@@ -35,10 +35,10 @@ class Plan:
     input: Schema
     output: Schema
     keys: frozenset[str]
-    drawn: Diagram
+    diagram: Diagram
     context_schema: type | None = None
     limits: Limits = field(default_factory=Limits)
-    signs: bool = False
+    tracks_progress: bool = False
     schemas: tuple[Any, ...] = ()
     _registries: list[Registry] = field(default_factory=list, init=False, repr=False, compare=False)
 

@@ -1,4 +1,4 @@
-"""What a node can reach beside its state: runtime, config, stream writer, and the person asked."""
+"""What nodes use beside their state: runtime, config, stream writer, and questions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class NodeError:
-    """What an error handler gets to know.
+    """The failure that an error handler handles.
 
     Attributes:
         node: the name of the node that failed.
@@ -105,15 +105,16 @@ class ExecutionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Runtime(Generic[_ContextT]):
-    """What a run offers its nodes; injected where a parameter is called ``runtime``.
+    """The runtime of a node; injected as the parameter ``runtime``.
 
     Attributes:
         context: what the caller passed as ``context``.
         stream_writer: sends a value to whoever streams in mode ``custom``.
         execution_info: which attempt of which run this is.
-        heartbeat: says that the node is alive, which puts its ``idle_timeout`` off.
+        heartbeat: resets the ``idle_timeout`` of the node.
 
-    `step` and `call` are beyond LangGraph: what they do is done once, whatever happens.
+    `step` and `call` are beyond LangGraph: their results are recorded, and reused when the node
+    runs again.
     """
 
     context: _ContextT
@@ -132,28 +133,28 @@ class Runtime(Generic[_ContextT]):
         idempotent: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Calls a function once, also if the node begins again: what it returned is known then.
+        """Calls a function once: if the node runs again, it gets the recorded result.
 
-        A node begins again when its `interrupt` is answered, and, with a checkpointer, when its
-        run goes on after the process had died or the run had failed.
+        A node runs again when its `interrupt` is answered, and, with a checkpointer, when its
+        run is resumed after a crash or a failure.
 
         Args:
             name: what the step is called in the trace and in errors.
-            function: sync or async. A parameter ``idempotency_key`` of its gets a text that is
-                the same each time the step is taken, and that of no other step.
+            function: sync or async. If it accepts ``idempotency_key``, it receives a string
+                that is unique to this step and stable across retries.
             *args: for the function.
-            idempotent: whether it does no harm to call it twice. Default: it does.
+            idempotent: whether it may be called twice. Default: no.
             **kwargs: for the function.
 
         Returns:
-            What the function returned, or had returned.
+            The result of the function, or the recorded one.
 
         Raises:
-            ToolError: it was begun before the process died, and nobody knows what came of it
-                (``unknown_outcome``); not if it is ``idempotent``.
-            StateError: the node began again and does something else than it had
-                (``replay_diverged``); or there is a checkpointer and what the function returned
-                cannot be stored (``value_unstorable``).
+            ToolError: it had started when the process died, and its outcome is unknown
+                (``unknown_outcome``); not raised if it is ``idempotent``.
+            StateError: the node ran again and made other calls than before
+                (``replay_diverged``); or there is a checkpointer, and the result cannot be stored
+                (``value_unstorable``).
         """
         with pausing(), self._round.making():
             return Step(name, function, idempotent=idempotent).take(self._ctx, args, kwargs)
@@ -181,7 +182,7 @@ class Runtime(Generic[_ContextT]):
             **arguments: by name; checked and converted as those of a model's call.
 
         Returns:
-            What the tool returned, or had returned.
+            The result of the tool, or the recorded one.
 
         Raises:
             ValidationError: an argument does not fit (``invalid_value``).
@@ -225,10 +226,10 @@ class Runtime(Generic[_ContextT]):
 
 
 def interrupt(value: Any) -> Any:
-    """Asks a person, and pauses the run until the answer is there.
+    """Asks a person, and pauses the run until the answer arrives.
 
-    On resuming, the node runs again from its first line, and the questions it asks are
-    answered in the order of the calls.
+    On resuming, the node runs again from its first line, and its questions are answered in the
+    order of the calls.
 
     Args:
         value: the question, any value.
