@@ -88,7 +88,8 @@ test-kills: setup ## Kill processes at random instants, KILLS times (500), and s
 	ANTIPHON_KILLS=$(KILLS) $(BIN)/python -m pytest tests/checkpoint/test_kill.py
 
 # More than two hours in all; ARGS selects: `make test-torture ARGS='-k bit_flips'`.
-TORTURED := tests/torture tests/sandbox/test_packages.py
+TORTURED := tests/torture tests/sandbox/test_packages.py tests/sandbox/guest/test_sound.py \
+	tests/checkpoint/test_robustness.py
 test-torture: setup ## Run the long sizes of tests: faults, kills, lost power, forgeries, races, hostile replies
 	ANTIPHON_TORTURE=1 $(BIN)/python -m pytest $(TORTURED) $(ARGS)
 
