@@ -15,7 +15,7 @@ import pytest
 from antiphon import ToolCall, ToolContext, tool
 from antiphon.errors import ValidationError
 from antiphon.sandbox import Sandbox, SandboxPause, SandboxResult
-from antiphon.sandbox._monty.seal import opened, sealed
+from antiphon.sandbox._monty.snapshot import decode_snapshot, encode_snapshot
 from support.engines import needs
 
 Boxes = Callable[..., Sandbox]
@@ -229,7 +229,7 @@ def test_an_answer_never_takes_the_place_of_the_function_that_decides(answer: An
 @needs_monty
 def test_a_pause_that_was_written_before_calls_were_counted_can_be_loaded() -> None:
     till = Till(max_calls=1)
-    paused = opened(till.start().dump(), KEY)
+    paused = decode_snapshot(till.start().dump(), KEY)
     before = paused.progress.to_dict()
     del before["made"]
     progress = SimpleNamespace(to_dict=lambda: before)
@@ -240,7 +240,7 @@ def test_a_pause_that_was_written_before_calls_were_counted_can_be_loaded() -> N
         dump=paused.dump,
         progress=progress,
     )
-    assert done(till.box.load(sealed(written, KEY)).call(True)).check().value == "paid 70"
+    assert done(till.box.load(encode_snapshot(written, KEY)).call(True)).check().value == "paid 70"
 
 
 @needs_monty

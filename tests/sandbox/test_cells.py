@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from antiphon.sandbox import Opaque, SandboxResult, SandboxTable
-from antiphon.sandbox._card import html, text
-from antiphon.sandbox._decode import sound_table
+from antiphon.sandbox._display import html, text
+from antiphon.sandbox._outcome import sound_table
 
 UNITS = ("s", "ms", "us", "ns")
 ZONES = (None, "UTC", "Europe/Berlin", "+05:30", "-23:59", "Nowhere/At_All")

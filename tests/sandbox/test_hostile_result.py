@@ -16,11 +16,10 @@ from antiphon._antiphon import sandbox_table
 from antiphon._text import escape_controls
 from antiphon.errors import ValidationError, WorkerCrashed
 from antiphon.sandbox import Opaque, Sandbox, SandboxResult, SandboxTable
-from antiphon.sandbox._calls import CallFailed
-from antiphon.sandbox._decode import decode_value, sound_table
-from antiphon.sandbox._functions import HostFunctions
-from antiphon.sandbox._outcome import result_of
-from antiphon.sandbox._trouble import sandbox_error
+from antiphon.sandbox._faults import sandbox_error
+from antiphon.sandbox._host_calls import CallFailed
+from antiphon.sandbox._host_functions import HostFunctions
+from antiphon.sandbox._outcome import decode_value, result_of, sound_table
 from antiphon.tools import Tool, ToolCall
 from sandbox.streams import shared_name, without_columns
 from support.engines import needs
@@ -173,8 +172,8 @@ def test_a_time_zone_that_a_library_does_not_know_is_an_error_like_others(
 
 
 def test_what_a_terminal_would_obey_is_spelt_out_in_errors_and_tracebacks() -> None:
-    trouble = {"kind": "python_error", "message": EVIL, "type": EVIL, "line": 1, "source": EVIL}
-    error = sandbox_error(trouble)
+    fault = {"kind": "python_error", "message": EVIL, "type": EVIL, "line": 1, "source": EVIL}
+    error = sandbox_error(fault)
     try:
         result(error=error).check()
     except Exception as caught:  # noqa: BLE001 - whatever it is, it is shown

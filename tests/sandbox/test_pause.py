@@ -16,7 +16,7 @@ pytest.importorskip("pydantic_monty", reason="the extra `monty` is not installed
 
 from antiphon.errors import HostCallError, ValidationError
 from antiphon.sandbox import Limits, Sandbox, SandboxPause, SandboxResult
-from antiphon.sandbox._monty import seal
+from antiphon.sandbox._monty import snapshot
 
 KEY = b"a key of the tests' own"
 CODE = "print('asking')\ncount = population(city)\nprint('got', count)\nround(count / 1e6, 1)"
@@ -142,7 +142,7 @@ def test_a_pause_of_another_key_is_refused() -> None:
 def test_a_pause_without_a_mark_is_refused() -> None:
     with make() as box:
         data = paused(box).dump()
-        start = len(seal._MAGIC)
+        start = len(snapshot._MAGIC)
         bare = data[:start] + hashlib.sha256(data[start + 32 :]).digest() + data[start + 32 :]
         refused(box, bare)
 
@@ -150,7 +150,7 @@ def test_a_pause_without_a_mark_is_refused() -> None:
 def test_a_pause_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with make() as box:
         data = paused(box).dump()
-        monkeypatch.setattr(seal, "version", lambda name: "99.0")
+        monkeypatch.setattr(snapshot, "version", lambda name: "99.0")
         refused(box, data)
 
 

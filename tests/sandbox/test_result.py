@@ -29,8 +29,8 @@ from antiphon.errors import (
     from_fault,
 )
 from antiphon.sandbox import SandboxFigure, SandboxResult, SandboxTable, SandboxUsage
+from antiphon.sandbox._faults import _MAKE, as_fault, report, sandbox_error
 from antiphon.sandbox._table import is_tabular, table_bytes
-from antiphon.sandbox._trouble import _MAKE, as_trouble, report, sandbox_error
 
 PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"rest"
 TROUBLE = {
@@ -114,7 +114,7 @@ def test_an_error_tells_where_in_the_code_it_was() -> None:
         "  line 4, in <module>: f()",
         "  line 2, in f: x = 1 / 0",
     ]
-    assert as_trouble(error)["frames"] == TROUBLE["frames"]
+    assert as_fault(error)["frames"] == TROUBLE["frames"]
 
 
 def test_an_error_without_a_place_has_none() -> None:

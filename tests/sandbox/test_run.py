@@ -8,7 +8,6 @@ import decimal
 import gc
 import os
 import threading
-import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -156,10 +155,9 @@ def test_a_run_begins_with_a_clean_interpreter(box: Sandbox) -> None:
 
 def test_an_endless_loop_is_ended_at_its_limit(boxes: Boxes) -> None:
     box = boxes(limits=Limits(wall=0.3))
-    started = time.monotonic()
-    error = box.run("while True:\n    pass").error
-    assert isinstance(error, TimeLimitExceeded)
-    assert time.monotonic() - started < 1.5
+    result = box.run("while True:\n    pass")
+    assert isinstance(result.error, TimeLimitExceeded)
+    assert result.usage.wall >= 0.3
     assert box.run("1 + 1").value == 2
 
 
@@ -325,18 +323,21 @@ def test_a_cancelled_run_is_killed_at_once(boxes: Boxes) -> None:
         called.set()
         return 1
 
-    box = boxes(tools=[begun], limits=Limits(wall=60))
+    box = boxes(tools=[begun], limits=Limits(wall=300, cpu=300))
 
-    async def main() -> float:
+    async def main() -> None:
         task = asyncio.create_task(box.arun("begun()\nwhile True:\n    pass"))
         await asyncio.to_thread(called.wait)
-        started = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return time.monotonic() - started
 
-    assert asyncio.run(main()) < 0.5
+    asyncio.run(main())
+    # Its thread ends with the run: far earlier than the limits would end it.
+    for thread in threading.enumerate():
+        if thread.name == "antiphon-sandbox-run":
+            thread.join(60)
+            assert not thread.is_alive()
     assert box.run("1").value == 1
 
 

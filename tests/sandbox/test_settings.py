@@ -13,9 +13,10 @@ import pytest
 from antiphon.errors import SandboxUnavailable, ValidationError
 from antiphon.sandbox import Limits, Sandbox
 from antiphon.sandbox import _engines as engines
-from antiphon.sandbox._closure import closure
-from antiphon.sandbox._engines import ENGINES, Kind
+from antiphon.sandbox._engine import EngineKind
+from antiphon.sandbox._engines import ENGINES
 from antiphon.sandbox._job import granted_files
+from antiphon.sandbox._packages import package_files
 
 MIB = 2**20
 
@@ -36,7 +37,7 @@ def test_none_is_the_ceiling_and_processor_time_follows_the_clock() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "decode_inputs",
     [
         {"wall": 0},
         {"wall": -1},
@@ -95,7 +96,7 @@ def test_a_folder_a_missing_file_and_a_name_given_twice_are_refused(tmp_path: Pa
 
 
 def test_a_package_brings_its_own_files_and_those_of_what_it_needs() -> None:
-    found = closure(["pandas"])
+    found = package_files(["pandas"])
     names = {Path(path).name for path in found.paths}
     assert found.modules == ["pandas"]
     assert {"pandas", "numpy", "dateutil"} <= names
@@ -105,8 +106,8 @@ def test_a_package_brings_its_own_files_and_those_of_what_it_needs() -> None:
 
 
 def test_a_package_may_be_named_as_it_is_imported() -> None:
-    assert closure(["dateutil"]).modules == ["dateutil"]
-    assert closure(["python-dateutil"]).modules == ["dateutil"]
+    assert package_files(["dateutil"]).modules == ["dateutil"]
+    assert package_files(["python-dateutil"]).modules == ["dateutil"]
 
 
 def _installed(home: Path, name: str, record: str) -> None:
@@ -130,7 +131,7 @@ def test_a_package_grants_nothing_outside_of_where_it_is_installed(
     (tmp_path / "home/way").symlink_to(outside)
     monkeypatch.syspath_prepend(str(tmp_path / "home"))
     with pytest.raises(ValidationError, match="strange") as caught:
-        closure(["strange"])
+        package_files(["strange"])
     assert caught.value.code == "sandbox_package_outside"
 
 
@@ -141,19 +142,22 @@ def test_files_of_a_package_that_are_beside_its_home_are_not_granted(
     _installed(tmp_path / "home", "usual", "../../bin/usual,,\nusual/../../x,,\n")
     monkeypatch.syspath_prepend(str(tmp_path / "home"))
     home = tmp_path.resolve() / "home"
-    assert closure(["usual"]).paths == [str(home / "usual"), str(home / "usual-1.0.dist-info")]
+    assert package_files(["usual"]).paths == [
+        str(home / "usual"),
+        str(home / "usual-1.0.dist-info"),
+    ]
 
 
 def test_what_only_an_extra_needs_stays_outside() -> None:
     required = importlib.metadata.requires("pandas") or []
     assert any("extra ==" in line and line.startswith("pyarrow") for line in required)
-    assert "pyarrow" not in {Path(path).name for path in closure(["pandas"]).paths}
+    assert "pyarrow" not in {Path(path).name for path in package_files(["pandas"]).paths}
 
 
 @pytest.mark.parametrize("name", ["no-such-package", "antiphon", ""])
 def test_a_package_without_files_to_show_is_refused(name: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        closure([name])
+        package_files([name])
     assert caught.value.code == "sandbox_package_missing"
 
 
@@ -163,12 +167,13 @@ def test_an_engine_that_is_none_is_refused() -> None:
     assert caught.value.code == "sandbox_engine_invalid"
 
 
-def _kind(name: str, *, ok: bool, **options: Any) -> Kind:
+def _kind(name: str, *, ok: bool, **options: Any) -> EngineKind:
     def found() -> Any:
         missing = [] if ok else [f"what {name} needs"]
         return {"engine": name, "ok": ok, "isolation": "none", "missing": missing}
 
-    return Kind(found, ENGINES["monty"].make, ENGINES["monty"].stopper, **options)
+    monty = ENGINES["monty"]
+    return EngineKind(probe=found, make=monty.make, stopper=monty.stopper, **options)
 
 
 def test_auto_takes_the_first_engine_that_passes_its_probe(

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from antiphon.sandbox import Limits
+from antiphon.sandbox._deadline import Deadline
 from antiphon.sandbox._guest.decode import Malformed
-from antiphon.sandbox._leash import Leash
 from antiphon.sandbox._outcome import result_of
-from antiphon.sandbox._wasm.door import Door
-from antiphon.sandbox._wasm.engine import driven
+from antiphon.sandbox._wasm.engine import run_job
 from antiphon.sandbox._wasm.files import Scratch, Shown, granted
+from antiphon.sandbox._wasm.host_rpc import HostRpc
 
 if TYPE_CHECKING:
     from antiphon.sandbox import SandboxResult
@@ -42,8 +42,8 @@ HEAD = chunk(b"IHDR", struct.pack(">II", 64, 48) + b"\x08\x02\0\0\0")
 PNG = b"\x89PNG\r\n\x1a\n" + HEAD + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
 
 
-def door(call: Any = None, **limits: Any) -> Door:
-    return Door(JOB, Limits(**limits).complete(), call, Leash(5, None, lambda: None))
+def rpc(call: Any = None, **limits: Any) -> HostRpc:
+    return HostRpc(JOB, Limits(**limits).complete(), call, Deadline(5, None, lambda: None))
 
 
 def ask(kinds: bytes) -> bytes:
@@ -55,7 +55,7 @@ def outcome(**fields: Any) -> bytes:
 
 
 def test_a_worker_gets_its_job_once_and_then_nothing() -> None:
-    made = door()
+    made = rpc()
     first = made(ask(b"J"))
     assert first[:1] == b"J"
     assert json.loads(first[1:])["code"] == "1"
@@ -64,7 +64,7 @@ def test_a_worker_gets_its_job_once_and_then_nothing() -> None:
 
 
 def test_an_honest_outcome_is_passed_on() -> None:
-    made = door()
+    made = rpc()
     made(outcome(value=5, locals={"x": 1}, figures=1))
     made(b"A" + PNG)
     found = made.outcome() or pytest.fail("no outcome")
@@ -77,8 +77,8 @@ def test_a_granted_function_is_called_and_its_failure_told_without_its_place() -
             raise KeyError("missing")
         return sum(args)
 
-    made = door(call)
-    with made._leash:
+    made = rpc(call)
+    with made._deadline:
         made(ask(b"J"))
         made(b'C{"id": 1, "name": "add", "args": [1, 2], "kwargs": {}}')
         assert json.loads(made(ask(b"R"))[1:]) == {"id": 1, "value": 3}
@@ -103,7 +103,7 @@ def test_a_granted_function_is_called_and_its_failure_told_without_its_place() -
     ids=["ungranted", "short", "list", "text", "nested", "kind", "early", "long"],
 )
 def test_whatever_breaks_the_protocol_ends_the_talk(request_: bytes) -> None:
-    made = door()
+    made = rpc()
     assert made(request_) == b""
     assert made.breach is not None
     assert made(ask(b"J")) == b""
@@ -122,7 +122,7 @@ def test_whatever_breaks_the_protocol_ends_the_talk(request_: bytes) -> None:
     ids=["time", "cancelled", "missing", "negative", "truth", "table"],
 )
 def test_what_only_the_host_can_know_cannot_be_claimed(claim: dict[str, Any]) -> None:
-    made = door()
+    made = rpc()
     made(outcome(**claim))
     if made.breach is None:
         with pytest.raises(Malformed):
@@ -130,8 +130,8 @@ def test_what_only_the_host_can_know_cannot_be_claimed(claim: dict[str, Any]) ->
 
 
 def test_a_call_before_the_last_reply_was_read_ends_the_talk() -> None:
-    made = door(lambda *_: "x" * 10_000)
-    with made._leash:
+    made = rpc(lambda *_: "x" * 10_000)
+    with made._deadline:
         made(ask(b"J"))
         for _ in range(1_000):
             made(b'C{"id": 1, "name": "add", "args": [], "kwargs": {}}')
@@ -153,17 +153,17 @@ def test_a_call_before_the_last_reply_was_read_ends_the_talk() -> None:
     ids=lambda claim: next(iter(claim)),
 )
 def test_what_was_not_asked_for_is_refused(claim: dict[str, Any]) -> None:
-    made = Door({**JOB, "want": []}, Limits().complete(), None, Leash(5, None, lambda: None))
+    made = HostRpc({**JOB, "want": []}, Limits().complete(), None, Deadline(5, None, lambda: None))
     made(b"O" + json.dumps(claim).encode())
     assert "not asked for" in str(made.breach)
 
 
 def test_attachments_have_a_bound_each_and_together() -> None:
-    made = door(tables=1_000)
+    made = rpc(tables=1_000)
     made(outcome(tables=[{"name": str(number)} for number in range(4)]))
     made(b"A" + b"x" * 1_001)
     assert "too long" in str(made.breach)
-    made = door(tables=1_000)
+    made = rpc(tables=1_000)
     made(outcome(tables=[{"name": str(number)} for number in range(4)]))
     for _ in range(2):
         made(b"A" + b"x" * 1_000)
@@ -246,18 +246,18 @@ def test_a_failure_is_told_as_it_was_claimed_its_long_words_cut() -> None:
 def judged(*requests: bytes) -> SandboxResult:
     """What the host makes of a worker that says this and ends."""
 
-    def inside(made: Door, _: Any) -> Any:
+    def inside(made: HostRpc, _: Any) -> Any:
         made(ask(b"J"))
         for request in requests:
             made(request)
         return SimpleNamespace(trapped=None, exit_code=0, stdout=b"", stderr=b"", truncated=())
 
-    return result_of(driven(Limits().complete(), JOB, None, None, inside))
+    return result_of(run_job(Limits().complete(), JOB, None, None, inside))
 
 
 def test_a_picture_that_is_none_or_has_too_many_pixels_is_refused() -> None:
     for picture in (b"GIF89a" + bytes(30), PNG[:16] + struct.pack(">II", 2**31, 2**31)):
-        made = door()
+        made = rpc()
         made(outcome(figures=1))
         made(b"A" + picture)
         with pytest.raises(Malformed):
@@ -265,13 +265,13 @@ def test_a_picture_that_is_none_or_has_too_many_pixels_is_refused() -> None:
 
 
 def test_calls_are_counted_and_one_too_many_ends_the_job() -> None:
-    made = door(lambda *_: 1, host_calls=1)
-    with made._leash as leash:
+    made = rpc(lambda *_: 1, host_calls=1)
+    with made._deadline as deadline:
         made(ask(b"J"))
         for number in (1, 2):
             made(f'C{{"id": {number}, "name": "add", "args": [], "kwargs": {{}}}}'.encode())
             made(ask(b"R"))
-        assert leash.cut == "host_call_limit"
+        assert deadline.ended == "host_call_limit"
 
 
 def test_granted_files_are_shown_and_nothing_beside_them(tmp_path: Path) -> None:
@@ -320,12 +320,12 @@ def test_the_scratch_folder_holds_as_much_as_it_may_and_no_more() -> None:
 
 
 def test_an_interpreter_that_never_asks_for_its_job_is_cut_when_it_has_to() -> None:
-    def inside(door: Door, cancel: Any) -> Any:
+    def inside(rpc: HostRpc, cancel: Any) -> Any:
         assert cancel.wait(60)
         return SimpleNamespace(trapped=None, stdout=b"", stderr=b"", truncated=(), exit_code=1)
 
     # As a session is driven whose earlier code keeps the interpreter.
     limits = Limits(wall=60).complete()
-    outcome = driven(limits, JOB, None, None, inside, start=0.05)
+    outcome = run_job(limits, JOB, None, None, inside, start=0.05)
     assert outcome["error"]["kind"] == "time_limit"
     assert outcome["usage"]["wall"] < 30

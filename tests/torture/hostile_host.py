@@ -25,9 +25,8 @@ import pyarrow as pa
 from antiphon import tool
 from antiphon.errors import WorkerCrashed
 from antiphon.sandbox import Limits, Sandbox, SandboxFigure, SandboxResult, SandboxTable
-from antiphon.sandbox._decode import decode_value, sound_figure, sound_table
-from antiphon.sandbox._outcome import result_of
-from antiphon.sandbox._wasm.engine import driven
+from antiphon.sandbox._outcome import decode_value, result_of, sound_figure, sound_table
+from antiphon.sandbox._wasm.engine import run_job
 from sandbox.streams import shared_name
 
 if TYPE_CHECKING:
@@ -277,13 +276,13 @@ def _wasm(*requests: bytes) -> SandboxResult:
         "functions": [{"name": "lengthy", "doc": ""}],
     }
 
-    def inside(door: Any, _: Any) -> Any:
-        door(b"?J")
+    def inside(rpc: Any, _: Any) -> Any:
+        rpc(b"?J")
         for request in requests:
-            door(request)
+            rpc(request)
         return SimpleNamespace(trapped=None, exit_code=0, stdout=b"", stderr=b"", truncated=())
 
-    return result_of(driven(Limits().complete(), job, lambda *_: "x" * MIB, None, inside))
+    return result_of(run_job(Limits().complete(), job, lambda *_: "x" * MIB, None, inside))
 
 
 def _stream(table: pa.Table) -> bytes:

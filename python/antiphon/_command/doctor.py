@@ -23,7 +23,7 @@ from antiphon.sandbox._engines import choose as chosen_engine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from antiphon.sandbox._probe import Probe
+    from antiphon.sandbox._engine import Probe
 
 __all__ = ["doctor"]
 

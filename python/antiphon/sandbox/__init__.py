@@ -1,4 +1,4 @@
-r"""Code that nobody trusts, run so that it can do no harm.
+r"""Run untrusted code in isolation.
 
 Example:
     >>> with Sandbox(engine="monty") as box:
@@ -10,12 +10,12 @@ Example:
 from __future__ import annotations
 
 from antiphon.sandbox._compute import compute
-from antiphon.sandbox._figure import SandboxFigure
 from antiphon.sandbox._guest.decode import Opaque
 from antiphon.sandbox._limits import Limits
 from antiphon.sandbox._pause import SandboxPause
-from antiphon.sandbox._result import Isolation, SandboxResult, SandboxUsage
-from antiphon.sandbox._sandbox import Sandbox, SandboxSession
+from antiphon.sandbox._result import Isolation, SandboxFigure, SandboxResult, SandboxUsage
+from antiphon.sandbox._sandbox import Sandbox
+from antiphon.sandbox._session import SandboxSession
 from antiphon.sandbox._table import SandboxTable
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import ToolError
-from antiphon.sandbox._card import text
+from antiphon.sandbox._display import text
 from antiphon.sandbox._sandbox import Sandbox
 from antiphon.tools import Tool, tool
 

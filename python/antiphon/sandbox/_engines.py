@@ -1,131 +1,52 @@
-"""The engines, what each promises here, and which one is taken."""
+"""The registry of engines, and the choice of one."""
 
 from __future__ import annotations
 
 import functools
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
-from antiphon._antiphon import Stopper as NativeStopper
 from antiphon.errors import SandboxUnavailable, ValidationError
-from antiphon.sandbox._monty import engine as monty
-from antiphon.sandbox._native import NativeEngine, native_probe
-from antiphon.sandbox._stop import Stop
-from antiphon.sandbox._wasm import engine as wasm
+from antiphon.sandbox._monty.engine import MONTY
+from antiphon.sandbox._native import PROCESS, SUBPROCESS
+from antiphon.sandbox._wasm.engine import WASM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection
 
-    from antiphon.sandbox._probe import Probe
+    from antiphon.sandbox._engine import EngineKind, Probe
 
-__all__ = [
-    "ENGINES",
-    "Engine",
-    "EngineName",
-    "EngineSession",
-    "Kind",
-    "Stopper",
-    "accept_no_isolation",
-    "choose",
-    "layers",
-    "probe",
-]
+__all__ = ["ENGINES", "EngineName", "accept_no_isolation", "choose", "layers", "probe"]
 
 EngineName = Literal["auto", "process", "wasm", "monty", "subprocess"]
-"""``auto``, or the engine that shall run the code."""
+"""``auto``, or the name of an engine."""
 
 
-class Stopper(Protocol):
-    """Stops the run that it is given to."""
-
-    def stop(self, reason: str) -> None:
-        """Stops it; the first reason counts."""
-
-
-class EngineSession(Protocol):
-    """An interpreter that keeps its names from run to run."""
-
-    def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
-        """Runs a job among the names of those before it."""
-
-    def close(self) -> None:
-        """Ends it."""
-
-
-class Engine(Protocol):
-    """What runs jobs."""
-
-    def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
-        """Runs a job in a clean interpreter; returns when it has ended, however it did."""
-
-    def session(self) -> EngineSession:
-        """Opens an interpreter that is kept."""
-
-    def close(self) -> None:
-        """Ends every worker."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """An engine that can be chosen.
-
-    Attributes:
-        probe: finds out what it promises here.
-        make: makes one for its settings.
-        stopper: makes what stops a run of it.
-        packages: those that it brings along; ``None`` if its interpreter is this one and takes
-            them from this environment.
-        pauses: whether a run can pause at a call and go on in another process.
-        tables: whether it takes Arrow whatever packages there are.
-        files: whether it can show files at places of their own.
-        by_choice: whether `auto` may take it.
-        hears: whether Ctrl-C ends a run of it on this thread without a stopper.
-    """
-
-    probe: Callable[[], Probe]
-    make: Callable[[Mapping[str, Any]], Engine]
-    stopper: Callable[[], Stopper]
-    packages: frozenset[str] | None = None
-    pauses: bool = False
-    tables: bool = False
-    files: bool = True
-    by_choice: bool = True
-    hears: bool = False
-
-
-ENGINES: dict[str, Kind] = {
-    "process": Kind(lambda: native_probe("process"), NativeEngine, NativeStopper, hears=True),
-    "wasm": Kind(wasm.probe, wasm.WasmEngine, Stop, packages=wasm.PACKAGES, tables=True),
-    "monty": Kind(monty.probe, monty.MontyEngine, Stop, packages=frozenset(), pauses=True),
-    "subprocess": Kind(
-        lambda: native_probe("subprocess"),
-        NativeEngine,
-        NativeStopper,
-        files=False,
-        by_choice=False,
-        hears=True,
-    ),
+ENGINES: dict[str, EngineKind] = {
+    "process": PROCESS,
+    "wasm": WASM,
+    "monty": MONTY,
+    "subprocess": SUBPROCESS,
 }
 """The engines by name, the strongest first."""
 
 
 @functools.cache
 def probe(name: str, *, landlock_only: bool = False) -> Probe:
-    """What an engine promises here; found out once in a process.
+    """Probe an engine on this machine; the result is cached for the process.
 
     Args:
-        name: the engine's.
+        name: the engine.
         landlock_only: whether `process` may be used with Landlock and without a private root.
     """
     if landlock_only and name == "process":
-        return native_probe(name, landlock_only=True)
+        return PROCESS.probe(landlock_only=True)
     return ENGINES[name].probe()
 
 
 def layers(found: Probe) -> tuple[str, ...]:
-    """The names of the layers that hold for every run of an engine with this probe."""
-    # A control group is made where that can be done, and relied on by nobody.
+    """Return the names of the layers that hold for every run of an engine with this probe."""
+    # A control group is used where one can be created; nothing relies on it.
     held = (name for name, state in found["layers"].items() if state and name != "cgroup")
     return tuple(sorted(held))
 
@@ -138,19 +59,19 @@ def choose(
     pauses: bool = False,
     landlock_only: bool = False,
 ) -> str:
-    """The engine to take.
+    """Return the engine to use.
 
     Args:
         name: of an engine, or ``auto``.
-        packages: that are needed.
-        files: whether files shall be shown.
-        pauses: whether runs shall be able to pause.
+        packages: the packages that the code imports.
+        files: whether the code gets files.
+        pauses: whether runs must be able to pause.
         landlock_only: as `probe`.
 
     Raises:
-        ValidationError: there is no such engine, or it cannot do what is needed
+        ValidationError: there is no such engine, or it lacks a required property
             (``sandbox_engine_invalid``).
-        SandboxUnavailable: it, or every engine that could, does not pass its probe.
+        SandboxUnavailable: it, or every suitable engine, fails its probe.
     """
     if name != "auto" and name not in ENGINES:
         known = ", ".join(["auto", *ENGINES])
@@ -188,7 +109,7 @@ def choose(
 
 
 def _lack_here(found: Probe, *, files: bool) -> str | None:
-    """What keeps an engine that could do it from doing it on this machine."""
+    """Return why a suitable engine cannot be used on this machine, if so."""
     if not found["ok"]:
         return "; ".join(found["missing"])
     if files and found["isolation"] == "landlock":
@@ -207,13 +128,13 @@ def _warn_of_weaker(taken: str, why: str) -> None:
 
 
 def accept_no_isolation(*, given: bool) -> None:
-    """Lets the engine that isolates nothing be used, and warns of it once in a process.
+    """Allow the engine without isolation, and warn once per process.
 
     Args:
-        given: whether the caller accepts that.
+        given: the caller's consent.
 
     Raises:
-        ValidationError: the caller does not (``sandbox_engine_invalid``).
+        ValidationError: there is no consent (``sandbox_engine_invalid``).
     """
     if given is not True:
         raise ValidationError(
@@ -233,7 +154,7 @@ def _warn_once() -> None:
     )
 
 
-def _lack(kind: Kind, packages: Collection[str], *, files: bool, pauses: bool) -> str | None:
+def _lack(kind: EngineKind, packages: Collection[str], *, files: bool, pauses: bool) -> str | None:
     absent = [] if kind.packages is None else sorted(set(packages) - kind.packages)
     if absent:
         return f"has no package: {', '.join(absent)}"

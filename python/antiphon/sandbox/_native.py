@@ -1,69 +1,88 @@
-"""The engines in Rust: real CPython in workers of this machine, jailed or not."""
+"""The engines in Rust: CPython in worker processes, jailed or not."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from antiphon._antiphon import NativeSandbox, sandbox_probe
+from antiphon._antiphon import Stopper as NativeStopper
 from antiphon.sandbox import _guest
-from antiphon.sandbox._calls import CallFailed
+from antiphon.sandbox._engine import EngineKind
+from antiphon.sandbox._host_calls import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from antiphon.sandbox._probe import Probe
+    from antiphon.sandbox._engine import Probe
 
-__all__ = ["NativeEngine", "native_probe"]
+__all__ = ["PROCESS", "SUBPROCESS", "NativeEngine"]
 
 
 class NativeEngine:
-    """An engine of the native half.
+    """A native engine.
 
     Args:
-        settings: what every engine takes.
+        settings: the settings that every engine takes.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._sandbox = NativeSandbox(_complete(settings))
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
-        """Runs a job in a clean interpreter."""
+        """Run a job in a clean interpreter."""
         return self._sandbox.run(job, None if call is None else _named(call), stop)
 
     def session(self) -> _Session:
-        """Opens an interpreter that is kept."""
+        """Open an interpreter that keeps its variables."""
         return _Session(self._sandbox.session())
 
     def close(self) -> None:
-        """Ends every worker."""
+        """End every worker."""
         self._sandbox.close()
 
 
 class _Session:
-    """An interpreter that is kept.
+    """A native session.
 
     Args:
-        session: the native one.
+        session: the session of the extension module.
     """
 
     def __init__(self, session: Any) -> None:
         self._session = session
 
     def run(self, job: Any, call: Any, stop: Any) -> dict[str, Any]:
-        """Runs a job among the names of those before it."""
+        """Run a job with the variables of the jobs before it."""
         found: dict[str, Any] = self._session.run(job, None if call is None else _named(call), stop)
         return found
 
     def close(self) -> None:
-        """Ends it."""
+        """End it."""
         self._session.close()
 
 
-def native_probe(name: str, **settings: bool) -> Probe:
-    """What a native engine promises here: it starts a worker and looks at each layer."""
-    return cast("Probe", sandbox_probe(_complete({"engine": name, **settings})))
+def _probe(engine: str, **settings: bool) -> Probe:
+    """Start a worker and examine each layer."""
+    return cast("Probe", sandbox_probe(_complete({"engine": engine, **settings})))
+
+
+PROCESS = EngineKind(
+    probe=functools.partial(_probe, "process"),
+    make=NativeEngine,
+    stopper=NativeStopper,
+    stops_itself=True,
+)
+SUBPROCESS = EngineKind(
+    probe=functools.partial(_probe, "subprocess"),
+    make=NativeEngine,
+    stopper=NativeStopper,
+    files=False,
+    by_choice=False,
+    stops_itself=True,
+)
 
 
 def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +94,7 @@ def _complete(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(call: Any) -> Any:
-    """The same call, but that a failure's class has the name that the guest shall see."""
+    """Return the same call, with failures as exceptions of the class name that the guest sees."""
 
     def calling(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         try:

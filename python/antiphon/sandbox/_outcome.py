@@ -1,16 +1,20 @@
-"""What an engine hands back, as a result; nothing of it is trusted."""
+"""Results from engines' outcomes; nothing of an outcome is trusted.
+
+The worker may be controlled by the code that it ran. So decoding builds only plain values and inert
+`Opaque` ones, and treats whatever no honest worker would send as a crash.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from antiphon._antiphon import sandbox_figure, sandbox_table
 from antiphon.errors import WorkerCrashed
-from antiphon.sandbox._decode import decode_value
-from antiphon.sandbox._figure import SandboxFigure
+from antiphon.sandbox._faults import sandbox_error
+from antiphon.sandbox._guest.decode import Decoder, Malformed
 from antiphon.sandbox._guest.shape import ShapeAllowance
-from antiphon.sandbox._result import SandboxResult, SandboxUsage
+from antiphon.sandbox._result import SandboxFigure, SandboxResult, SandboxUsage
 from antiphon.sandbox._table import SandboxTable
-from antiphon.sandbox._trouble import sandbox_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +22,10 @@ if TYPE_CHECKING:
     from antiphon.errors import SandboxError
     from antiphon.sandbox._result import Isolation
 
-__all__ = ["result_of"]
+__all__ = ["decode_value", "result_of", "sound_figure", "sound_table"]
+
+_NODES = 100_000
+_DEPTH = 64
 
 _PARTS = 100_000
 """What all arrays of a result may unfold to beyond their bytes."""
@@ -32,20 +39,20 @@ def result_of(outcome: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Sandb
     A value that could not be brought out is a failure of the run; a name or table that could
     not is lost alone.
     """
-    trouble = outcome.get("error") or outcome.get("value_error")
+    fault = outcome.get("error") or outcome.get("value_error")
     try:
         brought = _brought(outcome)
     except WorkerCrashed as crash:
-        brought, trouble = {}, {"kind": "crashed", "message": str(crash)}
+        brought, fault = {}, {"kind": "crashed", "message": str(crash)}
     lost: dict[str, SandboxError] = {}
     for group in ("local_errors", "table_errors"):
-        if troubles := outcome.get(group):
-            lost |= {name: sandbox_error(each) for name, each in troubles.items()}
+        if faults := outcome.get(group):
+            lost |= {name: sandbox_error(each) for name, each in faults.items()}
     return SandboxResult(
         **brought,
         stdout=outcome.get("stdout", ""),
         stderr=outcome.get("stderr", ""),
-        error=None if trouble is None else sandbox_error(trouble),
+        error=None if fault is None else sandbox_error(fault),
         lost=lost,
         truncated=tuple(outcome.get("truncated") or ()),
         usage=SandboxUsage(**(outcome.get("usage") or {})),
@@ -71,3 +78,81 @@ def _brought(outcome: Mapping[str, Any]) -> dict[str, Any]:
     if "value" in outcome:
         brought["value"] = decode_value(outcome["value"], tables, shapes=shapes)
     return brought
+
+
+def decode_value(
+    tagged: Any,
+    tables: Mapping[str, Any] | None = None,
+    *,
+    nodes: int = _NODES,
+    depth: int = _DEPTH,
+    shapes: ShapeAllowance | None = None,
+) -> Any:
+    """The Python object that a worker's tagged JSON stands for.
+
+    Args:
+        tagged: what `json.loads` gave.
+        tables: what stands for each table that came along, by its name.
+        nodes: values inside values that may come, itself included.
+        depth: containers inside containers that may come.
+        shapes: what arrays may unfold to. Default: to `nodes` parts.
+
+    Returns:
+        Plain values; a `numpy.ndarray` for an array (nested lists without numpy); `Opaque` for
+        what has no form outside the sandbox.
+
+    Raises:
+        WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
+
+    Example:
+        >>> decode_value({"$": "tuple", "v": [1, {"$": "bytes", "v": "aGk="}]})
+        (1, b'hi')
+    """
+    try:
+        return Decoder(tables, nodes=nodes, depth=depth, shapes=shapes).decode(tagged)
+    except (Malformed, RecursionError) as error:
+        raise _crash("value", error) from error
+
+
+def sound_table(stream: bytes) -> bytes:
+    """A table that a worker sent, once it is known that a library may read it.
+
+    Args:
+        stream: an Arrow IPC stream: columns of plain types, without compression, dictionaries,
+            extensions or notes.
+
+    Returns:
+        The same bytes.
+
+    Raises:
+        WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
+    """
+    try:
+        sandbox_table(stream)
+    except ValueError as error:
+        raise _crash("table", error) from error
+    return stream
+
+
+def sound_figure(image: bytes, pixels: int) -> bytes:
+    """A figure that a worker sent, once it is known that a library may show it.
+
+    Args:
+        image: a PNG file.
+        pixels: how many it may have.
+
+    Returns:
+        The same bytes.
+
+    Raises:
+        WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
+    """
+    try:
+        sandbox_figure(image, pixels)
+    except ValueError as error:
+        raise _crash("figure", error) from error
+    return image
+
+
+def _crash(what: str, error: Exception) -> WorkerCrashed:
+    return WorkerCrashed(f"the worker sent what is no {what}: {error}", code="sandbox_crashed")

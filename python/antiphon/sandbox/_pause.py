@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from antiphon._antiphon import Proposal
 from antiphon._tool.approval import approver, refused
 from antiphon.errors import ValidationError
-from antiphon.sandbox._calls import CallFailed
-from antiphon.sandbox._functions import read_arguments, showable_arguments
 from antiphon.sandbox._guest.budget import TooLarge
 from antiphon.sandbox._guest.decode import Decoder
-from antiphon.sandbox._inputs import tag
-from antiphon.sandbox._monty.feed import Paused
-from antiphon.sandbox._monty.seal import check_key, opened, sealed
+from antiphon.sandbox._host_calls import CallFailed
+from antiphon.sandbox._host_functions import read_arguments, showable_arguments
+from antiphon.sandbox._job import tag
+from antiphon.sandbox._monty.session import Paused
+from antiphon.sandbox._monty.snapshot import check_key, decode_snapshot, encode_snapshot
 from antiphon.sandbox._outcome import result_of
 
 if TYPE_CHECKING:
-    from antiphon.sandbox._functions import HostFunctions
+    from antiphon.sandbox._host_functions import HostFunctions
     from antiphon.sandbox._result import SandboxResult
     from antiphon.tools import Tool
 
@@ -44,7 +44,7 @@ class Pausing:
 
     def load(self, engine: Any, data: bytes, limits: dict[str, Any]) -> SandboxPause:
         """A pause that was written down; the grants and limits of this sandbox hold."""
-        paused = opened(data, self.key)
+        paused = decode_snapshot(data, self.key)
         granted = [each["name"] for each in self.functions.declared]
         if paused.name not in granted:
             raise ValidationError(
@@ -92,7 +92,7 @@ class SandboxPause:
         They hold the code's variables in the clear; the mark on them keeps others from changing
         or making them, not from reading them. They fit one version of ``pydantic-monty``.
         """
-        return sealed(self._paused, self._pausing.key)
+        return encode_snapshot(self._paused, self._pausing.key)
 
     def resume(self, value: Any = None) -> SandboxResult | SandboxPause:
         """Goes on with this as the call's result.

@@ -5,21 +5,53 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from antiphon._json_values import encode_or
-from antiphon.sandbox._trouble import as_trouble
+from antiphon.sandbox._faults import as_fault
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from antiphon.errors import SandboxError
-    from antiphon.sandbox._figure import SandboxFigure
     from antiphon.sandbox._table import SandboxTable
 
-__all__ = ["Isolation", "SandboxResult", "SandboxUsage"]
+__all__ = ["Isolation", "SandboxFigure", "SandboxResult", "SandboxUsage"]
 
 Isolation = Literal["os-jail", "landlock", "wasm", "interpreter+process", "none"]
 """What stands between the code and the machine; ``landlock`` is ``os-jail`` without a private
 root and namespaces, for who accepts that."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SandboxFigure:
+    """A figure that the code drew; notebooks display it.
+
+    Attributes:
+        png: the figure as a PNG file.
+    """
+
+    png: bytes
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        # The engine has validated signature and header.
+        return int.from_bytes(self.png[16:20], "big"), int.from_bytes(self.png[20:24], "big")
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the PNG file to `path`, replacing what is there, and return the path."""
+        target = Path(path)
+        target.write_bytes(self.png)
+        return target
+
+    def __repr__(self) -> str:
+        width, height = self.size
+        return f"SandboxFigure({width} x {height}, {len(self.png):,} bytes)"
+
+    def _repr_png_(self) -> bytes:
+        return self.png
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +142,8 @@ class SandboxResult:
             "locals": {name: _plain(value) for name, value in self.locals.items()},
             "tables": {name: table.to_dict() for name, table in self.tables.items()},
             "figures": [base64.b64encode(figure.png).decode() for figure in self.figures],
-            "error": None if self.error is None else as_trouble(self.error),
-            "lost": {name: as_trouble(error) for name, error in self.lost.items()},
+            "error": None if self.error is None else as_fault(self.error),
+            "lost": {name: as_fault(error) for name, error in self.lost.items()},
             "truncated": list(self.truncated),
             "usage": asdict(self.usage),
             "engine": self.engine,
@@ -132,12 +164,12 @@ class SandboxResult:
         return f"SandboxResult({told}, engine={self.engine!r}, isolation={self.isolation!r})"
 
     def __str__(self) -> str:
-        from antiphon.sandbox._card import text
+        from antiphon.sandbox._display import text
 
         return text(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from antiphon.sandbox._card import html, text
+        from antiphon.sandbox._display import html, text
 
         return {"text/plain": text(self), "text/html": html(self)}
 

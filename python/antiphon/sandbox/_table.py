@@ -1,15 +1,20 @@
-"""Tables on their way into a sandbox and out of it: Arrow's stream format, in bytes."""
+"""Tables on their way into a sandbox and out of it, as Arrow IPC streams.
+
+Arrow counts days and fractions of a second in integers, and untrusted code may write any: the
+year 300000 is a date there, and none in Python. Such a cell is an `Opaque` with its number.
+"""
 
 from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from antiphon._text import escape_controls
 from antiphon.errors import ValidationError
-from antiphon.sandbox._cells import arrow_cells, polars_cells
+from antiphon.sandbox._guest.decode import Opaque
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +23,11 @@ __all__ = ["SandboxTable", "is_tabular", "table_bytes"]
 
 _NAMES, _NAME = 20, 80
 """Columns that a table's `repr` names, and characters of each name."""
+
+_UNITS = {"ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
+_SIGN = 4
+"""Bytes of the longest sign."""
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - such counts have no zone
 _HINT = "install pyarrow or polars beside antiphon: pip install pyarrow"
 
 
@@ -107,7 +117,7 @@ class SandboxTable:
         if find_spec("pyarrow") is not None:
             table = self.to_arrow()
             some = (table.column(at).slice(0, rows) for at in range(table.num_columns)[:columns])
-            cells: list[Sequence[Any]] = [arrow_cells(column, longest) for column in some]
+            cells: list[Sequence[Any]] = [_arrow_cells(column, longest) for column in some]
             return table.column_names, list(zip(*cells, strict=True)), table.num_rows
         if find_spec("polars") is not None:
             try:
@@ -115,7 +125,7 @@ class SandboxTable:
             except ValidationError:
                 return None
             some = frame.head(rows).get_columns()[:columns]
-            cells = [polars_cells(column, longest) for column in some]
+            cells = [_polars_cells(column, longest) for column in some]
             return frame.columns, list(zip(*cells, strict=True)), frame.height
         return None
 
@@ -206,3 +216,84 @@ def _refuse(name: str, why: str, hint: str, cause: Exception | None = None) -> N
         details={"name": name},
         hint=hint,
     ) from cause
+
+
+def _arrow_cells(column: Any, longest: int | None = None) -> list[Any]:
+    """The cells of a ``pyarrow.ChunkedArray``; of texts and bytes at most `longest` of each."""
+    if longest is not None and (kind := _spans(column.type)) is not None:
+        return [_head(scalar, kind, longest) for scalar in column]
+    try:
+        return list(column.to_pylist())
+    except _UNREADABLE:
+        return [_arrow_cell(scalar) for scalar in column]
+
+
+def _spans(kind: Any) -> type | None:
+    """What the cells of a column are whose length nothing bounds."""
+    import pyarrow as pa
+
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return str
+    return bytes if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) else None
+
+
+def _head(scalar: Any, kind: type, longest: int) -> Any:
+    """The first signs of a cell, which are copied alone."""
+    if not scalar.is_valid:
+        return None
+    most = longest if kind is bytes else _SIGN * longest
+    buffer = scalar.as_buffer()
+    head = buffer.slice(0, min(most, buffer.size)).to_pybytes()
+    return head if kind is bytes else head.decode("utf-8", "ignore")[:longest]
+
+
+def _polars_cells(column: Any, longest: int | None = None) -> Sequence[Any]:
+    """The cells of a ``polars.Series``, which panics at a cell that Python has no value for.
+
+    Of texts and bytes at most `longest` of each.
+    """
+    import polars as pl
+
+    if longest is not None and column.dtype in (pl.String, pl.Binary):
+        spans = column.str if column.dtype == pl.String else column.bin
+        column = spans.slice(0, longest)
+    bounds = _bounds(column.dtype)
+    if bounds is None:
+        return list(column)
+    low, high = bounds
+    counts = column.to_physical()
+    if low <= (counts.min() or 0) and (counts.max() or 0) <= high:
+        return list(column)
+    kind, cells = str(column.dtype), enumerate(counts)
+    return [
+        column[at] if count is None or low <= count <= high else Opaque(kind, str(count))
+        for at, count in cells
+    ]
+
+
+_UNREADABLE = (ArithmeticError, LookupError, ValueError)
+"""What pyarrow raises for a cell, or a time zone, that Python does not know."""
+
+
+def _arrow_cell(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except _UNREADABLE:
+        return Opaque(str(scalar.type), str(scalar.value))
+
+
+def _bounds(kind: Any) -> tuple[int, int] | None:
+    """The counts between which Python has a value; none if it has one for each."""
+    import polars as pl
+
+    if kind == pl.Date:
+        return date.min.toordinal() - _EPOCH.toordinal(), date.max.toordinal() - _EPOCH.toordinal()
+    if kind not in (pl.Datetime, pl.Duration) or kind.time_unit == "ns":
+        return None  # 64 bits of nanoseconds are some 292 years
+    unit = _UNITS[kind.time_unit]
+    if kind == pl.Duration:
+        return timedelta.min // unit, timedelta.max // unit
+    # The clock of a zone may be a day before or after.
+    margin = timedelta(days=1 if kind.time_zone else 0)
+    low, high = datetime.min + margin, datetime.max - margin  # noqa: DTZ901 - as `_EPOCH`
+    return -((_EPOCH - low) // unit), (high - _EPOCH) // unit

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from antiphon._text import escape_controls
-from antiphon.sandbox._trouble import report
+from antiphon.sandbox._faults import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

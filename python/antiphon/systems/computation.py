@@ -11,6 +11,7 @@ from antiphon._role.played import played_by
 from antiphon.errors import ValidationError
 from antiphon.models import Model, scripted
 from antiphon.sandbox import Sandbox
+from antiphon.sandbox._sandbox import runner_of
 from antiphon.systems._awaiting import awaited
 from antiphon.systems.computation_result import ComputationResult
 from antiphon.tools import encode_result
@@ -74,10 +75,10 @@ class Computation:
     ) -> None:
         self._sandbox = _own_sandbox() if sandbox is None else sandbox
         settings.setdefault("packages", list(self._sandbox.packages))
-        engine, stopper = self._sandbox._engine, self._sandbox._stopper  # noqa: SLF001 - its other half
+        self._runner = runner = runner_of(self._sandbox)
 
         def build(player: Any) -> Native:
-            return Native(settings, played_by(player, "the model"), engine, stopper)
+            return Native(settings, played_by(player, "the model"), runner.engine, runner.stopper)
 
         build(scripted([]))  # what is wrong is said before it costs
         opened = default_model(model) if model is None or isinstance(model, str) else model
@@ -106,7 +107,7 @@ class Computation:
                 in (``sandbox_input_invalid``). Whatever happens later is an outcome of the
                 result.
         """
-        task, calls = self._task(question, inputs, context), self._sandbox._calls(None)  # noqa: SLF001
+        task, calls = self._task(question, inputs, context), self._runner.calls(None)
         return self._result(self._native.ask(task, call=calls, watch=watch))
 
     async def arun(
@@ -127,7 +128,7 @@ class Computation:
             ValidationError: as in `run`.
         """
         task = self._task(question, inputs, context)
-        calls = self._sandbox._calls(asyncio.get_running_loop())  # noqa: SLF001 - its other half
+        calls = self._runner.calls(asyncio.get_running_loop())
         ask = self._native.aask
         return self._result(await awaited(lambda stop: ask(task, call=calls, stop=stop)))
 
@@ -139,7 +140,7 @@ class Computation:
                 f"the question has to be a text: {type(question).__name__}",
                 code="question_malformed",
             )
-        job = self._sandbox._job("", inputs, ())  # noqa: SLF001 - its other half
+        job = self._runner.job("", inputs, ())
         given = {name: job[name] for name in ("inputs", "tables", "functions")}
         return {"question": question, "context": encode_result(dict(context or {})), **given}
 

@@ -12,8 +12,8 @@ from antiphon.errors import (
     SandboxError,
     from_fault,
 )
+from antiphon.sandbox._faults import sandbox_error
 from antiphon.sandbox._outcome import result_of
-from antiphon.sandbox._trouble import sandbox_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from antiphon import _antiphon
 from antiphon.sandbox import Limits, Sandbox, _guest
-from antiphon.sandbox._decode import decode_value, encode_value
-from antiphon.sandbox._outcome import result_of
+from antiphon.sandbox._job import tag
+from antiphon.sandbox._outcome import decode_value, result_of
 from sandbox.corpus.host import add, echo
 from sandbox.corpus.verdict import Seen
 
@@ -157,7 +157,7 @@ class Plain:
 def _called(name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     given = [decode_value(item) for item in args]
     named = {key: decode_value(item) for key, item in kwargs.items()}
-    return encode_value(_FUNCTIONS[name](*given, **named), 1 << 20)
+    return tag(_FUNCTIONS[name](*given, **named), 1 << 20)
 
 
 def _seen(result: SandboxResult, seconds: float) -> Seen:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from antiphon.errors import WorkerCrashed
-from antiphon.sandbox._decode import Opaque, decode_value, encode_value
+from antiphon.sandbox import Opaque
+from antiphon.sandbox._guest.budget import TooLarge
+from antiphon.sandbox._job import tag
+from antiphon.sandbox._outcome import decode_value
 
 
 def test_a_claim_that_no_worker_makes_is_a_crash() -> None:
@@ -36,8 +39,8 @@ def test_a_budget_of_the_host_is_its_own() -> None:
 
 def test_a_value_for_the_worker_has_a_form_and_a_size() -> None:
     with pytest.raises(TypeError, match="no form"):
-        encode_value([object()], 1_000)
-    with pytest.raises(OverflowError, match="more than 5 bytes"):
-        encode_value("long text", 5)
+        tag([object()], 1_000)
+    with pytest.raises(TooLarge, match="more than 5 bytes"):
+        tag("long text", 5)
     value = (1, {2: b"x"}, frozenset({3.5}))
-    assert decode_value(encode_value(value, 1_000)) == value
+    assert decode_value(tag(value, 1_000)) == value

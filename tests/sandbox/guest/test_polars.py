@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from antiphon.sandbox._decode import sound_table
+from antiphon.sandbox._outcome import sound_table
 from sandbox.guest.test_tables import read, stream_of
 from sandbox.guest.worker import Worker
 

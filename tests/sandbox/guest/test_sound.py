@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from antiphon._antiphon import sandbox_table
 from antiphon.errors import WorkerCrashed
-from antiphon.sandbox._decode import sound_figure, sound_table
+from antiphon.sandbox._outcome import sound_figure, sound_table
 from support.torture import rounds
 
 if TYPE_CHECKING:

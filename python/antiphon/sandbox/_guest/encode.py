@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .budget import DIGITS, TooLarge
 from .polars_table import is_frame as is_polars
-from .portrait import full_name, is_a, plain, portrait
+from .safe_repr import full_name, is_a, plain, safe_repr
 from .shape import ShapeAllowance
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Encoder:
         """A value with `depth` containers around it, as its class and its representation."""
         if self._strict:
             raise TypeError(f"a value of this type has no form in a sandbox: {full_name(value)}")
-        name, picture = full_name(value), portrait(value)
+        name, picture = full_name(value), safe_repr(value)
         self.budget.take(len(name) + len(picture) + 32)
         return {"$": "object", "type": name, "repr": picture}
 

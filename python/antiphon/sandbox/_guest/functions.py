@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .frames import Channel
-    from .rehearsal import Rehearsal
+    from .warmup import WarmupChannel
 
 _GONE = 1
 
@@ -46,7 +46,7 @@ class Caller:
             `value_depth`.
     """
 
-    def __init__(self, channel: Channel | Rehearsal, limits: dict[str, int]) -> None:
+    def __init__(self, channel: Channel | WarmupChannel, limits: dict[str, int]) -> None:
         self._channel = channel
         self._limits = limits
         self._turn = threading.Lock()

@@ -7,17 +7,17 @@ import types
 from json import dumps
 from typing import TYPE_CHECKING, Any
 
-from . import figure, table
+from . import figures, table
 from .budget import Budget, TooLarge
 from .encode import Encoder
-from .portrait import is_a
+from .fault import exception_fault, make_fault
+from .safe_repr import is_a
 from .shape import ShapeAllowance
-from .trouble import of_exception, trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from .trouble import Trouble
+    from .fault import Fault
 
 _Sent = str | dict[str, list[Any]] | None
 _NAME = 900
@@ -27,7 +27,7 @@ _LOST = 200
 _UNSEEN = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
-class Gathering:
+class OutcomeBuilder:
     """Collects value, locals, tables and figures of a run, each able to fail alone.
 
     Args:
@@ -53,7 +53,7 @@ class Gathering:
         self._want = want
         self._cells = cells
         self._parts: dict[str, str] = {}
-        self._errors: dict[str, dict[str, Trouble]] = {"local_errors": {}, "table_errors": {}}
+        self._errors: dict[str, dict[str, Fault]] = {"local_errors": {}, "table_errors": {}}
         self._tables: dict[str, table.Table] = {}
         self._table_bytes_left = limits["tables_bytes"]
         # One for all: each variable alone may be small.
@@ -92,7 +92,7 @@ class Gathering:
             except BaseException as problem:  # noqa: BLE001 - as above
                 errors[name] = self._finding(problem)
         if len(names) > most:
-            errors[names[most]] = trouble(
+            errors[names[most]] = make_fault(
                 "result_too_large", f"more than {most} names are assigned"
             )
         pairs = (f"{dumps(name)}:{text}" for name, text in texts.items())
@@ -101,9 +101,9 @@ class Gathering:
     def figures(self) -> None:
         """Takes the figures that are open."""
         if "figures" in self._want:
-            self._figures = figure.drawn(self._limits)
+            self._figures = figures.render_open_figures(self._limits)
 
-    def frames(self, error: Trouble | None) -> tuple[bytes, list[bytes | memoryview]]:
+    def frames(self, error: Fault | None) -> tuple[bytes, list[bytes | memoryview]]:
         """The body of the outcome, and its attachments in order."""
         tables = [
             {"name": name, "rows": found.rows, "columns": found.columns}
@@ -143,20 +143,20 @@ class Gathering:
         most = min(self._limits["table_bytes"], self._table_bytes_left)
         try:
             self._count()
-            self._tables[name] = found = table.sent_out(frame, most)
+            self._tables[name] = found = table.write_table(frame, most)
             self._table_bytes_left -= len(found.stream)
             sent = name
         except ImportError:
             sent = table.as_columns(frame)
         except OverflowError:
             told = f"the table needs more than {most} bytes"
-            self._lose(name, trouble("result_too_large", told))
+            self._lose(name, make_fault("result_too_large", told))
         except Exception as problem:  # noqa: BLE001 - cells of a table are foreign objects
             self._lose(name, self._finding(problem))
         self._names[id(frame)] = (frame, sent)
         return sent
 
-    def _lose(self, name: str, why: Trouble) -> None:
+    def _lose(self, name: str, why: Fault) -> None:
         if len(self._errors["table_errors"]) < _LOST:
             self._errors["table_errors"][name] = why
 
@@ -175,10 +175,10 @@ class Gathering:
             name = f"{stem}_{count}"
         return name
 
-    def _finding(self, problem: BaseException) -> Trouble:
+    def _finding(self, problem: BaseException) -> Fault:
         if type(problem) is TooLarge:
-            return trouble("result_too_large", f"the value is too large: {problem}")
-        return of_exception(problem, self._cells)
+            return make_fault("result_too_large", f"the value is too large: {problem}")
+        return exception_fault(problem, self._cells)
 
 
 def _is_public(name: Any) -> bool:

@@ -6,7 +6,7 @@ import io
 import sys
 from typing import Any
 
-from .portrait import words
+from .safe_repr import safe_str
 
 _CELL = 4_000
 
@@ -62,5 +62,5 @@ def _plain(pl: Any, column: Any) -> Any:
         return column.cast(pl.String) if wide else column
     if kind in {pl.Categorical, pl.Enum, pl.Null}:
         return column.cast(pl.String)
-    texts = [None if cell is None else words(cell, _CELL) for cell in column.to_list()]
+    texts = [None if cell is None else safe_str(cell, _CELL) for cell in column.to_list()]
     return pl.Series(column.name, texts, dtype=pl.String)

@@ -11,20 +11,20 @@ import warnings
 from json import JSONDecoder
 from typing import TYPE_CHECKING, Any
 
-from . import figure, table
-from .cell import Cell
+from . import figures, table
+from .compiled_source import CompiledSource
 from .decode import Decoder
+from .fault import exception_fault, syntax_fault
 from .frames import ATTACHMENT, JOB, OUTCOME, READY, Channel, Closed
 from .functions import Caller, ToolError
-from .outcome import Gathering
-from .rehearsal import FAILING, NAME, WHOLE, Rehearsal
-from .reserve import Reserve
-from .trouble import of_exception, of_syntax
+from .memory_reserve import MemoryReserve
+from .outcome import OutcomeBuilder
+from .warmup import FAILING, NAME, WHOLE, WarmupChannel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .trouble import Trouble
+    from .fault import Fault
 
 _DEEPEST = 1_000
 _read = JSONDecoder().raw_decode
@@ -38,13 +38,13 @@ def prepare() -> None:
 
     What jobs do for the first time is done here, so that no worker has to do it.
     """
-    _settle()
+    configure_interpreter()
     for _ in range(_ROUNDS):
-        rehearse(WHOLE)
-        rehearse(FAILING)
+        warm_up(WHOLE)
+        warm_up(FAILING)
 
 
-def rehearse(code: str = WHOLE) -> None:
+def warm_up(code: str = WHOLE) -> None:
     """Runs a job of ours that nobody hears of.
 
     A fork shares the memory of its parent until it writes to it, and Python writes to whatever it
@@ -52,7 +52,7 @@ def rehearse(code: str = WHOLE) -> None:
     """
     main = sys.modules["__main__"]
     try:
-        _Worker(Rehearsal(code)).one_job()
+        Worker(WarmupChannel(code)).one_job()
     finally:
         sys.modules["__main__"] = main
         linecache.cache.pop(NAME, None)
@@ -65,28 +65,28 @@ def serve(
 
     Args:
         channel_fd: the descriptor of a stream socket, for this loop alone.
-        waits: nobody wants it yet; it has time to rehearse.
+        waits: nobody wants it yet; it has time to warm_up.
         prepare: has to be done once, after the first job has come and before its code runs.
     """
     if waits:
-        rehearse()
-    worker = _Worker(Channel(channel_fd), prepare)
+        warm_up()
+    worker = Worker(Channel(channel_fd), prepare)
     with contextlib.suppress(Closed):
         while True:
             worker.one_job()
 
 
-class _Worker:
+class Worker:
     """The state that jobs share."""
 
     def __init__(
-        self, channel: Channel | Rehearsal, prepare: Callable[[], None] | None = None
+        self, channel: Channel | WarmupChannel, prepare: Callable[[], None] | None = None
     ) -> None:
         self._channel = channel
         self._prepare = prepare
         self._cells: list[str] = []
         self._given: dict[str, Any] = {}
-        self._reserve = Reserve()
+        self._reserve = MemoryReserve()
         # Classes of the user look for their module by its name.
         self._module = types.ModuleType("__main__")
         self._module.__dict__.pop("__loader__")
@@ -112,28 +112,28 @@ class _Worker:
             self._channel.send(ATTACHMENT, attachment)
 
     def _answer(self, job: dict[str, Any], streams: list[bytes]) -> tuple[bytes, list[Any]]:
-        cell = Cell(job["name"], job["code"])
+        cell = CompiledSource(job["name"], job["code"])
         self._cells.append(cell.name)
-        gathering = Gathering(
+        outcome = OutcomeBuilder(
             self._module.__dict__,
             self._given,
             limits=job["limits"],
             want=job["want"],
             cells=self._cells,
         )
-        error: Trouble | None = None
+        error: Fault | None = None
         try:
             self._furnish(job, streams)
             streams.clear()
-            error = self._ran(cell, gathering)
+            error = self._ran(cell, outcome)
             if error is None or error["kind"] != "memory_limit":
-                gathering.locals()
-                gathering.figures()
+                outcome.locals()
+                outcome.figures()
         except BaseException as problem:  # noqa: BLE001 - handlers of foreign code raise anywhere
-            self._reserve.give_up()
-            error = of_exception(problem, self._cells)
-        answer = gathering.frames(error)
-        self._reserve.fill()
+            self._reserve.release()
+            error = exception_fault(problem, self._cells)
+        answer = outcome.frames(error)
+        self._reserve.acquire()
         return answer
 
     def _furnish(self, job: dict[str, Any], streams: list[bytes]) -> None:
@@ -143,7 +143,7 @@ class _Worker:
             decoder = Decoder(nodes=2**62, depth=900, opaque=False)
             given |= {name: decoder.decode(item) for name, item in job["inputs"].items()}
         for name, stream in zip(job["tables"], streams, strict=True):
-            given[name] = table.taken_in(stream)
+            given[name] = table.read_table(stream)
         if job["functions"]:
             caller = Caller(self._channel, job["limits"])
             for function in job["functions"]:
@@ -152,11 +152,11 @@ class _Worker:
         self._given.update(given)
         self._module.__dict__.update(given)
 
-    def _ran(self, cell: Cell, gathering: Gathering) -> Trouble | None:
+    def _ran(self, cell: CompiledSource, outcome: OutcomeBuilder) -> Fault | None:
         try:
             cell.compile()
         except SyntaxError as problem:
-            return of_syntax(problem, cell.name)
+            return syntax_fault(problem, cell.name)
         except BaseException as problem:  # noqa: BLE001 - the parser has limits of its own
             return self._failed(problem)
         value, raised = None, None
@@ -167,27 +167,27 @@ class _Worker:
         for _ in range(3):
             # Until it is done a tracer of the code's sees, and may fail, our own calls too.
             try:
-                _calm()
+                _reset_interpreter()
                 break
             except BaseException:  # noqa: BLE001, S112 - Python ends a tracer that fails
                 continue
         if raised is not None:
             return self._failed(raised)
-        gathering.value(value)
+        outcome.value(value)
         return None
 
-    def _failed(self, problem: BaseException) -> Trouble:
+    def _failed(self, problem: BaseException) -> Fault:
         if issubclass(type(problem), MemoryError):
-            self._reserve.give_up()
-        found = of_exception(problem, self._cells)
+            self._reserve.release()
+        found = exception_fault(problem, self._cells)
         # Its frames hold what the code had made.
         problem.__traceback__ = None
         return found
 
 
-def _settle() -> None:
+def configure_interpreter() -> None:
     """Makes the interpreter one for the user's code."""
-    figure.prepare(os.environ, warnings)
+    figures.prepare(os.environ, warnings)
     # Its other allocators reserve more addresses than a job has.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     sys.argv = [""]
@@ -198,7 +198,7 @@ def _settle() -> None:
         )
 
 
-def _calm() -> None:
+def _reset_interpreter() -> None:
     """Ends what foreign code may have set going in the interpreter, and empties its streams."""
     sys.settrace(None)
     sys.setprofile(None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import polars_table
 from .budget import TooLarge
-from .portrait import words
+from .safe_repr import safe_str
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class Table(NamedTuple):
     stream: bytes | memoryview
 
 
-def taken_in(stream: bytes) -> Any:
+def read_table(stream: bytes) -> Any:
     """A table of the host as what the user's code gets.
 
     Args:
@@ -50,7 +50,7 @@ def taken_in(stream: bytes) -> Any:
     return table.to_pandas(use_threads=False)
 
 
-def sent_out(frame: Any, limit: int) -> Table:
+def write_table(frame: Any, limit: int) -> Table:
     """A data frame or series as a table without an index.
 
     An index other than a plain count becomes the first columns. Columns that Arrow has no
@@ -118,7 +118,7 @@ def column_names(labels: Iterable[Any]) -> list[str]:
     taken: set[str] = set()
     for label in labels:
         parts = label if type(label) is tuple else (label,)
-        joined = "_".join(text for text in (words(part, _NAME) for part in parts) if text)
+        joined = "_".join(text for text in (safe_str(part, _NAME) for part in parts) if text)
         stem = name = joined[: _LABEL - _COUNT]
         count = 1
         while name in taken:
@@ -165,7 +165,7 @@ def _column(pa: Any, series: Any) -> Any:
 def _texts(pa: Any, series: Any) -> Any:
     missing = series.isna()
     texts = [
-        None if gone else words(item, 4_000) for item, gone in zip(series, missing, strict=True)
+        None if gone else safe_str(item, 4_000) for item, gone in zip(series, missing, strict=True)
     ]
     return pa.array(texts, type=pa.large_string())
 

@@ -14,15 +14,15 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from antiphon.errors import InternalError
-from antiphon.sandbox._monty.feed import Paused
+from antiphon.sandbox._engine import EngineKind, Probe
+from antiphon.sandbox._monty.session import Paused
 from antiphon.sandbox._monty.worker import Worker
-from antiphon.sandbox._probe import Probe
-from antiphon.sandbox._stop import Stop
+from antiphon.sandbox._run_handle import StopSignal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MontyEngine", "MontySession", "failed", "probe", "told"]
+__all__ = ["MONTY", "MontyEngine", "MontySession", "failed", "told"]
 
 _ISOLATION = "interpreter+process"
 _WORKERS = 64
@@ -32,7 +32,7 @@ _SUSPENSIONS = 1_000_000
 """Look-ups of names count too: calls of host functions are counted elsewhere."""
 
 
-def probe() -> Probe:
+def _probe() -> Probe:
     """What the engine promises here; found by running something in it."""
     found = Probe(engine="monty", ok=False, isolation=_ISOLATION, version="", layers={}, missing=[])
     try:
@@ -67,19 +67,19 @@ class MontyEngine:
         self._mounts: list[Any] = []
         self._process = 0
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: Stop | None) -> dict[str, Any]:
+    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
         """Runs a job in a fresh session."""
         with self.worker() as worker:
             return told(worker.run(job, _granted(call), stop), "spare")
 
-    def begin(self, job: Mapping[str, Any], stop: Stop | None) -> dict[str, Any] | Paused:
+    def begin(self, job: Mapping[str, Any], stop: StopSignal | None) -> dict[str, Any] | Paused:
         """Runs a job to its end, or to its first call of a host function."""
         with self.worker() as worker:
             outcome = worker.run(job, None, stop)
         return outcome if isinstance(outcome, Paused) else told(outcome, "spare")
 
     def go_on(
-        self, paused: Paused, reply: Mapping[str, Any], stop: Stop | None
+        self, paused: Paused, reply: Mapping[str, Any], stop: StopSignal | None
     ) -> dict[str, Any] | Paused:
         """Answers the call at which a job waits, and runs to its end or its next call."""
         with self.worker() as worker:
@@ -89,10 +89,6 @@ class MontyEngine:
     def session(self) -> MontySession:
         """A session that keeps its names from run to run."""
         return MontySession(self)
-
-    def stopper(self) -> Stop:
-        """What stops a run."""
-        return Stop()
 
     def close(self) -> None:
         """Ends the workers; another run would start new ones."""
@@ -167,7 +163,7 @@ class MontySession:
         self._process = os.getpid()
         _LIVING.add(self)
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: Stop | None) -> dict[str, Any]:
+    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
         """Runs a job among the names of those before it."""
         if not self._worker.alive:
             return failed("crashed", "the session has ended with an earlier run")
@@ -237,3 +233,12 @@ def _granted(call: Any) -> Any:
         raise RuntimeError("no host function is granted")
 
     return refuse if call is None else call
+
+
+MONTY = EngineKind(
+    probe=_probe,
+    make=MontyEngine,
+    stopper=StopSignal,
+    packages=frozenset(),
+    pauses=True,
+)

@@ -1,11 +1,11 @@
-"""Monty's errors as troubles of a sandbox."""
+"""Monty's errors as faults of a sandbox."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-__all__ = ["trouble_of"]
+__all__ = ["fault_of"]
 
 _FRAMES = 5
 _TEXT = 10_000
@@ -16,7 +16,7 @@ _KINDS = {
 }
 
 
-def trouble_of(error: Any, *, wall: float) -> dict[str, Any]:
+def fault_of(error: Any, *, wall: float) -> dict[str, Any]:
     """What a Monty error means.
 
     Args:
@@ -37,10 +37,10 @@ def trouble_of(error: Any, *, wall: float) -> dict[str, Any]:
     kind = "syntax_error" if how == "MontySyntaxError" else _KINDS.get(name, "python_error")
     if _lacks(name, said, frames):
         kind = "unsupported"
-    trouble = {"kind": kind, "message": said, "type": name}
+    fault = {"kind": kind, "message": said, "type": name}
     if frames:
-        trouble.update(_place(frames))
-    return trouble
+        fault.update(_place(frames))
+    return fault
 
 
 def _lacks(name: str, said: str, frames: list[Any]) -> bool:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from antiphon.sandbox._guest.budget import Budget, TooLarge
 from antiphon.sandbox._guest.decode import Decoder
 from antiphon.sandbox._guest.encode import Encoder
-from antiphon.sandbox._guest.portrait import full_name
+from antiphon.sandbox._guest.safe_repr import full_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["answered", "given", "handed_out", "locals_of"]
+__all__ = ["decode_inputs", "decode_reply", "encode_output", "locals_of"]
 
 _MACHINERY = re.compile(r"<(?:function .{1,200} at 0x[0-9a-f]+|(?:module|class) '.{1,200}')>")
 _REPR = 4_000
@@ -48,7 +48,7 @@ class _Encoder(Encoder):
         return {"$": "object", "type": name[:200], "repr": picture}
 
 
-def handed_out(value: Any, size: int) -> Any:
+def encode_output(value: Any, size: int) -> Any:
     """A value of the guest as tagged JSON.
 
     Args:
@@ -64,13 +64,13 @@ def handed_out(value: Any, size: int) -> Any:
     return tagged
 
 
-def given(tagged: Mapping[str, Any]) -> dict[str, Any]:
+def decode_inputs(tagged: Mapping[str, Any]) -> dict[str, Any]:
     """The host's values as objects that Monty takes."""
     decoder = Decoder(nodes=2**62, depth=900, opaque=False)
     return {name: _plain(decoder.decode(value)) for name, value in tagged.items()}
 
 
-def answered(tagged: Any) -> Any:
+def decode_reply(tagged: Any) -> Any:
     """A host function's result as an object that Monty takes."""
     return _plain(Decoder(nodes=2**62, depth=900, opaque=False).decode(tagged))
 
@@ -99,7 +99,7 @@ def locals_of(
             errors[name] = f"more than {most} names are assigned"
             break
         try:
-            tagged = handed_out(value, min(each, left))
+            tagged = encode_output(value, min(each, left))
         except TooLarge as problem:
             errors[name] = str(problem)
             continue

@@ -1,19 +1,19 @@
-"""One worker process of Monty's, with a leash on it."""
+"""One worker process of Monty's, with a deadline on it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from antiphon.sandbox._deadline import Deadline, process_killer
 from antiphon.sandbox._guest.decode import Malformed
-from antiphon.sandbox._leash import Leash, killer
-from antiphon.sandbox._monty.feed import Feed, Paused, raised
 from antiphon.sandbox._monty.progress import Progress
-from antiphon.sandbox._monty.values import answered, given
+from antiphon.sandbox._monty.session import JobDriver, Paused, raised
+from antiphon.sandbox._monty.values import decode_inputs, decode_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from antiphon.sandbox._stop import Stop
+    from antiphon.sandbox._run_handle import StopSignal
 
 __all__ = ["Worker"]
 
@@ -45,7 +45,7 @@ class Worker:
         self,
         job: Mapping[str, Any],
         call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
-        stop: Stop | None,
+        stop: StopSignal | None,
     ) -> dict[str, Any] | Paused:
         """Runs a job to its end; without `call` to its first call of a host function."""
         progress = Progress(
@@ -56,7 +56,7 @@ class Worker:
         )
 
         def begin(receive: Callable[[str, str], None]) -> Any:
-            inputs = given(job["inputs"])
+            inputs = decode_inputs(job["inputs"])
             return self._session.feed_start(
                 job["code"],
                 inputs=inputs,
@@ -67,7 +67,7 @@ class Worker:
         return self._drive(progress, begin, call, stop)
 
     def go_on(
-        self, dump: bytes, progress: Progress, reply: Mapping[str, Any], stop: Stop | None
+        self, dump: bytes, progress: Progress, reply: Mapping[str, Any], stop: StopSignal | None
     ) -> dict[str, Any] | Paused:
         """Answers the call at which a job waits, and runs to its end or its next call.
 
@@ -87,7 +87,7 @@ class Worker:
             if "error" in reply:
                 failure = f"{reply['error']['type']}: {reply['error']['message']}"
                 return snapshot.resume(raised("RuntimeError", failure))
-            return snapshot.resume({"return_value": answered(reply["value"])})
+            return snapshot.resume({"return_value": decode_reply(reply["value"])})
 
         return self._drive(progress, answer, None, stop)
 
@@ -96,13 +96,13 @@ class Worker:
         progress: Progress,
         advance: Callable[[Callable[[str, str], None]], Any],
         call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
-        stop: Stop | None,
+        stop: StopSignal | None,
     ) -> dict[str, Any] | Paused:
-        kill, forget = killer(self._session.worker_pid)
+        kill, forget = process_killer(self._session.worker_pid)
         left = max(0.0, progress.limits["wall"] - progress.spent)
         try:
-            with Leash(left + _GRACE, stop, kill) as leash:
-                outcome = Feed(progress, call, leash, self._session).drive(advance)
+            with Deadline(left + _GRACE, stop, kill) as deadline:
+                outcome = JobDriver(progress, call, deadline, self._session).drive(advance)
             if not isinstance(outcome, Paused) and (outcome["error"] or {}).get("kind") in _ENDING:
                 self.alive = False
                 kill()

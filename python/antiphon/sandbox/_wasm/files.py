@@ -139,7 +139,7 @@ def guest_code() -> Shown:
     files: dict[str, bytes | Path] = {
         f"/_guest/{path.name}": path.read_bytes() for path in home.glob("*.py")
     }
-    files["/antiphon_inside.py"] = Path(__file__).with_name("inside.py").read_bytes()
+    files["/antiphon_guest_rpc.py"] = Path(__file__).with_name("guest_rpc.py").read_bytes()
     return Shown(files)
 
 

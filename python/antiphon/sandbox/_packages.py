@@ -14,7 +14,7 @@ from antiphon.errors import ValidationError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Closure", "closure", "with_arrow"]
+__all__ = ["PackageFiles", "package_files", "with_arrow"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PREPARED = ("matplotlib", "polars", "statsmodels")
@@ -22,7 +22,7 @@ _PREPARED = ("matplotlib", "polars", "statsmodels")
 _EXTRA = re.compile(r"\bextra\s*==")
 
 
-class Closure(NamedTuple):
+class PackageFiles(NamedTuple):
     """What a sandbox with packages can see.
 
     Attributes:
@@ -37,7 +37,7 @@ class Closure(NamedTuple):
     homes: list[str]
 
 
-def closure(packages: Iterable[str]) -> Closure:
+def package_files(packages: Iterable[str]) -> PackageFiles:
     """The files of these packages, and of whatever they need that is installed.
 
     Args:
@@ -49,8 +49,8 @@ def closure(packages: Iterable[str]) -> Closure:
             installed in (``sandbox_package_outside``).
 
     Example:
-        >>> closure([])
-        Closure(modules=[], paths=[], homes=[])
+        >>> package_files([])
+        PackageFiles(modules=[], paths=[], homes=[])
     """
     modules: list[str] = []
     paths: dict[str, None] = {}
@@ -68,7 +68,7 @@ def closure(packages: Iterable[str]) -> Closure:
         paths.update(dict.fromkeys(_places(found)))
         todo += _needed(found)
     brought = {Path(path).name for path in paths}.intersection(_PREPARED) - {*modules}
-    return Closure(
+    return PackageFiles(
         [*modules, *sorted(brought)],
         sorted(paths),
         sorted({str(Path(path).parent) for path in paths}),

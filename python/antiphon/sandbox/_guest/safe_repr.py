@@ -47,7 +47,7 @@ def full_name(value: object) -> str:
     return plain(f"{home}.{name}", _NAME)
 
 
-def portrait(value: object, longest: int = _REPR) -> str:
+def safe_repr(value: object, longest: int = _REPR) -> str:
     """What `repr` says, cut; a value that cannot be shown has a substitute.
 
     Args:
@@ -60,7 +60,7 @@ def portrait(value: object, longest: int = _REPR) -> str:
         return f"<{full_name(value)} whose repr fails: {short_name(problem)}>"
 
 
-def words(value: object, longest: int) -> str:
+def safe_str(value: object, longest: int) -> str:
     """What `str` says, cut; a value that cannot be shown has a substitute."""
     try:
         return _cut(str(value), longest)

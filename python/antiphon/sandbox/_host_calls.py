@@ -11,7 +11,7 @@ from antiphon.errors import AntiphonError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon.sandbox._leash import Leash
+    from antiphon.sandbox._deadline import Deadline
 
 __all__ = ["CALL_SECONDS", "CallFailed", "timed_call"]
 
@@ -40,19 +40,19 @@ class CallFailed(Exception):
         return cls(type(error).__name__, well_formed(message)[:_WORDS])
 
 
-def timed_call(work: Callable[[], Any], leash: Leash) -> Any:
+def timed_call(work: Callable[[], Any], deadline: Deadline) -> Any:
     """Does the work on a thread of its own, for as long as the job and one call may take.
 
     Args:
         work: calls the function.
-        leash: the job's; a call that is still at work when it ends is left alone.
+        deadline: the job's; a call that is still at work when it ends is left alone.
 
     Returns:
         What the work gave.
 
     Raises:
         CallFailed: it took too long.
-        Cut: the job has ended.
+        JobEnded: the job has ended.
         Exception: whatever the work raised.
     """
     done = threading.Event()
@@ -67,7 +67,7 @@ def timed_call(work: Callable[[], Any], leash: Leash) -> Any:
         done.set()
 
     threading.Thread(target=serve, name="antiphon-host-call", daemon=True).start()
-    if not leash.wait(done, CALL_SECONDS):
+    if not deadline.wait(done, CALL_SECONDS):
         raise CallFailed("TimeoutError", f"it took longer than {CALL_SECONDS:.0f} s")
     if raised:
         raise raised[0]

@@ -6,17 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from antiphon._antiphon import sandbox_figure, sandbox_json
-from antiphon.sandbox._calls import CallFailed, timed_call
+from antiphon.sandbox._deadline import JobEnded
 from antiphon.sandbox._guest.decode import Malformed
-from antiphon.sandbox._leash import Cut
-from antiphon.sandbox._wasm.claims import checked
+from antiphon.sandbox._host_calls import CallFailed, timed_call
+from antiphon.sandbox._wasm.validation import validate_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from antiphon.sandbox._leash import Leash
+    from antiphon.sandbox._deadline import Deadline
 
-__all__ = ["Door", "TooManyCalls", "budgets"]
+__all__ = ["HostRpc", "TooManyCalls", "budgets"]
 
 _JOB, _ATTACHMENT, _CALL, _REPLY, _OUTCOME, _READY, _ASK = b"JACROS?"
 _SLACK = 2**20
@@ -30,14 +30,14 @@ class TooManyCalls(Exception):
     """More calls of host functions than the limits allow."""
 
 
-class Door:
+class HostRpc:
     """Answers what a worker asks in one job; whatever it sends is checked for form and size.
 
     Args:
         job: the job, in the engines' form, its tables as columns.
         limits: the complete table.
         call: calls a host function.
-        leash: the job's.
+        deadline: the job's.
 
     Attributes:
         breach: what the worker did that no honest one does.
@@ -49,11 +49,11 @@ class Door:
         job: Mapping[str, Any],
         limits: Mapping[str, Any],
         call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
-        leash: Leash,
+        deadline: Deadline,
     ) -> None:
         self.breach: str | None = None
         self.calls = 0
-        self._limits, self._call, self._leash = limits, call, leash
+        self._limits, self._call, self._deadline = limits, call, deadline
         self._granted = {each["name"] for each in job["functions"]}
         self._budgets = budgets(limits)
         self._want = frozenset(job["want"])
@@ -66,8 +66,8 @@ class Door:
         self._failure: str | None = None
 
     def __call__(self, request: bytes) -> bytes:
-        """Answers one request; none is answered after a breach."""
-        if self.breach is not None or not request or self._leash.cut is not None:
+        """Answer one request; after a breach, none."""
+        if self.breach is not None or not request or self._deadline.ended is not None:
             return b""
         kind, body = request[0], request[1:]
         try:
@@ -75,8 +75,8 @@ class Door:
         except (Malformed, ValueError, TypeError, KeyError, RecursionError) as problem:
             self.breach = f"{type(problem).__name__}: {problem}"[:200]
         except TooManyCalls:
-            self._leash.end("host_call_limit")
-        except Cut:
+            self._deadline.end("host_call_limit")
+        except JobEnded:
             pass
         return b""
 
@@ -86,12 +86,12 @@ class Door:
                 return b""
             found = self._waiting.pop(0)
             if found[0] == _JOB:
-                self._leash.begin(self._limits["wall"])
+                self._deadline.begin(self._limits["wall"])
             return bytes([found[0]]) + found[1]
         if kind == _CALL:
             self._waiting.append((_REPLY, json.dumps(self._called(body)).encode()))
         elif kind == _OUTCOME and self._outcome is None:
-            self._outcome = checked(self._read_outcome(body), self._budgets, self._want)
+            self._outcome = validate_outcome(self._read_outcome(body), self._budgets, self._want)
         elif kind == _ATTACHMENT and self._outcome is not None:
             self._attach(self._outcome, body)
         elif kind != _READY:
@@ -111,8 +111,8 @@ class Door:
             raise Malformed("a function was called that is not granted")
         args, kwargs, call = list(asked["args"]), dict(asked["kwargs"]), self._call
         try:
-            value = timed_call(lambda: call(name, args, kwargs), self._leash)
-        except Cut:
+            value = timed_call(lambda: call(name, args, kwargs), self._deadline)
+        except JobEnded:
             raise
         except Exception as error:  # noqa: BLE001 - the guest shall know of it
             failure = error if isinstance(error, CallFailed) else CallFailed.of(error)

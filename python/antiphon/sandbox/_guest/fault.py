@@ -6,14 +6,14 @@ import errno
 import os
 from typing import TYPE_CHECKING, Any
 
-from .cell import line_of
-from .portrait import is_a, plain, short_name, words
+from .compiled_source import line_of
+from .safe_repr import is_a, plain, safe_str, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from types import CodeType, TracebackType
 
-Trouble = dict[str, Any]
+Fault = dict[str, Any]
 
 _trace_of = BaseException.__dict__["__traceback__"].__get__
 
@@ -31,16 +31,16 @@ _NO_ADDRESSES = "failed to map segment from shared object"
 _FORKING = ("subprocess.py", "popen_fork.py", "popen_forkserver.py", "popen_spawn_posix.py")
 
 
-def trouble(kind: str, message: str) -> Trouble:
+def make_fault(kind: str, message: str) -> Fault:
     """A finding of our own, without a place in the code."""
     return {"kind": kind, "message": message}
 
 
-def of_syntax(problem: SyntaxError, cell: str) -> Trouble:
+def syntax_fault(problem: SyntaxError, cell: str) -> Fault:
     """What the compiler said of the cell of this name."""
-    found: Trouble = {
+    found: Fault = {
         "kind": "syntax_error",
-        "message": words(problem.msg, _MESSAGE),
+        "message": safe_str(problem.msg, _MESSAGE),
         "type": short_name(problem),
     }
     line, column, text = problem.lineno, problem.offset, problem.text
@@ -55,7 +55,7 @@ def of_syntax(problem: SyntaxError, cell: str) -> Trouble:
     return found
 
 
-def of_exception(problem: BaseException, cells: Collection[str]) -> Trouble:
+def exception_fault(problem: BaseException, cells: Collection[str]) -> Fault:
     """What an exception was and where in the user's code it passed.
 
     Args:
@@ -66,7 +66,7 @@ def of_exception(problem: BaseException, cells: Collection[str]) -> Trouble:
         A trouble; lines and columns begin with 1, frames are in order of the calls and at most
         five. The column is where the failing expression of the last frame begins.
     """
-    found: Trouble = {
+    found: Fault = {
         "kind": _kind(problem),
         "message": _message(problem),
         "type": short_name(problem),
@@ -84,10 +84,10 @@ def of_exception(problem: BaseException, cells: Collection[str]) -> Trouble:
 
 
 def _message(problem: BaseException) -> str:
-    texts = [words(problem, _MESSAGE)]
+    texts = [safe_str(problem, _MESSAGE)]
     notes = _attribute(problem, "__notes__")
     if type(notes) is list:
-        texts += [words(note, _MESSAGE) for note in notes[:10]]
+        texts += [safe_str(note, _MESSAGE) for note in notes[:10]]
     return plain("\n".join(texts), _MESSAGE)
 
 
@@ -112,7 +112,7 @@ def _is_unmapped(problem: BaseException) -> bool:
 
     The loader says the same of one in the code's own folder, from where nothing may be run.
     """
-    text = words(problem, _MESSAGE)
+    text = safe_str(problem, _MESSAGE)
     own = os.environ.get("TMPDIR", "")
     return _NO_ADDRESSES in text and not (own and text.startswith(own + "/"))
 

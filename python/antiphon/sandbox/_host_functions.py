@@ -21,10 +21,10 @@ from antiphon._tool.approval import (
     refused,
 )
 from antiphon.errors import ValidationError
-from antiphon.sandbox._calls import CALL_SECONDS, CallFailed
 from antiphon.sandbox._guest.budget import TooLarge
 from antiphon.sandbox._guest.decode import Decoder, Malformed
-from antiphon.sandbox._inputs import check_name, tag
+from antiphon.sandbox._host_calls import CALL_SECONDS, CallFailed
+from antiphon.sandbox._job import check_name, tag
 from antiphon.sandbox._table import SandboxTable, is_tabular, table_bytes
 from antiphon.tools import Tool, ToolContext
 

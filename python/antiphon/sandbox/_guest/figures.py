@@ -6,7 +6,7 @@ import io
 import sys
 from typing import Any
 
-from .portrait import short_name
+from .safe_repr import short_name
 
 _TRIES = 4
 
@@ -23,7 +23,7 @@ def prepare(environment: Any, warnings: Any) -> None:
     warnings.filterwarnings("ignore", message=".*is non-interactive, and thus cannot be shown")
 
 
-def drawn(limits: dict[str, int]) -> list[bytes]:
+def render_open_figures(limits: dict[str, int]) -> list[bytes]:
     """The open figures in order, and closes them.
 
     A figure with too many pixels or bytes is drawn at a lower resolution; one that still does

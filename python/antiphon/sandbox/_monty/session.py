@@ -6,22 +6,22 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from antiphon.sandbox._calls import CallFailed, timed_call
+from antiphon.sandbox._deadline import JobEnded
 from antiphon.sandbox._guest.budget import TooLarge
-from antiphon.sandbox._leash import Cut
-from antiphon.sandbox._monty.faults import trouble_of
+from antiphon.sandbox._host_calls import CallFailed, timed_call
+from antiphon.sandbox._monty.faults import fault_of
 from antiphon.sandbox._monty.progress import Flood
-from antiphon.sandbox._monty.values import answered, handed_out, locals_of
+from antiphon.sandbox._monty.values import decode_reply, encode_output, locals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon.sandbox._leash import Leash
+    from antiphon.sandbox._deadline import Deadline
     from antiphon.sandbox._monty.progress import Progress
 
-__all__ = ["Feed", "Paused", "raised"]
+__all__ = ["JobDriver", "Paused", "raised"]
 
-_CUT = {
+_ENDED = {
     "cancelled": "the caller cancelled",
     "time_limit": "it took longer than {:g} s",
     "output_limit": "it wrote far more than anybody would read",
@@ -59,13 +59,13 @@ class _Unsupported(Exception):
     """The code does what this engine has no answer to."""
 
 
-class Feed:
+class JobDriver:
     """Drives a job to its end, or to its next call if it shall pause there.
 
     Args:
         progress: the job; it is carried on.
         call: calls a host function; ``None`` if the job shall pause at each call.
-        leash: kills the worker at the deadline.
+        deadline: kills the worker at the deadline.
         session: a Monty session, for what the code left behind; one that was restored in the
             middle of a feed can be asked like any other once the feed has ended.
     """
@@ -74,10 +74,15 @@ class Feed:
         self,
         progress: Progress,
         call: Callable[[str, list[Any], dict[str, Any]], Any] | None,
-        leash: Leash,
+        deadline: Deadline,
         session: Any,
     ) -> None:
-        self._progress, self._call, self._leash, self._session = progress, call, leash, session
+        self._progress, self._call, self._deadline, self._session = (
+            progress,
+            call,
+            deadline,
+            session,
+        )
         self._since = time.monotonic()
         self._failure: str | None = None
 
@@ -96,7 +101,7 @@ class Feed:
         try:
             value = self._finished(advance)
         except Exception as error:  # noqa: BLE001 - each kind is told below
-            return self._outcome({"error": self._trouble(error)})
+            return self._outcome({"error": self._fault(error)})
         if isinstance(value, Paused):
             self._progress.spent += time.monotonic() - self._since
             return value
@@ -107,8 +112,8 @@ class Feed:
 
         snapshot = advance(self._print)
         while not isinstance(snapshot, monty.MontyComplete):
-            if self._leash.cut is not None:
-                raise Cut(self._leash.cut)
+            if self._deadline.ended is not None:
+                raise JobEnded(self._deadline.ended)
             if isinstance(snapshot, monty.NameLookupSnapshot):
                 snapshot = self._named(snapshot)
             elif isinstance(snapshot, monty.FunctionSnapshot):
@@ -124,7 +129,7 @@ class Feed:
             self._progress.print(stream, text)
         except Flood:
             # By itself the worker would write on until its time is over.
-            self._leash.end("output_limit")
+            self._deadline.end("output_limit")
             raise
 
     def _named(self, snapshot: Any) -> Any:
@@ -146,8 +151,8 @@ class Feed:
         if self._progress.calls > self._progress.limits["host_calls"]:
             raise _TooManyCalls(f"more than {self._progress.limits['host_calls']} calls")
         try:
-            args = handed_out(list(snapshot.args), _ARGUMENTS)
-            kwargs = handed_out(dict(snapshot.kwargs), _ARGUMENTS)
+            args = encode_output(list(snapshot.args), _ARGUMENTS)
+            kwargs = encode_output(dict(snapshot.kwargs), _ARGUMENTS)
         except TooLarge as problem:
             return snapshot.resume(raised("ValueError", f"the arguments are too large: {problem}"))
         if self._call is None:
@@ -160,9 +165,9 @@ class Feed:
         self, call: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]
     ) -> Any:
         try:
-            tagged = timed_call(lambda: call(name, args, kwargs), self._leash)
-            return {"return_value": answered(tagged)}
-        except Cut:
+            tagged = timed_call(lambda: call(name, args, kwargs), self._deadline)
+            return {"return_value": decode_reply(tagged)}
+        except JobEnded:
             raise
         except Exception as error:  # noqa: BLE001 - the guest shall know of it
             failure = error if isinstance(error, CallFailed) else CallFailed.of(error)
@@ -174,17 +179,17 @@ class Feed:
         limits, want = self._progress.limits, self._progress.want
         if "value" in want:
             try:
-                found["value"] = handed_out(value, limits["value"])
+                found["value"] = encode_output(value, limits["value"])
             except TooLarge as problem:
                 found["value_error"] = {"kind": "result_too_large", "message": str(problem)}
         if "locals" in want:
             try:
                 found.update(self._locals(limits["locals"]))
             except Exception as error:  # noqa: BLE001 - each kind is told below
-                trouble = self._trouble(error)
+                fault = self._fault(error)
                 # The code may have taken the name for something else.
-                cut = self._leash.cut is not None
-                found |= {"error": trouble} if cut else {"local_errors": {"locals": trouble}}
+                cut = self._deadline.ended is not None
+                found |= {"error": fault} if cut else {"local_errors": {"locals": fault}}
         return found
 
     def _locals(self, total: int) -> dict[str, Any]:
@@ -200,28 +205,28 @@ class Feed:
         }
         return {"locals": names, "local_errors": told}
 
-    def _trouble(self, error: Exception) -> dict[str, Any]:
+    def _fault(self, error: Exception) -> dict[str, Any]:
         """What an error of the feed means; what the host knows counts before what it is told."""
         import pydantic_monty as monty
 
         wall = self._progress.limits["wall"]
-        if self._leash.cut is not None:
-            kind, message = self._leash.cut, _CUT[self._leash.cut].format(wall)
+        if self._deadline.ended is not None:
+            kind, message = self._deadline.ended, _ENDED[self._deadline.ended].format(wall)
         elif isinstance(error, _TooManyCalls):
             kind, message = "host_call_limit", str(error)
         elif isinstance(error, _Unsupported):
             kind, message = "unsupported", str(error)
         elif isinstance(error, monty.MontyError):
-            return self._told(trouble_of(error, wall=wall))
+            return self._told(fault_of(error, wall=wall))
         else:
             kind, message = "crashed", f"{type(error).__name__}: {error}"[:_TEXT]
         return {"kind": kind, "message": message}
 
-    def _told(self, trouble: dict[str, Any]) -> dict[str, Any]:
+    def _told(self, fault: dict[str, Any]) -> dict[str, Any]:
         """The same, but that a failure of a host function which the code let pass is one."""
-        if trouble.get("type") == "RuntimeError" and trouble["message"] == self._failure:
-            trouble["kind"] = "host_call_failed"
-        return trouble
+        if fault.get("type") == "RuntimeError" and fault["message"] == self._failure:
+            fault["kind"] = "host_call_failed"
+        return fault
 
     def _outcome(self, found: dict[str, Any]) -> dict[str, Any]:
         progress = self._progress

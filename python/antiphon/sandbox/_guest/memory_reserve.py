@@ -7,14 +7,14 @@ from typing import Any
 _SIZE = 4 * 1024 * 1024
 
 
-class Reserve:
+class MemoryReserve:
     """Addresses that nobody uses, until a job has used up all others."""
 
     def __init__(self) -> None:
         self._held: Any = None
-        self.fill()
+        self.acquire()
 
-    def fill(self) -> None:
+    def acquire(self) -> None:
         """Sets memory aside again, if there is any."""
         if self._held is not None:
             return
@@ -27,7 +27,7 @@ class Reserve:
             # A platform without it, or a session at its limit.
             self._held = None
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         """Lets go of it."""
         if self._held is not None:
             self._held.close()

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from antiphon.sandbox._stop import Stop
+    from antiphon.sandbox._run_handle import StopSignal
 
-__all__ = ["Cut", "Leash", "killer"]
+__all__ = ["Deadline", "JobEnded", "process_killer"]
 
 
 _EARLY = 0.05
 """Seconds by which a timer may be early."""
 
 
-class Cut(Exception):
+class JobEnded(Exception):
     """The job has ended while something was still at work for it."""
 
 
-class Leash:
+class Deadline:
     """Kills at a deadline or when the caller stops, whichever is first; use with `with`.
 
     Args:
@@ -38,8 +38,8 @@ class Leash:
             was not.
     """
 
-    def __init__(self, seconds: float, stop: Stop | None, kill: Callable[[], None]) -> None:
-        self.cut: str | None = None
+    def __init__(self, seconds: float, stop: StopSignal | None, kill: Callable[[], None]) -> None:
+        self.ended: str | None = None
         self._seconds, self._stop, self._kill = seconds, stop, kill
         self._lock = threading.Lock()
         self._done = False
@@ -56,7 +56,7 @@ class Leash:
     def begin(self, seconds: float) -> None:
         """Sets the deadline anew, from now: what came before was not the job's own."""
         with self._lock:
-            if self._done or self.cut is not None:
+            if self._done or self.ended is not None:
                 return
             self._timer.cancel()
             self._timer = threading.Timer(seconds, self._late)
@@ -67,9 +67,9 @@ class Leash:
     def end(self, why: str) -> None:
         """Kills now, unless it is over."""
         with self._lock:
-            if self._done or self.cut is not None:
+            if self._done or self.ended is not None:
                 return
-            self.cut = why
+            self.ended = why
             self._kill()
             if self._waiting is not None:
                 self._waiting.set()
@@ -81,19 +81,19 @@ class Leash:
             Whether it happened in time.
 
         Raises:
-            Cut: the job has ended.
+            JobEnded: the job has ended.
         """
         with self._lock:
-            if self.cut is None:
+            if self.ended is None:
                 self._waiting = event
-        if self.cut is None:
+        if self.ended is None:
             event.wait(min(seconds, self.left))
         with self._lock:
             self._waiting = None
-        if self.cut is None and self.left <= 0:
+        if self.ended is None and self.left <= 0:
             self.end("time_limit")
-        if self.cut is not None:
-            raise Cut(self.cut)
+        if self.ended is not None:
+            raise JobEnded(self.ended)
         return event.is_set()
 
     def __enter__(self) -> Self:
@@ -120,7 +120,7 @@ class Leash:
         self.end("cancelled")
 
 
-def killer(pid: int) -> tuple[Callable[[], None], Callable[[], None]]:
+def process_killer(pid: int) -> tuple[Callable[[], None], Callable[[], None]]:
     """What kills this process and no later one of the same number, and what forgets it.
 
     Args:

@@ -6,7 +6,7 @@ from json import dumps
 
 from .frames import CALL, JOB, REPLY
 
-NAME = "<rehearsal>"
+NAME = "<warmup>"
 WHOLE = """
 import math
 
@@ -38,7 +38,7 @@ _LIMITS = {
 }
 
 
-class Rehearsal:
+class WarmupChannel:
     """What a worker takes for its host: it sends one job, answers its calls, and does not listen.
 
     Args:

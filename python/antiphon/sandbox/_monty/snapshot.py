@@ -10,10 +10,10 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from antiphon.errors import ValidationError
-from antiphon.sandbox._monty.feed import Paused
 from antiphon.sandbox._monty.progress import Progress
+from antiphon.sandbox._monty.session import Paused
 
-__all__ = ["check_key", "opened", "sealed"]
+__all__ = ["check_key", "decode_snapshot", "encode_snapshot"]
 
 _MAGIC = b"antiphon sandbox pause 1\n"
 _MARK = hashlib.sha256().digest_size
@@ -37,7 +37,7 @@ def check_key(key: object) -> bytes:
     )
 
 
-def sealed(paused: Paused, key: bytes) -> bytes:
+def encode_snapshot(paused: Paused, key: bytes) -> bytes:
     """A pause as bytes, with a mark that only this key makes."""
     head = {
         "monty": version("pydantic-monty"),
@@ -51,7 +51,7 @@ def sealed(paused: Paused, key: bytes) -> bytes:
     return _MAGIC + _mark(body, key) + body
 
 
-def opened(data: object, key: bytes) -> Paused:
+def decode_snapshot(data: object, key: bytes) -> Paused:
     """The pause that these bytes hold.
 
     Nothing of them is read before the mark has been checked: Monty trusts what it loads.

@@ -7,8 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from antiphon._text import escape_controls
+from antiphon.sandbox._faults import report
 from antiphon.sandbox._table import SandboxTable
-from antiphon.sandbox._trouble import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 
-class Cell:
+class CompiledSource:
     """Source under a name, ready to run.
 
     Args:

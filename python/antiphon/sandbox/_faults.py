@@ -24,7 +24,7 @@ from antiphon.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["as_trouble", "report", "sandbox_error"]
+__all__ = ["as_fault", "report", "sandbox_error"]
 
 _FIELDS = ("type", "line", "column", "source", "frames")
 _MAKE: Mapping[str, Callable[..., SandboxError]] = {
@@ -51,28 +51,28 @@ _MAKE: Mapping[str, Callable[..., SandboxError]] = {
 }
 
 
-def sandbox_error(trouble: Mapping[str, Any]) -> SandboxError:
+def sandbox_error(fault: Mapping[str, Any]) -> SandboxError:
     """The exception for a failure that an engine reports.
 
     Args:
-        trouble: ``kind``, ``message``, and where known ``type``, ``line``, ``column``,
+        fault: ``kind``, ``message``, and where known ``type``, ``line``, ``column``,
             ``source`` and ``frames``. An unknown kind is a crash: no engine reports one.
 
     Example:
         >>> sandbox_error({"kind": "python_error", "message": "boom", "line": 2})
         GuestError('boom, at line 2', code='sandbox_python_error')
     """
-    kind = str(trouble.get("kind"))
+    kind = str(fault.get("kind"))
     make = _MAKE.get(kind)
     if make is None:
         return WorkerCrashed(
             f"the worker reported what is no failure: {kind}"[:200], code="sandbox_crashed"
         )
-    details = {name: trouble[name] for name in _FIELDS if trouble.get(name) is not None}
-    return make(message=_message(trouble), details=details)
+    details = {name: fault[name] for name in _FIELDS if fault.get(name) is not None}
+    return make(message=_message(fault), details=details)
 
 
-def as_trouble(error: SandboxError) -> dict[str, Any]:
+def as_fault(error: SandboxError) -> dict[str, Any]:
     """A failure as JSON values; the inverse of `sandbox_error`, but that the text is whole."""
     return {"kind": error.kind, "message": error.message, **error.details}
 
@@ -87,8 +87,8 @@ def report(error: SandboxError) -> str:
     return "\n".join(lines)
 
 
-def _message(trouble: Mapping[str, Any]) -> str:
-    said, name = str(trouble.get("message") or ""), trouble.get("type")
+def _message(fault: Mapping[str, Any]) -> str:
+    said, name = str(fault.get("message") or ""), fault.get("type")
     text = said if name is None else f"{name}: {said}" if said else str(name)
-    line = trouble.get("line")
+    line = fault.get("line")
     return text if line is None else f"{text}, at line {line}"

@@ -24,23 +24,23 @@ def one_job(packages: list[str]) -> None:
         packages: names to import first.
     """
     global _worker  # noqa: PLW0603 - one per interpreter
-    from _guest import reserve, serve, table
+    from _guest import memory_reserve, serve, table
     from _guest.frames import Closed
 
     for name in packages:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     if _worker is None:
-        serve._settle()  # noqa: SLF001 - its other half
-        table.taken_in, table.sent_out = taken_in, sent_out
+        serve.configure_interpreter()
+        table.read_table, table.write_table = read_table, write_table
         # Its `mmap` knows no anonymous memory.
-        reserve.Reserve.fill = lambda _: None
-        _worker = serve._Worker(Door(Closed))  # noqa: SLF001 - as above
+        memory_reserve.MemoryReserve.acquire = lambda _: None
+        _worker = serve.Worker(HostRpc(Closed))
     with contextlib.suppress(Closed):
         _worker.one_job()
 
 
-class Door:
+class HostRpc:
     """Frames by calls of the host; like `_guest.frames.Channel`.
 
     Args:
@@ -65,7 +65,7 @@ class Door:
         return answer[0], answer[1:]
 
 
-def taken_in(stream: bytes) -> Any:
+def read_table(stream: bytes) -> Any:
     """A table that came as columns: there is no library for Arrow here."""
     from _guest.decode import Decoder
 
@@ -77,7 +77,7 @@ def taken_in(stream: bytes) -> Any:
     return pd.DataFrame(columns)
 
 
-def sent_out(frame: Any, limit: int) -> Any:
+def write_table(frame: Any, limit: int) -> Any:
     """A data frame as columns; the host makes Arrow of them.
 
     Raises:

@@ -13,7 +13,7 @@ from antiphon.sandbox._guest.decode import Malformed
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["checked"]
+__all__ = ["validate_outcome"]
 
 _KINDS = frozenset(
     {
@@ -43,7 +43,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
 """What brings out what a job can want."""
 
 
-def checked(
+def validate_outcome(
     found: Mapping[str, Any], most: Mapping[str, int], want: Collection[str]
 ) -> dict[str, Any]:
     """The claims, each of its type; those that were left out are empty.
@@ -68,24 +68,22 @@ def checked(
         raise Malformed("more tables than there may be")
     if len(values) > most["local_names"]:
         raise Malformed("more variables than there may be")
-    troubles = {
-        name: _trouble(found[name])
+    faults = {
+        name: _fault(found[name])
         for name in ("error", "value_error")
         if found.get(name) is not None
     }
     errors = {
-        group: {
-            _name(name): _trouble(each) for name, each in _object(found.get(group) or {}).items()
-        }
+        group: {_name(name): _fault(each) for name, each in _object(found.get(group) or {}).items()}
         for group in ("local_errors", "table_errors")
     }
     if any(len(lost) > _LOST for lost in errors.values()):
         raise Malformed("more losses than anybody would read")
     value = {"value": found["value"]} if "value" in found else {}
-    return {**value, **troubles, **errors, "locals": values, "tables": tables, "figures": figures}
+    return {**value, **faults, **errors, "locals": values, "tables": tables, "figures": figures}
 
 
-def _trouble(told: Any) -> dict[str, Any]:
+def _fault(told: Any) -> dict[str, Any]:
     told = _object(told)
     kind, message = _string(told.get("kind")), _string(told.get("message", ""), _MESSAGE)
     if kind not in _KINDS:
