@@ -195,7 +195,9 @@ def test_a_result_that_cannot_go_in_is_a_failure_of_the_call(boxes: Boxes) -> No
     box = boxes(tools=[thing, huge])
     for name in ("thing", "huge"):
         error = box.run(f"{name}()").error
-        assert f"the result of `{name}` cannot go in" in (error or pytest.fail("no error")).message
+        assert (
+            f"the result of `{name}` cannot be passed" in (error or pytest.fail("no error")).message
+        )
 
 
 def test_a_tool_s_name_has_to_be_one_for_a_function() -> None:

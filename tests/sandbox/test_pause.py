@@ -180,7 +180,7 @@ def test_the_time_before_a_pause_counts() -> None:
 def test_an_answer_without_a_plain_form_is_refused_and_the_pause_stays() -> None:
     with make() as box:
         pause = paused(box)
-        with pytest.raises(ValidationError, match="answer to `population`"):
+        with pytest.raises(ValidationError, match="result of `population`"):
             pause.resume(object())
         assert getattr(pause.resume(1_000_000), "value", None) == 1.0
 

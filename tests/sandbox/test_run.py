@@ -119,7 +119,7 @@ def test_an_input_needs_the_name_of_a_variable(box: Sandbox, name: str) -> None:
 
 
 def test_an_input_without_a_plain_form_is_refused(box: Sandbox) -> None:
-    with pytest.raises(ValidationError, match="`thing` cannot go in"):
+    with pytest.raises(ValidationError, match="`thing` cannot be passed"):
         box.run("1", inputs={"thing": object()})
 
 

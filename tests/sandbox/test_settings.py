@@ -37,7 +37,7 @@ def test_none_is_the_ceiling_and_processor_time_follows_the_clock() -> None:
 
 
 @pytest.mark.parametrize(
-    "decode_inputs",
+    "given",
     [
         {"wall": 0},
         {"wall": -1},

@@ -27,22 +27,22 @@ def compute(
     name: str = "compute",
     max_calls: int | None = None,
 ) -> Tool:
-    """A tool by which an agent runs code of its own in a sandbox.
+    """Create a tool that runs an agent's code in a sandbox.
 
     Args:
-        sandbox: where it runs. Default: `Sandbox()`.
-        inputs: variables that the code has each time, as `Sandbox.run` takes them; the agent is
-            told their names and types.
-        name: what the agent calls it.
+        sandbox: the sandbox. Default: `Sandbox()`.
+        inputs: variables of the code in each call, as in `Sandbox.run`; the tool's description
+            lists their names and types.
+        name: the name of the tool.
         max_calls: how often it may be called in one run of the agent.
 
     Returns:
-        The tool. Its result is text: what the code printed, its value, the first rows of
-        tables; failures are told with the line of the code.
+        The tool. Its result is text: the output of the code, its value, the first rows of
+        tables; failures include the line of the code.
 
     Raises:
         SandboxUnavailable: no engine can be used here.
-        ValidationError: the name is none for a tool (``tool_name``).
+        ValidationError: the name is invalid for a tool (``tool_name``).
 
     Example:
         >>> asked = compute(inputs={"prices": [3, 4]})

@@ -1,4 +1,4 @@
-"""The last word over a worker process: at a deadline, or when the caller stops."""
+"""The end of a job's worker: at a deadline, or when the caller stops the run."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["Deadline", "JobEnded", "process_killer"]
 
 
 _EARLY = 0.05
-"""Seconds by which a timer may be early."""
+"""Seconds by which a timer may fire early."""
 
 
 class JobEnded(Exception):
-    """The job has ended while something was still at work for it."""
+    """The job has ended while work for it was still in progress."""
 
 
 class Deadline:
-    """Kills at a deadline or when the caller stops, whichever is first; use with `with`.
+    """Kills a worker at a deadline, or when the caller stops the run; use it with ``with``.
 
     Args:
-        seconds: until the deadline, from entering.
-        stop: by which the caller stops; ``None`` if nobody will.
-        kill: ends the worker. It is called at most once, on another thread.
+        seconds: time until the deadline, from entering.
+        stop: the caller's stop signal, if any.
+        kill: kills the worker. It is called at most once, on another thread.
 
     Attributes:
-        cut: why it was killed: ``time_limit``, ``cancelled`` or what `end` was told; ``None`` if it
-            was not.
+        ended: why the worker was killed: ``time_limit``, ``cancelled`` or the argument of `end`;
+            ``None`` if it was not.
     """
 
     def __init__(self, seconds: float, stop: StopSignal | None, kill: Callable[[], None]) -> None:
@@ -50,11 +50,11 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until the deadline; 0 when it is over."""
+        """Seconds until the deadline; 0 after it."""
         return max(0.0, self._ends - time.monotonic())
 
-    def begin(self, seconds: float) -> None:
-        """Sets the deadline anew, from now: what came before was not the job's own."""
+    def restart(self, seconds: float) -> None:
+        """Restart the clock: the interpreter's start does not count as the job's time."""
         with self._lock:
             if self._done or self.ended is not None:
                 return
@@ -65,7 +65,7 @@ class Deadline:
             self._timer.start()
 
     def end(self, why: str) -> None:
-        """Kills now, unless it is over."""
+        """Kill now, unless the job has ended."""
         with self._lock:
             if self._done or self.ended is not None:
                 return
@@ -75,10 +75,10 @@ class Deadline:
                 self._waiting.set()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        """Waits for an event, at most so long and not past the end of the job.
+        """Wait for an event for `seconds`, but not past the end of the job.
 
         Returns:
-            Whether it happened in time.
+            Whether the event was set in time.
 
         Raises:
             JobEnded: the job has ended.
@@ -107,12 +107,12 @@ class Deadline:
         if self._stop is not None:
             self._stop.off(self._stopped)
         self._timer.cancel()
-        # Nothing may be killed any more once the worker serves somebody else.
+        # After this the worker may serve another job.
         with self._lock:
             self._done = True
 
     def _late(self) -> None:
-        # A timer that `begin` was too late to cancel.
+        # `restart` may have been too late to cancel this timer.
         if self.left < _EARLY:
             self.end("time_limit")
 
@@ -121,13 +121,13 @@ class Deadline:
 
 
 def process_killer(pid: int) -> tuple[Callable[[], None], Callable[[], None]]:
-    """What kills this process and no later one of the same number, and what forgets it.
+    """Return a function that kills this process, and never a later one with the same pid.
 
     Args:
-        pid: of a child that has not been waited for.
+        pid: of a child that was not waited for yet.
 
     Returns:
-        A function that kills, and one that has to be called when that is no more needed.
+        The function, and one that releases its resources.
     """
     if hasattr(os, "pidfd_open"):
         with contextlib.suppress(OSError):
@@ -141,7 +141,7 @@ def process_killer(pid: int) -> tuple[Callable[[], None], Callable[[], None]]:
 
     def kill_by_number() -> None:
         with contextlib.suppress(OSError):
-            # Where there is no such signal the call ends the process all the same.
+            # On Windows any signal terminates the process.
             os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
     return kill_by_number, lambda: None

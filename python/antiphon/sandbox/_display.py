@@ -1,4 +1,4 @@
-"""A result as static HTML, and as plain text: no script, no font, no network."""
+"""Results as static HTML and plain text, without scripts, fonts or network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine reports of a failure, as the exception that stands for it."""
+"""Failures that engines report, as exceptions."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ __all__ = ["as_fault", "report", "sandbox_error"]
 
 _FIELDS = ("type", "line", "column", "source", "frames")
 _MAKE: Mapping[str, Callable[..., SandboxError]] = {
-    "python_error": lambda **told: GuestError(code="sandbox_python_error", **told),
-    "syntax_error": lambda **told: GuestSyntaxError(code="sandbox_syntax_error", **told),
-    "unsupported": lambda **told: UnsupportedCode(code="sandbox_unsupported", **told),
-    "time_limit": lambda **told: TimeLimitExceeded(code="sandbox_time_limit", **told),
-    "memory_limit": lambda **told: MemoryLimitExceeded(code="sandbox_memory_limit", **told),
-    "output_limit": lambda **told: OutputLimitExceeded(code="sandbox_output_limit", **told),
-    "recursion_limit": lambda **told: RecursionLimitExceeded(
-        code="sandbox_recursion_limit", **told
+    "python_error": lambda **fields: GuestError(code="sandbox_python_error", **fields),
+    "syntax_error": lambda **fields: GuestSyntaxError(code="sandbox_syntax_error", **fields),
+    "unsupported": lambda **fields: UnsupportedCode(code="sandbox_unsupported", **fields),
+    "time_limit": lambda **fields: TimeLimitExceeded(code="sandbox_time_limit", **fields),
+    "memory_limit": lambda **fields: MemoryLimitExceeded(code="sandbox_memory_limit", **fields),
+    "output_limit": lambda **fields: OutputLimitExceeded(code="sandbox_output_limit", **fields),
+    "recursion_limit": lambda **fields: RecursionLimitExceeded(
+        code="sandbox_recursion_limit", **fields
     ),
-    "result_too_large": lambda **told: ResultTooLarge(code="sandbox_result_too_large", **told),
-    "host_call_limit": lambda **told: HostCallError(code="sandbox_host_call_limit", **told),
-    "host_call_denied": lambda **told: HostCallError(code="sandbox_host_call_denied", **told),
-    "host_call_failed": lambda **told: HostCallError(code="sandbox_host_call_failed", **told),
-    "disk_limit": lambda **told: AccessDenied(code="sandbox_disk_limit", **told),
-    "process_limit": lambda **told: AccessDenied(code="sandbox_process_limit", **told),
-    "denied": lambda **told: AccessDenied(code="sandbox_denied", **told),
-    "crashed": lambda **told: WorkerCrashed(code="sandbox_crashed", **told),
-    "cancelled": lambda **told: SandboxCancelled(code="sandbox_cancelled", **told),
-    "closed": lambda **told: SandboxCancelled(code="sandbox_closed", **told),
-    "unavailable": lambda **told: SandboxUnavailable(code="sandbox_unavailable", **told),
+    "result_too_large": lambda **fields: ResultTooLarge(code="sandbox_result_too_large", **fields),
+    "host_call_limit": lambda **fields: HostCallError(code="sandbox_host_call_limit", **fields),
+    "host_call_denied": lambda **fields: HostCallError(code="sandbox_host_call_denied", **fields),
+    "host_call_failed": lambda **fields: HostCallError(code="sandbox_host_call_failed", **fields),
+    "disk_limit": lambda **fields: AccessDenied(code="sandbox_disk_limit", **fields),
+    "process_limit": lambda **fields: AccessDenied(code="sandbox_process_limit", **fields),
+    "denied": lambda **fields: AccessDenied(code="sandbox_denied", **fields),
+    "crashed": lambda **fields: WorkerCrashed(code="sandbox_crashed", **fields),
+    "cancelled": lambda **fields: SandboxCancelled(code="sandbox_cancelled", **fields),
+    "closed": lambda **fields: SandboxCancelled(code="sandbox_closed", **fields),
+    "unavailable": lambda **fields: SandboxUnavailable(code="sandbox_unavailable", **fields),
 }
 
 
 def sandbox_error(fault: Mapping[str, Any]) -> SandboxError:
-    """The exception for a failure that an engine reports.
+    """Return the exception for a failure that an engine reports.
 
     Args:
-        fault: ``kind``, ``message``, and where known ``type``, ``line``, ``column``,
-            ``source`` and ``frames``. An unknown kind is a crash: no engine reports one.
+        fault: ``kind``, ``message``, and if known ``type``, ``line``, ``column``, ``source`` and
+            ``frames``. An unknown kind is a crash of the worker: no engine reports one.
 
     Example:
         >>> sandbox_error({"kind": "python_error", "message": "boom", "line": 2})
@@ -66,19 +66,19 @@ def sandbox_error(fault: Mapping[str, Any]) -> SandboxError:
     make = _MAKE.get(kind)
     if make is None:
         return WorkerCrashed(
-            f"the worker reported what is no failure: {kind}"[:200], code="sandbox_crashed"
+            f"the worker reported an unknown kind of failure: {kind}"[:200], code="sandbox_crashed"
         )
     details = {name: fault[name] for name in _FIELDS if fault.get(name) is not None}
     return make(message=_message(fault), details=details)
 
 
 def as_fault(error: SandboxError) -> dict[str, Any]:
-    """A failure as JSON values; the inverse of `sandbox_error`, but that the text is whole."""
+    """Return a failure as JSON values; the inverse of `sandbox_error`, except for the message."""
     return {"kind": error.kind, "message": error.message, **error.details}
 
 
 def report(error: SandboxError) -> str:
-    """The failure as a person or a model reads it: what, and the lines that led there."""
+    """Return the failure as text for a person or a model: message and traceback."""
     lines = [error.message]
     for frame in error.frames:
         where = f"  line {frame.get('line')}, in {frame.get('function')}"

@@ -1,4 +1,4 @@
-"""Calls of host functions for engines in Python: each on a thread, none for ever."""
+"""Calls of host functions with time limits, for engines in Python."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["CALL_SECONDS", "CallFailed", "timed_call"]
 
 CALL_SECONDS = 30.0
-"""Longest that one call of a host function may take."""
+"""Time limit of one call of a host function."""
 _WORDS = 2_000
-"""Characters of a failure that the guest gets to see."""
+"""Characters of a failure that the guest sees."""
 
 
 class CallFailed(Exception):
-    """A host function failed; this is all that the guest may know of it.
+    """A host function failed; contains only what the guest may know.
 
     Attributes:
         type: the name of the exception's class.
-        message: what it said, in a length that the host chose.
+        message: its message, truncated.
     """
 
     def __init__(self, type: str, message: str) -> None:  # noqa: A002 - as the wire calls it
@@ -35,25 +35,25 @@ class CallFailed(Exception):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """What the guest may know of an exception: its class and its words, never its place."""
+        """Build it from an exception: class and message, without traceback."""
         message = error.message if isinstance(error, AntiphonError) else str(error)
         return cls(type(error).__name__, well_formed(message)[:_WORDS])
 
 
 def timed_call(work: Callable[[], Any], deadline: Deadline) -> Any:
-    """Does the work on a thread of its own, for as long as the job and one call may take.
+    """Do work on a thread of its own, within the time limits of the job and of one call.
 
     Args:
         work: calls the function.
-        deadline: the job's; a call that is still at work when it ends is left alone.
+        deadline: the job's; a call that outlives it is abandoned.
 
     Returns:
-        What the work gave.
+        The result of the work.
 
     Raises:
-        CallFailed: it took too long.
+        CallFailed: the call timed out.
         JobEnded: the job has ended.
-        Exception: whatever the work raised.
+        Exception: from the work.
     """
     done = threading.Event()
     found: list[Any] = []
@@ -62,7 +62,7 @@ def timed_call(work: Callable[[], Any], deadline: Deadline) -> Any:
     def serve() -> None:
         try:
             found.append(work())
-        except BaseException as error:  # noqa: BLE001 - it is passed on
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
             raised.append(error)
         done.set()
 

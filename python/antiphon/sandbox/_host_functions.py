@@ -1,4 +1,4 @@
-"""Host functions: the tools that code in a sandbox may call, and nothing else."""
+"""Host functions: the tools that code in a sandbox may call."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class HostFunctions:
         declared: name and docstring of each, for jobs.
 
     Args:
-        tools: anything that `Tool.from_any` takes.
+        tools: arguments of `Tool.from_any`.
 
     Raises:
-        ValidationError: `Tool` refuses one, two have the same name, or a name is none for a
-            function.
+        ValidationError: `Tool` refuses one, two have the same name, or a name is not an
+            identifier.
     """
 
     def __init__(self, tools: Iterable[Any]) -> None:
@@ -58,43 +58,43 @@ class HostFunctions:
         ]
 
     def named(self, name: str) -> Tool:
-        """The tool of that name.
+        """Return the tool of that name.
 
         Raises:
-            CallFailed: it is not granted.
+            CallFailed: the sandbox does not have it.
         """
         if name not in self._tools:
             raise CallFailed("NameError", f"this function is not granted: {name}")
         return self._tools[name]
 
     def refuse_persons(self, where: str) -> None:
-        """Refuses tools that a person has to approve of, if runs cannot pause there.
+        """Refuse tools that need approval by a person, for a sandbox that cannot pause.
 
         Raises:
             ValidationError: there is one (``approval_unavailable``).
         """
-        way_out = 'make it with `Sandbox(engine="monty", snapshot_key=…)`'
-        refuse_persons(self._tools.values(), where, way_out)
+        hint = 'create it with `Sandbox(engine="monty", snapshot_key=…)`'
+        refuse_persons(self._tools.values(), where, hint)
 
     def for_run(
         self, loop: asyncio.AbstractEventLoop | None, made: Mapping[str, int] | None = None
-    ) -> _Run:
-        """What answers the calls of one run: the limits of tools count by run.
+    ) -> _RunCalls:
+        """Return what answers the calls of one run; call limits apply to each run.
 
         Args:
-            loop: where async tools run. Default: antiphon's own.
-            made: calls that the run has made before it paused, by tool.
+            loop: the loop of async tools. Default: antiphon's own.
+            made: number of calls before the run paused, by tool.
         """
-        return _Run(self, loop, made or {})
+        return _RunCalls(self, loop, made or {})
 
 
-class _Run:
+class _RunCalls:
     """Answers the calls of one run.
 
     Args:
-        functions: the granted tools.
-        loop: where async tools run.
-        made: calls that were made before, by tool.
+        functions: the tools.
+        loop: the loop of async tools.
+        made: number of calls before, by tool.
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class _Run:
         self.made = dict(made)
 
     def __call__(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Calls a tool with tagged arguments; waits for it, but not longer than it may take.
+        """Call a tool with tagged arguments, and wait for it within its time-out.
 
         Raises:
-            CallFailed: it is not granted, was not approved, was called too often, failed or took
-                too long; with what the guest may know of that.
+            CallFailed: the call is not allowed, not approved, failed or timed out; contains only
+                what the guest may know.
         """
         tool = self._functions.named(name)
         arguments = read_arguments(tool, args, kwargs)
@@ -124,15 +124,15 @@ class _Run:
         return self.make(tool, arguments, number)
 
     def make(self, tool: Tool, arguments: dict[str, Any], number: str | None = None) -> Any:
-        """Makes a call that is approved, if approval has to be.
+        """Make a call that needs no approval, or has it.
 
         Args:
-            tool: what is called.
+            tool: the tool.
             arguments: by name.
-            number: what the call is known by. Default: a new one.
+            number: the id of the call. Default: a new one.
 
         Raises:
-            CallFailed: as calling this does.
+            CallFailed: as `__call__`.
         """
         self._count(tool)
         try:
@@ -143,14 +143,14 @@ class _Run:
             raise CallFailed.of(error) from error
 
     def _approved(self, tool: Tool, arguments: dict[str, Any], number: str) -> dict[str, Any]:
-        """Asks what decides about a tool's calls; gives what was shown, to be called with."""
+        """Ask the approval function, if any; return the arguments as they were shown to it."""
         if tool.approval is False:
             return arguments
         arguments = showable_arguments(tool, arguments)
         approve = approver(tool)
         if approve is None:
-            raise refused(tool.name, "a person has to approve of it, and this run cannot pause")
-        # The approver's own copy: what it changes is called by nobody.
+            raise refused(tool.name, "it needs approval by a person, and this run cannot pause")
+        # A copy: the approver must not change what is called.
         call = ToolCall(name=tool.name, arguments=copy.deepcopy(arguments), call_id=number)
         enforce(tool.name, decide_call(approve, call, self._loop))
         return arguments
@@ -174,7 +174,7 @@ class _Run:
         def call() -> Any:
             return tool.call(arguments, context)
 
-        # Without a time-out of its own it may stay here: the engine does not wait for ever.
+        # Without a time-out of its own it needs no thread: the engine bounds the wait.
         direct = tool.is_async or tool.timeout is None
         found = call() if direct else _on_a_thread(tool, seconds, call)
         return self._awaited(tool, seconds, found) if inspect.isawaitable(found) else found
@@ -188,24 +188,24 @@ class _Run:
             return future.result(seconds)
         except TimeoutError as error:
             if not future.cancel():
-                raise  # the tool's own
+                raise  # by the tool itself
             raise _late(tool, seconds) from error
 
 
 def read_arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """All arguments of a call by name, from what the guest sent.
+    """Decode the arguments of a call, by name.
 
     Raises:
-        CallFailed: they cannot be read, or are not those of the tool.
+        CallFailed: they are malformed, or do not fit the tool's signature.
     """
     return _arguments(tool, _decoded(args), _decoded(kwargs))
 
 
 def showable_arguments(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as an approver sees them, once it is known that they fit the tool.
+    """Validate arguments and return them as an approver sees them.
 
     Raises:
-        ValidationError: they do not fit, or JSON has no form for one of them.
+        ValidationError: they do not fit the tool, or are not representable as JSON.
     """
     tool.check(arguments)
     shown = json_arguments(tool, arguments)
@@ -227,7 +227,7 @@ def _decoded_one(tagged: Any) -> Any:
 
 
 def _arguments(tool: Tool, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """All arguments by name, as a model would have given them."""
+    """Return all arguments by name, as a model would pass them."""
     names = list(tool.parameters.get("properties", {}))
     if len(args) > len(names):
         message = f"`{tool.name}` takes {len(names)} arguments, and was given {len(args)}"
@@ -263,11 +263,11 @@ def _late(tool: Tool, seconds: float) -> CallFailed:
 
 
 def _tagged(name: str, value: Any) -> Any:
-    """A tool's result; a table goes in as its columns."""
+    """Encode a tool's result; a table as its columns."""
     try:
         if is_tabular(value):
             value = SandboxTable(table_bytes(name, value)).to_columns()
         return tag(value, _RESULT)
     except (TooLarge, TypeError, ValidationError, ModuleNotFoundError) as problem:
-        message = f"the result of `{name}` cannot go in: {problem}"
+        message = f"the result of `{name}` cannot be passed: {problem}"
         raise CallFailed("ValueError", message) from problem

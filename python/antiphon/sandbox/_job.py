@@ -1,4 +1,4 @@
-"""What is asked of a sandbox, checked and put into the engines' form."""
+"""Jobs: validated arguments of a run, in the form that engines take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from antiphon._encode import encode_result
+from antiphon._json_values import encode_result
 from antiphon.errors import ToolError, ValidationError
 from antiphon.sandbox._guest.budget import Budget, TooLarge
 from antiphon.sandbox._guest.encode import Encoder
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["WANTS", "Want", "check_name", "granted_files", "job_of", "tag", "with_columns"]
 
 Want = Literal["value", "locals", "tables", "figures"]
-"""Something that a run shall bring out beside its output."""
+"""A part of a run's result besides its output."""
 
 WANTS: tuple[Want, ...] = ("value", "locals", "tables", "figures")
 _PLACE = "/files"
 _BYTES = 48 * 2**20
-"""Bytes of all inputs as JSON; a larger one is a table or a file."""
+"""Bytes of all inputs as JSON; larger data is passed as a table or file."""
 _NODES = 5_000_000
 _DEPTH = 64
 
@@ -35,46 +35,44 @@ _DEPTH = 64
 def job_of(
     code: str, inputs: Mapping[str, Any] | None, *, name: str, want: Iterable[Want], source: int
 ) -> dict[str, Any]:
-    """A run as the engines take it, without its functions.
+    """Build a job, without its functions.
 
     Args:
         code: the source text.
         inputs: values and tables by name.
-        name: what the code is called in messages.
-        want: what shall be brought out.
-        source: bytes that the code may have.
+        name: the file name in tracebacks.
+        want: the parts of the result to return.
+        source: most bytes of the code.
 
     Raises:
-        ValidationError: the code is no text or too long (``sandbox_code_invalid``), or an
-            input cannot go in.
+        ValidationError: the code is not text or too long (``sandbox_code_invalid``), or an
+            input cannot be passed.
     """
     if not isinstance(code, str):
-        _refuse(f"code for a sandbox has to be text: {type(code).__name__}")
+        _refuse(f"the code must be text: {type(code).__name__}")
     try:
         size = len(code.encode())
     except UnicodeEncodeError:
-        _refuse("code for a sandbox has to be text, and this has halves of characters")
+        _refuse("the code contains lone surrogates")
     if size > source:
-        _refuse(
-            f"code for a sandbox has at most {source} bytes (`Limits(source=…)`), found: {size}"
-        )
+        _refuse(f"the code must have at most {source} bytes (`Limits(source=…)`): {size}")
     wanted = want if want is WANTS else _known(want)
-    values, tables = encode_inputs(inputs) if inputs else ({}, {})
+    values, tables = _encode_inputs(inputs) if inputs else ({}, {})
     return {"code": code, "name": name, "want": wanted, "inputs": values, "tables": tables}
 
 
 def _known(want: Iterable[Want]) -> tuple[Want, ...]:
     wanted = tuple(dict.fromkeys(want))
     if unknown := [each for each in wanted if each not in WANTS]:
-        _refuse(f"a sandbox brings out {', '.join(WANTS)}, and not: {unknown[0]}")
+        _refuse(f"`want` takes {', '.join(WANTS)}, not: {unknown[0]}")
     return wanted
 
 
 def with_columns(job: dict[str, Any]) -> dict[str, Any]:
-    """The job with its tables as lists by column, for an interpreter that does not read Arrow.
+    """Return the job with its tables as lists by column, for an interpreter without Arrow.
 
     Raises:
-        ValidationError: a table is too large for that, or no library here reads it
+        ValidationError: a table is too large for that, or no installed library can read it
             (``sandbox_input_invalid``).
     """
     if not job["tables"]:
@@ -83,19 +81,19 @@ def with_columns(job: dict[str, Any]) -> dict[str, Any]:
         plain = {name: SandboxTable(ipc).to_columns() for name, ipc in job["tables"].items()}
     except ModuleNotFoundError as problem:
         raise ValidationError(
-            f"a table cannot go into the sandbox: {problem}", code="sandbox_input_invalid"
+            f"a table cannot be passed to the sandbox: {problem}", code="sandbox_input_invalid"
         ) from problem
-    return {**job, "inputs": {**job["inputs"], **encode_inputs(plain)[0]}, "tables": {}}
+    return {**job, "inputs": {**job["inputs"], **_encode_inputs(plain)[0]}, "tables": {}}
 
 
 def granted_files(files: Iterable[str | PathLike[str]] | Mapping[str, Any]) -> list[list[str]]:
-    """The files that the code may read: on this machine, and in the sandbox.
+    """Return the files that the code may read: paths on this machine and in the sandbox.
 
     Args:
-        files: paths, or paths by the names that they have in the sandbox.
+        files: paths, or paths by name in the sandbox.
 
     Raises:
-        ValidationError: one is no file, or has a name twice or with a slash
+        ValidationError: one is not a file, or its name is a duplicate or has a slash
             (``sandbox_file_invalid``).
     """
     paths = [(None, path) for path in files] if not isinstance(files, Mapping) else files.items()
@@ -106,7 +104,7 @@ def granted_files(files: Iterable[str | PathLike[str]] | Mapping[str, Any]) -> l
         if not home.is_file():
             _refuse_file(name, f"there is no such file: {path}")
         if not name or "/" in name or "\0" in name or name in {".", ".."}:
-            _refuse_file(name, "its name has to be that of a file, without folders")
+            _refuse_file(name, "its name must be that of a file, without folders")
         if name in found:
             _refuse_file(name, "two files have this name; give names: `files={'name': path}`")
         found[name] = str(home)
@@ -125,16 +123,15 @@ def _refuse_file(name: Any, why: str) -> NoReturn:
     )
 
 
-def encode_inputs(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Inputs as tagged JSON, and those that are tables as Arrow.
+def _encode_inputs(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Encode inputs: tables as Arrow, other values as tagged JSON.
 
     Args:
-        inputs: plain values, dates, numbers, arrays, dataclasses and tables by the names that
-            the code has for them.
+        inputs: plain values, dates, numbers, arrays, dataclasses and tables by variable name.
 
     Raises:
-        ValidationError: a name is no name for a variable, a value has no form in which it can
-            go in, or is too large (``sandbox_input_invalid``), or a table cannot be written.
+        ValidationError: a name is invalid, a value is not supported or too large
+            (``sandbox_input_invalid``), or a table cannot be written.
     """
     values: dict[str, Any] = {}
     tables: dict[str, bytes] = {}
@@ -153,13 +150,13 @@ def encode_inputs(inputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
 
 
 def tag(value: Any, size: int = _BYTES) -> Any:
-    """A value of the host as tagged JSON.
+    """Encode a value of the host as tagged JSON.
 
-    What has no form of its own there, a dataclass for instance, goes in as its JSON.
+    A type without a tag, for instance a dataclass, is encoded as its JSON.
 
     Raises:
-        TooLarge: it takes more bytes than `size`.
-        TypeError: it has no JSON either.
+        TooLarge: it takes more than `size` bytes.
+        TypeError: it is not representable as JSON.
     """
     budget = Budget(bytes=size, nodes=_NODES, depth=_DEPTH)
     try:
@@ -170,27 +167,27 @@ def tag(value: Any, size: int = _BYTES) -> Any:
             tagged = Encoder(budget, strict=True).encode(encode_result(value))
         except ToolError as problem:
             raise TypeError(
-                f"a value of this type cannot go in: {type(value).__name__}"
+                f"values of this type cannot be passed: {type(value).__name__}"
             ) from problem
     budget.text_of(tagged)
     return tagged
 
 
 def check_name(name: Any) -> str:
-    """A name for a variable of the code.
+    """Return `name` if it is valid for a variable of the code.
 
     Raises:
-        ValidationError: it is none, or begins with an underscore (``sandbox_input_invalid``).
+        ValidationError: it is not, or begins with an underscore (``sandbox_input_invalid``).
     """
     plain = isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
     if not plain or name.startswith("_"):
-        _refuse_input(str(name), "it is no name for a variable, or begins with an underscore")
+        _refuse_input(str(name), "it is not an identifier, or begins with an underscore")
     return str(name)
 
 
 def _refuse_input(name: str, why: str, cause: Exception | None = None) -> NoReturn:
     raise ValidationError(
-        f"the input `{name}` cannot go into the sandbox: {why}",
+        f"the input `{name}` cannot be passed to the sandbox: {why}",
         code="sandbox_input_invalid",
         details={"name": name},
         hint="pass plain values, arrays or tables; large data as a table, or as a file by `files`",

@@ -1,4 +1,4 @@
-"""What code in a sandbox may use."""
+"""The resource limits of code in a sandbox."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LimitTable", "Limits"]
 _DATA = frozenset(
     ["matplotlib", "numpy", "pandas", "polars", "pyarrow", "scikit-learn", "scipy", "statsmodels"]
 )
-"""Packages that need more memory to do anything."""
+"""Packages with a higher default of `memory`."""
 
 
 class LimitTable(TypedDict, total=False):
@@ -35,29 +35,28 @@ class LimitTable(TypedDict, total=False):
 
 
 class Limits:
-    """What code in a sandbox may use. Nothing can be unlimited: ``None`` is the ceiling.
+    """The resource limits of code in a sandbox; ``None`` stands for the maximum.
 
     Args:
-        **given: by name; what is missing has its default.
+        **given: limits by name; the others have their defaults.
 
-            - ``wall``: seconds from start to end, calls of host functions included. 5; at
-              most 300.
-            - ``cpu``: seconds of processor time. ``wall`` and one; at most 301.
-            - ``memory``: bytes beyond what the worker starts with. 256 MiB, 512 with packages
-              for data; at most 8 GiB.
-            - ``stdout``, ``stderr``: bytes that are kept of each. 256 KiB; at most 16 MiB.
+            - ``wall``: seconds from start to end, including calls of tools. 5; at most 300.
+            - ``cpu``: seconds of CPU time. ``wall`` plus one; at most 301.
+            - ``memory``: bytes in addition to those of a fresh worker. 256 MiB, with data
+              packages 512 MiB; at most 8 GiB.
+            - ``stdout``, ``stderr``: bytes of each that are returned. 256 KiB; at most 16 MiB.
             - ``value``: bytes of the value as JSON. 1 MiB; at most 16 MiB.
             - ``locals``: bytes of all variables as JSON. 1 MiB; at most 16 MiB.
             - ``tables``: bytes of each table as Arrow. 64 MiB; at most 1 GiB.
             - ``figures``: bytes of each figure as PNG. 5 MiB; at most 64 MiB.
-            - ``host_calls``: calls of host functions. 1,000; at most 100,000.
-            - ``scratch``: bytes of files that the code writes. 16 MiB; at most 1 GiB.
+            - ``host_calls``: calls of tools. 1,000; at most 100,000.
+            - ``scratch``: bytes of the files that the code writes. 16 MiB; at most 1 GiB.
             - ``files``: open files. 64; at most 1,024.
             - ``source``: bytes of the code. 256 KiB; at most 1 MiB.
 
     Raises:
-        ValidationError: a name is unknown; a value is no number, not above zero, or above its
-            ceiling (``sandbox_limit_invalid``).
+        ValidationError: a name is unknown, or a value is not a number between zero and its
+            maximum (``sandbox_limit_invalid``).
 
     Example:
         >>> Limits(wall=2, memory=64 * 2**20)
@@ -71,10 +70,10 @@ class Limits:
         self.complete()
 
     def complete(self, packages: Iterable[str] = ()) -> dict[str, Any]:
-        """All limits by name.
+        """Return all limits by name.
 
         Args:
-            packages: that take part; with some the default of ``memory`` is higher.
+            packages: the packages of the sandbox; some raise the default of ``memory``.
         """
         from antiphon._antiphon import sandbox_limits
 

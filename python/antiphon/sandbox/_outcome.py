@@ -28,16 +28,18 @@ _NODES = 100_000
 _DEPTH = 64
 
 _PARTS = 100_000
-"""What all arrays of a result may unfold to beyond their bytes."""
+"""Parts that all arrays of a result may have beyond their bytes."""
 
 
 def result_of(outcome: Mapping[str, Any], layers: tuple[str, ...] = ()) -> SandboxResult:
-    """The result that an engine's outcome stands for, with the layers that it ran behind.
+    """Build the result from an engine's outcome.
 
-    Each engine has checked tables and figures as they arrived.
+    The engine has validated tables and figures as they arrived. A value that could not be
+    returned is a failure of the run; a variable or table that could not is only lost.
 
-    A value that could not be brought out is a failure of the run; a name or table that could
-    not is lost alone.
+    Args:
+        outcome: of one run.
+        layers: the layers of isolation that held.
     """
     fault = outcome.get("error") or outcome.get("value_error")
     try:
@@ -63,7 +65,7 @@ def result_of(outcome: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Sandb
 
 
 def _brought(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run brought out beside its output; all of it, or nothing."""
+    """Decode the parts of the result besides its output: all of them, or none."""
     brought: dict[str, Any] = {}
     tables: dict[str, SandboxTable] = {}
     if streams := outcome.get("tables"):
@@ -88,18 +90,18 @@ def decode_value(
     depth: int = _DEPTH,
     shapes: ShapeAllowance | None = None,
 ) -> Any:
-    """The Python object that a worker's tagged JSON stands for.
+    """Decode tagged JSON of a worker.
 
     Args:
-        tagged: what `json.loads` gave.
-        tables: what stands for each table that came along, by its name.
-        nodes: values inside values that may come, itself included.
-        depth: containers inside containers that may come.
-        shapes: what arrays may unfold to. Default: to `nodes` parts.
+        tagged: the result of `json.loads`.
+        tables: the tables of the outcome, by name.
+        nodes: most nested values, including the outermost.
+        depth: most nested containers.
+        shapes: the parts that arrays may have. Default: `nodes`.
 
     Returns:
         Plain values; a `numpy.ndarray` for an array (nested lists without numpy); `Opaque` for
-        what has no form outside the sandbox.
+        types that are not supported outside the sandbox.
 
     Raises:
         WorkerCrashed: no honest worker sends this (``sandbox_crashed``).
@@ -115,11 +117,11 @@ def decode_value(
 
 
 def sound_table(stream: bytes) -> bytes:
-    """A table that a worker sent, once it is known that a library may read it.
+    """Validate a table from a worker, so that libraries can read it safely.
 
     Args:
         stream: an Arrow IPC stream: columns of plain types, without compression, dictionaries,
-            extensions or notes.
+            extensions or metadata.
 
     Returns:
         The same bytes.
@@ -135,11 +137,11 @@ def sound_table(stream: bytes) -> bytes:
 
 
 def sound_figure(image: bytes, pixels: int) -> bytes:
-    """A figure that a worker sent, once it is known that a library may show it.
+    """Validate a figure from a worker, so that libraries can display it safely.
 
     Args:
         image: a PNG file.
-        pixels: how many it may have.
+        pixels: most pixels.
 
     Returns:
         The same bytes.
@@ -155,4 +157,4 @@ def sound_figure(image: bytes, pixels: int) -> bytes:
 
 
 def _crash(what: str, error: Exception) -> WorkerCrashed:
-    return WorkerCrashed(f"the worker sent what is no {what}: {error}", code="sandbox_crashed")
+    return WorkerCrashed(f"the worker sent a malformed {what}: {error}", code="sandbox_crashed")

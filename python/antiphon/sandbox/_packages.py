@@ -1,4 +1,4 @@
-"""The files of named packages and of what they need, and of nothing else."""
+"""The files of packages and their dependencies, which a sandbox may read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["PackageFiles", "package_files", "with_arrow"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PREPARED = ("matplotlib", "polars", "statsmodels")
-"""What a worker cannot load by itself: see `_guest.preload`."""
+"""Packages that a worker cannot import by itself; see `_guest.preload`."""
 _EXTRA = re.compile(r"\bextra\s*==")
 
 
 class PackageFiles(NamedTuple):
-    """What a sandbox with packages can see.
+    """The files that a sandbox with packages can read.
 
     Attributes:
-        modules: names to import: one for each package that was asked for, and those that have
-            to be loaded before the code runs, whoever brought them along.
-        paths: files and folders to read, absolute, each once, in order.
-        homes: folders to look for modules in.
+        modules: modules to import: one for each requested package, and dependencies that must be
+            loaded before the code runs.
+        paths: files and folders to read: absolute, sorted, without duplicates.
+        homes: folders for `sys.path`.
     """
 
     modules: list[str]
@@ -38,15 +38,15 @@ class PackageFiles(NamedTuple):
 
 
 def package_files(packages: Iterable[str]) -> PackageFiles:
-    """The files of these packages, and of whatever they need that is installed.
+    """Find the files of packages and of their installed dependencies.
 
     Args:
-        packages: names of packages, as they are installed or as they are imported.
+        packages: names of packages, as they are installed or imported.
 
     Raises:
-        ValidationError: one is not installed, or not as files that can be shown
-            (``sandbox_package_missing``), or lists a file outside of the folder that it is
-            installed in (``sandbox_package_outside``).
+        ValidationError: one is not installed, or not as files
+            (``sandbox_package_missing``), or lists a file outside its folder
+            (``sandbox_package_outside``).
 
     Example:
         >>> package_files([])
@@ -76,7 +76,7 @@ def package_files(packages: Iterable[str]) -> PackageFiles:
 
 
 def with_arrow(packages: list[str]) -> list[str]:
-    """The packages, and pyarrow beside pandas if it is installed: tables travel by it."""
+    """Add pyarrow to pandas, if it is installed: tables are passed as Arrow."""
     if "pandas" not in packages or "pyarrow" in packages or find_spec("pyarrow") is None:
         return packages
     return [*packages, "pyarrow"]
@@ -98,7 +98,7 @@ def _asked_for(name: str) -> Distribution:
 
 
 def _module_of(name: str, found: Distribution) -> str:
-    """The name under which a package is imported."""
+    """Return the name under which a package is imported."""
     plain = name.replace("-", "_")
     if plain in {top.partition(".")[0] for top in _tops(found)}:
         return plain
@@ -108,7 +108,7 @@ def _module_of(name: str, found: Distribution) -> str:
 
 
 def _needed(found: Distribution) -> list[Distribution]:
-    """What it requires and is installed; what only an extra of it requires is left out."""
+    """Return its installed dependencies, without those of extras."""
     needed = []
     for line in found.requires or []:
         text, _, condition = line.partition(";")
@@ -118,30 +118,30 @@ def _needed(found: Distribution) -> list[Distribution]:
         try:
             needed.append(distribution(name[0]))
         except PackageNotFoundError:
-            # Its condition names another system or version of Python.
+            # Its marker may exclude this system or Python version.
             continue
     return needed
 
 
 def _places(found: Distribution) -> list[str]:
-    """The files and folders at the top of where it is installed."""
+    """Return its top-level files and folders."""
     home = Path(str(found.locate_file(""))).resolve()
     places = [_inside(found, home, top) for top in sorted(_tops(found))]
     if not any(place.suffix == ".py" or _is_code(place) for place in places):
         raise ValidationError(
-            f"a package for the sandbox has no files of its own: {found.name}",
+            f"a package for the sandbox has no importable files: {found.name}",
             code="sandbox_package_missing",
             details={"package": found.name},
-            hint="an editable install cannot be shown to a sandbox; install it as a wheel",
+            hint="editable installs are not supported in a sandbox; install it as a wheel",
         )
     return [str(place) for place in places if place.exists()]
 
 
 def _inside(found: Distribution, home: Path, top: str) -> Path:
-    """Where `top` is, which has to be in the folder that the package is installed in.
+    """Return the path of `top`, which must be in the package's folder.
 
-    The list of a package's files is text that came with it: an absolute path in it, or a link
-    beside its modules, would grant the sandbox whatever it leads to.
+    The package itself supplies the list of its files: an absolute path in it, or a symbolic link
+    beside its modules, would give the sandbox access to any file.
     """
     place = Path(str(found.locate_file(top))).resolve()
     if home not in place.parents:

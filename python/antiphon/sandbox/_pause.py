@@ -1,4 +1,4 @@
-"""Runs that wait for the answer to a call, perhaps in another process."""
+"""Paused runs: they wait for the result of a call, perhaps in another process."""
 
 from __future__ import annotations
 
@@ -22,51 +22,51 @@ if TYPE_CHECKING:
     from antiphon.sandbox._result import SandboxResult
     from antiphon.tools import Tool
 
-__all__ = ["Pausing", "SandboxPause"]
+__all__ = ["PausableRuns", "SandboxPause"]
 
 _RESULT = 2**20
 
 
-class Pausing:
-    """What pauses runs of a sandbox and lets them go on.
+class PausableRuns:
+    """Starts and loads the runs of a sandbox that can pause.
 
     Args:
-        key: the secret that marks what is written down.
-        functions: the tools that the sandbox grants.
+        key: the secret that authenticates saved pauses.
+        functions: the tools of the sandbox.
     """
 
     def __init__(self, key: bytes, functions: HostFunctions) -> None:
         self.key, self.functions = check_key(key), functions
 
     def begin(self, engine: Any, job: dict[str, Any]) -> SandboxResult | SandboxPause:
-        """Runs a job to its end or its first call."""
-        return self.told(engine, engine.begin(job, None))
+        """Run a job to its end or its first call."""
+        return self.result(engine, engine.begin(job, None))
 
     def load(self, engine: Any, data: bytes, limits: dict[str, Any]) -> SandboxPause:
-        """A pause that was written down; the grants and limits of this sandbox hold."""
+        """Load a saved pause; the tools and limits of this sandbox apply to it."""
         paused = decode_snapshot(data, self.key)
         granted = [each["name"] for each in self.functions.declared]
         if paused.name not in granted:
             raise ValidationError(
-                f"the snapshot of a sandbox waits for a tool that is not granted: {paused.name}",
+                f"the saved pause waits for a tool that this sandbox does not have: {paused.name}",
                 code="sandbox_snapshot_refused",
-                hint="make the sandbox with the tools of the one that was paused",
+                hint="create the sandbox with the tools of the one that saved it",
             )
         progress = replace(paused.progress, functions=granted, limits=dict(limits))
         return SandboxPause(self, engine, replace(paused, progress=progress))
 
-    def told(self, engine: Any, outcome: Any) -> SandboxResult | SandboxPause:
-        """A pause or a result, from what the engine gave."""
+    def result(self, engine: Any, outcome: Any) -> SandboxResult | SandboxPause:
+        """Return the pause or the result that the engine's outcome stands for."""
         if isinstance(outcome, Paused):
             return SandboxPause(self, engine, outcome)
         return result_of(outcome)
 
 
 class SandboxPause:
-    """A run that waits for the answer to a call of a tool.
+    """A run that waits for the result of a tool call.
 
-    Nothing of it runs while it waits. It may go on as often as wanted, from the same place
-    each time: what the tool did until then is not undone.
+    No code of it runs while it waits. It can be resumed any number of times, from the same point
+    each time; side effects of tools are not undone.
 
     Attributes:
         name: the tool that the code called.
@@ -74,7 +74,7 @@ class SandboxPause:
         kwargs: its named arguments.
     """
 
-    def __init__(self, pausing: Pausing, engine: Any, paused: Paused) -> None:
+    def __init__(self, pausing: PausableRuns, engine: Any, paused: Paused) -> None:
         self._pausing, self._engine, self._paused = pausing, engine, paused
         self.name = paused.name
         decoder = Decoder()
@@ -83,19 +83,19 @@ class SandboxPause:
 
     @property
     def stdout(self) -> str:
-        """What the code has written until now."""
+        """The output of the code so far."""
         return self._paused.progress.streams["stdout"]
 
     def dump(self) -> bytes:
-        """The pause as bytes for `Sandbox.load`, in this process or another.
+        """Return the pause as bytes for `Sandbox.load`, in this or another process.
 
-        They hold the code's variables in the clear; the mark on them keeps others from changing
-        or making them, not from reading them. They fit one version of ``pydantic-monty``.
+        The bytes are authenticated with the snapshot key, but not encrypted: they contain the
+        variables of the code. They can be loaded with the same version of ``pydantic-monty``.
         """
         return encode_snapshot(self._paused, self._pausing.key)
 
     def resume(self, value: Any = None) -> SandboxResult | SandboxPause:
-        """Goes on with this as the call's result.
+        """Resume with `value` as the result of the call.
 
         Args:
             value: a plain value, date, array or dataclass.
@@ -104,32 +104,33 @@ class SandboxPause:
             The result, or the next pause.
 
         Raises:
-            ValidationError: the value cannot go in (``sandbox_input_invalid``).
+            ValidationError: the value cannot be passed (``sandbox_input_invalid``).
         """
         try:
             tagged = tag(value, _RESULT)
         except (TooLarge, TypeError) as problem:
             raise ValidationError(
-                f"the answer to `{self.name}` cannot go into the sandbox: {problem}",
+                f"the result of `{self.name}` cannot be passed to the sandbox: {problem}",
                 code="sandbox_input_invalid",
                 details={"name": self.name},
             ) from problem
-        return self._answered({"value": tagged})
+        return self._resumed({"value": tagged})
 
     def fail(self, message: str, *, type: str = "ToolError") -> SandboxResult | SandboxPause:  # noqa: A002 - as `SandboxError.type`
-        """Goes on with the call failing; the code sees a ``RuntimeError``.
+        """Resume with a failure of the call; the code sees a ``RuntimeError``.
 
         Args:
-            message: what the code may know of it.
-            type: what kind of failure it was.
+            message: the message that the code sees.
+            type: the name of the exception class that the code sees.
         """
-        return self._answered({"error": {"type": type, "message": message}})
+        return self._resumed({"error": {"type": type, "message": message}})
 
     @property
     def question(self) -> dict[str, Any] | None:
-        """What a person is asked: ``tool``, ``arguments``, ``why``, ``parameters``.
+        """The question for the person who approves: what to call, and how.
 
-        None if nobody has to approve of the call, or if it cannot be made in any case.
+        Keys: ``tool``, ``arguments``, ``why``, ``parameters``. ``None`` if the call needs no
+        approval by a person, or if its arguments are invalid.
         """
         tool = self._pausing.functions.named(self.name)
         if tool.approval is not True:
@@ -141,30 +142,30 @@ class SandboxPause:
         return found
 
     def call(self, answer: Any = None) -> SandboxResult | SandboxPause:
-        """Calls the tool here, and goes on with what it gives.
+        """Call the tool here, and resume with its result.
 
         Args:
-            answer: of the person who has to approve: ``True`` or ``"approve"``, ``False``,
-                ``{"approve": False, "reason": "…"}``, or ``{"approve": True, "args": {…}}`` to
-                call it with those. A call that is not approved fails in the code. Default: to
-                call it, if nobody has to approve.
+            answer: the decision of the person who approves: ``True`` or ``"approve"``,
+                ``False``, ``{"approve": False, "reason": "…"}``, or
+                ``{"approve": True, "args": {…}}`` to change the arguments. A rejected call fails
+                in the code. Default: call the tool, if it needs no approval by a person.
 
         Returns:
             The result, or the next pause.
 
         Raises:
-            ValidationError: somebody has to approve, and the answer decides nothing; or there
-                is an answer where a function decides (``approval_invalid``). The run still waits.
+            ValidationError: the call needs approval and `answer` is no decision; or a function
+                decides and there is an answer (``approval_invalid``). The run still waits.
         """
         functions = self._pausing.functions
         tool = functions.named(self.name)
         if answer is not None and approver(tool) is not None:
             raise ValidationError(
-                f"a function approves of the calls of `{tool.name}`, and nobody else: there is "
-                f"no answer to take",
+                f"an `approval` function decides about calls of `{tool.name}`: "
+                "`answer` must be omitted",
                 code="approval_invalid",
                 details={"tool": tool.name},
-                hint="`pause.call()` asks the function, and makes the call or not",
+                hint="`pause.call()` asks the function",
             )
         run = functions.for_run(None, self._paused.progress.made)
         try:
@@ -173,12 +174,12 @@ class SandboxPause:
             else:
                 tagged = run.make(tool, self._approved(tool, answer))
         except CallFailed as failure:
-            told = {"type": failure.type, "message": failure.message}
-            return self._answered({"error": told}, run.made)
-        return self._answered({"value": tagged}, run.made)
+            fault = {"type": failure.type, "message": failure.message}
+            return self._resumed({"error": fault}, run.made)
+        return self._resumed({"value": tagged}, run.made)
 
     def _approved(self, tool: Tool, answer: Any) -> dict[str, Any]:
-        """The arguments of a call that a person has approved of."""
+        """Return the arguments of a call that a person has approved."""
         arguments = self._arguments(tool)
         approved, changed, reason = self._proposal(tool, arguments).decide(answer)
         if not approved:
@@ -198,10 +199,10 @@ class SandboxPause:
     def _proposal(self, tool: Tool, arguments: dict[str, Any]) -> Proposal:
         return Proposal(tool.name, arguments, tool.parameters)
 
-    def _answered(
+    def _resumed(
         self, reply: dict[str, Any], made: dict[str, int] | None = None
     ) -> SandboxResult | SandboxPause:
-        # A copy: the next time goes on from the same place.
+        # A copy: the pause can be resumed again.
         progress = replace(
             self._paused.progress,
             streams=dict(self._paused.progress.streams),
@@ -209,7 +210,7 @@ class SandboxPause:
             made=dict(self._paused.progress.made) if made is None else made,
         )
         paused = replace(self._paused, progress=progress)
-        return self._pausing.told(self._engine, self._engine.go_on(paused, reply, None))
+        return self._pausing.result(self._engine, self._engine.resume(paused, reply, None))
 
     def __repr__(self) -> str:
         return f"SandboxPause(name={self.name!r})"

@@ -1,4 +1,4 @@
-"""What came of running code in a sandbox."""
+"""Results of running code in a sandbox."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Isolation", "SandboxFigure", "SandboxResult", "SandboxUsage"]
 
 Isolation = Literal["os-jail", "landlock", "wasm", "interpreter+process", "none"]
-"""What stands between the code and the machine; ``landlock`` is ``os-jail`` without a private
-root and namespaces, for who accepts that."""
+"""The barrier between the code and the machine; ``landlock`` is ``os-jail`` without a private
+root and namespaces (`i_accept_landlock_only`)."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,15 +56,15 @@ class SandboxFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxUsage:
-    """What a run took.
+    """The resources that a run used.
 
     Attributes:
-        wall: seconds until the result was there, calls of host functions included.
-        cpu: seconds of processor time; 0 where the engine cannot tell.
-        memory: peak in bytes; 0 where the engine cannot tell.
-        host_calls: how many calls of host functions the code made.
-        start: how the worker was had: ``spare`` (it waited), ``fork``, ``session`` (it was
-            kept from the last run) or ``cold``.
+        wall: seconds until the result was there, including calls of tools.
+        cpu: seconds of CPU time; 0 if the engine does not measure it.
+        memory: peak in bytes; 0 if the engine does not measure it.
+        host_calls: number of calls of tools.
+        start: origin of the worker: ``spare`` (started in advance), ``fork``, ``session`` (kept
+            from the last run) or ``cold``.
     """
 
     wall: float = 0.0
@@ -76,27 +76,28 @@ class SandboxUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SandboxResult:
-    """What came of running code in a sandbox.
+    """The result of running code in a sandbox.
 
-    All of it is data that the code made: nothing here has run on this side, and nothing
-    here says that what the code reports is true.
+    All of it is data produced by untrusted code: no part of it was executed outside the sandbox,
+    and its content is not verified.
 
     Attributes:
-        value: the last expression's value, if the code ends with one. What is no plain value,
-            date, number, array or table arrives as an `Opaque` with its type and repr.
-        stdout: what the code wrote there, cut at its limit.
-        stderr: the same of stderr.
-        locals: the names that the code assigned, but modules, functions and ``_names``.
-        tables: data frames and Arrow tables, by name; the value's is ``value``.
-        figures: open figures of matplotlib, in order.
-        error: why it failed; ``None`` if it did not.
-        lost: names whose value or table could not be brought out, and why.
+        value: the value of the last expression, if the code ends with one. Values other than
+            plain values, dates, numbers, arrays and tables arrive as `Opaque`, with their type
+            and repr.
+        stdout: the standard output, cut at its limit.
+        stderr: the standard error, cut at its limit.
+        locals: the variables that the code assigned, except modules, functions and ``_names``.
+        tables: data frames and Arrow tables by name; that of the value is ``value``.
+        figures: the open figures of matplotlib, in order.
+        error: the failure; ``None`` if there was none.
+        lost: variables and tables that could not be returned, each with the reason.
         truncated: which of ``stdout``, ``stderr``, ``locals``, ``tables`` and ``figures`` were
             cut at a limit.
-        usage: what the run took.
-        engine: what ran the code: ``process``, ``wasm``, ``monty`` or ``subprocess``.
-        isolation: what stood between the code and this machine.
-        layers: the names of its layers, each of which held.
+        usage: the resources that the run used.
+        engine: the engine that ran the code: ``process``, ``wasm``, ``monty`` or ``subprocess``.
+        isolation: the barrier between the code and this machine.
+        layers: the layers of isolation, all of which held.
 
     Example:
         >>> SandboxResult(value=2, engine="process", isolation="os-jail").check().value
@@ -123,17 +124,17 @@ class SandboxResult:
         return self.error is None
 
     def check(self) -> Self:
-        """The result itself, if the code ran to its end.
+        """Return the result itself, if the code ran to its end.
 
         Raises:
-            SandboxError: the class for what happened; see `antiphon.errors`.
+            SandboxError: of the class for the failure; see `antiphon.errors`.
         """
         if self.error is not None:
             raise self.error
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values; tables by their size, figures as base64 text."""
+        """Return the result as JSON values; tables by their size, figures as base64 text."""
         return {
             "ok": self.ok,
             "value": _plain(self.value),
@@ -152,10 +153,10 @@ class SandboxResult:
         }
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """`to_dict` as JSON text.
+        """Return `to_dict` as JSON text.
 
         Args:
-            indent: spaces per level. Default: all on one line.
+            indent: spaces per level. Default: one line.
         """
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from antiphon.sandbox._job import Want
     from antiphon.sandbox._result import SandboxResult
 
-    Work = Callable[[Any, Any, Any], dict[str, Any]]
+    _Work = Callable[[Any, Any, Any], dict[str, Any]]
 
 __all__ = ["SandboxRunner"]
 
@@ -85,7 +85,7 @@ class SandboxRunner:
         """Return what stops one run."""
         return self._kind.stopper()
 
-    def run(self, work: Work, job: dict[str, Any]) -> SandboxResult:
+    def run(self, work: _Work, job: dict[str, Any]) -> SandboxResult:
         """Run a job on this thread; Ctrl-C stops it before it is raised.
 
         Args:
@@ -100,7 +100,7 @@ class SandboxRunner:
                 stopper.stop("the caller was interrupted")
             raise
 
-    async def arun(self, work: Work, job: dict[str, Any]) -> SandboxResult:
+    async def arun(self, work: _Work, job: dict[str, Any]) -> SandboxResult:
         """Run a job on another thread; cancelling the awaiting task kills it."""
         stopper, calls = self.stopper(), self.calls(asyncio.get_running_loop())
         tracked = functools.partial(self._tracked, work, job, calls, stopper)

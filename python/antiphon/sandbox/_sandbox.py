@@ -11,7 +11,7 @@ from antiphon.sandbox._host_functions import HostFunctions
 from antiphon.sandbox._job import WANTS, granted_files
 from antiphon.sandbox._limits import Limits
 from antiphon.sandbox._packages import PackageFiles, package_files, with_arrow
-from antiphon.sandbox._pause import Pausing
+from antiphon.sandbox._pause import PausableRuns
 from antiphon.sandbox._runner import SandboxRunner
 from antiphon.sandbox._session import SandboxSession
 
@@ -77,7 +77,9 @@ class Sandbox:
     ) -> None:
         packages = [packages] if isinstance(packages, str) else list(packages)
         self._functions = HostFunctions(tools)
-        self._pausing = None if snapshot_key is None else Pausing(snapshot_key, self._functions)
+        self._pausing = (
+            None if snapshot_key is None else PausableRuns(snapshot_key, self._functions)
+        )
         shown = granted_files(files)
         self._name = choose(
             engine,
@@ -246,7 +248,7 @@ def runner_of(sandbox: Sandbox) -> SandboxRunner:
 
 def _no_key() -> Any:
     raise ValidationError(
-        "runs of this sandbox cannot pause: it has no snapshot key",
+        "this sandbox cannot pause runs: it has no snapshot key",
         code="sandbox_key_invalid",
-        hint="make it with `Sandbox(snapshot_key=secrets.token_bytes(32), …)`",
+        hint="create it with `Sandbox(snapshot_key=secrets.token_bytes(32), …)`",
     )

@@ -25,28 +25,28 @@ _NAMES, _NAME = 20, 80
 """Columns that a table's `repr` names, and characters of each name."""
 
 _UNITS = {"ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
-_SIGN = 4
-"""Bytes of the longest sign."""
+_CHARACTER = 4
+"""Bytes of the longest character."""
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - such counts have no zone
 _HINT = "install pyarrow or polars beside antiphon: pip install pyarrow"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SandboxTable:
-    """A table that came out of a sandbox.
+    """A table returned by a sandbox.
 
-    It keeps the bytes; a library makes a frame of them when asked. Whatever reads Arrow's
-    C stream takes it as it is: ``pandas.DataFrame.from_arrow(table)``,
-    ``polars.DataFrame(table)``, ``pyarrow.table(table)``.
+    It holds an Arrow IPC stream, which is decoded on request. It implements Arrow's C stream
+    interface: ``pandas.DataFrame.from_arrow(table)``, ``polars.DataFrame(table)`` and
+    ``pyarrow.table(table)`` accept it.
 
     Attributes:
-        ipc: the table as an Arrow IPC stream, which the engine has checked.
+        ipc: the table as an Arrow IPC stream, which the engine has validated.
     """
 
     ipc: bytes
 
     def to_arrow(self) -> Any:
-        """The table as a ``pyarrow.Table``.
+        """Return the table as a ``pyarrow.Table``.
 
         Raises:
             ModuleNotFoundError: pyarrow is not installed.
@@ -57,12 +57,12 @@ class SandboxTable:
             return reader.read_all()
 
     def to_pandas(self) -> Any:
-        """The table as a pandas ``DataFrame``; an index with labels is its first columns.
+        """Return the table as a pandas ``DataFrame``; a labelled index is its first columns.
 
         Raises:
             ModuleNotFoundError: pandas or pyarrow is not installed.
-            ValidationError: pandas has no form for it, such as a time zone that it does not
-                know (``sandbox_table_unreadable``).
+            ValidationError: pandas cannot represent it, for instance a time zone that it does
+                not know (``sandbox_table_unreadable``).
         """
         table = self.to_arrow()
         try:
@@ -71,27 +71,27 @@ class SandboxTable:
             raise _unreadable("pandas", error) from error
 
     def to_polars(self) -> Any:
-        """The table as a polars ``DataFrame``.
+        """Return the table as a polars ``DataFrame``.
 
         Raises:
             ModuleNotFoundError: polars is not installed.
-            ValidationError: polars has no form for it, such as a time zone that it does not
-                know, or two columns of one name (``sandbox_table_unreadable``).
+            ValidationError: polars cannot represent it, for instance a time zone that it does
+                not know, or two columns of one name (``sandbox_table_unreadable``).
         """
         import polars as pl
 
         try:
             return pl.read_ipc_stream(io.BytesIO(self.ipc))
-        # It panics at a time zone that it does not know, past all that catches exceptions.
+        # It panics at an unknown time zone; a panic is a BaseException.
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise _unreadable("polars", error) from error
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The table as lists by column; a cell without a value here is an `Opaque`.
+        """Return the table as lists by column; a cell that Python cannot represent is an `Opaque`.
 
         Raises:
-            ModuleNotFoundError: neither pyarrow nor polars is installed, or polars alone, and
-                it cannot read the table.
+            ModuleNotFoundError: neither pyarrow nor polars is installed, or only polars, which
+                cannot read the table.
         """
         read = self.first(2**62)
         if read is None:
@@ -102,17 +102,17 @@ class SandboxTable:
     def first(
         self, rows: int, *, columns: int | None = None, longest: int | None = None
     ) -> tuple[list[str], list[Sequence[Any]], int] | None:
-        """The names of the columns, the first rows, and how many rows there are.
+        """Return the names of the columns, the first rows, and the number of rows.
 
         Args:
-            rows: at most so many.
-            columns: cells of so many columns. Default: of all.
-            longest: characters of a text's first, or bytes, that are read. Default: all.
+            rows: most rows to read.
+            columns: most columns whose cells are read. Default: all.
+            longest: most characters or bytes to read of a cell. Default: all.
 
         Returns:
-            ``None`` if neither pyarrow nor polars is installed to read them. A cell that
-            Python has no value for, such as a date in the year 300000, is an `Opaque` with the
-            number that stands in the table.
+            ``None`` if neither pyarrow nor polars is installed. A cell that Python cannot
+            represent, such as a date in the year 300000, is an `Opaque` with the number in the
+            table.
         """
         if find_spec("pyarrow") is not None:
             table = self.to_arrow()
@@ -130,14 +130,14 @@ class SandboxTable:
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Size and columns as JSON values: ``bytes``, and ``rows`` and ``columns`` if readable."""
+        """Return the size as JSON values: ``bytes``, and ``rows`` and ``columns`` if readable."""
         told: dict[str, Any] = {"bytes": len(self.ipc)}
         if (read := self.first(0)) is not None:
             told["columns"], _, told["rows"] = read
         return told
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The table for any library that speaks Arrow's C interface."""
+        """Export the table through Arrow's C stream interface."""
         source = self.to_arrow() if find_spec("pyarrow") is not None else self.to_polars()
         return source.__arrow_c_stream__(requested_schema)
 
@@ -154,24 +154,24 @@ def _shown(name: str) -> str:
 
 
 def is_tabular(value: Any) -> bool:
-    """Whether it is a table that goes into a sandbox as one: pandas, polars, Arrow."""
+    """Whether `value` is passed to a sandbox as a table: of pandas, polars or Arrow."""
     if isinstance(value, SandboxTable):
         return True
-    # A column speaks the same interface; only a table has columns.
+    # A single column has the same interface, but no columns.
     has_columns = hasattr(value, "columns") or hasattr(value, "schema")
     return hasattr(value, "__arrow_c_stream__") and has_columns and not isinstance(value, type)
 
 
 def table_bytes(name: str, value: Any) -> bytes:
-    """A table as an Arrow IPC stream.
+    """Return a table as an Arrow IPC stream.
 
     Args:
-        name: what the table is called, for the error.
-        value: what `is_tabular` accepts.
+        name: the name of the table, for the error.
+        value: a value for which `is_tabular` is true.
 
     Raises:
-        ValidationError: no library here can write it, or it has a column that Arrow has no
-            type for (``sandbox_table_unwritable``).
+        ValidationError: no installed library can write it, or Arrow has no type for a column
+            (``sandbox_table_unwritable``).
     """
     if isinstance(value, SandboxTable):
         return value.ipc
@@ -179,7 +179,7 @@ def table_bytes(name: str, value: Any) -> bytes:
         target = io.BytesIO()
         return _written(name, lambda: (value.write_ipc_stream(target), target.getvalue())[1])
     if find_spec("pyarrow") is None:
-        _refuse(name, "neither pyarrow nor polars is here to write it", _HINT)
+        _refuse(name, "neither pyarrow nor polars is installed", _HINT)
     return _written(name, lambda: _arrow_bytes(value))
 
 
@@ -197,7 +197,7 @@ def _arrow_bytes(value: Any) -> bytes:
 def _written(name: str, write: Callable[[], bytes]) -> bytes:
     try:
         return write()
-    except Exception as error:  # noqa: BLE001 - the libraries share no class of errors
+    except Exception as error:  # noqa: BLE001 - the libraries have no common base class
         _refuse(name, f"{type(error).__name__}: {error}", "give each column one plain type", error)
 
 
@@ -219,7 +219,7 @@ def _refuse(name: str, why: str, hint: str, cause: Exception | None = None) -> N
 
 
 def _arrow_cells(column: Any, longest: int | None = None) -> list[Any]:
-    """The cells of a ``pyarrow.ChunkedArray``; of texts and bytes at most `longest` of each."""
+    """Return the cells of a ``pyarrow.ChunkedArray``; of texts and bytes at most `longest`."""
     if longest is not None and (kind := _spans(column.type)) is not None:
         return [_head(scalar, kind, longest) for scalar in column]
     try:
@@ -229,7 +229,7 @@ def _arrow_cells(column: Any, longest: int | None = None) -> list[Any]:
 
 
 def _spans(kind: Any) -> type | None:
-    """What the cells of a column are whose length nothing bounds."""
+    """Return ``str`` or ``bytes`` if the cells of a column have no fixed size."""
     import pyarrow as pa
 
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -238,19 +238,19 @@ def _spans(kind: Any) -> type | None:
 
 
 def _head(scalar: Any, kind: type, longest: int) -> Any:
-    """The first signs of a cell, which are copied alone."""
+    """Return the first characters of a cell, without copying the rest."""
     if not scalar.is_valid:
         return None
-    most = longest if kind is bytes else _SIGN * longest
+    most = longest if kind is bytes else _CHARACTER * longest
     buffer = scalar.as_buffer()
     head = buffer.slice(0, min(most, buffer.size)).to_pybytes()
     return head if kind is bytes else head.decode("utf-8", "ignore")[:longest]
 
 
 def _polars_cells(column: Any, longest: int | None = None) -> Sequence[Any]:
-    """The cells of a ``polars.Series``, which panics at a cell that Python has no value for.
+    """Return the cells of a ``polars.Series``; of texts and bytes at most `longest`.
 
-    Of texts and bytes at most `longest` of each.
+    polars panics at a cell that Python cannot represent, so that the bounds are checked first.
     """
     import polars as pl
 
@@ -272,7 +272,7 @@ def _polars_cells(column: Any, longest: int | None = None) -> Sequence[Any]:
 
 
 _UNREADABLE = (ArithmeticError, LookupError, ValueError)
-"""What pyarrow raises for a cell, or a time zone, that Python does not know."""
+"""Exceptions of pyarrow for a cell or time zone that Python cannot represent."""
 
 
 def _arrow_cell(scalar: Any) -> Any:
@@ -283,7 +283,7 @@ def _arrow_cell(scalar: Any) -> Any:
 
 
 def _bounds(kind: Any) -> tuple[int, int] | None:
-    """The counts between which Python has a value; none if it has one for each."""
+    """Return the range of counts that Python can represent; ``None`` if it is all of them."""
     import polars as pl
 
     if kind == pl.Date:
@@ -293,7 +293,7 @@ def _bounds(kind: Any) -> tuple[int, int] | None:
     unit = _UNITS[kind.time_unit]
     if kind == pl.Duration:
         return timedelta.min // unit, timedelta.max // unit
-    # The clock of a zone may be a day before or after.
+    # Local time may differ by a day.
     margin = timedelta(days=1 if kind.time_zone else 0)
     low, high = datetime.min + margin, datetime.max - margin  # noqa: DTZ901 - as `_EPOCH`
     return -((_EPOCH - low) // unit), (high - _EPOCH) // unit

@@ -78,12 +78,12 @@ class MontyEngine:
             outcome = worker.run(job, None, stop)
         return outcome if isinstance(outcome, Paused) else told(outcome, "spare")
 
-    def go_on(
+    def resume(
         self, paused: Paused, reply: Mapping[str, Any], stop: StopSignal | None
     ) -> dict[str, Any] | Paused:
         """Answers the call at which a job waits, and runs to its end or its next call."""
         with self.worker() as worker:
-            outcome = worker.go_on(paused.dump, paused.progress, reply, stop)
+            outcome = worker.resume(paused.dump, paused.progress, reply, stop)
         return outcome if isinstance(outcome, Paused) else told(outcome, "spare")
 
     def session(self) -> MontySession:

@@ -66,7 +66,7 @@ class Worker:
 
         return self._drive(progress, begin, call, stop)
 
-    def go_on(
+    def resume(
         self, dump: bytes, progress: Progress, reply: Mapping[str, Any], stop: StopSignal | None
     ) -> dict[str, Any] | Paused:
         """Answers the call at which a job waits, and runs to its end or its next call.

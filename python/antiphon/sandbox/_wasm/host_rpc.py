@@ -86,7 +86,7 @@ class HostRpc:
                 return b""
             found = self._waiting.pop(0)
             if found[0] == _JOB:
-                self._deadline.begin(self._limits["wall"])
+                self._deadline.restart(self._limits["wall"])
             return bytes([found[0]]) + found[1]
         if kind == _CALL:
             self._waiting.append((_REPLY, json.dumps(self._called(body)).encode()))
